@@ -1,0 +1,296 @@
+"""RDF files, strings and rdflib graphs, to and from `Database`.
+
+pyoxigraph parses (7 to 22 times faster than rdflib, with lexical forms kept as they are written);
+rdflib is the type that graphs are exchanged in. Input is guarded first
+(`capacity.database.guards`), and nothing is published before the whole input is parsed.
+
+Conventions: named graphs are merged unless one is named; blank nodes are renamed ``b0``, ``b1``,
+... in the order of the file; relative IRIs are resolved against ``file:///`` and the file's name.
+
+References
+----------
+RDF 1.1 Concepts and Abstract Syntax, W3C 2014.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import numpy as np
+import pyoxigraph as ox
+from numpy.typing import NDArray
+
+from capacity.database.facts import Database, Source
+from capacity.database.files import ALIASES, TABLES, Content, Format, check, read, resolve_format
+from capacity.database.guards import refuse_hostile_json, refuse_hostile_xml
+from capacity.database.policy import MultiPolicy
+from capacity.database.terms import BlankNames, Term, from_pyoxigraph, from_rdflib
+from capacity.database.terms import to_rdflib as term_to_rdflib
+from capacity.errors import DatabaseFormatError
+
+if TYPE_CHECKING:
+    import rdflib
+
+_PARSERS: dict[Format, ox.RdfFormat] = {
+    "turtle": ox.RdfFormat.TURTLE,
+    "ntriples": ox.RdfFormat.N_TRIPLES,
+    "nquads": ox.RdfFormat.N_QUADS,
+    "trig": ox.RdfFormat.TRIG,
+    "n3": ox.RdfFormat.N3,
+    "rdfxml": ox.RdfFormat.RDF_XML,
+    "jsonld": ox.RdfFormat.JSON_LD,
+}
+_SCHEMA = (
+    "http://www.w3.org/2000/01/rdf-schema#",
+    "http://www.w3.org/2002/07/owl#",
+    "http://www.w3.org/ns/shacl#",
+)
+_RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+
+
+class _Ids(dict[Any, int]):
+    """Numbers its keys 0, 1, ... as they are first asked for."""
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = fresh = len(self)
+        return fresh
+
+
+def from_rdf(
+    source: str | os.PathLike[str] | rdflib.Graph,
+    *,
+    format: str | None = None,
+    graph: str | None = None,
+    multi: MultiPolicy | None = None,
+) -> Database:
+    """Read an RDF file, or an rdflib ``Graph`` or ``Dataset``.
+
+    Parameters
+    ----------
+    source : path or rdflib.Graph
+    format : str, optional
+        Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type;
+        guessed if left out.
+    graph : str, optional
+        IRI of the one named graph to read; left out, all graphs are merged.
+    multi : MultiPolicy, optional
+        What to do with multi-valued pairs; left out: ``keep``, with a warning.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If the file isn't RDF, is broken, or holds no facts.
+    MultiValuedError
+        As the policy says.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return _from_graph(source, graph=graph, multi=multi)
+    content = read(source)
+    chosen = resolve_format(content, format)
+    if chosen in TABLES:
+        raise DatabaseFormatError(
+            content.name,
+            "it is a table, not RDF",
+            format=chosen,
+            advice="Read it with Database.from_table or Database.load, or say which RDF format.",
+        )
+    return parse_rdf(content, chosen, graph=graph, multi=multi)
+
+
+def from_rdf_string(
+    text: str | bytes,
+    format: str,
+    *,
+    graph: str | None = None,
+    multi: MultiPolicy | None = None,
+) -> Database:
+    """Read RDF text in a named format.
+
+    Parameters
+    ----------
+    text : str or bytes
+    format, graph, multi
+        As in `from_rdf`; the format must be given.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If the text isn't RDF in that format, or holds no facts.
+
+    Examples
+    --------
+    >>> from_rdf_string("<x:a> <x:p> <x:b>, 'c' .", "turtle", multi="keep").shape
+    (1, 1, 2)
+    """
+    raw = text.encode() if isinstance(text, str) else text
+    content = check("the given text", raw)
+    chosen = resolve_format(content, format)
+    if chosen in TABLES:
+        raise DatabaseFormatError(
+            content.name, f"{chosen} is no RDF format", advice=f"Use one of {', '.join(_PARSERS)}."
+        )
+    return parse_rdf(content, chosen, graph=graph, multi=multi)
+
+
+def parse_rdf(
+    content: Content, format: Format, *, graph: str | None, multi: MultiPolicy | None
+) -> Database:
+    """Parse checked content; raises as `from_rdf` does."""
+    if format == "rdfxml":
+        refuse_hostile_xml(content.name, content.data)
+    if format == "jsonld":
+        refuse_hostile_json(content.name, content.data)
+    ids = _Ids()
+    column = array("q")
+    add = column.append
+    only = None if graph is None else ox.NamedNode(graph)
+    parser = ox.parse(
+        content.data,
+        format=_PARSERS[format],
+        base_iri=f"file:///{quote(Path(content.name).name)}",
+    )
+    try:
+        for quad in parser:
+            if only is None or quad.graph_name == only:
+                add(ids[quad.subject])
+                add(ids[quad.predicate])
+                add(ids[quad.object])
+        names = BlankNames()
+        tokens = [from_pyoxigraph(node, names) for node in ids]
+    except SyntaxError as error:
+        raise _broken(content.name, format, str(error.msg), error.lineno) from None
+    except MemoryError:
+        raise _broken(content.name, format, "a term is longer than 16 MiB", None) from None
+    except ValueError as error:
+        raise _broken(content.name, format, str(error), None) from None
+    if not tokens:
+        where = "" if graph is None else f" in the graph <{graph}>"
+        raise DatabaseFormatError(
+            content.name,
+            f"no triples were found{where}",
+            format=format,
+            advice="A database must hold facts; check the file and its format.",
+        )
+    return Database.from_ids(
+        tokens,
+        np.frombuffer(column, dtype=np.int64).reshape(-1, 3),
+        multi=multi,
+        prefixes=parser.prefixes,
+        source=Source(Path(content.name).name, content.sha256, format),
+    )
+
+
+def _broken(name: str, format: Format, reason: str, line: int | None) -> DatabaseFormatError:
+    others = ", ".join(f for f in ALIASES if f != format)
+    return DatabaseFormatError(
+        name,
+        reason,
+        format=format,
+        line=line,
+        advice=f"Mend the file, or say which format it is: {others}.",
+    )
+
+
+def _from_graph(source: rdflib.Graph, *, graph: str | None, multi: MultiPolicy | None) -> Database:
+    import rdflib
+
+    if not isinstance(source, rdflib.Graph):
+        raise TypeError(
+            f"`source` must be a path or an rdflib Graph; got {type(source).__name__}. "
+            "For text use from_rdf_string, for rows from_triples."
+        )
+    triples: Iterable[tuple[Any, Any, Any]]
+    if isinstance(source, rdflib.Dataset | rdflib.ConjunctiveGraph):
+        only = None if graph is None else rdflib.URIRef(graph)
+        triples = (
+            (s, p, o)
+            for s, p, o, g in source.quads((None, None, None, None))
+            if only is None or getattr(g, "identifier", g) == only
+        )
+    elif graph is None:
+        triples = source
+    else:
+        raise ValueError("`graph` names a graph of an rdflib Dataset; a Graph has none.")
+    ids = _Ids()
+    rows = [(ids[s], ids[p], ids[o]) for s, p, o in triples]
+    if not rows:
+        raise DatabaseFormatError("the rdflib graph", "no triples were found")
+    # two rdflib nodes can be one term: "a" and "a"^^xsd:string
+    terms = {node: from_rdflib(node) for node in ids}
+    distinct = {term: i for i, term in enumerate(dict.fromkeys(terms.values()))}
+    renumber = np.array([distinct[terms[node]] for node in ids], dtype=np.int64)
+    return Database.from_ids(
+        list(distinct),
+        renumber[np.array(rows)],
+        multi=multi,
+        prefixes={p: str(n) for p, n in source.namespaces()},
+    )
+
+
+def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
+    """Write the facts as an rdflib graph.
+
+    Parameters
+    ----------
+    db : Database
+    base : str, optional
+        Labels and sets, which RDF has no form for, become IRIs: `base` and the percent-encoded
+        text. Without it they are an error.
+
+    Raises
+    ------
+    ValueError
+        For labels without a base, a minted IRI that is in use already, or a literal subject, or a
+        predicate that is no IRI.
+    """
+    import rdflib
+
+    minted: dict[Term, Any] = {}
+    in_use = {t.text for t in db.tokens if t.kind == "iri"}
+    for token in db.tokens:
+        if token.kind in ("label", "set"):
+            if base is None:
+                raise ValueError(
+                    f"RDF has no form for the {token.kind} {token.text!r}. Give labels IRIs with "
+                    '`base`, such as base="http://example.org/".'
+                )
+            iri = base + quote(token.text, safe="")
+            if iri in in_use:
+                raise ValueError(f"<{iri}> would stand for two tokens. Choose another `base`.")
+            in_use.add(iri)
+            minted[token] = rdflib.URIRef(iri)
+        else:
+            minted[token] = term_to_rdflib(token)
+    graph = rdflib.Graph()
+    for prefix, namespace in db.prefixes.items():
+        graph.bind(prefix, namespace)
+    nodes = [minted[token] for token in db.tokens]
+    for k, q, v in db.token_triples.tolist():
+        if isinstance(nodes[k], rdflib.Literal) or not isinstance(nodes[q], rdflib.URIRef):
+            raise ValueError(
+                f"An RDF subject is no literal and a predicate is an IRI; got ({db.tokens[k]}, "
+                f"{db.tokens[q]}, ...)."
+            )
+        graph.add((nodes[k], nodes[q], nodes[v]))
+    return graph
+
+
+def schema_rows(db: Database) -> NDArray[np.bool_]:
+    """Which facts are schema: ``rdf:type`` and the predicates of RDFS, OWL and SHACL.
+
+    Ontologies can be mostly schema (71 % of Brick). ``db.subset(~schema_rows(db))`` drops it.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_triples,)
+    """
+    schema = [
+        p.kind == "iri" and (p.text == _RDF_TYPE or p.text.startswith(_SCHEMA))
+        for p in db.predicates
+    ]
+    return np.array(schema, dtype=bool)[db.triples[:, 1]]

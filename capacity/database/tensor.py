@@ -1,0 +1,87 @@
+"""The tensor D itself: dense and sparse forms, unfoldings, stacked slices, components.
+
+D[k, q, v] = 1 for each fact, shape (n_subjects, n_predicates, n_objects) (Wong 2025, equation (1));
+modes 0, 1, 2 are subject, predicate, object. Everything but `to_numpy` works on the triples and
+never on a dense tensor.
+
+References
+----------
+T. G. Kolda, B. W. Bader, Tensor Decompositions and Applications, SIAM Review 51, 2009 (slices,
+fibers, unfoldings).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from capacity.errors import MemoryBudgetError
+
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
+
+Mode: TypeAlias = Literal[0, 1, 2]
+MODES: tuple[Mode, ...] = (0, 1, 2)
+MODE_NAMES = ("subject", "predicate", "object")
+
+
+def to_coo(db: Database) -> coo_array[Any, tuple[int, int, int]]:
+    """Write D as a sparse array of int8, shape (n_subjects, n_predicates, n_objects)."""
+    ones = np.ones(db.n_triples, dtype=np.int8)
+    return coo_array((ones, tuple(db.triples.T)), shape=db.shape)
+
+
+def to_numpy(db: Database, dtype: DTypeLike, *, max_bytes: int) -> NDArray[Any]:
+    """Write D as a dense array, or say how large it would be."""
+    size = math.prod(db.shape) * np.dtype(dtype).itemsize
+    if size > max_bytes:
+        raise MemoryBudgetError(
+            f"A dense tensor must fit the budget of {max_bytes:,} bytes; {db.shape} of "
+            f"{np.dtype(dtype)} would take {size:,}. Use `to_coo()`, or raise `max_bytes`."
+        )
+    dense = np.zeros(db.shape, dtype=dtype)
+    dense[tuple(db.triples.T)] = 1
+    return dense
+
+
+def unfolding_entries(db: Database, mode: Mode) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of the ones of the mode-`mode` unfolding.
+
+    The unfolding has a row for each slice of the mode, and its columns are pairs of the other two
+    indices.
+    """
+    a, b = (m for m in MODES if m != mode)
+    triples = db.triples.astype(np.int64)
+    return triples[:, mode], triples[:, a] * db.shape[b] + triples[:, b]
+
+
+def stacked_slice_entries(db: Database, mode: Mode) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of the ones of the block diagonal matrix of all slices of a mode.
+
+    With index i of the mode, rows are the pairs (a, i) and columns the pairs (b, i) of the other
+    two indices a and b, so the rank of this one matrix is the sum of the ranks of the slices.
+    """
+    a, b = (m for m in MODES if m != mode)
+    triples = db.triples.astype(np.int64)
+    n = db.shape[mode]
+    return triples[:, a] * n + triples[:, mode], triples[:, b] * n + triples[:, mode]
+
+
+def component_labels(db: Database) -> NDArray[np.int64]:
+    """Number the connected components of the facts, shape (n_triples,).
+
+    Vertices are (role, token), and each fact joins three of them. After sorting each mode by
+    component D is block diagonal, a direct sum of the components' tensors.
+    """
+    k, q, v = db.shape
+    ends = db.triples.astype(np.int64) + np.array([0, k, k + q])
+    rows, columns = np.concatenate((ends[:, [0, 1]], ends[:, [0, 2]])).T
+    graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(k + q + v,) * 2)
+    _, labels = connected_components(graph, directed=False)
+    # isolated numbers can't occur: each vertex has a fact
+    return labels[db.triples[:, 0]].astype(np.int64)

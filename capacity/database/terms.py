@@ -1,0 +1,239 @@
+"""Terms: what stands in the subject, predicate or object place of a fact.
+
+A term is an IRI, a literal or a blank node of RDF 1.1, a plain table label, or (under the
+multi-valued policy ``set``) a set of values. Its *kind* is part of its identity: the IRI
+``<http://x/1>``, the literal ``"http://x/1"`` and the label ``http://x/1`` are three tokens.
+
+Literals follow RDF 1.1 term identity: two literals are equal when their lexical form, datatype and
+language tag are; a plain literal is an ``xsd:string``; ``"01"^^xsd:integer`` is not
+``"1"^^xsd:integer``. Language tags compare in lower case (RDF 1.1 Concepts, section 3.3).
+
+References
+----------
+RDF 1.1 Concepts and Abstract Syntax, section 3; RDF 1.1 N-Triples, section 7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import pyoxigraph as ox
+
+if TYPE_CHECKING:
+    import rdflib
+
+Kind: TypeAlias = Literal["iri", "literal", "blank", "label", "set"]
+XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+
+
+class Term(NamedTuple):
+    """One token: a term with its kind. Terms sort by kind, then by text.
+
+    Parameters
+    ----------
+    kind : {'iri', 'literal', 'blank', 'label', 'set'}
+    text : str
+        The IRI, the lexical form, the blank node's name, the label, or the members of the set.
+    datatype : str
+        Datatype IRI of a literal, empty for a plain or language-tagged one.
+    language : str
+        Language tag of a literal in lower case (RDF 1.2's base direction after ``--``).
+
+    Examples
+    --------
+    >>> Term("literal", "chat", language="fr").n3()
+    '"chat"@fr'
+    >>> Term("label", "Astrid") == Term("literal", "Astrid")
+    False
+    """
+
+    kind: Kind
+    text: str
+    datatype: str = ""
+    language: str = ""
+
+    def n3(self) -> str:
+        """Write the term as N-Triples does.
+
+        Raises
+        ------
+        ValueError
+            For labels and sets, which N-Triples has no form for.
+        """
+        if self.kind == "iri":
+            return f"<{self.text}>"
+        if self.kind == "blank":
+            return f"_:{self.text}"
+        if self.kind == "literal":
+            return str(ox.Literal(self.text, **_literal_options(self)))
+        raise ValueError(
+            f"N-Triples has no form for the {self.kind} {self.text!r}. Write the database with "
+            '`terms="label"`, or give its labels IRIs with `to_rdflib(base=...)`.'
+        )
+
+    def __str__(self) -> str:
+        return self.text if self.kind in ("label", "set") else self.n3()
+
+
+def label(text: str) -> Term:
+    """Make the term of a plain table label."""
+    return Term("label", text)
+
+
+def _literal_options(term: Term) -> dict[str, Any]:
+    if term.language:
+        language, _, direction = term.language.partition("--")
+        options: dict[str, Any] = {"language": language}
+        if direction:
+            options["direction"] = ox.BaseDirection(direction)
+        return options
+    return {"datatype": ox.NamedNode(term.datatype)} if term.datatype else {}
+
+
+def _literal(text: str, datatype: str, language: str) -> Term:
+    plain = bool(language) or datatype in ("", XSD_STRING)
+    return Term("literal", text, "" if plain else datatype, language.lower())
+
+
+def from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = None) -> Term:
+    """Convert a pyoxigraph node; `blank_names` renames blank nodes.
+
+    Raises
+    ------
+    ValueError
+        For a triple term (RDF 1.2), which is no token.
+    """
+    if isinstance(node, ox.NamedNode):
+        return Term("iri", node.value)
+    if isinstance(node, ox.Literal):
+        language = node.language or ""
+        if node.direction is not None:
+            language += f"--{node.direction}"
+        return _literal(node.value, node.datatype.value, language)
+    if isinstance(node, ox.BlankNode):
+        return Term("blank", node.value if blank_names is None else blank_names[node.value])
+    raise ValueError(f"a triple stands as a term of another triple: {node}")
+
+
+def from_rdflib(node: object) -> Term:
+    """Convert an rdflib node (anything with an ``n3`` method that is a URIRef, Literal or BNode).
+
+    Raises
+    ------
+    TypeError
+        For another type, with what is accepted.
+    """
+    import rdflib
+
+    if isinstance(node, rdflib.Literal):
+        return _literal(str(node), str(node.datatype or ""), node.language or "")
+    if isinstance(node, rdflib.URIRef):
+        return Term("iri", str(node))
+    if isinstance(node, rdflib.BNode):
+        return Term("blank", str(node))
+    raise TypeError(
+        f"A term must be a str (a label), a Term, or an rdflib URIRef, Literal or BNode; got "
+        f"{node!r} of type {type(node).__name__}. Turn numbers into text first, str(x)."
+    )
+
+
+def to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
+    """Convert an IRI, literal or blank node to rdflib, keeping its lexical form as it is."""
+    import rdflib
+
+    if term.kind == "iri":
+        return rdflib.URIRef(term.text)
+    if term.kind == "blank":
+        return rdflib.BNode(term.text)
+    return rdflib.Literal(
+        term.text,
+        datatype=rdflib.URIRef(term.datatype) if term.datatype else None,
+        lang=term.language or None,
+        normalize=False,
+    )
+
+
+def as_term(value: object) -> Term:
+    """Read what a user gives as a term: a `Term`, a plain str (a label), or an rdflib node."""
+    if isinstance(value, Term):
+        return value
+    # rdflib's nodes are subclasses of str, so isinstance would take an IRI for a label
+    return label(value) if type(value) is str else from_rdflib(value)
+
+
+# RDF 1.1 N-Triples, productions [8] IRIREF, [9] STRING_LITERAL_QUOTE, [141s] BLANK_NODE_LABEL,
+# [144s] LANGTAG. One cell must be one term: a cell that smuggles in a second one is refused.
+_IRIREF = r"<(?:[^\x00-\x20<>\"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>"
+_STRING = r"\"(?:[^\x22\x5C\x0A\x0D]|\\.|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*\""
+_N3_TERM = re.compile(
+    rf"{_IRIREF}|_:[^\s<>\"]+|{_STRING}(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^{_IRIREF})?"
+)
+
+
+def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
+    r"""Read N-Triples terms, one a cell; blank nodes are renamed by first appearance.
+
+    Parameters
+    ----------
+    cells : iterable of str
+        Distinct cells.
+
+    Returns
+    -------
+    dict of str to Term
+
+    Raises
+    ------
+    ValueError
+        With the first cell that isn't exactly one term.
+
+    Examples
+    --------
+    >>> parse_n3(["<http://x/a>", r'"a\tb"@en'])[r'"a\tb"@en']
+    Term(kind='literal', text='a\tb', datatype='', language='en')
+    """
+    terms: dict[str, Term] = {}
+    names = BlankNames()
+    for cell in cells:
+        try:
+            if not _N3_TERM.fullmatch(cell):
+                raise SyntaxError("not one N-Triples term")
+            (quad,) = ox.parse(f"<x:s> <x:p> {cell} .", format=ox.RdfFormat.N_TRIPLES)
+        except (SyntaxError, ValueError) as error:
+            raise ValueError(
+                f'A cell must hold one N-Triples term (<iri>, "text", "text"@en, _:name); got '
+                f'{cell!r} ({error}). Read plain text with `terms="label"`.'
+            ) from None
+        terms[cell] = from_pyoxigraph(quad.object, names)
+    return terms
+
+
+class BlankNames(dict[str, str]):
+    """Names for blank nodes, b0, b1, ... in the order in which they are first asked for.
+
+    Parsers name anonymous nodes at random; without this a file would not read the same twice.
+    """
+
+    def __missing__(self, name: str) -> str:
+        self[name] = fresh = f"b{len(self)}"
+        return fresh
+
+
+def display(term: Term, prefixes: Mapping[str, str]) -> str:
+    """Short name for people: a label or a literal's text as it is, an IRI as a qname if it has one.
+
+    Local names alone collide (up to 13 % of them in real ontologies), so an IRI without a prefix
+    is shown whole.
+    """
+    if term.kind != "iri":
+        return term.text if term.kind != "blank" else f"_:{term.text}"
+    matches = [(len(iri), name, iri) for name, iri in prefixes.items() if term.text.startswith(iri)]
+    if matches:
+        _, name, iri = max(matches)
+        local = term.text[len(iri) :]
+        if local and not re.search(r"[/#?]", local):
+            return f"{name}:{local}"
+    return f"<{term.text}>"

@@ -1,0 +1,73 @@
+"""The few exceptions and the one warning that a user of the library meets.
+
+Every message says what must hold, what came, and what to do. All exceptions derive from
+`CapacityError`, so that one ``except`` clause catches what the user can mend.
+"""
+
+from __future__ import annotations
+
+
+class CapacityError(Exception):
+    """Base of the errors that the input, and not the library, is responsible for."""
+
+
+class DatabaseFormatError(CapacityError, ValueError):
+    """A file, or a string, could not be read as a database of facts.
+
+    Parameters
+    ----------
+    source : str
+        The file's path, or a word for where the text came from.
+    reason : str
+        What is wrong.
+    format : str, optional
+        The format that was tried.
+    line : int, optional
+        The line, counted from 1, where reading stopped.
+    advice : str, optional
+        What to do next.
+
+    Examples
+    --------
+    >>> print(DatabaseFormatError("a.ttl", "no dot", format="turtle", line=3, advice="Add one."))
+    a.ttl, line 3 (read as turtle): no dot. Add one.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        reason: str,
+        *,
+        format: str | None = None,
+        line: int | None = None,
+        advice: str | None = None,
+    ) -> None:
+        self.source = source
+        self.reason = reason
+        self.format = format
+        self.line = line
+        self.advice = advice
+        where = source if line is None else f"{source}, line {line}"
+        how = "" if format is None else f" (read as {format})"
+        tail = "" if advice is None else f" {advice}"
+        super().__init__(f"{where}{how}: {reason.rstrip('.')}.{tail}")
+
+
+class MultiValuedError(CapacityError, ValueError):
+    """A question that needs a functional database was asked of a multi-valued one."""
+
+
+class MemoryBudgetError(CapacityError, MemoryError):
+    """The answer would not fit the memory budget; raised before anything is allocated."""
+
+
+class SweepError(CapacityError, ValueError):
+    """A sweep's plan or its folder can't be used as asked."""
+
+
+class MissingExtraError(CapacityError, ImportError):
+    """An optional part of the library is not installed."""
+
+
+class MultiValuedWarning(UserWarning):
+    """Some (subject, predicate) pairs have several objects, and all of them were kept."""

@@ -1,0 +1,13 @@
+from .bounds import Bounds as Bounds
+from .bounds import bounds as bounds
+from .bounds import paper_bound as paper_bound
+from .bounds import slice_rank_sum as slice_rank_sum
+from .bounds import unfolding_rank as unfolding_rank
+from .certificate import Certificate as Certificate
+from .certificate import Part as Part
+from .cp import CPEstimate as CPEstimate
+from .cp import cp_estimate as cp_estimate
+from .exact import matrix_rank as matrix_rank
+from .interval import RankInterval as RankInterval
+from .interval import effective_rank_interval as effective_rank_interval
+from .interval import rank_interval as rank_interval

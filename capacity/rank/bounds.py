@@ -1,0 +1,145 @@
+"""Bounds of the rank of a database that scale with the number of facts.
+
+For the tensor D of a database (Wong 2025, equation (1)):
+
+* rank(D) <= the number of triples, one simple tensor a fact;
+* rank(D) <= the sum of the ranks of the slices of any one mode (Proposition 2.1, its first line, and
+  the same for object slices);
+* rank(D) >= the rank of any unfolding.
+
+The *paper's count* is Proposition 2.1's last line, min(sum_k \\|V_k\\|, sum_q \\|V_q\\|). On functional
+databases \\|V_k\\| and \\|V_q\\| are the ranks of the subject and predicate slices, and the object slices
+never do worse. On multi-valued ones that equality fails: the count is still an upper bound, and the
+true slice ranks can be far smaller.
+
+All ranks are exact and over the rationals (`capacity.rank.exact`), on the sparse triples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.database.facts import Database
+from capacity.database.tensor import (
+    MODES,
+    Mode,
+    component_labels,
+    stacked_slice_entries,
+    unfolding_entries,
+)
+from capacity.rank.exact import sparse_rank, sparse_rank_by_group
+
+Indices = NDArray[np.int64]
+
+
+def paper_bound(db: Database) -> int:
+    """The database rank bound as the paper counts it, min(sum_k |V_k|, sum_q |V_q|).
+
+    An upper bound of the rank of any database (Wong 2025, Proposition 2.1).
+
+    Examples
+    --------
+    >>> paper_bound(Database.from_triples([("a", "p", "x"), ("b", "p", "x")]))
+    1
+    """
+    triples = db.triples.astype(np.int64)
+    n_objects = db.shape[2]
+    counts = [len(np.unique(triples[:, m] * n_objects + triples[:, 2])) for m in (0, 1)]
+    return min(counts)
+
+
+def slice_rank_sum(db: Database, mode: Mode) -> int:
+    """Sum of the ranks of all slices of a mode: an upper bound of the rank.
+
+    Parameters
+    ----------
+    db : Database
+    mode : {0, 1, 2}
+        Subject, predicate or object slices.
+    """
+    return sparse_rank(*stacked_slice_entries(db, mode))
+
+
+def unfolding_rank(db: Database, mode: Mode) -> int:
+    """Rank of the mode-`mode` unfolding: a lower bound of the rank.
+
+    Parameters
+    ----------
+    db : Database
+    mode : {0, 1, 2}
+        Rows of the unfolding are subjects, predicates or objects.
+    """
+    return sparse_rank(*unfolding_entries(db, mode))
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The bounds of a database, whole and by component.
+
+    Attributes
+    ----------
+    triples : int
+    paper : int
+        `paper_bound`.
+    first_facts, n_facts : ndarray of int64, shape (n_components,)
+        First row in ``Database.triples`` and number of facts of each component.
+    slices_by_component, unfoldings_by_component : ndarray of int64, shape (n_components, 3)
+        Sums of slice ranks, and unfolding ranks, in each mode.
+    """
+
+    triples: int
+    paper: int
+    first_facts: Indices
+    n_facts: Indices
+    slices_by_component: Indices
+    unfoldings_by_component: Indices
+
+    @property
+    def slices(self) -> tuple[int, int, int]:
+        """Sums of the ranks of the subject, predicate and object slices of the whole."""
+        return _triple(self.slices_by_component)
+
+    @property
+    def unfoldings(self) -> tuple[int, int, int]:
+        """Ranks of the three unfoldings of the whole: the multilinear rank."""
+        return _triple(self.unfoldings_by_component)
+
+
+def _triple(by_component: Indices) -> tuple[int, int, int]:
+    a, b, c = by_component.sum(axis=0).tolist()
+    return a, b, c
+
+
+def bounds(db: Database) -> Bounds:
+    """Compute all bounds of this module.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If an exact rank needs a dense block over its budget; raised before it is allocated.
+
+    Examples
+    --------
+    >>> facts = [("a", "p", "x"), ("a", "q", "y"), ("b", "p", "y")]
+    >>> b = bounds(Database.from_triples(facts))
+    >>> b.slices, b.unfoldings
+    ((3, 3, 3), (2, 2, 2))
+    """
+    labels = component_labels(db)
+    _, first, groups, sizes = np.unique(
+        labels, return_index=True, return_inverse=True, return_counts=True
+    )
+    groups = groups.ravel().astype(np.int64)
+    slices = [sparse_rank_by_group(*stacked_slice_entries(db, m), groups) for m in MODES]
+    unfoldings = [sparse_rank_by_group(*unfolding_entries(db, m), groups) for m in MODES]
+    return Bounds(
+        db.n_triples,
+        paper_bound(db),
+        first.astype(np.int64),
+        sizes.astype(np.int64),
+        np.stack(slices, axis=1),
+        np.stack(unfoldings, axis=1),
+    )

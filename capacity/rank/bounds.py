@@ -3,12 +3,12 @@
 For the tensor D of a database (Wong 2025, equation (1)):
 
 * rank(D) <= the number of triples, one simple tensor a fact;
-* rank(D) <= the sum of the ranks of the slices of any one mode (Proposition 2.1, its first line, and
-  the same for object slices);
+* rank(D) <= the sum of the ranks of the slices of any one mode (Proposition 2.1, its first line,
+  and the same for object slices);
 * rank(D) >= the rank of any unfolding.
 
-The *paper's count* is Proposition 2.1's last line, min(sum_k \\|V_k\\|, sum_q \\|V_q\\|). On functional
-databases \\|V_k\\| and \\|V_q\\| are the ranks of the subject and predicate slices, and the object slices
+The *paper's count* is Proposition 2.1's last line, min(sum_k |V_k|, sum_q |V_q|). On functional
+databases |V_k| and |V_q| are the ranks of the subject and predicate slices, and the object slices
 never do worse. On multi-valued ones that equality fails: the count is still an upper bound, and the
 true slice ranks can be far smaller.
 

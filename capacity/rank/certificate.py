@@ -2,8 +2,8 @@
 
 A `Certificate` names the quantity that is bounded, the facts it is about (by their hash and the
 policy for multi-valued pairs), and for each component the argument and the number that it gives.
-Certificates go to JSON and back without loss. Two kinds of argument exist so far, both repeatable in
-exact arithmetic from the facts alone:
+Certificates go to JSON and back without loss. Two kinds of argument exist so far, both repeatable
+in exact arithmetic from the facts alone:
 
 ``unfolding``
     rank(D) >= rank of an unfolding of D, since a sum of R simple tensors unfolds to a sum of R

@@ -3,9 +3,9 @@
 Floating-point ranks certify nothing, and a rank modulo one prime only bounds from below. Here a
 matrix is first reduced by steps that hold over every field:
 
-* *Peeling.* If a row has a single nonzero entry, that entry is a pivot: subtracting multiples of the
-  row clears its column, so rank(M) = 1 + rank(M without the row and the column). The same for columns.
-  Databases peel far: most of the matrices of this project peel away altogether.
+* *Peeling.* If a row has a single nonzero entry, that entry is a pivot: subtracting multiples of
+  the row clears its column, so rank(M) = 1 + rank(M without the row and the column). The same for
+  columns. Databases peel far: most of the matrices of this project peel away altogether.
 * *Duplicates.* Equal rows, and equal columns, count once.
 * *Blocks.* The ranks of the connected blocks of a matrix add.
 
@@ -13,11 +13,11 @@ What is left is dense and small, and its rank is taken modulo several primes:
 
     rank_Q(M) = max over p of rank_p(M), as soon as the product of the primes exceeds H,
 
-where H bounds the (r+1)-minors of M for r = max rank_p so far. Proof: a minor that is nonzero over Q
-stays nonzero modulo p unless p divides it, so rank_p <= rank_Q for every p. If rank_Q > r, some
-(r+1)-minor m is nonzero, and all of the primes divide it, so their product does, and |m| >= product
-> H >= |m|, a contradiction. Hadamard's inequality gives H: the product of the r + 1 largest Euclidean
-row norms.
+where H bounds the (r+1)-minors of M for r = max rank_p so far. Proof: a minor that is nonzero over
+Q stays nonzero modulo p unless p divides it, so rank_p <= rank_Q for every p. If rank_Q > r, some
+(r+1)-minor m is nonzero, and all of the primes divide it, so their product does, and |m| >=
+product > H >= |m|, a contradiction. Hadamard's inequality gives H: the product of the r + 1
+largest Euclidean row norms.
 
 References
 ----------
@@ -137,9 +137,7 @@ def _peel(row: Indices, column: Indices, groups: Indices, left: Indices, ranks: 
     return left
 
 
-def _without_duplicates(
-    line: Indices, cross: Indices, entries: Indices, left: Indices
-) -> Indices:
+def _without_duplicates(line: Indices, cross: Indices, entries: Indices, left: Indices) -> Indices:
     """Keep the entries of one of each set of equal lines (rows, or columns)."""
     if not len(left):
         return left

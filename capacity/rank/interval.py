@@ -117,7 +117,7 @@ def effective_rank_interval(
     --------
     Example 2.4 of the paper has rank 5 and effective rank 1:
 
-    >>> facts = [("a", "f", "v"), ("b", "g", "v"), ("c", "h", "v"), ("d", "i", "v"), ("e", "j", "v")]
+    >>> facts = [(k, q, "v") for k, q in zip("abcde", "fghij")]
     >>> print(effective_rank_interval(Database.from_triples(facts)))
     [1, 5]
     """
@@ -150,6 +150,4 @@ def _certificate(
     values = by_mode[np.arange(len(modes)), modes]
     columns = (b.first_facts, b.n_facts, modes, values)
     parts = tuple(Part(*row) for row in zip(*(c.tolist() for c in columns), strict=True))
-    return Certificate(
-        quantity, side, kind, int(values.sum()), parts, db.facts_sha256, db.multi
-    )
+    return Certificate(quantity, side, kind, int(values.sum()), parts, db.facts_sha256, db.multi)

@@ -13,11 +13,11 @@ What is left is dense and small, and its rank is taken modulo several primes:
 
     rank_Q(M) = max over p of rank_p(M), as soon as the product of the primes exceeds H,
 
-where H bounds the (r+1)-minors of M for r = max rank_p so far. Proof: a minor that is nonzero over
-Q stays nonzero modulo p unless p divides it, so rank_p <= rank_Q for every p. If rank_Q > r, some
-(r+1)-minor m is nonzero, and all of the primes divide it, so their product does, and |m| >=
-product > H >= |m|, a contradiction. Hadamard's inequality gives H: the product of the r + 1
-largest Euclidean row norms.
+where H bounds the (r+1)-minors of M for r = max rank_p so far. Proof: a minor that vanishes over Q
+vanishes modulo p, so rank_p <= rank_Q for every p. If rank_Q > r, some (r+1)-minor m is nonzero;
+it vanishes modulo each of the primes, so their product divides it, and |m| >= product > H >= |m|,
+a contradiction. Hadamard's inequality gives H: the product of the r + 1 largest Euclidean row
+norms.
 
 References
 ----------

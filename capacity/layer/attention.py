@@ -1,0 +1,241 @@
+"""`AttentionLayer`: a single-layer attention-only decoder as a plain ``nn.Module``.
+
+For a sentence of tokens x_1 ... x_n with embeddings r_i = (W_E)_{x_i} (Wong 2025, section 3),
+
+    Z(x) = (r + sum_h softmax*(r W_Q^h W_K^h r^T) r W_V^h W_O^h) W_U,      (2)
+
+where softmax* is the row-wise softmax over the positions up to the row's own. Rows act from the
+left, embedding and unembedding are untied, and there is no norm, bias, position or 1/sqrt(d) unless
+the configuration switches it on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from capacity.layer.config import LayerConfig
+
+
+class AttentionLayer(nn.Module):
+    """A single-layer attention-only decoder.
+
+    Parameters
+    ----------
+    config : LayerConfig
+    d_vocab : int
+        Number of tokens, |T|.
+    seed : int or numpy.random.Generator
+        Of the initial weights: W_E ~ N(0, 1), every other matrix ~ U(-1/sqrt(fan_in),
+        1/sqrt(fan_in)), drawn in float64 in the order of `WEIGHTS`.
+    dtype : torch.dtype
+    device : torch.device or str
+
+    Attributes
+    ----------
+    W_E : (d_vocab, d_model)
+    W_U : (d_model, d_vocab)
+    W_Q : (n_heads, d_model, d_head_qk)
+    W_K : (n_heads, d_head_qk, d_model)
+    W_V : (n_heads, d_model, d_head_vo)
+    W_O : (n_heads, d_head_vo, d_model)
+
+    Examples
+    --------
+    >>> layer = AttentionLayer(LayerConfig(4, 2, 2, 3), d_vocab=10, seed=0)
+    >>> layer(torch.tensor([[0, 1, 2]])).shape
+    torch.Size([1, 3, 10])
+    """
+
+    WEIGHTS = ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
+
+    def __init__(
+        self,
+        config: LayerConfig,
+        d_vocab: int,
+        *,
+        seed: int | np.random.Generator = 0,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__()
+        if d_vocab < 1:
+            raise ValueError(f"`d_vocab` must be at least 1; got {d_vocab}.")
+        self.config = config
+        self.d_vocab = d_vocab
+        for name, array in initial_weights(config, d_vocab, seed).items():
+            setattr(self, name, nn.Parameter(torch.as_tensor(array, dtype=dtype, device=device)))
+        d, heads = config.d_model, config.n_heads
+        options = {"dtype": dtype, "device": device}
+        if config.n_positions:
+            self.W_pos = nn.Parameter(torch.zeros(config.n_positions, d, **options))
+        if config.bias:
+            self.b_Q = nn.Parameter(torch.zeros(heads, 1, config.d_head_qk, **options))
+            self.b_K = nn.Parameter(torch.zeros(heads, 1, config.d_head_qk, **options))
+            self.b_V = nn.Parameter(torch.zeros(heads, 1, config.d_head_vo, **options))
+            self.b_O = nn.Parameter(torch.zeros(d, **options))
+            self.b_U = nn.Parameter(torch.zeros(d_vocab, **options))
+        if config.layer_norm:
+            self.norm_in = nn.LayerNorm(d, **options)
+            self.norm_out = nn.LayerNorm(d, **options)
+
+    def forward(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch n d_vocab"]:
+        """Logits after each position, Z of equation (2).
+
+        Parameters
+        ----------
+        tokens : int64 tensor, shape (batch, n)
+
+        Returns
+        -------
+        tensor, shape (batch, n, d_vocab)
+
+        Raises
+        ------
+        ValueError
+            For a sentence longer than the positions there are.
+        """
+        residual = self._embed(tokens)
+        x = self.norm_in(residual) if self.config.layer_norm else residual
+        heads = self.attention(x) @ self._values(x) @ self.W_O
+        residual = residual + heads.sum(dim=1)
+        if self.config.bias:
+            residual = residual + self.b_O
+        if self.config.layer_norm:
+            residual = self.norm_out(residual)
+        logits = residual @ self.W_U
+        return logits + self.b_U if self.config.bias else logits
+
+    def _embed(self, tokens: Tensor) -> Tensor:
+        residual = self.W_E[tokens]
+        n = tokens.shape[-1]
+        if self.config.n_positions:
+            if n > self.config.n_positions:
+                raise ValueError(
+                    f"A sentence must have at most n_positions = {self.config.n_positions} "
+                    f"tokens; got {n}."
+                )
+            residual = residual + self.W_pos[:n]
+        return residual
+
+    def attention(self, x: Float[Tensor, "batch n d_model"]) -> Float[Tensor, "batch heads n n"]:
+        """Attention of embeddings, autoregressive: rows sum to 1, nothing above the diagonal (3).
+
+        Parameters
+        ----------
+        x : tensor, shape (batch, n, d_model)
+            Embeddings, normalised if the layer normalises.
+        """
+        q = x[:, None] @ self.W_Q
+        k = x[:, None] @ self.W_K.transpose(1, 2)
+        if self.config.bias:
+            q, k = q + self.b_Q, k + self.b_K
+        scores = q @ k.transpose(-1, -2)
+        if self.config.scale:
+            scores = scores / math.sqrt(self.config.d_head_qk)
+        n = x.shape[-2]
+        later = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
+        return scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+
+    def _values(self, x: Tensor) -> Tensor:
+        values = x[:, None] @ self.W_V
+        return values + self.b_V if self.config.bias else values
+
+    @property
+    def W_EU(self) -> Float[Tensor, "d_vocab d_vocab"]:
+        """Embed-unembed circuit W_E W_U, shape (d_vocab, d_vocab), of rank at most d_model."""
+        self._require_plain()
+        return self.W_E @ self.W_U
+
+    @property
+    def W_QK(self) -> Float[Tensor, "heads d_vocab d_vocab"]:
+        """Query-key circuits W_E W_Q^h W_K^h W_E^T, of rank at most d_head_qk."""
+        self._require_plain()
+        circuits = self.W_E @ self.W_Q @ self.W_K @ self.W_E.T
+        return circuits / math.sqrt(self.config.d_head_qk) if self.config.scale else circuits
+
+    @property
+    def W_VO(self) -> Float[Tensor, "heads d_vocab d_vocab"]:
+        """Value-output circuits W_E W_V^h W_O^h W_U, of rank at most d_head_vo."""
+        self._require_plain()
+        return self.W_E @ self.W_V @ self.W_O @ self.W_U
+
+    def _require_plain(self) -> None:
+        if not self.config.is_plain:
+            raise ValueError(
+                "Circuits are defined for layers without norm, bias and positions; got "
+                f"{self.config.name}."
+            )
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write ``config.json`` and ``weights.safetensors`` into a folder."""
+        from safetensors.torch import save_file
+
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        # complete or absent: a reader never meets half a file
+        weights = path / "weights.safetensors.part"
+        state = {name: tensor.contiguous() for name, tensor in self.state_dict().items()}
+        save_file(state, weights)
+        weights.replace(path / "weights.safetensors")
+        config = path / "config.json.part"
+        config.write_text(
+            json.dumps({"d_vocab": self.d_vocab, **self.config.to_dict()}, indent=2) + "\n"
+        )
+        config.replace(path / "config.json")
+
+    @classmethod
+    def load(
+        cls, folder: str | os.PathLike[str], *, device: torch.device | str = "cpu"
+    ) -> AttentionLayer:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds no layer, or weights that don't fit the configuration.
+        """
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        path = Path(folder)
+        try:
+            sizes: dict[str, Any] = json.loads((path / "config.json").read_text())
+            state = load_file(path / "weights.safetensors", device=str(device))
+            d_vocab = sizes.pop("d_vocab")
+            layer = cls(LayerConfig(**sizes), d_vocab, dtype=state["W_E"].dtype, device=device)
+            layer.load_state_dict(state)
+        except (OSError, KeyError, TypeError, RuntimeError, ValueError, SafetensorError) as error:
+            raise ValueError(
+                f"{path} must hold config.json and weights.safetensors of one attention layer; "
+                f"{error}"
+            ) from None
+        return layer
+
+
+def initial_weights(
+    config: LayerConfig, d_vocab: int, seed: int | np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Draw initial weights in float64, the same for every engine, device and dtype."""
+    rng = np.random.default_rng(seed)
+    d, heads = config.d_model, config.n_heads
+    # the fan-in of W_K is d_model too: keys are x W_K^T, rows acting from the left
+    shapes = {
+        "W_U": ((d, d_vocab), d),
+        "W_Q": ((heads, d, config.d_head_qk), d),
+        "W_K": ((heads, config.d_head_qk, d), d),
+        "W_V": ((heads, d, config.d_head_vo), d),
+        "W_O": ((heads, config.d_head_vo, d), config.d_head_vo),
+    }
+    weights = {"W_E": rng.standard_normal((d_vocab, d))}
+    for name, (shape, fan_in) in shapes.items():
+        weights[name] = rng.uniform(-1, 1, shape) / math.sqrt(fan_in)
+    return weights

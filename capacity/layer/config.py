@@ -1,0 +1,180 @@
+"""The sizes of an attention layer, and what they say of the rank of its tensor L.
+
+Two numbers go by the name of rank bound, and one of them is no bound:
+
+* Proposition 3.5 proves rank(L) <= d_model + n_heads d_head_vo |Q|, and `layer_rank_upper` is
+  sharper.
+* Equation (9), d_model + n_heads d_head_vo <= rank(L), is the paper's *assumption* about trained
+  layers ("we feel it is reasonable to assume"). The paper's figures and this project's tables call
+  it the *layer rank bound*. It can exceed the proven upper bound: with d_model = 2, 4 heads,
+  d_head_vo = 2 and 2 predicates it says 10, where rank(L) <= 4.
+
+References
+----------
+Wong 2025, section 3, Proposition 3.5, equation (9), and the parameter count of section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class LayerConfig:
+    """Sizes of a single-layer attention-only decoder, with d_head_vo decoupled from d_head_qk.
+
+    Parameters
+    ----------
+    d_model : int
+        Dimension of the embeddings.
+    n_heads : int
+    d_head_qk, d_head_vo : int
+        Inner dimensions of the query-key and the value-output matrices; at most d_model.
+    scale : bool
+        Divide the attention logits by sqrt(d_head_qk). Off in the paper, as are the following.
+    layer_norm : bool
+        Normalise the embeddings before attention, and the result before unembedding.
+    bias : bool
+        Biases on queries, keys, values and outputs, and on the logits.
+    n_positions : int
+        Learned position embeddings for sentences of at most this length; 0: none.
+
+    Raises
+    ------
+    ValueError
+        For a size that isn't a positive integer, or a head larger than d_model.
+
+    Examples
+    --------
+    >>> LayerConfig(4, 2, 2, 3).name
+    'd4-h2-qk2-vo3'
+    """
+
+    d_model: int
+    n_heads: int
+    d_head_qk: int
+    d_head_vo: int
+    scale: bool = False
+    layer_norm: bool = False
+    bias: bool = False
+    n_positions: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(field.default, bool):
+                continue
+            least = 0 if field.name == "n_positions" else 1
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ValueError(
+                    f"`{field.name}` must be an integer of at least {least}; got {value!r}."
+                )
+        for name in ("d_head_qk", "d_head_vo"):
+            if getattr(self, name) > self.d_model:
+                raise ValueError(
+                    f"`{name}` must be at most d_model = {self.d_model}, for a head can't use more "
+                    f"(Wong 2025, section 3); got {getattr(self, name)}."
+                )
+
+    @property
+    def name(self) -> str:
+        """Short name, the ``layer_id`` of tables."""
+        options = "".join(
+            f"-{key}{'' if value is True else value}"
+            for key, value in asdict(self).items()
+            if key in ("scale", "layer_norm", "bias", "n_positions") and value
+        )
+        return f"d{self.d_model}-h{self.n_heads}-qk{self.d_head_qk}-vo{self.d_head_vo}{options}"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the layer is the paper's, whose logits are sums over its circuits."""
+        return not (self.layer_norm or self.bias or self.n_positions)
+
+    @property
+    def n_parameters(self) -> int:
+        """The paper's non-embedding count, 2 n_heads d_model (d_head_vo + d_head_qk).
+
+        Weights of the heads alone; the options' biases and gains are not in it.
+        """
+        return 2 * self.n_heads * self.d_model * (self.d_head_vo + self.d_head_qk)
+
+    def n_embedding_parameters(self, d_vocab: int) -> int:
+        """Weights of W_E and W_U together, 2 d_model d_vocab."""
+        return 2 * self.d_model * d_vocab
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the sizes as JSON-ready data."""
+        return asdict(self)
+
+
+def layer_rank_bound(config: LayerConfig) -> int:
+    """The paper's estimate of rank(L) from below, d_model + n_heads d_head_vo.
+
+    Equation (9) of Wong 2025: an assumption about trained layers, not a theorem. Compare
+    `layer_rank_upper`.
+
+    Examples
+    --------
+    >>> layer_rank_bound(LayerConfig(2, 4, 1, 2))
+    10
+    """
+    return config.d_model + config.n_heads * config.d_head_vo
+
+
+def proposition_3_5(config: LayerConfig, n_predicates: int) -> int:
+    """Upper bound of rank(L), d_model + n_heads d_head_vo |Q| (Wong 2025, Proposition 3.5)."""
+    return config.d_model + config.n_heads * config.d_head_vo * n_predicates
+
+
+def layer_rank_upper(
+    config: LayerConfig, n_subjects: int, n_predicates: int, n_objects: int
+) -> int:
+    """Upper bound of rank(L), never above Proposition 3.5.
+
+    With d = d_model, and K, Q, V for the numbers of subjects, predicates and objects, the least of
+
+    * min(d, Q, V) + Q min(n_heads d_head_vo, d, K, V): E = its (Q x V) matrix, equal for all k, and
+      one matrix a predicate for the heads together, (K x d) (d x V), whose rank over a sum of heads
+      is at most n_heads d_head_vo;
+    * Q min(K, V, d): the sum of the ranks of the predicate slices of L; every fiber L[k, q, :] lies
+      in the row space of W_U, so a slice has rank at most d;
+    * K min(Q, V, d): the same for subject slices;
+    * min(d, V) min(K, Q): written in a basis of that row space, L is a K x Q x min(d, V) tensor,
+      and each of its min(d, V) slices has rank at most min(K, Q).
+
+    The heads' matrix for predicate q is sum_h A^h_q V^h: A^h_q has the columns of the subjects and
+    one of q, so its row for k is a^h_kq (W^h_VO)_k + (1 - a^h_kq) (W^h_VO)_q, in the row space of
+    W^h_VO, of dimension at most d_head_vo.
+
+    Parameters
+    ----------
+    config : LayerConfig
+        Plain (no norm, bias or positions).
+    n_subjects, n_predicates, n_objects : int
+
+    Raises
+    ------
+    ValueError
+        For a layer that isn't plain.
+
+    Examples
+    --------
+    The case where equation (9) says 10:
+
+    >>> layer_rank_upper(LayerConfig(2, 4, 1, 2), 9, 2, 9)
+    4
+    """
+    if not config.is_plain:
+        raise ValueError(
+            "L and its rank are defined for layers without norm, bias and positions; got "
+            f"{config.name}."
+        )
+    d, k, q, v = config.d_model, n_subjects, n_predicates, n_objects
+    return min(
+        min(d, q, v) + q * min(config.n_heads * config.d_head_vo, d, k, v),
+        q * min(k, v, d),
+        k * min(q, v, d),
+        min(d, v) * min(k, q),
+    )

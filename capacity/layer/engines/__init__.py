@@ -1,0 +1,1 @@
+"""Engines: different arithmetic for the same training. `reference` defines the result."""

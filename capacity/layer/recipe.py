@@ -1,0 +1,130 @@
+"""What goes into training and what comes out: `Recipe` and `Training`. No torch in here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+Optimizer: TypeAlias = Literal["adam", "adamw"]
+Schedule: TypeAlias = Literal["constant", "cosine"]
+Positions: TypeAlias = Literal["both", "object"]
+Init: TypeAlias = Literal["paper"]
+DType: TypeAlias = Literal["float32", "float64"]
+Engine: TypeAlias = Literal["auto", "reference"]
+Status: TypeAlias = Literal["completed", "memorised", "diverged"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All about training that determines its result. The defaults are those of the paper's figures.
+
+    Parameters
+    ----------
+    optimizer : {'adam', 'adamw'}
+    learning_rate : float
+    epochs : int
+        Largest number of passes over the facts.
+    beta2 : float
+        Decay of the second moments; the first moments' is 0.9.
+    weight_decay : float
+        Decoupled for 'adamw', added to the gradient for 'adam'.
+    schedule : {'constant', 'cosine'}
+        'cosine' falls to zero over all epochs.
+    batch_size : int
+        Facts a step; 0: all of them.
+    positions : {'both', 'object'}
+        Which tokens the loss predicts: predicate and object, or the object alone.
+    stop_tau : float
+        Stop once every fact has its object's probability at or above this; 0: never.
+    init : {'paper'}
+        The initial weights of `AttentionLayer`.
+    dtype : {'float32', 'float64'}
+    engine : {'auto', 'reference'}
+
+    Raises
+    ------
+    ValueError
+        For a value out of its range.
+    """
+
+    optimizer: Optimizer = "adam"
+    learning_rate: float = 1e-3
+    epochs: int = 2000
+    beta2: float = 0.999
+    weight_decay: float = 0.0
+    schedule: Schedule = "constant"
+    batch_size: int = 0
+    positions: Positions = "both"
+    stop_tau: float = 0.99
+    init: Init = "paper"
+    dtype: DType = "float32"
+    engine: Engine = "auto"
+
+    def __post_init__(self) -> None:
+        choices = {
+            "optimizer": Optimizer,
+            "schedule": Schedule,
+            "positions": Positions,
+            "init": Init,
+            "dtype": DType,
+            "engine": Engine,
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in get_args(allowed):
+                raise ValueError(
+                    f"`{name}` must be one of {', '.join(get_args(allowed))}; got "
+                    f"{getattr(self, name)!r}."
+                )
+        ranges = {
+            "learning_rate": (0 < self.learning_rate < math.inf, "a positive number"),
+            "epochs": (_is_int(self.epochs) and self.epochs >= 0, "an integer of at least 0"),
+            "beta2": (0 <= self.beta2 < 1, "at least 0 and below 1"),
+            "weight_decay": (0 <= self.weight_decay < math.inf, "at least 0"),
+            "batch_size": (
+                _is_int(self.batch_size) and self.batch_size >= 0,
+                "an integer of at least 0 (0: all facts)",
+            ),
+            "stop_tau": (
+                self.stop_tau == 0 or 0.5 < self.stop_tau < 1,
+                "0 (never) or strictly between 0.5 and 1",
+            ),
+        }
+        for name, (holds, must) in ranges.items():
+            if not holds:
+                raise ValueError(f"`{name}` must be {must}; got {getattr(self, name)!r}.")
+
+    @property
+    def resolved_engine(self) -> str:
+        """The engine that 'auto' stands for."""
+        return "reference" if self.engine == "auto" else self.engine
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the recipe as JSON-ready data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a run of training went.
+
+    Attributes
+    ----------
+    status : {'completed', 'memorised', 'diverged'}
+        All epochs done; stopped early since every fact passed `Recipe.stop_tau`; or the loss or
+        a weight stopped being finite.
+    epochs : int
+        Epochs done.
+    loss : float
+        Mean next-token cross entropy of the final weights in nats; not finite if diverged.
+    engine : str
+    """
+
+    status: Status
+    epochs: int
+    loss: float
+    engine: str
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,99 @@
+"""Figures from tables. Draws what it is given and computes nothing.
+
+Files come out the same, byte for byte, from the same table and versions.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def plot_accuracy_grid(
+    grid: pd.DataFrame, *, title: str = "", path: str | os.PathLike[str] | None = None
+) -> Figure:
+    """Draw an accuracy grid as a heat map, with the line where the two rank bounds are equal.
+
+    Parameters
+    ----------
+    grid : DataFrame
+        What `capacity.evaluator.accuracy_grid` gives.
+    title : str
+    path : path, optional
+        Also write the figure to this file, in the format that its name says.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        For a grid without cells, or a file name whose format matplotlib can't write.
+
+    Notes
+    -----
+    Each cell shows its mean accuracy and below it the number of runs, with the diverged ones after
+    a cross. Layers whose rank bound is at least the database's lie below the line.
+    """
+    import matplotlib as mpl
+    import seaborn as sns
+    from matplotlib.figure import Figure
+
+    if grid.empty:
+        raise ValueError("A grid must have at least one cell to be drawn; it has none.")
+    layer_bins = list(range(5, int(grid["layer_rank_bin"].max()) + 1, 5))
+    database_bins = list(range(10, int(grid["database_rank_bin"].max()) + 1, 10))
+
+    def cells(column: str) -> pd.DataFrame:
+        wide = grid.pivot(index="database_rank_bin", columns="layer_rank_bin", values=column)
+        # databases grow upwards
+        return wide.reindex(index=database_bins[::-1], columns=layer_bins)
+
+    means, runs, diverged = cells("accuracy"), cells("n_runs"), cells("n_diverged")
+    with mpl.rc_context({"svg.hashsalt": "capacity", "font.size": 9}):
+        width, height = 0.75 * len(layer_bins) + 2.4, 0.52 * len(database_bins) + 1.9
+        figure = Figure(figsize=(max(width, 4.6), max(height, 3.4)), layout="constrained", dpi=150)
+        axes = figure.subplots()
+        labels = [
+            [
+                _label(means.iloc[i, j], runs.iloc[i, j], diverged.iloc[i, j])
+                for j in range(len(layer_bins))
+            ]
+            for i in range(len(database_bins))
+        ]
+        sns.heatmap(
+            means, ax=axes, vmin=0, vmax=1, cmap="viridis", annot=labels, fmt="", linewidths=0.5,
+            annot_kws={"size": 7}, cbar_kws={"label": "mean accuracy"},
+        )  # fmt: skip
+        # a rank r lies at r/5 cells from the left, and at r/10 cells from the bottom
+        top = min(layer_bins[-1], database_bins[-1])
+        n_rows = len(database_bins)
+        axes.plot([0, top / 5], [n_rows, n_rows - top / 10], color="crimson", linewidth=2,
+                  label="layer rank bound = database rank bound", clip_on=True)  # fmt: skip
+        axes.set_xticks(range(len(layer_bins) + 1), [0, *layer_bins], rotation=0)
+        axes.set_yticks(range(n_rows + 1), [*database_bins[::-1], 0], rotation=0)
+        axes.set_xlabel("layer rank bound, d_model + n_heads · d_head_vo  (eq. 9)")
+        axes.set_ylabel("database rank bound  (Prop. 2.1)")
+        axes.set_title(title, fontsize=10)
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.16), frameon=False, fontsize=8)
+        if path is not None:
+            # matplotlib writes the date into SVG and PDF unless told not to
+            kind = Path(path).suffix.lower()
+            key = {".svg": "Date", ".pdf": "CreationDate"}.get(kind)
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, metadata={key: None} if key else None)
+    return figure
+
+
+def _label(mean: float, n_runs: float, n_diverged: float) -> str:
+    if pd.isna(n_runs):
+        return ""
+    crossed = f" ×{int(n_diverged)}" if n_diverged else ""
+    return f"{'–' if pd.isna(mean) else f'{mean:.2f}'}\n{int(n_runs)}{crossed}"

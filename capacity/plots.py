@@ -95,5 +95,5 @@ def plot_accuracy_grid(
 def _label(mean: float, n_runs: float, n_diverged: float) -> str:
     if pd.isna(n_runs):
         return ""
-    crossed = f" ×{int(n_diverged)}" if n_diverged else ""
-    return f"{'–' if pd.isna(mean) else f'{mean:.2f}'}\n{int(n_runs)}{crossed}"
+    crossed = f" x{int(n_diverged)}" if n_diverged else ""
+    return f"{'-' if pd.isna(mean) else f'{mean:.2f}'}\n{int(n_runs)}{crossed}"

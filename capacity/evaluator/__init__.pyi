@@ -1,7 +1,7 @@
 from .accuracy import Accuracy as Accuracy
-from .accuracy import accuracy as accuracy
 from .accuracy import accuracy_of_logits as accuracy_of_logits
 from .accuracy import answers as answers
+from .accuracy import evaluate as evaluate
 from .accuracy import memorises as memorises
 from .grid import accuracy_column as accuracy_column
 from .grid import accuracy_grid as accuracy_grid

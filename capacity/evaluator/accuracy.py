@@ -144,7 +144,7 @@ def answers(
     return torch.cat(parts).numpy()
 
 
-def accuracy(
+def evaluate(
     layer: AttentionLayer, db: Database, *, taus: Iterable[float] = TAUS, over: Over = "tokens"
 ) -> Accuracy:
     """Compute how many of its facts a layer recalls.
@@ -182,6 +182,6 @@ def accuracy(
 def memorises(layer: AttentionLayer, db: Database, tau: float) -> bool:
     """Whether every fact's object has probability >= tau: the layer tau-memorises the database.
 
-    Wong 2025, below equation (14). Parameters and errors as in `accuracy`.
+    Wong 2025, below equation (14). Parameters and errors as in `evaluate`.
     """
-    return accuracy(layer, db, taus=[tau]).softmax[tau] == 1.0
+    return evaluate(layer, db, taus=[tau]).softmax[tau] == 1.0

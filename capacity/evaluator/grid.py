@@ -74,7 +74,7 @@ def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
     if missing:
         there = ", ".join(c for c in table.columns if c.startswith("accuracy_")) or "none"
         raise ValueError(
-            f"The table must have the columns {', '.join(needed)}; {', '.join(missing)} is missing. "
+            f"The table must have the columns {', '.join(needed)}; it lacks {', '.join(missing)}. "
             f"Accuracies there are: {there}."
         )
     diverged = table["status"] == "diverged"

@@ -85,7 +85,7 @@ def nonsense_answers(
     n_queries: int | None = None,
     seed: int | np.random.Generator = 0,
 ) -> NonsenseAnswers:
-    """Ask the layer nonsense queries: how often, and how confidently, does it answer?
+    """Measure how often, and how confidently, a layer answers nonsense queries.
 
     Parameters
     ----------

@@ -4,7 +4,6 @@ from .config import layer_rank_bound as layer_rank_bound
 from .config import layer_rank_upper as layer_rank_upper
 from .config import proposition_3_5 as proposition_3_5
 from .layer_tensor import LayerTensor as LayerTensor
-from .layer_tensor import layer_tensor as layer_tensor
 from .layer_tensor import tensor_of_circuits as tensor_of_circuits
 from .recipe import Recipe as Recipe
 from .training import Training as Training

@@ -1,5 +1,5 @@
 from .bounds import Bounds as Bounds
-from .bounds import bounds as bounds
+from .bounds import database_bounds as database_bounds
 from .bounds import paper_bound as paper_bound
 from .bounds import slice_rank_sum as slice_rank_sum
 from .bounds import unfolding_rank as unfolding_rank

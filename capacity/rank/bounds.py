@@ -113,7 +113,7 @@ def _triple(by_component: Indices) -> tuple[int, int, int]:
     return a, b, c
 
 
-def bounds(db: Database) -> Bounds:
+def database_bounds(db: Database) -> Bounds:
     """Compute all bounds of this module.
 
     Raises
@@ -124,7 +124,7 @@ def bounds(db: Database) -> Bounds:
     Examples
     --------
     >>> facts = [("a", "p", "x"), ("a", "q", "y"), ("b", "p", "y")]
-    >>> b = bounds(Database.from_triples(facts))
+    >>> b = database_bounds(Database.from_triples(facts))
     >>> b.slices, b.unfoldings
     ((3, 3, 3), (2, 2, 2))
     """

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.rank.bounds import Bounds, bounds
+from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.certificate import Certificate, Kind, Part, Quantity, Side
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
@@ -80,7 +80,7 @@ def rank_interval(
     effort : {'quick', 'standard', 'thorough'}
         How much work to spend. The bounds there are so far take the same at each.
     computed : Bounds, optional
-        What `capacity.rank.bounds` gave for this database, if it is at hand.
+        What `database_bounds` gave for this database, if it is at hand.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def rank_interval(
     ValueError
         For an unknown effort.
     MemoryBudgetError
-        As `capacity.rank.bounds` does.
+        As `database_bounds` does.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def rank_interval(
     [1, 1]
     """
     _check_effort(effort)
-    b = computed or bounds(db)
+    b = computed or database_bounds(db)
     lower = _certificate(db, "rank", "lower", "unfolding", b, b.unfoldings_by_component, "max")
     upper = _certificate(db, "rank", "upper", "slices", b, b.slices_by_component, "min")
     return RankInterval(lower, upper)
@@ -122,7 +122,7 @@ def effective_rank_interval(
     [1, 5]
     """
     _check_effort(effort)
-    b = computed or bounds(db)
+    b = computed or database_bounds(db)
     fibers = b.unfoldings[2]
     lower = Certificate(
         "effective_rank", "lower", "unfolding", fibers,

@@ -13,17 +13,16 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from capacity import __version__
 from capacity.database.files import ALIASES
-from capacity.database.policy import POLICIES
+from capacity.database.policy import MultiPolicy
 from capacity.errors import CapacityError
-from capacity.rank.interval import EFFORTS
+from capacity.rank.interval import Effort
 
 app = typer.Typer(
     name="capacity",
@@ -34,22 +33,18 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Multi = StrEnum("Multi", [(p, p) for p in POLICIES])
-Effort = StrEnum("Effort", [(e, e) for e in EFFORTS])
-Device = StrEnum("Device", [(d, d) for d in ("auto", "cpu", "cuda")])
-
 File = Annotated[
     Path, typer.Argument(help="RDF, TSV or CSV; may be compressed.", show_default=False)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MultiOption = Annotated[
-    Multi | None,
+    MultiPolicy | None,
     typer.Option(help="What to do with (subject, predicate) pairs of several objects."),
 ]
 FormatOption = Annotated[
     str | None, typer.Option("--format", help=f"{', '.join(ALIASES)}; guessed if left out.")
 ]
-DeviceOption = Annotated[Device, typer.Option(help="Where to train.")]
+DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to train.")]
 
 
 @app.command()
@@ -57,7 +52,7 @@ def rank(
     file: File,
     format: FormatOption = None,
     multi: MultiOption = None,
-    effort: Annotated[Effort, typer.Option(help="How much work to spend.")] = Effort("quick"),
+    effort: Annotated[Effort, typer.Option(help="How much work to spend.")] = "quick",
     effective: Annotated[
         bool, typer.Option("--effective", help="Also bound the effective rank.")
     ] = False,
@@ -74,11 +69,11 @@ def rank(
     from capacity.rank.bounds import database_bounds
     from capacity.rank.interval import effective_rank_interval, rank_interval
 
-    db = load(file, format=format, multi=multi.value if multi else None)  # type: ignore[arg-type]
+    db = load(file, format=format, multi=multi)
     b = database_bounds(db)
-    intervals = {"rank": rank_interval(db, effort=effort.value, computed=b)}
+    intervals = {"rank": rank_interval(db, effort=effort, computed=b)}
     if effective:
-        intervals["effective_rank"] = effective_rank_interval(db, effort=effort.value, computed=b)
+        intervals["effective_rank"] = effective_rank_interval(db, effort=effort, computed=b)
     fit = None
     if estimate:
         from capacity.rank.cp import cp_estimate
@@ -142,7 +137,7 @@ def train(
     epochs: Annotated[int, typer.Option(help="Largest number of epochs.")] = 2000,
     learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of the initial weights.")] = 0,
-    device: DeviceOption = Device("auto"),
+    device: DeviceOption = "auto",
     out: Annotated[
         Path | None, typer.Option(help="Write the layer (safetensors) and its row to this folder.")
     ] = None,
@@ -159,10 +154,10 @@ def train(
     recipe = Recipe(epochs=epochs, learning_rate=learning_rate, engine="reference")
     config = LayerConfig(d_model, n_heads, d_head_qk, d_head_vo)
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
-    db = load(file, format=format, multi=multi.value if multi else "error")  # type: ignore[arg-type]
+    db = load(file, format=format, multi=multi or "error")
     run = Run(f"{file.name.split('.')[0]}-{db.facts_sha256[:8]}", db, config, seed, recipe)
     with _spinner(f"training {config.name} on {db.n_triples} facts"):
-        row, layer = do_run(run, resolve_device(device.value))
+        row, layer = do_run(run, resolve_device(device))
     if out is not None:
         layer.save(out)
         _write_text(out / "run.json", json.dumps(_plain(row), indent=2) + "\n")
@@ -185,7 +180,7 @@ def sweep(
     config: Annotated[Path, typer.Argument(help="TOML file.", show_default=False)],
     out: Annotated[Path, typer.Option(help="Folder of the sweep.", show_default=False)],
     workers: Annotated[int, typer.Option(help="Processes to train in.")] = 1,
-    device: DeviceOption = Device("auto"),
+    device: DeviceOption = "auto",
     shard: Annotated[
         str | None, typer.Option(help="i/N: do the i-th of N parts, counted from 0.")
     ] = None,
@@ -199,10 +194,14 @@ def sweep(
 
     plan = read_plan(config)
     part = _part(shard)
-    with _bar("training") as progress:
-        whole = run_sweep(
-            plan, out, workers=workers, device=device.value, shard=part, progress=progress
-        )
+    try:
+        with _bar("training") as progress:
+            whole = run_sweep(
+                plan, out, workers=workers, device=device, shard=part, progress=progress
+            )
+    except KeyboardInterrupt:
+        print("capacity: interrupted; the same command goes on from here.", file=sys.stderr)
+        raise
     if as_json:
         _print_json(load(out).to_dict("records"))
         return
@@ -333,17 +332,12 @@ def main(arguments: Iterable[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    import click
-
     warnings.showwarning = lambda message, *_: print(f"capacity: {message}", file=sys.stderr)
     try:
-        result = app(arguments, standalone_mode=False)
-        return result if isinstance(result, int) else 0
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except (KeyboardInterrupt, click.Abort):
-        print("capacity: interrupted; the same command goes on where it stopped.", file=sys.stderr)
+        app(arguments)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    except KeyboardInterrupt:
         return 130
     except (CapacityError, ValueError, OSError) as error:
         print(f"capacity: {error}", file=sys.stderr)
@@ -352,3 +346,8 @@ def _run(arguments: list[str]) -> int:
         traceback.print_exc()
         print("capacity: this is a fault of ours; please report it.", file=sys.stderr)
         return 70
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -56,18 +56,18 @@ def plot_accuracy_grid(
         # databases grow upwards
         return wide.reindex(index=database_bins[::-1], columns=layer_bins)
 
-    means, runs, diverged = cells("accuracy"), cells("n_runs"), cells("n_diverged")
+    means = cells("accuracy")
+    labels = [
+        [_label(*cell) for cell in zip(*row, strict=True)]
+        for row in zip(
+            *(cells(name).to_numpy(float) for name in ("accuracy", "n_runs", "n_diverged")),
+            strict=True,
+        )
+    ]
     with mpl.rc_context({"svg.hashsalt": "capacity", "font.size": 9}):
         width, height = 0.75 * len(layer_bins) + 2.4, 0.52 * len(database_bins) + 1.9
         figure = Figure(figsize=(max(width, 4.6), max(height, 3.4)), layout="constrained", dpi=150)
         axes = figure.subplots()
-        labels = [
-            [
-                _label(means.iloc[i, j], runs.iloc[i, j], diverged.iloc[i, j])
-                for j in range(len(layer_bins))
-            ]
-            for i in range(len(database_bins))
-        ]
         sns.heatmap(
             means, ax=axes, vmin=0, vmax=1, cmap="viridis", annot=labels, fmt="", linewidths=0.5,
             annot_kws={"size": 7}, cbar_kws={"label": "mean accuracy"},
@@ -77,12 +77,12 @@ def plot_accuracy_grid(
         n_rows = len(database_bins)
         axes.plot([0, top / 5], [n_rows, n_rows - top / 10], color="crimson", linewidth=2,
                   label="layer rank bound = database rank bound", clip_on=True)  # fmt: skip
-        axes.set_xticks(range(len(layer_bins) + 1), [0, *layer_bins], rotation=0)
-        axes.set_yticks(range(n_rows + 1), [*database_bins[::-1], 0], rotation=0)
+        axes.set_xticks(range(len(layer_bins) + 1), [str(i) for i in [0, *layer_bins]], rotation=0)
+        axes.set_yticks(range(n_rows + 1), [str(j) for j in [*database_bins[::-1], 0]], rotation=0)
         axes.set_xlabel("layer rank bound, d_model + n_heads · d_head_vo  (eq. 9)")
         axes.set_ylabel("database rank bound  (Prop. 2.1)")
         axes.set_title(title, fontsize=10)
-        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.16), frameon=False, fontsize=8)
+        figure.legend(loc="outside lower center", frameon=False, fontsize=8)
         if path is not None:
             # matplotlib writes the date into SVG and PDF unless told not to
             kind = Path(path).suffix.lower()

@@ -118,12 +118,13 @@ class Database(Interchange):
         if policy != "keep":
             # the policy may have added set tokens or left tokens without a fact
             terms, triples = _canonical(terms, triples)
-        roles = [np.unique(triples[:, mode], return_inverse=True) for mode in range(3)]
-        local = np.stack([inverse.ravel() for _, inverse in roles], axis=1).astype(np.int32)
-        ids = [unique.astype(np.int32) for unique, _ in roles]
-        for array in (*ids, local):
+        k, q, v = (np.unique(triples[:, mode]).astype(np.int32) for mode in range(3))
+        local = np.stack(
+            [np.searchsorted(ids, triples[:, mode]) for mode, ids in enumerate((k, q, v))], axis=1
+        ).astype(np.int32)
+        for array in (k, q, v, local):
             array.setflags(write=False)
-        db = cls(tuple(terms), *ids, local, policy, dict(prefixes or {}), source)
+        db = cls(tuple(terms), k, q, v, local, policy, dict(prefixes or {}), source)
         if multi is None and not db.is_functional:
             warnings.warn(
                 f"{db.n_multi_valued_pairs} of {db.n_pairs} (subject, predicate) pairs have "

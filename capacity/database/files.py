@@ -18,7 +18,7 @@ import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from capacity.database.policy import MultiPolicy
 from capacity.errors import DatabaseFormatError
@@ -193,7 +193,7 @@ def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-def _open(kind: str, raw: bytes) -> IO[bytes]:
+def _open(kind: str, raw: bytes) -> Any:
     stream = io.BytesIO(raw)
     if kind == "gzip":
         return gzip.open(stream)

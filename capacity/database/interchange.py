@@ -7,7 +7,7 @@ they import pandas, rdflib, networkx and tensorly only where those are used.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -27,7 +27,11 @@ DENSE_BUDGET = 2**30
 
 
 class Interchange:
-    """Readers and writers of `Database`."""
+    """Readers and writers of `Database`, which is the only class to derive from this one."""
+
+    @property
+    def _database(self) -> Database:
+        return cast("Database", self)
 
     @classmethod
     def load(
@@ -93,14 +97,14 @@ class Interchange:
 
         return from_networkx(graph, predicate=predicate, multi=multi)
 
-    def to_coo(self: Database) -> scipy.sparse.coo_array[Any, tuple[int, int, int]]:
+    def to_coo(self) -> scipy.sparse.coo_array[Any, tuple[int, int, int]]:
         """Write D as a 3-dimensional ``scipy.sparse.coo_array`` of int8."""
         from capacity.database.tensor import to_coo
 
-        return to_coo(self)
+        return to_coo(self._database)
 
     def to_numpy(
-        self: Database, dtype: DTypeLike = np.int8, *, max_bytes: int = DENSE_BUDGET
+        self, dtype: DTypeLike = np.int8, *, max_bytes: int = DENSE_BUDGET
     ) -> NDArray[Any]:
         """Write D as a dense array, shape (n_subjects, n_predicates, n_objects).
 
@@ -111,36 +115,34 @@ class Interchange:
         """
         from capacity.database.tensor import to_numpy
 
-        return to_numpy(self, dtype, max_bytes=max_bytes)
+        return to_numpy(self._database, dtype, max_bytes=max_bytes)
 
-    def to_tensorly(self: Database, *, max_bytes: int = DENSE_BUDGET) -> Any:
+    def to_tensorly(self, *, max_bytes: int = DENSE_BUDGET) -> Any:
         """Write D as a dense float64 tensor of tensorly's current backend."""
         import tensorly
 
         return tensorly.tensor(self.to_numpy(np.float64, max_bytes=max_bytes))
 
-    def to_pandas(self: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
+    def to_pandas(self, *, terms: TableTerms | None = None) -> pd.DataFrame:
         """Write the facts as a DataFrame; `capacity.database.tables.to_pandas` says how."""
         from capacity.database.tables import to_pandas
 
-        return to_pandas(self, terms=terms)
+        return to_pandas(self._database, terms=terms)
 
-    def to_tsv(
-        self: Database, path: str | os.PathLike[str], *, terms: TableTerms | None = None
-    ) -> None:
+    def to_tsv(self, path: str | os.PathLike[str], *, terms: TableTerms | None = None) -> None:
         """Write the facts as TSV; `capacity.database.tables.to_tsv` says how."""
         from capacity.database.tables import to_tsv
 
-        to_tsv(self, path, terms=terms)
+        to_tsv(self._database, path, terms=terms)
 
-    def to_networkx(self: Database) -> nx.MultiDiGraph[Any]:
+    def to_networkx(self) -> nx.MultiDiGraph[Any]:
         """Write the facts as a graph; `capacity.database.tables.to_networkx` says how."""
         from capacity.database.tables import to_networkx
 
-        return to_networkx(self)
+        return to_networkx(self._database)
 
-    def to_rdflib(self: Database, *, base: str | None = None) -> rdflib.Graph:
+    def to_rdflib(self, *, base: str | None = None) -> rdflib.Graph:
         """Write the facts as an rdflib graph; `capacity.database.rdf.to_rdflib` says how."""
         from capacity.database.rdf import to_rdflib
 
-        return to_rdflib(self, base=base)
+        return to_rdflib(self._database, base=base)

@@ -81,7 +81,8 @@ def component_labels(db: Database) -> NDArray[np.int64]:
     k, q, v = db.shape
     ends = db.triples.astype(np.int64) + np.array([0, k, k + q])
     rows, columns = np.concatenate((ends[:, [0, 1]], ends[:, [0, 2]])).T
-    graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(k + q + v,) * 2)
+    n = k + q + v
+    graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(n, n))
     _, labels = connected_components(graph, directed=False)
     # isolated numbers can't occur: each vertex has a fact
     return labels[db.triples[:, 0]].astype(np.int64)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-import numpy as np
 import pandas as pd
 
 from capacity.evaluator.accuracy import check_tau
@@ -91,4 +90,4 @@ def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
 
 
 def _upper_end(values: pd.Series[int], width: int) -> pd.Series[int]:
-    return (np.ceil(values / width) * width).astype(int)
+    return -(-values // width) * width

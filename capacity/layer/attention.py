@@ -35,7 +35,7 @@ class AttentionLayer(nn.Module):
         Number of tokens, |T|.
     seed : int or numpy.random.Generator
         Of the initial weights: W_E ~ N(0, 1), every other matrix ~ U(-1/sqrt(fan_in),
-        1/sqrt(fan_in)), drawn in float64 in the order of `WEIGHTS`.
+        1/sqrt(fan_in)), drawn in float64 by `initial_weights`.
     dtype : torch.dtype
     device : torch.device or str
 
@@ -55,7 +55,12 @@ class AttentionLayer(nn.Module):
     torch.Size([1, 3, 10])
     """
 
-    WEIGHTS = ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
+    W_E: Float[Tensor, "d_vocab d_model"]
+    W_U: Float[Tensor, "d_model d_vocab"]
+    W_Q: Float[Tensor, "heads d_model d_head_qk"]
+    W_K: Float[Tensor, "heads d_head_qk d_model"]
+    W_V: Float[Tensor, "heads d_model d_head_vo"]
+    W_O: Float[Tensor, "heads d_head_vo d_model"]
 
     def __init__(
         self,

@@ -32,9 +32,11 @@ class Part:
 
     Parameters
     ----------
-    facts : tuple of int
-        First row of the component in ``Database.triples``, and the number of its facts. The
-        component is what is connected to that row.
+    first_fact : int
+        First row of the component in ``Database.triples``; the component is what is connected to
+        that row.
+    n_facts : int
+        Number of the component's facts.
     mode : int
         0 subject, 1 predicate, 2 object.
     value : int
@@ -79,4 +81,5 @@ class Certificate:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
         """Read what `to_dict` wrote."""
-        return cls(**{**data, "parts": tuple(Part(**part) for part in data["parts"])})
+        parts = tuple(Part(**part) for part in data["parts"])
+        return cls(**{key: value for key, value in data.items() if key != "parts"}, parts=parts)

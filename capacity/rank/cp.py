@@ -137,7 +137,7 @@ def _from_slices(dense: NDArray[np.float64]) -> CPEstimate:
     factors.insert(mode, factors.pop(0))
     rank = factors[0].shape[1]
     cp = CPTensor((np.ones(rank), factors))
-    residual = float(np.linalg.norm(dense - cp_to_tensor(cp)) / np.linalg.norm(dense))
+    residual = float(np.linalg.norm(dense - np.asarray(cp_to_tensor(cp))) / np.linalg.norm(dense))
     return CPEstimate(rank, residual, "slices (SVD)", cp)
 
 
@@ -165,7 +165,7 @@ def _fit(
                 )  # fmt: skip
         except np.linalg.LinAlgError:
             continue
-        residual = float(np.linalg.norm(dense - cp_to_tensor(cp))) / norm
+        residual = float(np.linalg.norm(dense - np.asarray(cp_to_tensor(cp)))) / norm
         # factors are normalised, so a term's norm is its weight; comparisons with nan are false
         bounded = float(np.abs(cp.weights).max()) <= LARGEST_TERM * norm
         if residual <= tolerance and bounded:

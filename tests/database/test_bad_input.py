@@ -1,0 +1,144 @@
+"""Nothing half-loaded is returned: bad input raises one exception that says what to do."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from capacity.database import Database, load
+from capacity.database import files as files_module
+from capacity.errors import DatabaseFormatError
+from tests.oracles import EXAMPLES
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+GOOD = b"<x:a> <x:p> <x:b> .\n"
+
+
+def bomb(levels: int) -> bytes:
+    entities = ['<!ENTITY l0 "lol">'] + [
+        f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, levels)
+    ]
+    return (
+        '<?xml version="1.0"?><!DOCTYPE r [' + "".join(entities) + "]>"
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="x:">'
+        f'<rdf:Description rdf:about="x:a"><x:p>&l{levels - 1};</x:p></rdf:Description></rdf:RDF>'
+    ).encode()
+
+
+CASES = {
+    "empty": ("a.ttl", b"", "the file is empty"),
+    "blank": ("a.ttl", b" \n\n", "the file is empty"),
+    "only comments": ("a.ttl", b"# nothing\n", "no triples were found"),
+    "only prefixes": ("a.ttl", b"@prefix : <x:> .\n", "no triples were found"),
+    "json without RDF": ("a.json", b'{"name": "x"}', "no triples were found"),
+    "truncated": ("a.nt", GOOD + b"<x:a> <x:p", r"line 2 \(read as ntriples\)"),
+    "truncated turtle": ("a.ttl", b"<x:a> <x:p> <x:b> ;", "read as turtle"),
+    "binary": ("a.ttl", PNG, "binary, it holds NUL bytes"),
+    "UTF-16": ("a.ttl", "<x:a> <x:p> <x:b> .".encode("utf-16"), "iconv -f UTF-16"),
+    "Latin-1": ("a.nt", GOOD + b'<x:a> <x:p> "\xe9" .', "line 2: byte 0xe9 isn't UTF-8.*LATIN1"),
+    "wrongly named": ("a.nt", b"<x:a> <x:p> <x:b> ; <x:q> <x:c> .", "say which format it is"),
+    "turtle named csv": ("a.csv", (EXAMPLES / "figure-1.ttl").read_bytes(), "cell"),
+    "prose": ("a.ttl", b"Dear reader,\nhello.\n", "read as turtle"),
+    "unknown name": ("a.xyz", b"hello\n", "neither its content nor its name"),
+    "a web page": ("a.ttl", b"<!DOCTYPE html><html></html>", "HTML page"),
+    "broken gzip": ("a.ttl.gz", b"\x1f\x8b\x08\0garbage", "gzip stream is broken"),
+    "two columns": ("a.tsv", b"a\tp\tb\na\tp\n", r"line 2.*2 cells"),
+    "bad quotes": ("a.csv", b'a,p,"b"c\n', "line 1.*RFC 4180"),
+    "header alone": ("a.tsv", b"subject\tpredicate\tobject\n", "no rows"),
+    "nested entities": ("a.rdf", bomb(9), "refers to another entity"),
+    "external entity": (
+        "a.rdf", b'<!DOCTYPE r [<!ENTITY e SYSTEM "file:///etc/passwd">]><r>&e;</r>', "fetched",
+    ),
+    "broken XML": ("a.rdf", b"<?xml version='1.0'?><rdf:RDF", "read as rdfxml"),
+    "remote context": (
+        "a.jsonld", b'{"@context": "http://example.org/c", "@id": "x:a"}', "nothing is fetched",
+    ),
+    "hidden remote context": (
+        "a.jsonld", b'{"@context": ["http://x/c"], "@context": {}, "@id": "x:a"}', "remote",
+    ),
+    "escaped remote context": (
+        "a.jsonld", b'{"\\u0040context": "http://x/c", "@id": "x:a"}', "remote",
+    ),
+    "deep JSON": ("a.jsonld", b'{"a":' * 6000 + b"1" + b"}" * 6000, "nests 6000 deep"),
+    "broken JSON": ("a.jsonld", b'{"@id": "x:a"', "broken JSON"),
+    "a triple as a term": (
+        "a.nt", b"<x:a> <x:p> <<( <x:a> <x:p> <x:b> )>> .\n", "triple stands as a term",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_files_raise_one_error_that_names_them(case: str, tmp_path: Path) -> None:
+    name, content, reason = CASES[case]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DatabaseFormatError, match=reason) as error:
+        load(path)
+    assert str(path) in str(error.value)
+
+
+def test_missing_files_folders_and_unknown_formats_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseFormatError, match="no such file"):
+        load(tmp_path / "none.ttl")
+    with pytest.raises(DatabaseFormatError, match="it is a folder"):
+        load(tmp_path)
+    with pytest.raises(DatabaseFormatError, match=r"unknown format 'hdt'.*turtle, ntriples"):
+        load(EXAMPLES / "figure-1.ttl", format="hdt")
+
+
+def test_rdf_and_table_readers_send_each_other_what_is_not_theirs(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("a\tp\tb\n")
+    with pytest.raises(DatabaseFormatError, match="it is a table, not RDF"):
+        Database.from_rdf(tmp_path / "a.tsv")
+    with pytest.raises(DatabaseFormatError, match="it is RDF, not a table"):
+        Database.from_table(EXAMPLES / "figure-1.ttl")
+    with pytest.raises(DatabaseFormatError, match="tsv is no RDF format"):
+        Database.from_rdf_string("a\tp\tb", "tsv")
+    with pytest.raises(TypeError, match="path or an rdflib Graph"):
+        Database.from_rdf(["a"])  # type: ignore[arg-type]
+
+
+def test_flat_entities_are_common_in_ontologies_and_pass() -> None:
+    text = (
+        '<!DOCTYPE rdf:RDF [<!ENTITY x "http://x.org/">]>'
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="http://x.org/">'
+        '<rdf:Description rdf:about="&x;a"><x:p rdf:resource="&x;b"/></rdf:Description></rdf:RDF>'
+    )
+    assert Database.from_rdf_string(text, "rdfxml").objects[0].text == "http://x.org/b"
+
+
+def test_flat_entities_that_blow_up_are_refused() -> None:
+    text = f'<!DOCTYPE r [<!ENTITY e "{"e" * 10_000}">]><r>{"&e;" * 10_000}</r>'
+    with pytest.raises(DatabaseFormatError, match="expand to 100,000,000 bytes"):
+        Database.from_rdf_string(text, "rdfxml")
+
+
+def test_brackets_in_strings_are_no_depth() -> None:
+    text = '{"@id": "x:a", "x:p": "' + "[{" * 500 + '\\""}'
+    assert Database.from_rdf_string(text, "jsonld").n_triples == 1
+
+
+@pytest.mark.parametrize(
+    "cell", ['"a" . <x:b> <x:p> "c"', "<x:a> <x:b>", '"a" # note', "plain", "<a b>", '"a"@']
+)
+def test_a_cell_must_hold_one_term(cell: str, tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text(f"<x:a>\t<x:p>\t{cell}\n")
+    with pytest.raises(DatabaseFormatError, match="one N-Triples term"):
+        Database.from_table(tmp_path / "a.tsv", terms="n3")
+
+
+def test_a_file_over_the_cap_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.nt"
+    path.write_bytes(GOOD)
+    os.truncate(path, 2**41)  # sparse: no disk is used
+    with pytest.raises(DatabaseFormatError, match="more than 4,294,967,296 bytes"):
+        load(path)
+
+
+def test_what_decompresses_over_the_cap_is_refused(tmp_path: Path) -> None:
+    import gzip
+
+    path = tmp_path / "a.nt.gz"
+    path.write_bytes(gzip.compress(GOOD * 10_000))
+    with pytest.raises(DatabaseFormatError, match="more than 1,000 bytes, decompressed"):
+        files_module.read(path, max_bytes=1000)

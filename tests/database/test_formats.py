@@ -1,0 +1,276 @@
+"""One set of facts gives the same Database from every format and library."""
+
+import bz2
+import gzip
+import lzma
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyoxigraph as ox
+import pytest
+import rdflib
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capacity.database import Database, Term, label, load, schema_rows
+from capacity.database.files import FORMATS
+from capacity.database.rdf import _PARSERS
+from capacity.errors import DatabaseFormatError
+from capacity.testing import databases, labels, rdf_databases
+from tests.oracles import EXAMPLES, figure_1
+
+
+def as_quads(db: Database) -> list[ox.Quad]:
+    def node(term: Term) -> ox.NamedNode | ox.Literal:
+        if term.kind == "iri":
+            return ox.NamedNode(term.text)
+        if term.language:
+            return ox.Literal(term.text, language=term.language)
+        datatype = ox.NamedNode(term.datatype) if term.datatype else None
+        return ox.Literal(term.text, datatype=datatype)
+
+    nodes = [node(t) for t in db.tokens]
+    return [ox.Quad(*(nodes[i] for i in row)) for row in db.token_triples]  # type: ignore[arg-type]
+
+
+@given(rdf_databases())
+def test_every_rdf_format_gives_the_same_database(db: Database) -> None:
+    for name, parser in _PARSERS.items():
+        if name == "n3":
+            continue  # pyoxigraph doesn't write it; Turtle is N3
+        text = ox.serialize(as_quads(db), format=parser)
+        assert text is not None
+        again = Database.from_rdf_string(text, name, multi="keep")
+        assert again == db, name
+        assert again.facts_sha256 == db.facts_sha256
+    turtle = ox.serialize(as_quads(db), format=ox.RdfFormat.TURTLE)
+    assert turtle is not None
+    assert Database.from_rdf_string(turtle, "n3", multi="keep") == db
+
+
+@given(rdf_databases())
+def test_rdflib_graphs_and_what_rdflib_writes_give_the_same_database(db: Database) -> None:
+    graph = db.to_rdflib()
+    assert Database.from_rdf(graph, multi="keep") == db
+    # rdflib's Turtle and JSON-LD writers rewrite "1"^^xsd:decimal and the like
+    for name, chosen in (("nt", "ntriples"), ("xml", "rdfxml")):
+        text = graph.serialize(format=name)
+        assert Database.from_rdf_string(text, chosen, multi="keep") == db, name
+
+
+@given(db=rdf_databases())
+def test_tables_of_n_triples_terms_give_the_same_database(
+    db: Database, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    frame = db.to_pandas()
+    assert Database.from_table(frame, terms="n3", multi="keep") == db
+    folder = tmp_path_factory.mktemp("tables")
+    db.to_tsv(folder / "facts.tsv")
+    assert Database.from_table(folder / "facts.tsv", terms="n3", multi="keep") == db
+    frame.to_csv(folder / "facts.csv", index=False)
+    assert Database.from_table(folder / "facts.csv", terms="n3", multi="keep") == db
+
+
+@given(rows=st.lists(st.tuples(labels(), labels(), labels()), min_size=1, max_size=8))
+def test_tables_of_labels_come_back_as_they_were(
+    rows: list[tuple[Term, Term, Term]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    db = Database.from_triples(rows, multi="keep")
+    folder = tmp_path_factory.mktemp("labels")
+    assert Database.from_table(db.to_pandas(), multi="keep") == db
+    db.to_tsv(folder / "facts.tsv")
+    assert Database.from_table(folder / "facts.tsv", multi="keep") == db
+    db.to_pandas().to_csv(folder / "facts.csv", index=False)
+    assert load(folder / "facts.csv", multi="keep") == db
+
+
+@given(databases())
+def test_networkx_graphs_come_back_as_they_were(db: Database) -> None:
+    assert Database.from_networkx(db.to_networkx(), multi="keep") == db
+
+
+@given(rdf_databases())
+def test_networkx_keeps_rdf_terms(db: Database) -> None:
+    assert Database.from_networkx(db.to_networkx(), multi="keep") == db
+
+
+def test_networkx_edges_need_a_direction_and_a_predicate() -> None:
+    with pytest.raises(ValueError, match="give a DiGraph"):
+        Database.from_networkx(nx.Graph([("a", "b")]))
+    with pytest.raises(ValueError, match="must have the attribute 'predicate'"):
+        Database.from_networkx(nx.MultiDiGraph([("a", "b")]))
+    graph = nx.DiGraph()
+    graph.add_edge("a", "b", kind="knows")
+    assert Database.from_networkx(graph, predicate="kind")("a", "knows") == label("b")
+
+
+def test_cells_stay_what_they_are(tmp_path: Path) -> None:
+    rows = [("a", "p", "NA"), ("b", "p", "null"), ("c", "p", ""), ("d", "p", '"quoted'),
+            ("e", "p", "1.0"), ("f", "p", " padded "), ("g", "p", "line\u2028break")]  # fmt: skip
+    (tmp_path / "t.tsv").write_text("".join("\t".join(r) + "\n" for r in rows), encoding="utf-8")
+    db = Database.from_table(tmp_path / "t.tsv")
+    assert {db(k, "p").text for k in "abcdefg"} == {r[2] for r in rows}
+    (tmp_path / "t.csv").write_bytes(
+        b'a,p,NA\r\nb,p,null\r\nc,p,\r\nd,p,"""quoted"\r\ne,p,"two\nlines, and a comma"\r\n'
+    )
+    db = Database.from_table(tmp_path / "t.csv")
+    assert db("d", "p").text == '"quoted'
+    assert db("e", "p").text == "two\nlines, and a comma"
+    assert db("c", "p").text == ""
+
+
+def test_a_header_is_a_header_only_if_it_reads_so(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("subject\tpredicate\tobject\na\tp\tb\n")
+    assert load(tmp_path / "a.tsv").n_triples == 1
+    (tmp_path / "b.tsv").write_text("head\trelation\ttail\na\tp\tb\n")
+    assert load(tmp_path / "b.tsv").n_triples == 2
+
+
+def test_a_frame_may_have_other_columns_but_only_text() -> None:
+    frame = pd.DataFrame({"object": ["x"], "note": [1], "subject": ["a"], "predicate": ["p"]})
+    assert Database.from_table(frame)("a", "p") == label("x")
+    with pytest.raises(TypeError, match=r"row 0 holds 1 of type int.*astype"):
+        Database.from_table(frame.assign(object=1))
+    with pytest.raises(TypeError, match="drop or fill"):
+        Database.from_table(frame.assign(object=[None]))
+    with pytest.raises(ValueError, match="three columns"):
+        Database.from_table(frame[["subject", "object"]])
+
+
+def test_labels_get_iris_only_with_a_base() -> None:
+    db = figure_1()
+    with pytest.raises(ValueError, match="Give labels IRIs"):
+        db.to_rdflib()
+    graph = db.to_rdflib(base="http://example.org/")
+    assert Database.from_rdf(graph) == load(EXAMPLES / "figure-1.ttl")
+
+
+def test_minted_iris_never_merge_two_tokens() -> None:
+    db = Database.from_triples([("a", "p", Term("iri", "x:a"))])
+    with pytest.raises(ValueError, match="stand for two tokens"):
+        db.to_rdflib(base="x:")
+
+
+def test_what_a_form_cannot_hold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="tab or a line break"):
+        Database.from_triples([("a\tb", "p", "x")]).to_tsv(tmp_path / "t.tsv")
+    rdf = load(EXAMPLES / "figure-1.ttl")
+    with pytest.raises(ValueError, match="would lose its kind"):
+        rdf.to_pandas(terms="label")
+    with pytest.raises(ValueError, match="no form for the label"):
+        figure_1().to_pandas(terms="n3")
+    assert not (tmp_path / "t.tsv").exists()
+
+
+def test_literals_follow_rdf_1_1_term_identity() -> None:
+    text = """
+    PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+    <x:a> <x:p> "1", "1"^^xsd:string, "1"@en, "1"@EN, 1, "01"^^xsd:integer .
+    """
+    db = Database.from_rdf_string(text, "turtle", multi="keep")
+    # plain = xsd:string; language tags compare in lower case; 1 and 01 are two terms
+    assert {t.n3().replace("http://www.w3.org/2001/XMLSchema#", "") for t in db.objects} == {
+        '"1"', '"1"@en', '"1"^^<integer>', '"01"^^<integer>',
+    }  # fmt: skip
+    # and rdflib's two spellings of a string are one term
+    graph = rdflib.Graph()
+    for value in (rdflib.Literal("1"), rdflib.Literal("1", datatype=rdflib.XSD.string)):
+        graph.add((rdflib.URIRef("x:a"), rdflib.URIRef("x:p"), value))
+    assert Database.from_rdf(graph).n_triples == 1
+
+
+def test_blank_nodes_read_the_same_twice_and_apart() -> None:
+    text = "<x:a> <x:p> [ <x:q> 'b' ], [ <x:q> 'b' ], _:named ."
+    first, second = (Database.from_rdf_string(text, "turtle", multi="keep") for _ in range(2))
+    assert first == second
+    assert [t.text for t in first.tokens if t.kind == "blank"] == ["b0", "b1", "b2"]
+
+
+def test_named_graphs_are_merged_or_chosen() -> None:
+    text = """
+    <x:a> <x:p> <x:b> .
+    <x:g> { <x:a> <x:p> <x:b> . <x:c> <x:p> <x:d> }
+    <x:h> { <x:e> <x:p> <x:f> }
+    """
+    assert Database.from_rdf_string(text, "trig").n_triples == 3
+    assert Database.from_rdf_string(text, "trig", graph="x:g").n_triples == 2
+    with pytest.raises(DatabaseFormatError, match="no triples were found in the graph <x:none>"):
+        Database.from_rdf_string(text, "trig", graph="x:none")
+    dataset = rdflib.Dataset()
+    for graph, facts in {"x:g": "ab cd", "x:h": "ef"}.items():
+        for k, v in facts.split():
+            triple = (rdflib.URIRef(f"x:{k}"), rdflib.URIRef("x:p"), rdflib.URIRef(f"x:{v}"))
+            dataset.graph(rdflib.URIRef(graph)).add(triple)
+    assert Database.from_rdf(dataset).n_triples == 3
+    assert Database.from_rdf(dataset, graph="x:g").n_triples == 2
+
+
+def test_schema_can_be_counted_and_dropped() -> None:
+    text = """
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    <x:a> a <x:C> ; rdfs:label "a" ; <x:p> <x:b> .
+    """
+    db = Database.from_rdf_string(text, "turtle")
+    assert schema_rows(db).mean() == pytest.approx(2 / 3)
+    assert db.subset(~schema_rows(db)).n_triples == 1
+
+
+def test_names_for_people_are_qnames_or_whole_iris() -> None:
+    db = load(EXAMPLES / "figure-1.ttl")
+    assert db.name(db.subjects[0]) == ":Astrid"
+    assert db(":Astrid", ":born_in").text == "http://example.org/Singapore"
+    assert db.name(Term("iri", "http://elsewhere.org/x")) == "<http://elsewhere.org/x>"
+    assert db.name(Term("iri", "http://example.org/a/b")) == "<http://example.org/a/b>"
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress,
+                                      lambda d: pa.compress(d, "zstd", asbytes=True)])  # fmt: skip
+def test_compressed_files_are_read_by_their_magic_bytes(compress, tmp_path: Path) -> None:
+    plain = (EXAMPLES / "figure-1.ttl").read_bytes()
+    (tmp_path / "figure.ttl.z").write_bytes(compress(plain))
+    (tmp_path / "figure.ttl.gz").write_bytes(compress(plain))
+    assert load(tmp_path / "figure.ttl.gz") == load(EXAMPLES / "figure-1.ttl")
+    assert load(tmp_path / "figure.ttl.z", format="ttl") == load(EXAMPLES / "figure-1.ttl")
+
+
+def test_a_byte_order_mark_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_bytes(b"\xef\xbb\xbf" + (EXAMPLES / "figure-1.ttl").read_bytes())
+    assert load(tmp_path / "a.ttl") == load(EXAMPLES / "figure-1.ttl")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "format"),
+    [
+        ("a.nt", "@prefix : <x:> . :a :p :b .", "turtle"),
+        ("a.ttl", '<?xml version="1.0"?><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax'
+         '-ns#"><rdf:Description rdf:about="x:a"><p xmlns="x:">b</p></rdf:Description></rdf:RDF>',
+         "rdfxml"),
+        ("a", "<x:a> <x:p> <x:b> .", "nquads"),
+        ("a", '[{"@id": "x:a", "x:p": [{"@id": "x:b"}]}]', "jsonld"),
+        ("a.ttl", "[ <x:p> <x:b> ] .", "turtle"),
+        ("a.trig", "<x:g> { <x:a> <x:p> <x:b> }", "trig"),
+        ("a", "GRAPH <x:g> { <x:a> <x:p> <x:b> }", None),
+        ("a.txt", "a\tp\tb\n", "tsv"),
+        ("a.nt.gz", "<x:a> <x:p> <x:b> .", "ntriples"),
+    ],
+)  # fmt: skip
+def test_the_content_tells_the_format_before_the_name(
+    name: str, text: str, format: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    if format is None:
+        with pytest.raises(DatabaseFormatError, match="Say which with format"):
+            load(tmp_path / name)
+    else:
+        db = load(tmp_path / name)
+        assert db.source is not None
+        assert db.source.format == format
+        assert db.n_triples == 1
+
+
+def test_names_extensions_and_media_types_name_formats() -> None:
+    assert FORMATS["text/turtle"] == FORMATS["ttl"] == "turtle"
+    assert np.unique(list(FORMATS)).size == len(FORMATS)

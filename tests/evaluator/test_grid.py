@@ -1,0 +1,69 @@
+import hashlib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from capacity.evaluator import accuracy_column, accuracy_grid
+from capacity.plots import plot_accuracy_grid
+
+TABLE = pd.DataFrame(
+    [
+        # layer, database, status, accuracy
+        (5, 10, "completed", 1.0),  # (0, 5] x (0, 10]
+        (1, 1, "completed", 0.5),  # the same cell
+        (6, 11, "memorised", 1.0),  # (5, 10] x (10, 20]
+        (10, 20, "diverged", float("nan")),  # the same cell
+        (12, 3, "diverged", float("nan")),  # a cell of its own
+    ],
+    columns=["layer_rank_bound", "database_rank_bound", "status", "accuracy_0.95"],
+)
+
+
+def test_cells_are_half_open_and_diverged_runs_are_counted_apart() -> None:
+    grid = accuracy_grid(TABLE, 0.95)
+    rows = [tuple(row) for row in grid.itertuples(index=False)]
+    assert rows[0] == (5, 10, 0.75, 2, 0)
+    assert rows[1] == (10, 20, 1.0, 1, 1)
+    assert rows[2][:2] + rows[2][3:] == (15, 10, 0, 1)
+    assert pd.isna(rows[2][2])
+
+
+def test_columns_are_named_by_tau() -> None:
+    assert accuracy_column(0.5) == "accuracy_0.50"
+    assert accuracy_column("argmax") == "accuracy_argmax"
+    with pytest.raises(ValueError, match="strictly between"):
+        accuracy_column(0.3)
+    with pytest.raises(ValueError, match="'argmax' or 'argmax_paper'"):
+        accuracy_column("max")  # type: ignore[arg-type]
+    with pytest.raises(
+        ValueError, match=r"lacks accuracy_0\.97.*Accuracies there are: accuracy_0\.95"
+    ):
+        accuracy_grid(TABLE, 0.97)
+
+
+def test_figures_are_the_same_byte_for_byte(tmp_path: Path) -> None:
+    grid = accuracy_grid(TABLE, 0.95)
+    for kind in ("png", "svg", "pdf"):
+        digests = set()
+        for i in range(2):
+            path = tmp_path / f"{i}.{kind}"
+            plot_accuracy_grid(grid, title="a title", path=path)
+            digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
+        assert len(digests) == 1, kind
+
+
+def test_the_figure_shows_every_cell_and_the_line_of_equal_ranks() -> None:
+    figure = plot_accuracy_grid(accuracy_grid(TABLE, 0.95))
+    axes = figure.axes[0]
+    texts = {t.get_text() for t in axes.texts}
+    assert {"0.75\n2", "1.00\n1 x1"} <= texts
+    # three layer bins and two database bins: from (0, 0) to rank 15, at 3 cells right, 1.5 up
+    (line,) = axes.lines
+    assert line.get_xdata().tolist() == [0, 3]
+    assert line.get_ydata().tolist() == [2, 0.5]
+
+
+def test_an_empty_grid_is_not_drawn() -> None:
+    with pytest.raises(ValueError, match="at least one cell"):
+        plot_accuracy_grid(accuracy_grid(TABLE, 0.95).iloc[:0])

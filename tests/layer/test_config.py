@@ -1,0 +1,74 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capacity.layer import LayerConfig, layer_rank_bound, layer_rank_upper, proposition_3_5
+from capacity.layer.recipe import Recipe
+from capacity.testing import layer_configs
+
+
+def test_bounds_and_counts_are_the_papers() -> None:
+    config = LayerConfig(4, 3, 1, 2)
+    assert layer_rank_bound(config) == 4 + 3 * 2  # equation (9)
+    assert proposition_3_5(config, 5) == 4 + 3 * 2 * 5
+    assert config.n_parameters == 2 * 3 * 4 * (2 + 1)  # section 4
+    assert config.n_embedding_parameters(10) == 2 * 4 * 10
+
+
+@given(layer_configs(), st.integers(1, 20), st.integers(1, 20), st.integers(1, 20))
+def test_the_sharper_bound_never_exceeds_proposition_3_5(
+    config: LayerConfig, k: int, q: int, v: int
+) -> None:
+    upper = layer_rank_upper(config, k, q, v)
+    assert 1 <= upper <= proposition_3_5(config, q)
+    # no tensor of this shape has a larger rank
+    assert upper <= min(k * q, k * v, q * v)
+
+
+def test_equation_9_can_exceed_what_is_proved() -> None:
+    config = LayerConfig(2, 4, 1, 2)
+    assert layer_rank_bound(config) == 10
+    # L has 2 predicate slices, each in the 2-dimensional row space of W_U
+    assert layer_rank_upper(config, 9, 2, 9) == 4
+
+
+@pytest.mark.parametrize(
+    ("sizes", "reason"),
+    [
+        ((0, 1, 1, 1), "`d_model` must be an integer of at least 1; got 0"),
+        ((2, 1, 3, 1), "`d_head_qk` must be at most d_model = 2"),
+        ((2, 1, 1, 3), "`d_head_vo` must be at most d_model = 2"),
+        ((2, 1.0, 1, 1), "`n_heads` must be an integer"),
+        ((2, True, 1, 1), "`n_heads` must be an integer"),
+    ],
+)
+def test_impossible_layers_are_refused(sizes: tuple[int, int, int, int], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        LayerConfig(*sizes)
+
+
+def test_options_stand_in_the_name() -> None:
+    config = LayerConfig(4, 1, 2, 2, scale=True, n_positions=3)
+    assert config.name == "d4-h1-qk2-vo2-scale-n_positions3"
+    with pytest.raises(ValueError, match="without norm, bias and positions"):
+        layer_rank_upper(config, 2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("optimizer", "sgd"), ("learning_rate", 0.0), ("learning_rate", float("nan")),
+        ("epochs", -1), ("epochs", 1.5), ("beta2", 1.0), ("weight_decay", -0.1),
+        ("schedule", "linear"), ("batch_size", -1), ("positions", "subject"), ("stop_tau", 0.5),
+        ("stop_tau", 1.0), ("init", "zeros"), ("dtype", "float16"), ("engine", "magic"),
+    ],
+)  # fmt: skip
+def test_recipes_out_of_range_are_refused(option: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"`{option}` must be"):
+        Recipe(**{option: value})  # type: ignore[arg-type]
+
+
+def test_the_default_recipe_is_the_papers() -> None:
+    recipe = Recipe()
+    assert (recipe.optimizer, recipe.learning_rate, recipe.epochs) == ("adam", 1e-3, 2000)
+    assert (recipe.positions, recipe.stop_tau, recipe.dtype) == ("both", 0.99, "float32")

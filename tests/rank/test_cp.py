@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from tensorly.cp_tensor import CPTensor, cp_to_tensor
+
+from capacity.rank import cp_estimate
+from capacity.rank.cp import _fit
+from tests.oracles import KNOWN_RANKS, figure_1, w_tensor
+
+
+@pytest.mark.parametrize(
+    "name", ["Example 2.2", "Example 2.4", "W", "Z/2 (XOR)", "Z/3", "polynomials 2 x 2"]
+)
+def test_small_known_ranks_are_estimated(name: str) -> None:
+    make, rank = KNOWN_RANKS[name]
+    fit = cp_estimate(make())
+    assert fit.rank == rank
+    assert fit.residual <= 1e-6
+
+
+def test_the_estimate_comes_with_its_decomposition() -> None:
+    db = figure_1()
+    fit = cp_estimate(db)
+    assert isinstance(fit.cp, CPTensor)
+    assert all(
+        factor.shape == (n, fit.rank) for factor, n in zip(fit.cp.factors, db.shape, strict=True)
+    )
+    dense = db.to_numpy(np.float64)
+    gap = np.linalg.norm(dense - np.asarray(cp_to_tensor(fit.cp))) / np.linalg.norm(dense)
+    assert gap == pytest.approx(fit.residual, abs=1e-12)
+
+
+def test_border_rank_is_not_taken_for_rank() -> None:
+    # W is a limit of tensors of rank 2: fits at 2 come close, by terms that cancel
+    assert _fit(w_tensor().to_numpy(np.float64), 2, 4, 1000, 1e-6, 0) is None
+
+
+def test_singular_starts_are_survived(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tensorly.decomposition as decomposition
+
+    calls = []
+
+    def singular_at_first(*args: object, **options: object) -> object:
+        calls.append(1)
+        if len(calls) == 1:
+            raise np.linalg.LinAlgError("Singular matrix")
+        return parafac(*args, **options)
+
+    parafac = decomposition.parafac
+    monkeypatch.setattr(decomposition, "parafac", singular_at_first)
+    assert cp_estimate(figure_1()).rank == 5
+    assert len(calls) > 1
+
+
+def test_arrays_of_any_numbers_are_taken_and_others_refused() -> None:
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.normal(size=(n, 3)) for n in (5, 4, 6))
+    assert cp_estimate(np.einsum("ir,jr,kr->ijk", a, b, c)).rank == 3
+    for bad in (np.zeros((2, 2, 2)), np.ones((2, 2)), np.full((2, 2, 2), np.nan)):
+        with pytest.raises(ValueError, match="finite, nonzero 3-tensor"):
+            cp_estimate(bad)

@@ -1,0 +1,189 @@
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from capacity.errors import SweepError
+from capacity.evaluator import evaluate
+from capacity.rank import paper_bound, rank_interval
+from capacity.sweep import RUNS_SCHEMA, do_run, load, make_plan, run_sweep
+from capacity.sweep.plan import Plan
+
+CONFIG = {
+    "databases": {"synthetic": {"count": 3, "seed": 0, "max_triples": 20}},
+    "layers": {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1, 2], "d_head_vo": [1, 2]},
+    # 24 runs of 2000 epochs at most, two a shard
+    "recipe": {"epochs": 2000, "learning_rate": 0.05, "stop_tau": 0.6},
+}
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return make_plan(CONFIG)
+
+
+@pytest.fixture(scope="module")
+def done(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sweep")
+    assert run_sweep(plan, folder) == folder / "runs.parquet"
+    return folder
+
+
+def test_the_table_has_its_schema_and_a_row_a_run(plan: Plan, done: Path) -> None:
+    table = pq.read_table(done / "runs.parquet")
+    assert table.schema.remove_metadata() == RUNS_SCHEMA
+    keys = table["run_key"].to_pylist()
+    assert keys == sorted(run.key for run in plan.runs)
+    assert not [name for name in table.column_names if "time" in name or "second" in name]
+
+
+def test_a_row_tells_the_truth_about_its_run(plan: Plan, done: Path) -> None:
+    rows = load(done).set_index("run_key")
+    for run in plan.runs[::7]:
+        row = rows.loc[run.key]
+        again, layer = do_run(run)
+        assert row.to_dict() == {k: v for k, v in again.items() if k != "run_key"}
+        db = run.database
+        assert row["database_rank_bound"] == paper_bound(db)
+        interval = rank_interval(db)
+        assert row["database_rank_lower"] == interval.lower.value
+        assert row["database_rank_upper"] == interval.upper.value
+        assert row["accuracy_0.95"] == evaluate(layer, db).softmax[0.95]
+        assert (
+            row["layer_rank_bound"] == run.layer.d_model + run.layer.n_heads * run.layer.d_head_vo
+        )
+        assert (row["status"] == "memorised") == (row["epochs"] < 2000)
+
+
+def table_bytes(folder: Path) -> bytes:
+    return (folder / "runs.parquet").read_bytes()
+
+
+def test_the_same_command_again_skips_what_is_done(plan: Plan, done: Path) -> None:
+    before = {p: p.stat().st_mtime_ns for p in (done / "shards").iterdir()}
+    told = []
+    run_sweep(plan, done, progress=lambda n, total: told.append((n, total)))
+    assert {p: p.stat().st_mtime_ns for p in (done / "shards").iterdir()} == before
+    assert told == [(24, 24)]
+
+
+def test_workers_and_parts_give_the_same_table(plan: Plan, done: Path, tmp_path: Path) -> None:
+    assert run_sweep(plan, tmp_path, shard=(1, 2)) is None
+    assert len(load(tmp_path)) < 24
+    assert run_sweep(plan, tmp_path, shard=(0, 2), workers=2) is not None
+    assert table_bytes(tmp_path) == table_bytes(done)
+
+
+def test_a_row_does_not_depend_on_what_else_is_in_the_sweep(done: Path, tmp_path: Path) -> None:
+    fewer = make_plan({**CONFIG, "runs": {"pairs": 5, "seed": 0}})
+    run_sweep(fewer, tmp_path)
+    rows, all_rows = load(tmp_path), load(done)
+    assert rows.equals(all_rows[all_rows["run_key"].isin(rows["run_key"])].reset_index(drop=True))
+
+
+def test_a_damaged_shard_is_done_again(plan: Plan, done: Path, tmp_path: Path) -> None:
+    for name in ("manifest.json", "shards"):
+        target = tmp_path / name
+        if (done / name).is_dir():
+            target.mkdir()
+            for file in (done / name).iterdir():
+                (target / file.name).write_bytes(file.read_bytes())
+        else:
+            target.write_bytes((done / name).read_bytes())
+    shards = sorted((tmp_path / "shards").iterdir())
+    shards[0].write_bytes(shards[0].read_bytes()[:100])
+    shards[1].write_bytes(shards[2].read_bytes())  # whole, and not its own
+    with pytest.raises(SweepError, match="damaged file"):
+        load(tmp_path)
+    run_sweep(plan, tmp_path)
+    assert table_bytes(tmp_path) == table_bytes(done)
+
+
+def test_another_sweep_in_the_same_folder_is_refused(done: Path) -> None:
+    other = make_plan({**CONFIG, "runs": {"seed": 1}})
+    with pytest.raises(SweepError, match=r"holds another sweep.*--out"):
+        run_sweep(other, done)
+
+
+def test_folders_without_a_sweep_are_named(tmp_path: Path) -> None:
+    with pytest.raises(SweepError, match=r"no manifest\.json"):
+        load(tmp_path)
+
+
+def test_diverged_runs_have_no_accuracy(tmp_path: Path) -> None:
+    wild = make_plan(
+        {**CONFIG, "recipe": {"epochs": 20, "learning_rate": 1e30}, "runs": {"pairs": 2}}
+    )
+    run_sweep(wild, tmp_path)
+    table = load(tmp_path)
+    assert set(table["status"]) == {"diverged"}
+    assert table.filter(like="accuracy").isna().all(axis=None)
+    assert all(map(math.isnan, table["tied"]))
+
+
+@pytest.mark.parametrize(("option", "reason"), [
+    ({"workers": 0}, "`workers` must be at least 1"), ({"shard": (2, 2)}, "0 <= i < N"),
+    ({"device": "tpu"}, "auto, cpu or cuda"),
+])  # fmt: skip
+def test_wrong_options_are_refused(plan: Plan, option: dict, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=reason):
+        run_sweep(plan, tmp_path, **option)
+
+
+TOML = """
+[databases]
+synthetic = { count = 3, seed = 0, max_triples = 20 }
+[layers]
+d_model = [2]
+n_heads = [1, 2]
+d_head_qk = [1, 2]
+d_head_vo = [1, 2]
+[recipe]
+epochs = 2000
+learning_rate = 0.05
+stop_tau = 0.6
+"""
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_that_is_stopped_goes_on_to_the_same_table(
+    stop: signal.Signals, done: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "plan.toml").write_text(TOML)
+    out = tmp_path / "out"
+    command = [
+        sys.executable,
+        "-m",
+        "capacity.cli",
+        "sweep",
+        str(tmp_path / "plan.toml"),
+        "--out",
+        str(out),
+    ]
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    # after the first shard there is something to keep, and something left to do
+    for _ in range(600):
+        if list(out.glob("shards/*.parquet")):
+            break
+        time.sleep(0.1)
+    os.killpg(process.pid, stop)
+    _, message = process.communicate(timeout=60)
+    kept = sorted(out.glob("shards/*.parquet"))
+    assert 0 < len(kept) < 12
+    assert not (out / "runs.parquet").exists()
+    for path in kept:
+        assert isinstance(pq.read_table(path), pa.Table)
+    if stop == signal.SIGINT:
+        assert process.returncode == 130
+        assert "the same command goes on" in message
+    else:
+        assert process.returncode == -signal.SIGKILL
+    assert run_sweep(make_plan(CONFIG), out) is not None
+    assert table_bytes(out) == table_bytes(done)

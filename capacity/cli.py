@@ -21,7 +21,7 @@ import typer
 from capacity import __version__
 from capacity.database.files import ALIASES
 from capacity.database.policy import MultiPolicy
-from capacity.errors import CapacityError
+from capacity.errors import CapacityError, MultiValuedWarning
 from capacity.rank.interval import Effort
 
 app = typer.Typer(
@@ -332,9 +332,11 @@ def main(arguments: Iterable[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    warnings.showwarning = lambda message, *_: print(f"capacity: {message}", file=sys.stderr)
     try:
-        app(arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", MultiValuedWarning)
+            warnings.showwarning = lambda text, *_: print(f"capacity: {text}", file=sys.stderr)
+            app(arguments)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:

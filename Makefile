@@ -1,0 +1,56 @@
+# make demo   from an RDF file to an accuracy grid, in its own environment (about two minutes)
+# make test   every check there is
+# Both need Python >= 3.11 and make, and nothing else.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+GET    := $(PIP) install --quiet --constraint constraints.txt
+
+.PHONY: demo test check wheel-check clean
+.DEFAULT_GOAL := demo
+
+# torch is asked for first: a package that needs some torch would pull another build
+$(VENV)/layers-installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("capacity needs Python >= 3.11; this is " + sys.version.split()[0] + ". Say make PYTHON=python3.11 ...")'
+	@echo "making $(VENV): packages are fetched, which takes a minute"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --quiet --upgrade pip
+	@$(GET) torch
+	@$(GET) --editable '.[layers]'
+	@touch $@
+
+$(VENV)/tests-installed: $(VENV)/layers-installed
+	@$(GET) --editable '.[layers,testing]' --group test
+	@touch $@
+
+demo: $(VENV)/layers-installed
+	$(BIN)/capacity rank examples/countries.ttl
+	$(BIN)/capacity sweep experiments/configs/demo.toml --out runs/demo --workers 2
+	$(BIN)/capacity grid runs/demo --out runs/demo/grid.png
+	@echo "look at runs/demo/grid.png; the table is runs/demo/runs.parquet"
+
+test: check wheel-check
+	$(BIN)/pytest -q -n auto
+
+check: $(VENV)/tests-installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+	$(BIN)/nbstripout --verify notebooks/*.ipynb
+	$(BIN)/cffconvert --validate
+
+# the wheel, without torch, in an empty environment, away from the source
+wheel-check: $(VENV)/tests-installed
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(PIP) wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv build/wheel/env
+	build/wheel/env/bin/python -m pip --disable-pip-version-check install --quiet --upgrade pip
+	build/wheel/env/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt build/wheel/*.whl
+	cd build/wheel && env/bin/capacity rank ../../examples/figure-1.ttl
+	cd build/wheel && env/bin/python -c 'import importlib.util as u; assert u.find_spec("torch") is None'
+
+clean:
+	rm -rf $(VENV) build dist runs/demo

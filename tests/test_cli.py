@@ -1,0 +1,241 @@
+"""The command line is a contract that other programs read."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capacity.cli import main
+from capacity.database import Database, load
+from capacity.layer import AttentionLayer
+from capacity.sweep import RUNS_SCHEMA
+from tests.oracles import EXAMPLES
+
+FIGURE_1 = str(EXAMPLES / "figure-1.ttl")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    captured = capsys.readouterr()
+    assert isinstance(end.value.code, int)
+    return end.value.code, captured.out, captured.err
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    code, out, err = run(capsys, *arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_rank_prints_the_contracts_object(capsys: pytest.CaptureFixture[str]) -> None:
+    got = run_json(capsys, "rank", FIGURE_1)
+    rank = got.pop("rank")
+    assert got == {
+        "source": "figure-1.ttl",
+        "sha256": hashlib.sha256(Path(FIGURE_1).read_bytes()).hexdigest(),
+        "facts_sha256": load(FIGURE_1).facts_sha256,
+        "multi": "keep",
+        "triples": 8,
+        "subjects": 5,
+        "predicates": 3,
+        "objects": 4,
+        "functional": True,
+        "multi_valued_pairs": 0,
+        "bounds": {
+            "triples": 8,
+            "subject_slices": 6,
+            "predicate_slices": 6,
+            "object_slices": 6,
+            "paper": 6,
+            "unfoldings": [5, 3, 4],
+        },
+        "effective_rank": None,
+        "estimate": None,
+    }
+    assert set(rank) == {"lower", "upper", "closed", "lower_by", "upper_by"}
+    assert rank["lower"] == 5 <= rank["upper"] <= 6
+    assert rank["closed"] == (rank["lower"] == rank["upper"])
+
+
+def test_rank_answers_what_it_is_asked_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    certificate = tmp_path / "made" / "c.json"
+    got = run_json(
+        capsys, "rank", str(EXAMPLES / "example-2-4.ttl"), "--effective", "--estimate",
+        "--effort", "thorough", "--certificate", str(certificate),
+    )  # fmt: skip
+    assert got["rank"]["lower"] == got["rank"]["upper"] == 5
+    assert got["rank"]["closed"] is True
+    assert got["effective_rank"]["lower"] == 1
+    assert set(got["effective_rank"]) == set(got["rank"])
+    assert got["estimate"]["rank"] == 5
+    assert got["estimate"]["residual"] < 1e-6
+    ends = json.loads(certificate.read_text())
+    assert [f"{e['side']} {e['quantity']}" for e in ends] == [
+        "lower rank", "upper rank", "lower effective_rank", "upper effective_rank",
+    ]  # fmt: skip
+    assert {e["facts_sha256"] for e in ends} == {got["facts_sha256"]}
+
+
+def test_rank_takes_a_policy_and_warns_without_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "multi.tsv"
+    path.write_text("a\tp\tx\na\tp\ty\n")
+    code, out, err = run(capsys, "rank", str(path), "--json")
+    assert code == 0
+    assert json.loads(out)["multi_valued_pairs"] == 1
+    assert err.startswith("capacity: 1 of 1 (subject, predicate) pairs have several objects")
+    assert run_json(capsys, "rank", str(path), "--multi", "first")["triples"] == 1
+    assert run_json(capsys, "rank", str(path), "--multi", "keep")["triples"] == 2
+    code, out, err = run(capsys, "rank", str(path), "--multi", "error")
+    assert (code, out) == (2, "")
+    assert "drop-predicate" in err
+
+
+def test_rank_reads_well_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "rank", FIGURE_1, "--effective", "--estimate")
+    assert code == 0
+    assert "8 triples: 5 subjects x 3 predicates x 4 objects" in out
+    assert "no certificate" in out
+
+
+def test_train_prints_its_row_and_writes_its_layer(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    sizes = ["--d-model", "3", "--n-heads", "2", "--d-head-qk", "1", "--d-head-vo", "2"]
+    (row,) = run_json(
+        capsys,
+        "train",
+        FIGURE_1,
+        *sizes,
+        "--epochs",
+        "30",
+        "--device",
+        "cpu",
+        "--out",
+        str(tmp_path),
+    )
+    assert list(row) == RUNS_SCHEMA.names
+    assert (row["d_model"], row["n_heads"], row["d_head_qk"], row["d_head_vo"]) == (3, 2, 1, 2)
+    assert row["epochs"] == 30
+    layer = AttentionLayer.load(tmp_path)
+    assert layer.config.name == row["layer_id"]
+    assert json.loads((tmp_path / "run.json").read_text()) == row
+    code, out, _ = run(capsys, "train", FIGURE_1, "--epochs", "3")
+    assert code == 0
+    assert "completed after 3 epochs" in out
+
+
+def test_training_on_several_answers_is_an_error_without_a_policy(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "multi.tsv"
+    path.write_text("a\tp\tx\na\tp\ty\n")
+    code, _, err = run(capsys, "train", str(path))
+    assert code == 2
+    assert "Choose another policy" in err
+    code, _, err = run(capsys, "train", str(path), "--multi", "keep", "--epochs", "1")
+    assert code == 2
+    assert "needs one object" in err
+    (row,) = run_json(capsys, "train", str(path), "--multi", "first", "--epochs", "1")
+    assert row["n_triples"] == 1
+
+
+PLAN = """
+[databases]
+synthetic = { count = 2, seed = 0, max_triples = 12 }
+[layers]
+d_model = [2]
+n_heads = [1]
+d_head_qk = [1]
+d_head_vo = [1, 2]
+[recipe]
+epochs = 5
+"""
+
+
+def test_sweep_and_grid_print_their_tables(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    out = tmp_path / "out"
+    rows = run_json(capsys, "sweep", str(tmp_path / "plan.toml"), "--out", str(out))
+    assert len(rows) == 4
+    assert list(rows[0]) == RUNS_SCHEMA.names
+    code, text, _ = run(
+        capsys, "sweep", str(tmp_path / "plan.toml"), "--out", str(out), "--shard", "0/1"
+    )
+    assert code == 0
+    assert "4 of 4 runs done" in text
+    cells = run_json(capsys, "grid", str(out), "--tau", "argmax", "--out", str(tmp_path / "g.png"))
+    assert sum(cell["n_runs"] for cell in cells) == 4
+    assert (tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
+    code, text, _ = run(capsys, "grid", str(out))
+    assert code == 0
+    assert "layer_rank_bin" in text
+
+
+WRONG = {
+    "no command": ([], 2, "Usage"),
+    "unknown command": (["frobnicate"], 2, "No such command"),
+    "unknown policy": (["rank", FIGURE_1, "--multi", "last"], 2, "drop-predicate"),
+    "unknown effort": (["rank", FIGURE_1, "--effort", "extreme"], 2, "thorough"),
+    "unknown format": (["rank", FIGURE_1, "--format", "hdt"], 2, "figure-1.ttl: unknown format"),
+    "missing file": (["rank", "none.ttl"], 2, "none.ttl: no such file"),
+    "a folder": (["rank", str(EXAMPLES)], 2, "examples: it is a folder"),
+    "impossible layer": (["train", FIGURE_1, "--d-model", "1"], 2, "`d_head_qk` must be at most"),
+    "missing plan": (["sweep", "none.toml", "--out", "x"], 2, "none.toml: must be a readable TOML"),
+    "bad shard": (["sweep", "PLAN", "--out", "x", "--shard", "3"], 2, "--shard must read i/N"),
+    "no sweep": (["grid", str(EXAMPLES)], 2, "must be the folder of a sweep"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_use_exits_with_2_and_one_message(
+    case: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments, code, message = WRONG[case]
+    (tmp_path / "PLAN").write_text(PLAN)
+    monkeypatch.chdir(tmp_path)
+    got, out, err = run(capsys, *arguments)
+    assert got == code
+    assert message in out + err
+    assert "Traceback" not in err
+    assert out == "" or not arguments
+
+
+def test_a_fault_of_ours_exits_with_70(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import capacity.rank.bounds as bounds
+
+    def broken(db: Database) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(bounds, "database_bounds", broken)
+    code, _, err = run(capsys, "rank", FIGURE_1)
+    assert code == 70
+    assert "a fault of ours" in err
+
+
+def test_an_interrupt_exits_with_130(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import capacity.rank.bounds as bounds
+
+    def interrupted(db: Database) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bounds, "database_bounds", interrupted)
+    assert run(capsys, "rank", FIGURE_1)[0] == 130
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    from importlib.metadata import version
+
+    assert run(capsys, "--version")[1].strip() == version("knowledge-capacity")

@@ -1,0 +1,51 @@
+"""The committed examples are what they say, and their scripts still make them."""
+
+import importlib.util
+
+import pytest
+
+from capacity.database import Database, load
+from capacity.rank import database_bounds
+from tests.oracles import EXAMPLES, ROOT, example_2_4, figure_1
+
+
+def test_the_papers_examples_are_the_papers() -> None:
+    for name, made in (("figure-1.ttl", figure_1()), ("example-2-4.ttl", example_2_4())):
+        graph = made.to_rdflib(base="http://example.org/")
+        assert Database.from_rdf(graph) == load(EXAMPLES / name)
+
+
+def test_countries_have_the_stated_size() -> None:
+    db = load(EXAMPLES / "countries.ttl", multi="error")
+    assert (db.n_triples, *db.shape) == (4103, 252, 17, 3155)
+    assert db.is_functional
+    b = database_bounds(db)
+    assert b.slices[2] <= b.paper == min(b.slices[:2]) < b.triples
+
+
+def test_countries_are_what_the_script_writes(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = importlib.util.spec_from_file_location("make", EXAMPLES / "make_countries.py")
+    assert spec is not None
+    assert spec.loader is not None
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    target = tmp_path_factory.mktemp("made") / "countries.ttl"
+    monkeypatch.setattr(make, "TARGET", target)
+    make.main()
+    assert target.read_bytes() == (EXAMPLES / "countries.ttl").read_bytes()
+
+
+def test_every_example_names_its_source_and_licence() -> None:
+    readme = (EXAMPLES / "README.md").read_text()
+    for path in EXAMPLES.glob("*.ttl"):
+        assert path.name in readme
+    assert "CC BY 4.0" in readme
+
+
+def test_the_changelog_and_the_citation_name_the_version() -> None:
+    from capacity import __version__
+
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text()

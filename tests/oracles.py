@@ -6,7 +6,7 @@ Where the value comes from stands beside it; none of these values enters the lib
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from capacity.database.facts import Database
@@ -29,7 +29,7 @@ FIGURE_1 = [
 EXAMPLE_2_4 = [(k, q, "v") for k, q in zip("abcde", "fghij", strict=True)]
 
 
-def database(rows: list[tuple[object, object, object]]) -> Database:
+def database(rows: Sequence[tuple[object, object, object]]) -> Database:
     """A database whose tokens are named by their role, so that no two roles share one."""
     return Database.from_triples([(f"k{k}", f"q{q}", f"v{v}") for k, q, v in rows], multi="keep")
 

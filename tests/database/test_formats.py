@@ -135,7 +135,7 @@ def test_a_frame_may_have_other_columns_but_only_text() -> None:
     with pytest.raises(TypeError, match=r"row 0 holds 1 of type int.*astype"):
         Database.from_table(frame.assign(object=1))
     with pytest.raises(TypeError, match="drop or fill"):
-        Database.from_table(frame.assign(object=[None]))
+        Database.from_table(frame.assign(object=[float("nan")]))
     with pytest.raises(ValueError, match="three columns"):
         Database.from_table(frame[["subject", "object"]])
 

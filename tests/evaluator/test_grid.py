@@ -1,6 +1,7 @@
 import hashlib
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -60,8 +61,8 @@ def test_the_figure_shows_every_cell_and_the_line_of_equal_ranks() -> None:
     assert {"0.75\n2", "1.00\n1 x1"} <= texts
     # three layer bins and two database bins: from (0, 0) to rank 15, at 3 cells right, 1.5 up
     (line,) = axes.lines
-    assert line.get_xdata().tolist() == [0, 3]
-    assert line.get_ydata().tolist() == [2, 0.5]
+    assert np.asarray(line.get_xdata()).tolist() == [0, 3]
+    assert np.asarray(line.get_ydata()).tolist() == [2, 0.5]
 
 
 def test_an_empty_grid_is_not_drawn() -> None:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from tensorly.cp_tensor import CPTensor, cp_to_tensor
@@ -39,7 +41,7 @@ def test_singular_starts_are_survived(monkeypatch: pytest.MonkeyPatch) -> None:
 
     calls = []
 
-    def singular_at_first(*args: object, **options: object) -> object:
+    def singular_at_first(*args: Any, **options: Any) -> object:
         calls.append(1)
         if len(calls) == 1:
             raise np.linalg.LinAlgError("Singular matrix")

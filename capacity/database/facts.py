@@ -12,8 +12,6 @@ L. Z. Wong, Paying Attention to Facts, 2025, arXiv 2502.05076, section 2.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.database.canonical import canonical, facts_sha256
 from capacity.database.interchange import Interchange
 from capacity.database.policy import POLICIES, MultiPolicy, apply_policy, check_policy, pair_starts
 from capacity.database.terms import Term, as_term, display
@@ -105,7 +104,8 @@ class Database(Interchange):
         Raises
         ------
         ValueError
-            Without any triple, or for an unknown policy.
+            Without any triple, for an index without a term, for terms that are not distinct, or for
+            an unknown policy.
         MultiValuedError
             As the policy says.
         """
@@ -114,10 +114,15 @@ class Database(Interchange):
         triples = np.asarray(id_triples, dtype=np.int64).reshape(-1, 3)
         if not len(triples):
             raise ValueError("A database must hold at least one fact; got none.")
-        terms, triples = apply_policy(*_canonical(tokens, triples), policy)
+        if triples.min() < 0 or triples.max() >= len(tokens) or len(set(tokens)) < len(tokens):
+            raise ValueError(
+                f"`id_triples` must be indices into distinct `tokens`; got {len(tokens)} tokens, "
+                f"{len(set(tokens))} distinct, and indices {triples.min()}..{triples.max()}."
+            )
+        terms, triples = apply_policy(*canonical(tokens, triples), policy)
         if policy != "keep":
             # the policy may have added set tokens or left tokens without a fact
-            terms, triples = _canonical(terms, triples)
+            terms, triples = canonical(terms, triples)
         k, q, v = (np.unique(triples[:, mode]).astype(np.int32) for mode in range(3))
         local = np.stack(
             [np.searchsorted(ids, triples[:, mode]) for mode, ids in enumerate((k, q, v))], axis=1
@@ -219,17 +224,8 @@ class Database(Interchange):
 
     @cached_property
     def facts_sha256(self) -> str:
-        """SHA-256 of the canonical facts.
-
-        Of one JSON array ``[kind, text, datatype, language]`` and a newline for each token in
-        order, followed by the token-id triples in order as little-endian int32.
-        """
-        digest = hashlib.sha256()
-        for token in self.tokens:
-            # ASCII escapes, so that a lone surrogate has bytes too
-            digest.update(json.dumps(token).encode() + b"\n")
-        digest.update(self.token_triples.astype("<i4").tobytes())
-        return digest.hexdigest()
+        """SHA-256 of the canonical facts; `capacity.database.canonical` says of what."""
+        return facts_sha256(self.tokens, self.token_triples)
 
     def __call__(self, subject: object, predicate: object) -> Term:
         """Look up D(k, q).
@@ -315,22 +311,3 @@ class Database(Interchange):
             )
         chosen = np.random.default_rng(seed).choice(self.shape[0], n_subjects, replace=False)
         return self.subset(np.isin(self.triples[:, 0], chosen))
-
-
-def _canonical(
-    tokens: Sequence[Term], triples: NDArray[np.int64]
-) -> tuple[Sequence[Term], NDArray[np.int64]]:
-    """Sort the tokens in use and the unique triples over them."""
-    used = np.unique(triples)
-    order = sorted(used.tolist(), key=lambda i: tokens[i])
-    rank = np.full(len(tokens), -1, dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    rows = rank[triples]
-    n = len(order)
-    if n**3 < 2**62:
-        # one int64 a row sorts many times faster than rows do
-        packed = np.unique((rows[:, 0] * n + rows[:, 1]) * n + rows[:, 2])
-        rows = np.stack([packed // (n * n), packed // n % n, packed % n], axis=1)
-    else:
-        rows = np.unique(rows, axis=0)
-    return [tokens[i] for i in order], rows

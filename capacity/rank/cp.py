@@ -25,6 +25,8 @@ from capacity.database.facts import Database
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
 
+# about an hour on one core
+LARGEST_WORK = 3e12
 # a term this many times larger than the tensor cancels against others: the fit is degenerate
 LARGEST_TERM = 1e3
 
@@ -90,7 +92,8 @@ def cp_estimate(
     MemoryBudgetError
         If the dense tensor doesn't fit the budget of `Database.to_numpy`.
     ValueError
-        For an array that isn't a finite, nonzero 3-tensor.
+        For an array that isn't a finite, nonzero 3-tensor, or for one so large that the fits would
+        take more than `LARGEST_WORK` multiplications; nothing is begun then.
 
     Examples
     --------
@@ -106,6 +109,14 @@ def cp_estimate(
                 f"`tensor` must be a finite, nonzero 3-tensor; got an array of shape {dense.shape}."
             )
     best = _from_slices(dense)
+    # a sweep of least squares multiplies the tensor with R columns in each of three modes
+    work = 3.0 * n_starts * max_iterations * best.rank * dense.size
+    if work > LARGEST_WORK:
+        raise ValueError(
+            f"CP fits must take at most {LARGEST_WORK:.0e} multiplications; up to {best.rank} terms "
+            f"of a tensor of shape {dense.shape} could take {work:.0e} for each number of terms. "
+            "Estimate a part of the database, or lower `n_starts` and `max_iterations`."
+        )
     lower, upper = max(map(_unfolding_rank, (dense,) * 3, range(3))), best.rank
     while lower < upper:
         middle = (lower + upper) // 2

@@ -6,7 +6,7 @@ from tensorly.cp_tensor import CPTensor, cp_to_tensor
 
 from capacity.rank import cp_estimate
 from capacity.rank.cp import _fit
-from tests.oracles import KNOWN_RANKS, figure_1, w_tensor
+from tests.oracles import KNOWN_RANKS, database, figure_1, w_tensor
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,10 @@ def test_arrays_of_any_numbers_are_taken_and_others_refused() -> None:
     for bad in (np.zeros((2, 2, 2)), np.ones((2, 2)), np.full((2, 2, 2), np.nan)):
         with pytest.raises(ValueError, match="finite, nonzero 3-tensor"):
             cp_estimate(bad)
+
+
+def test_fits_that_would_take_days_are_not_begun() -> None:
+    n = 100
+    db = database([(i, i, i) for i in range(n)])
+    with pytest.raises(ValueError, match=r"at most 3e\+12 multiplications.*\(100, 100, 100\)"):
+        cp_estimate(db, max_iterations=3000)

@@ -1,0 +1,5 @@
+"""``python -m capacity.cli``."""
+
+from capacity.cli import main
+
+main()

@@ -1,0 +1,161 @@
+"""``capacity train``, ``sweep`` and ``grid``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from capacity.cli.output import (
+    DeviceOption,
+    File,
+    FormatOption,
+    Json,
+    MultiOption,
+    bar,
+    plain,
+    print_json,
+    spinner,
+    write_text,
+)
+
+
+def train(
+    file: File,
+    d_model: Annotated[int, typer.Option(help="Dimension of the embeddings.")] = 4,
+    n_heads: Annotated[int, typer.Option(help="Number of heads.")] = 2,
+    d_head_qk: Annotated[int, typer.Option(help="Inner dimension of queries and keys.")] = 2,
+    d_head_vo: Annotated[int, typer.Option(help="Inner dimension of values and outputs.")] = 2,
+    format: FormatOption = None,
+    multi: MultiOption = None,
+    epochs: Annotated[int, typer.Option(help="Largest number of epochs.")] = 2000,
+    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Of the initial weights.")] = 0,
+    device: DeviceOption = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="Write the layer (safetensors) and its row to this folder.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train one attention layer on a functional database, and score it."""
+    _require_layers()
+    from capacity.database.files import load
+    from capacity.layer.config import LayerConfig
+    from capacity.layer.recipe import Recipe
+    from capacity.sweep.execute import do_run, resolve_device
+    from capacity.sweep.plan import Run
+
+    recipe = Recipe(epochs=epochs, learning_rate=learning_rate, engine="reference")
+    config = LayerConfig(d_model, n_heads, d_head_qk, d_head_vo)
+    # a layer needs a function: without a policy a multi-valued file is an error, not a warning
+    db = load(file, format=format, multi=multi or "error")
+    run = Run(f"{file.name.split('.')[0]}-{db.facts_sha256[:8]}", db, config, seed, recipe)
+    with spinner(f"training {config.name} on {db.n_triples} facts"):
+        row, layer = do_run(run, resolve_device(device))
+    if out is not None:
+        layer.save(out)
+        write_text(out / "run.json", json.dumps(plain(row), indent=2) + "\n")
+    if as_json:
+        print_json([row])
+        return
+    print(f"{file.name}: {db!r}")
+    print(f"  layer          {config.name}, {row['n_parameters']} parameters and "
+          f"{row['n_embedding_parameters']} in embeddings")  # fmt: skip
+    print(f"  training       {row['status']} after {row['epochs']} epochs, loss {row['loss']:.4f}")
+    for name in ("argmax", "0.50", "0.75", "0.95", "0.99"):
+        title = name if name == "argmax" else f"p {'> ' if name == '0.50' else '>='} {name}"
+        print(f"  {title:<14} {row[f'accuracy_{name}']:.3f}")
+    if out is not None:
+        print(f"  written to     {out}")
+
+
+def sweep(
+    config: Annotated[Path, typer.Argument(help="TOML file.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder of the sweep.", show_default=False)],
+    workers: Annotated[int, typer.Option(help="Processes to train in.")] = 1,
+    device: DeviceOption = "auto",
+    shard: Annotated[
+        str | None, typer.Option(help="i/N: do the i-th of N parts, counted from 0.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train every run of a plan; the same command again goes on where it stopped."""
+    _require_layers()
+    from capacity.sweep.execute import run_sweep
+    from capacity.sweep.plan import read_plan
+    from capacity.sweep.store import load
+
+    plan = read_plan(config)
+    part = _part(shard)
+    try:
+        with bar("training") as progress:
+            whole = run_sweep(
+                plan, out, workers=workers, device=device, shard=part, progress=progress
+            )
+    except KeyboardInterrupt:
+        print("capacity: interrupted; the same command goes on from here.", file=sys.stderr)
+        raise
+    if as_json:
+        print_json(load(out).to_dict("records"))
+        return
+    table = load(out)
+    counts = ", ".join(f"{n} {status}" for status, n in table["status"].value_counts().items())
+    print(f"{out}: {len(table)} of {len(plan.runs)} runs done ({counts})")
+    print(f"  table: {whole}" if whole else "  other parts are still to be done")
+
+
+def grid(
+    folder: Annotated[Path, typer.Argument(help="Folder of a sweep.", show_default=False)],
+    tau: Annotated[
+        str, typer.Option(help="0.5 (p > 0.5), 0.75, 0.95, 0.99, argmax or argmax_paper.")
+    ] = "0.95",
+    out: Annotated[Path | None, typer.Option(help="Draw the grid to this PNG, SVG or PDF.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Average the accuracies of a sweep over bins of the two rank bounds."""
+    from capacity.evaluator.grid import accuracy_grid
+    from capacity.sweep.store import load
+
+    try:
+        threshold: Any = float(tau)
+    except ValueError:
+        threshold = tau
+    table = load(folder)
+    cells = accuracy_grid(table, threshold)
+    if out is not None:
+        from capacity.plots import plot_accuracy_grid
+
+        by = f"softmax >= {tau}" if isinstance(threshold, float) else tau
+        title = f"accuracy by {by}: {len(table)} runs"
+        plot_accuracy_grid(cells, title=title, path=out)
+    if as_json:
+        print_json(cells.to_dict("records"))
+        return
+    print(cells.to_string(index=False, float_format=lambda x: f"{x:.3f}"))
+    if out is not None:
+        print(f"figure: {out}")
+
+
+def _part(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isdecimal() and parts.isdecimal()):
+        raise ValueError(f"--shard must read i/N, such as 0/4; got {text!r}.")
+    return int(part), int(parts)
+
+
+def _require_layers() -> None:
+    from importlib.util import find_spec
+
+    from capacity.errors import MissingExtraError
+
+    missing = [name for name in ("torch", "safetensors", "jaxtyping") if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"Training needs {', '.join(missing)}; install the extra: "
+            "pip install 'knowledge-capacity[layers]'"
+        )

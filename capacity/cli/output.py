@@ -1,0 +1,82 @@
+"""What the commands share: options, JSON, files, progress."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from capacity.database.files import ALIASES
+from capacity.database.policy import MultiPolicy
+
+File = Annotated[
+    Path, typer.Argument(help="RDF, TSV or CSV; may be compressed.", show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MultiOption = Annotated[
+    MultiPolicy | None,
+    typer.Option(help="What to do with (subject, predicate) pairs of several objects."),
+]
+FormatOption = Annotated[
+    str | None, typer.Option("--format", help=f"{', '.join(ALIASES)}; guessed if left out.")
+]
+DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to train.")]
+
+
+def print_json(data: Any) -> None:
+    """Print one line of JSON, and nothing else."""
+    print(json.dumps(plain(data)))
+
+
+def plain(data: Any) -> Any:
+    """JSON knows no NaN: a number that isn't there is null."""
+    if isinstance(data, Mapping):
+        return {key: plain(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [plain(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file, and the folders that it needs."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def spinner(what: str) -> Iterator[None]:
+    """A sign of life on standard error, silent when that is not a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status(what):
+            yield
+    else:
+        yield
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Progress on standard error, silent when that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+               TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,97 @@
+"""``capacity rank``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from capacity.cli.output import (
+    File,
+    FormatOption,
+    Json,
+    MultiOption,
+    print_json,
+    spinner,
+    write_text,
+)
+from capacity.rank.interval import Effort
+
+
+def rank(
+    file: File,
+    format: FormatOption = None,
+    multi: MultiOption = None,
+    effort: Annotated[Effort, typer.Option(help="How much work to spend.")] = "quick",
+    effective: Annotated[
+        bool, typer.Option("--effective", help="Also bound the effective rank.")
+    ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Also fit CP decompositions (dense, slower).")
+    ] = False,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write what the bounds rest on to this JSON file.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Bound the rank of a database from both sides."""
+    from capacity.database.files import load
+    from capacity.rank.bounds import database_bounds
+    from capacity.rank.interval import effective_rank_interval, rank_interval
+
+    db = load(file, format=format, multi=multi)
+    b = database_bounds(db)
+    intervals = {"rank": rank_interval(db, effort=effort, computed=b)}
+    if effective:
+        intervals["effective_rank"] = effective_rank_interval(db, effort=effort, computed=b)
+    fit = None
+    if estimate:
+        from capacity.rank.cp import cp_estimate
+
+        with spinner("fitting CP decompositions"):
+            fit = cp_estimate(db)
+    if certificate is not None:
+        ends = [end.to_dict() for i in intervals.values() for end in (i.lower, i.upper)]
+        write_text(certificate, json.dumps(ends, indent=1) + "\n")
+    k, q, v = db.shape
+    assert db.source is not None
+    result: dict[str, Any] = {
+        "source": db.source.name,
+        "sha256": db.source.sha256,
+        "facts_sha256": db.facts_sha256,
+        "multi": db.multi,
+        "triples": db.n_triples,
+        "subjects": k,
+        "predicates": q,
+        "objects": v,
+        "functional": db.is_functional,
+        "multi_valued_pairs": db.n_multi_valued_pairs,
+        "bounds": {
+            "triples": b.triples,
+            "subject_slices": b.slices[0],
+            "predicate_slices": b.slices[1],
+            "object_slices": b.slices[2],
+            "paper": b.paper,
+            "unfoldings": list(b.unfoldings),
+        },
+        "rank": intervals["rank"].to_dict(),
+        "effective_rank": intervals["effective_rank"].to_dict() if effective else None,
+        "estimate": fit.to_dict() if fit else None,
+    }
+    if as_json:
+        print_json(result)
+        return
+    print(f"{db.source.name}: {db!r}")
+    print(f"  triples                  {b.triples}")
+    print(f"  paper's count            {b.paper}   min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1")
+    print(f"  sums of slice ranks      {' '.join(map(str, b.slices))}   subject, predicate, object")
+    print(f"  unfolding ranks          {' '.join(map(str, b.unfoldings))}")
+    for name, interval in intervals.items():
+        known = "known exactly" if interval.closed else "certified"
+        by = f"lower by {interval.lower.kind}, upper by {interval.upper.kind}"
+        print(f"  {name.replace('_', ' '):<24} {interval}   {known}; {by}")
+    if fit:
+        print(f"  estimate                 {fit.rank}   {fit.method}, residual {fit.residual:.1e}; "
+              "no certificate")  # fmt: skip

@@ -13,6 +13,7 @@ low-rank approximation problem, SIMAX 2008.
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.rank.bounds import database_bounds
 
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
@@ -100,7 +102,9 @@ def cp_estimate(
     >>> cp_estimate(np.ones((4, 3, 2))).rank
     1
     """
+    sweeps = n_starts * max_iterations
     if isinstance(tensor, Database):
+        _check_work(min(database_bounds(tensor).slices), tensor.shape, sweeps)
         dense = tensor.to_numpy(np.float64)
     else:
         dense = np.asarray(tensor, dtype=np.float64)
@@ -109,14 +113,7 @@ def cp_estimate(
                 f"`tensor` must be a finite, nonzero 3-tensor; got an array of shape {dense.shape}."
             )
     best = _from_slices(dense)
-    # a sweep of least squares multiplies the tensor with R columns in each of three modes
-    work = 3.0 * n_starts * max_iterations * best.rank * dense.size
-    if work > LARGEST_WORK:
-        raise ValueError(
-            f"CP fits must take at most {LARGEST_WORK:.0e} multiplications; up to {best.rank} terms "
-            f"of a tensor of shape {dense.shape} could take {work:.0e} for each number of terms. "
-            "Estimate a part of the database, or lower `n_starts` and `max_iterations`."
-        )
+    _check_work(best.rank, dense.shape, sweeps)
     lower, upper = max(map(_unfolding_rank, (dense,) * 3, range(3))), best.rank
     while lower < upper:
         middle = (lower + upper) // 2
@@ -126,6 +123,17 @@ def cp_estimate(
         else:
             lower = middle + 1
     return best
+
+
+def _check_work(n_terms: int, shape: tuple[int, ...], sweeps: int) -> None:
+    # a sweep of least squares multiplies the tensor with n_terms columns in each of three modes
+    work = 3.0 * sweeps * n_terms * math.prod(shape)
+    if work > LARGEST_WORK:
+        raise ValueError(
+            f"CP fits must take at most {LARGEST_WORK:.0e} multiplications; up to {n_terms} terms of "
+            f"a tensor of shape {shape} could take {work:.0e} for each number of terms. Estimate a "
+            "part of the database, or lower `n_starts` and `max_iterations`."
+        )
 
 
 def _unfolding_rank(dense: NDArray[np.float64], mode: int) -> int:

@@ -130,9 +130,9 @@ def _check_work(n_terms: int, shape: tuple[int, ...], sweeps: int) -> None:
     work = 3.0 * sweeps * n_terms * math.prod(shape)
     if work > LARGEST_WORK:
         raise ValueError(
-            f"CP fits must take at most {LARGEST_WORK:.0e} multiplications; up to {n_terms} terms of "
-            f"a tensor of shape {shape} could take {work:.0e} for each number of terms. Estimate a "
-            "part of the database, or lower `n_starts` and `max_iterations`."
+            f"CP fits must take at most {LARGEST_WORK:.0e} multiplications; up to {n_terms} terms "
+            f"of a tensor of shape {shape} could take {work:.0e} for each number of terms. "
+            "Estimate a part of the database, or lower `n_starts` and `max_iterations`."
         )
 
 

@@ -9,17 +9,22 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import cache
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.errors import SweepError
 from capacity.evaluator.accuracy import TAUS, evaluate
 from capacity.layer.config import layer_rank_bound, layer_rank_upper
 from capacity.rank.bounds import database_bounds
@@ -67,7 +72,7 @@ def run_sweep(
     Raises
     ------
     SweepError
-        If the folder holds another sweep or can't be written.
+        If the folder holds another sweep or can't be written, or a worker process died.
     ValueError
         For a number of workers below 1, or a part that doesn't exist.
     """
@@ -93,19 +98,48 @@ def run_sweep(
             store.write(i, rows)
             done += len(rows)
     elif todo:
-        # spawned, not forked: torch's threads don't survive a fork
-        with ProcessPoolExecutor(min(workers, len(todo)), get_context("spawn")) as pool:
-            futures = {pool.submit(_rows, plan.shards[i], chosen): i for i in todo}
-            try:
-                for future in as_completed(futures):
-                    rows = future.result()
-                    store.write(futures[future], rows)
-                    done += len(rows)
-                    report(done, total)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        tasks = [(i, plan.shards[i]) for i in todo]
+        for i, rows in _in_processes(tasks, min(workers, len(todo)), chosen):
+            store.write(i, rows)
+            done += len(rows)
+            report(done, total)
     return store.finish()
+
+
+def _in_processes(
+    tasks: Sequence[tuple[int, Sequence[Run]]], workers: int, device: str
+) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Rows of shards as they are done, from processes that don't outlive this one."""
+    others = set(active_children())
+    # spawned, not forked: torch's threads don't survive a fork
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_follow_parent)
+    futures = {pool.submit(_rows, runs, device): i for i, runs in tasks}
+    try:
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BrokenProcessPool:
+        raise SweepError(
+            "A worker process died, killed or out of memory. What was done is kept; the same "
+            "command goes on, and fewer --workers need less memory."
+        ) from None
+    finally:
+        # on an interrupt there is no waiting for shards that will be dropped
+        for process in set(active_children()) - others:
+            process.terminate()
+        pool.shutdown(cancel_futures=True)
+
+
+def _follow_parent() -> None:
+    """In a worker: leave interrupts to the parent, and end when it does, however it ends."""
+    parent = parent_process()
+    assert parent is not None
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _rows(runs: Sequence[Run], device: str) -> list[dict[str, Any]]:

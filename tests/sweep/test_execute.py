@@ -1,4 +1,5 @@
 import math
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -152,38 +153,58 @@ stop_tau = 0.6
 """
 
 
-@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
+def alive(group: int) -> bool:
+    """Whether any process of a group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("stop", "workers", "group"),
+    [(signal.SIGKILL, 1, True), (signal.SIGINT, 1, True), (signal.SIGINT, 2, True),
+     (signal.SIGKILL, 2, False)],
+)  # fmt: skip
 def test_a_sweep_that_is_stopped_goes_on_to_the_same_table(
-    stop: signal.Signals, done: Path, tmp_path: Path
+    stop: signal.Signals, workers: int, group: bool, done: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "plan.toml").write_text(TOML)
     out = tmp_path / "out"
-    command = [
-        sys.executable,
-        "-m",
-        "capacity.cli",
-        "sweep",
-        str(tmp_path / "plan.toml"),
-        "--out",
-        str(out),
-    ]
+    command = [sys.executable, "-m", "capacity.cli", "sweep", str(tmp_path / "plan.toml"),
+               "--out", str(out), "--workers", str(workers)]  # fmt: skip
     process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
     # after the first shard there is something to keep, and something left to do
     for _ in range(600):
         if list(out.glob("shards/*.parquet")):
             break
         time.sleep(0.1)
-    os.killpg(process.pid, stop)
+    (os.killpg if group else os.kill)(process.pid, stop)
     _, message = process.communicate(timeout=60)
+    assert process.returncode == (130 if stop == signal.SIGINT else -signal.SIGKILL)
+    assert ("the same command goes on" in message) == (stop == signal.SIGINT)
+    # workers end with their parent, however it ends
+    for _ in range(100):
+        if not alive(process.pid):
+            break
+        time.sleep(0.1)
+    assert not alive(process.pid)
     kept = sorted(out.glob("shards/*.parquet"))
     assert 0 < len(kept) < 12
     assert not (out / "runs.parquet").exists()
     for path in kept:
         assert isinstance(pq.read_table(path), pa.Table)
-    if stop == signal.SIGINT:
-        assert process.returncode == 130
-        assert "the same command goes on" in message
-    else:
-        assert process.returncode == -signal.SIGKILL
     assert run_sweep(make_plan(CONFIG), out) is not None
     assert table_bytes(out) == table_bytes(done)
+
+
+def test_a_worker_that_dies_is_an_error_that_keeps_what_is_done(plan: Plan, tmp_path: Path) -> None:
+    def kill_one(n_done: int, _total: int) -> None:
+        if n_done:
+            os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
+
+    with pytest.raises(SweepError, match="A worker process died"):
+        run_sweep(plan, tmp_path, workers=2, progress=kill_one)
+    assert 0 < len(load(tmp_path)) < 24
+    assert not multiprocessing.active_children()

@@ -61,6 +61,10 @@ class MemoryBudgetError(CapacityError, MemoryError):
     """The answer would not fit the memory budget; raised before anything is allocated."""
 
 
+class CertificateError(CapacityError, ValueError):
+    """A certificate is damaged, or about other facts than those it is held against."""
+
+
 class SweepError(CapacityError, ValueError):
     """A sweep's plan or its folder can't be used as asked."""
 

@@ -1,7 +1,7 @@
 """The ``capacity`` command: parse, call, print. What it prints with --json is a contract.
 
-Exit codes: 0 done; 2 wrong use or unreadable input, with one message on standard error; 70 a fault
-of ours; 130 interrupted.
+Exit codes: 0 done; 1 refuted (``verify`` alone); 2 wrong use or unreadable input, with one message
+on standard error; 70 a fault of ours; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (rank.rank, layers.train, layers.sweep, layers.grid):
+for command in (rank.rank, rank.verify, layers.train, layers.sweep, layers.grid):
     app.command()(command)
 
 

@@ -1,8 +1,7 @@
-"""``capacity rank``."""
+"""``capacity rank`` and ``verify``."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,6 @@ from capacity.cli.output import (
     MultiOption,
     print_json,
     spinner,
-    write_text,
 )
 from capacity.rank.interval import Effort
 
@@ -53,8 +51,11 @@ def rank(
         with spinner("fitting CP decompositions"):
             fit = cp_estimate(db)
     if certificate is not None:
-        ends = [end.to_dict() for i in intervals.values() for end in (i.lower, i.upper)]
-        write_text(certificate, json.dumps(ends, indent=1) + "\n")
+        from capacity.rank.certificate import save_certificates
+
+        save_certificates(
+            certificate, (end for i in intervals.values() for end in (i.lower, i.upper))
+        )
     k, q, v = db.shape
     assert db.source is not None
     result: dict[str, Any] = {
@@ -90,8 +91,38 @@ def rank(
     print(f"  unfolding ranks          {' '.join(map(str, b.unfoldings))}")
     for name, interval in intervals.items():
         known = "known exactly" if interval.closed else "certified"
-        by = f"lower by {interval.lower.kind}, upper by {interval.upper.kind}"
+        by = f"lower by {interval.lower.by}, upper by {interval.upper.by}"
         print(f"  {name.replace('_', ' '):<24} {interval}   {known}; {by}")
     if fit:
         print(f"  estimate                 {fit.rank}   {fit.method}, residual {fit.residual:.1e}; "
               "no certificate")  # fmt: skip
+
+
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="Certificates in JSON.", show_default=False)],
+    file: File,
+    format: FormatOption = None,
+    as_json: Json = False,
+) -> None:
+    """Check that certificates prove their bounds for the facts of a file."""
+    from capacity.database.files import load
+    from capacity.rank.certificate import load_certificates
+    from capacity.rank.verify import verify_certificate
+
+    certificates = load_certificates(certificate)
+    # the policy is the certificate's: under another one these would be other facts
+    db = load(file, format=format, multi=certificates[0].multi)  # type: ignore[arg-type]
+    reason = None
+    values: dict[str, int | None] = {"lower": None, "upper": None}
+    for one in certificates:
+        name = f"{one.side} bound {one.value} of the {one.quantity.replace('_', ' ')}"
+        verdict = verify_certificate(one, db)
+        if one.quantity == "rank":
+            values[one.side] = one.value
+        if not as_json:
+            print(f"{name}: {'proved' if verdict.proved else f'not proved, {verdict.reason}'}")
+        if reason is None and not verdict.proved:
+            reason = f"{name}: {verdict.reason}"
+    if as_json:
+        print_json({"proved": reason is None, **values, "reason": reason})
+    raise typer.Exit(code=0 if reason is None else 1)

@@ -84,16 +84,15 @@ class Bounds:
     triples : int
     paper : int
         `paper_bound`.
-    first_facts, n_facts : ndarray of int64, shape (n_components,)
-        First row in ``Database.triples`` and number of facts of each component.
+    component : ndarray of int64, shape (n_triples,)
+        The component of each fact, numbered from 0.
     slices_by_component, unfoldings_by_component : ndarray of int64, shape (n_components, 3)
         Sums of slice ranks, and unfolding ranks, in each mode.
     """
 
     triples: int
     paper: int
-    first_facts: Indices
-    n_facts: Indices
+    component: Indices
     slices_by_component: Indices
     unfoldings_by_component: Indices
 
@@ -128,18 +127,13 @@ def database_bounds(db: Database) -> Bounds:
     >>> b.slices, b.unfoldings
     ((3, 3, 3), (2, 2, 2))
     """
-    labels = component_labels(db)
-    _, first, groups, sizes = np.unique(
-        labels, return_index=True, return_inverse=True, return_counts=True
-    )
-    groups = groups.ravel().astype(np.int64)
-    slices = [sparse_rank_by_group(*stacked_slice_entries(db, m), groups) for m in MODES]
-    unfoldings = [sparse_rank_by_group(*unfolding_entries(db, m), groups) for m in MODES]
+    component = np.unique(component_labels(db), return_inverse=True)[1].ravel().astype(np.int64)
+    slices = [sparse_rank_by_group(*stacked_slice_entries(db, m), component) for m in MODES]
+    unfoldings = [sparse_rank_by_group(*unfolding_entries(db, m), component) for m in MODES]
     return Bounds(
         db.n_triples,
         paper_bound(db),
-        first.astype(np.int64),
-        sizes.astype(np.int64),
+        component,
         np.stack(slices, axis=1),
         np.stack(unfoldings, axis=1),
     )

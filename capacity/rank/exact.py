@@ -1,13 +1,8 @@
 """Exact rank, over the rationals, of sparse integer matrices.
 
 Floating-point ranks certify nothing, and a rank modulo one prime only bounds from below. Here a
-matrix is first reduced by steps that hold over every field:
-
-* *Peeling.* If a row has a single nonzero entry, that entry is a pivot: subtracting multiples of
-  the row clears its column, so rank(M) = 1 + rank(M without the row and the column). The same for
-  columns. Databases peel far: most of the matrices of this project peel away altogether.
-* *Duplicates.* Equal rows, and equal columns, count once.
-* *Blocks.* The ranks of the connected blocks of a matrix add.
+matrix is first peeled (`capacity.rank.peeling`), which holds over every field, and cut into
+connected blocks, whose ranks add.
 
 What is left is dense and small, and its rank is taken modulo several primes:
 
@@ -21,22 +16,21 @@ norms.
 
 References
 ----------
-C. Bouillaguet, C. Delaplace, Sparse Gaussian elimination modulo p, CASC 2016 (peeling); J. von zur
-Gathen, J. Gerhard, Modern Computer Algebra, section 5.5 (modular determinants, Hadamard's bound).
+J. von zur Gathen, J. Gerhard, Modern Computer Algebra, section 5.5 (modular determinants,
+Hadamard's bound).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from dataclasses import dataclass
 
 import flint
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from capacity.errors import MemoryBudgetError
+from capacity.rank.peeling import Reduction, reduce
 
 Indices = NDArray[np.int64]
 DENSE_BUDGET = 2**31
@@ -99,94 +93,101 @@ def sparse_rank_by_group(
     ndarray of int64, shape (n_groups,)
         The ranks, which add up to the rank of the whole.
     """
-    entries = np.ones(len(rows), np.int64) if values is None else values
-    ranks = np.zeros(int(groups.max(initial=-1)) + 1, np.int64)
-    row = np.unique(rows, return_inverse=True)[1].ravel()
-    column = np.unique(columns, return_inverse=True)[1].ravel()
-    left = np.arange(len(row))
-    while len(left):
-        before = len(left)
-        left = _peel(row, column, groups, left, ranks)
-        left = _without_duplicates(row, column, entries, left)
-        left = _without_duplicates(column, row, entries, left)
-        if len(left) == before:
-            break
-    for block in _blocks(row[left], column[left]):
-        part = left[block]
-        ranks[groups[part[0]]] += _dense_rank(row[part], column[part], entries[part])
-    return ranks
+    matrix = reduce(rows, columns, values)
+    ranks = np.bincount(groups[matrix.pivots], minlength=int(groups.max(initial=-1)) + 1)
+    for block in matrix.blocks():
+        ranks[groups[block[0]]] += _dense_rank(matrix, block)
+    return ranks.astype(np.int64)
 
 
-def _peel(row: Indices, column: Indices, groups: Indices, left: Indices, ranks: Indices) -> Indices:
-    """Take pivots of degree one until there are none; add them to `ranks`; return what is left."""
-    while len(left):
-        before = len(left)
-        for line, cross in ((row, column), (column, row)):
-            degree = np.bincount(line[left])
-            single = left[degree[line[left]] == 1]
-            # two rows with their single entry in one column give one pivot
-            crossed, first = np.unique(cross[single], return_index=True)
-            np.add.at(ranks, groups[single[first]], 1)
-            gone = np.zeros(int(cross[left].max(initial=-1)) + 1, np.bool_)
-            gone[crossed] = True
-            left = left[~gone[cross[left]]]
-            if not len(left):
-                break
-        if len(left) == before:
-            break
-    return left
+@dataclass(frozen=True)
+class Minor:
+    """A nonsingular square submatrix, in an order that is easily checked.
+
+    Attributes
+    ----------
+    rows, columns : ndarray of int64, shape (r,)
+        Its rows and columns, by the numbers that the matrix was given with.
+    blocks : ndarray of int64
+        Sizes of the diagonal blocks at its end, beside and below which all entries are zero.
+        Before them stand single pivots: each is nonzero, and has no other nonzero entry in its
+        row, or none in its column, among the rows and columns that follow.
+    prime : int
+        The blocks are nonsingular modulo this prime.
+    """
+
+    rows: Indices
+    columns: Indices
+    blocks: Indices
+    prime: int
 
 
-def _without_duplicates(line: Indices, cross: Indices, entries: Indices, left: Indices) -> Indices:
-    """Keep the entries of one of each set of equal lines (rows, or columns)."""
-    if not len(left):
-        return left
-    order = left[np.lexsort((cross[left], line[left]))]
-    starts = np.flatnonzero(np.diff(line[order], prepend=-1))
-    seen: set[bytes] = set()
-    kept: list[Indices] = []
-    pattern = np.stack([cross[order], entries[order]], axis=1)
-    for start, stop in zip(starts, np.append(starts[1:], len(order)), strict=True):
-        key = pattern[start:stop].tobytes()
-        if key not in seen:
-            seen.add(key)
-            kept.append(order[start:stop])
-    return np.sort(np.concatenate(kept)) if len(kept) < len(starts) else left
+def nonsingular_minor(rows: Indices, columns: Indices, values: Indices | None = None) -> Minor:
+    """Find a nonsingular minor, of the size of the rank modulo a prime near 2^62.
+
+    That is the rank over the rationals unless the prime divides certain minors, which `sparse_rank`
+    would tell.
+
+    Parameters, errors as in `sparse_rank`.
+    """
+    matrix = reduce(rows, columns, values)
+    prime = _previous_prime(2**62)
+    found_rows, found_columns = [rows[matrix.pivots]], [columns[matrix.pivots]]
+    sizes: list[int] = []
+    for block in matrix.blocks():
+        dense, row_names, column_names = _dense(matrix, block)
+        chosen = _pivot_columns(dense.T, prime)
+        across = _pivot_columns(dense[chosen], prime)
+        # the names stand for entries, which know their rows and columns as given
+        found_rows.append(rows[row_names[chosen]])
+        found_columns.append(columns[column_names[across]])
+        sizes.append(len(chosen))
+    return Minor(
+        np.concatenate(found_rows), np.concatenate(found_columns), np.array(sizes, np.int64), prime
+    )
 
 
-def _blocks(row: Indices, column: Indices) -> Iterator[Indices]:
-    """Positions of the entries of each connected block."""
-    if not len(row):
-        return
-    n_rows, n_columns = int(row.max()) + 1, int(column.max()) + 1
-    n = n_rows + n_columns
-    graph = coo_array((np.ones(len(row), np.int8), (row, column + n_rows)), shape=(n, n))
-    labels: NDArray[np.int32] = connected_components(graph, directed=False)[1]
-    block = labels[row]
-    order = np.argsort(block, kind="stable")
-    yield from np.split(order, np.flatnonzero(np.diff(block[order])) + 1)
+def _pivot_columns(dense: Indices, prime: int) -> list[int]:
+    """Columns that form a basis of the column space modulo a prime."""
+    m, n = dense.shape
+    reduced, rank = flint.nmod_mat(m, n, dense.ravel().tolist(), prime).rref()
+    found: list[int] = []
+    column = 0
+    for row in range(rank):
+        while int(reduced[row, column]) == 0:
+            column += 1
+        found.append(column)
+        column += 1
+    return found
 
 
-def _dense_rank(row: Indices, column: Indices, entries: Indices) -> int:
-    row_names, row = np.unique(row, return_inverse=True)
-    column_names, column = np.unique(column, return_inverse=True)
-    m, n = len(row_names), len(column_names)
+def _dense(matrix: Reduction, block: Indices) -> tuple[Indices, Indices, Indices]:
+    """A block as a dense matrix, with an entry of each of its rows and of its columns."""
+    _, an_entry, row = np.unique(matrix.row[block], return_index=True, return_inverse=True)
+    _, another, column = np.unique(matrix.column[block], return_index=True, return_inverse=True)
+    m, n = len(an_entry), len(another)
     if m * n * BYTES_AN_ENTRY > DENSE_BUDGET:
         raise MemoryBudgetError(
             f"An exact rank must fit the budget of {DENSE_BUDGET:,} bytes; a dense block of "
             f"{m} x {n} entries is left, which would take about {m * n * BYTES_AN_ENTRY:,}. "
             "Take a part of the database, or use the bounds that count."
         )
-    if m > n:
-        row, column, m, n = column, row, n, m
     dense = np.zeros((m, n), np.int64)
-    dense[row.ravel(), column.ravel()] = entries
-    matrix = flint.fmpz_mat(m, n, dense.ravel().tolist())
+    dense[row.ravel(), column.ravel()] = matrix.entries[block]
+    return dense, block[an_entry], block[another]
+
+
+def _dense_rank(matrix: Reduction, block: Indices) -> int:
+    dense, _, _ = _dense(matrix, block)
+    if dense.shape[0] > dense.shape[1]:
+        dense = dense.T
+    m, n = dense.shape
+    integers = flint.fmpz_mat(m, n, dense.ravel().tolist())
     log_norms = np.sort(0.5 * np.log2((dense.astype(np.float64) ** 2).sum(axis=1)))[::-1]
     rank, log_product, prime = 0, 0.0, 2**62
     while rank < m:
         prime = _previous_prime(prime)
-        rank = max(rank, flint.nmod_mat(matrix, prime).rank())
+        rank = max(rank, flint.nmod_mat(integers, prime).rank())
         log_product += math.log2(prime)
         # the margin of one bit covers the rounding of the sum of logarithms
         if log_product > float(log_norms[: rank + 1].sum()) + 1:

@@ -1,21 +1,14 @@
 """Certified intervals: the best lower and upper bound of a database's rank, and what each rests on.
 
-The rank of D is at most the sum of the ranks of its components, and in each component the smallest
-sum of slice ranks serves. Unfolding ranks add over components, each in its own best mode: the
-unfoldings of a direct sum, mixed so, still bound the rank from below, since substitution removes a
-component's rank from the sum one slice at a time. (Other lower bounds do not add: Shitov's
-counterexample to Strassen's additivity conjecture.)
+Bounds are found component by component, where each adds (`capacity.rank.verify` says which do): an
+unfolding in the mode that suits the component, or moves of the substitution game, from below;
+slices in the best mode, or a spanning tree over them, from above. The next stronger method is
+asked only where a component's interval is still open and its tensor is small.
 
-The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers
-D[k, q, :] (Wong 2025, section 2.1). It is at most the rank, and at least the rank of the observed
-fibers as vectors, that is of the object unfolding: the number of objects, on functional data. It is
-not additive over components, and no sum over them is taken for it.
-
-References
-----------
-Wong 2025, Proposition 2.1 and section 2.1; B. Alexeev, M. Forbes, J. Tsimerman, Tensor rank: some
-lower and upper bounds, CCC 2011 (substitution); Y. Shitov, Counterexamples to Strassen's direct sum
-conjecture, Acta Math. 2019.
+The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers D[k,
+q, :] (Wong 2025, section 2.1). It is at most the rank. It is not additive over components, so one
+argument has to do: the rank of the observed fibers, which is the number of objects on functional
+data, or the game on the whole tensor with the unobserved fibers unknown.
 """
 
 from __future__ import annotations
@@ -27,11 +20,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.database.tensor import MODES, Mode, unfolding_entries
 from capacity.rank.bounds import Bounds, database_bounds
-from capacity.rank.certificate import Certificate, Kind, Part, Quantity, Side
+from capacity.rank.certificate import (
+    Argument,
+    Boxes,
+    Certificate,
+    Decomposition,
+    Side,
+    Substitution,
+    Unfolding,
+)
+from capacity.rank.effective import merged
+from capacity.rank.exact import nonsingular_minor
+from capacity.rank.factor import Term
+from capacity.rank.slices import as_arguments, lifted, slice_terms, spanning_tree_terms
+from capacity.rank.substitution import greedy_moves
 
+Indices = NDArray[np.int64]
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
+# games of the substitution search, and the largest dense tensor it is played on
+GAMES: dict[Effort, int] = {"quick": 4, "standard": 40, "thorough": 400}
+PLAYED_ENTRIES: dict[Effort, int] = {"quick": 20_000, "standard": 200_000, "thorough": 1_000_000}
 
 
 @dataclass(frozen=True)
@@ -63,13 +74,13 @@ class RankInterval:
             "lower": self.lower.value,
             "upper": self.upper.value,
             "closed": self.closed,
-            "lower_by": self.lower.kind,
-            "upper_by": self.upper.kind,
+            "lower_by": self.lower.by,
+            "upper_by": self.upper.by,
         }
 
 
 def rank_interval(
-    db: Database, *, effort: Effort = "quick", computed: Bounds | None = None
+    db: Database, *, effort: Effort = "quick", seed: int = 0, computed: Bounds | None = None
 ) -> RankInterval:
     """Bound the rank of a database from both sides, with certificates.
 
@@ -78,7 +89,10 @@ def rank_interval(
     db : Database
         Functional or not.
     effort : {'quick', 'standard', 'thorough'}
-        How much work to spend. The bounds there are so far take the same at each.
+        How much work to spend on components that are still open, counted in steps and not in
+        seconds: the same on every machine.
+    seed : int
+        Of the search.
     computed : Bounds, optional
         What `database_bounds` gave for this database, if it is at hand.
 
@@ -101,13 +115,48 @@ def rank_interval(
     """
     _check_effort(effort)
     b = computed or database_bounds(db)
-    lower = _certificate(db, "rank", "lower", "unfolding", b, b.unfoldings_by_component, "max")
-    upper = _certificate(db, "rank", "upper", "slices", b, b.slices_by_component, "min")
-    return RankInterval(lower, upper)
+    lower_modes = b.unfoldings_by_component.argmax(axis=1)
+    upper_modes = b.slices_by_component.argmin(axis=1)
+    lower, upper = b.unfoldings_by_component.max(axis=1), b.slices_by_component.min(axis=1)
+    lower_by, upper_by = "unfolding", "slices"
+    trees: list[Term] = []
+    games: list[Argument] = []
+    played, treed = np.zeros(len(lower), bool), np.zeros(len(lower), bool)
+    for c in np.flatnonzero(lower < upper).tolist():
+        part = _Part.of(db, np.flatnonzero(b.component == c))
+        if part.size > PLAYED_ENTRIES[effort]:
+            continue
+        found = [t for m in MODES if (t := spanning_tree_terms(part.tensor, m)) is not None]
+        tree = min(found, key=len, default=None)
+        if tree is not None and len(tree) < upper[c]:
+            upper[c], treed[c], upper_by = len(tree), True, "spanning tree"
+            trees += lifted(tree, part.indices)
+        if lower[c] == upper[c]:
+            continue
+        known = np.ones(part.tensor.shape, bool)
+        moves = greedy_moves(
+            part.tensor != 0, known, games=GAMES[effort], seed=seed, target=int(upper[c])
+        )
+        if len(moves) > lower[c]:
+            lower[c], played[c], lower_by = len(moves), True, "substitution"
+            games.append(Substitution(part.lifted_moves(moves)))
+    minors = [
+        _unfolding(
+            db, mode, np.flatnonzero(~played[b.component] & (lower_modes[b.component] == mode))
+        )
+        for mode in MODES
+    ]
+    arguments = (*(m for m in minors if m is not None), *games)
+    box, terms = _sliced(db, upper_modes, b.component, np.flatnonzero(~treed[b.component]))
+    boxes = (Boxes(box),) if (box >= 0).any() else ()
+    return RankInterval(
+        _certificate(db, "lower", lower_by, arguments),
+        _certificate(db, "upper", upper_by, (*boxes, *as_arguments(terms + trees))),
+    )
 
 
 def effective_rank_interval(
-    db: Database, *, effort: Effort = "quick", computed: Bounds | None = None
+    db: Database, *, effort: Effort = "quick", seed: int = 0, computed: Bounds | None = None
 ) -> RankInterval:
     """Bound the effective rank of a database from both sides, with certificates.
 
@@ -119,17 +168,31 @@ def effective_rank_interval(
 
     >>> facts = [(k, q, "v") for k, q in zip("abcde", "fghij")]
     >>> print(effective_rank_interval(Database.from_triples(facts)))
-    [1, 5]
+    [1, 1]
     """
     _check_effort(effort)
-    b = computed or database_bounds(db)
-    fibers = b.unfoldings[2]
-    lower = Certificate(
-        "effective_rank", "lower", "unfolding", fibers,
-        (Part(0, db.n_triples, 2, fibers),), db.facts_sha256, db.multi,
-    )  # fmt: skip
-    upper = _certificate(db, "effective_rank", "upper", "slices", b, b.slices_by_component, "min")
-    return RankInterval(lower, upper)
+    upper = rank_interval(db, effort=effort, seed=seed, computed=computed).upper
+    arguments, by = upper.arguments, upper.by
+    small = np.prod(db.shape, dtype=np.float64) <= PLAYED_ENTRIES[effort]
+    if db.is_functional and small:
+        rng = np.random.default_rng(seed)
+        for _ in range(GAMES[effort]):
+            candidate = _merged_arguments(db, rng)
+            if sum(a.value for a in candidate) < sum(a.value for a in arguments):
+                arguments, by = candidate, "merging"
+    best: Argument | None = _unfolding(db, 2, np.arange(db.n_triples))
+    assert best is not None
+    lower_by = "unfolding"
+    if small and best.value < sum(a.value for a in arguments):
+        values = db.to_numpy(np.bool_)
+        known = np.broadcast_to(values.any(axis=2, keepdims=True), values.shape)
+        moves = greedy_moves(values, known, games=GAMES[effort], seed=seed)
+        if len(moves) > best.value:
+            best, lower_by = Substitution(moves), "substitution"
+    return RankInterval(
+        _certificate(db, "lower", lower_by, (best,), effective=True),
+        _certificate(db, "upper", by, arguments, effective=True),
+    )
 
 
 def _check_effort(effort: str) -> None:
@@ -138,16 +201,95 @@ def _check_effort(effort: str) -> None:
 
 
 def _certificate(
-    db: Database,
-    quantity: Quantity,
-    side: Side,
-    kind: Kind,
-    b: Bounds,
-    by_mode: NDArray[np.int64],
-    best: Literal["min", "max"],
+    db: Database, side: Side, by: str, arguments: tuple[Argument, ...], *, effective: bool = False
 ) -> Certificate:
-    modes = by_mode.argmin(axis=1) if best == "min" else by_mode.argmax(axis=1)
-    values = by_mode[np.arange(len(modes)), modes]
-    columns = (b.first_facts, b.n_facts, modes, values)
-    parts = tuple(Part(*row) for row in zip(*(c.tolist() for c in columns), strict=True))
-    return Certificate(quantity, side, kind, int(values.sum()), parts, db.facts_sha256, db.multi)
+    quantity = "effective_rank" if effective else "rank"
+    value = sum(argument.value for argument in arguments)
+    return Certificate(quantity, side, value, by, arguments, db.facts_sha256, db.multi)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The dense tensor of some facts, and the indices of the whole that it is made of."""
+
+    shape: tuple[int, int, int]
+    places: Indices
+    indices: tuple[Indices, Indices, Indices]
+
+    @classmethod
+    def of(cls, db: Database, facts: Indices) -> _Part:
+        triples = db.triples[facts].astype(np.int64)
+        k, q, v = (np.unique(triples[:, mode]) for mode in MODES)
+        places = np.stack(
+            [np.searchsorted(of, triples[:, m]) for m, of in enumerate((k, q, v))], axis=1
+        )
+        return cls((len(k), len(q), len(v)), places, (k, q, v))
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * self.shape[1] * self.shape[2]
+
+    @property
+    def tensor(self) -> NDArray[np.int8]:
+        dense = np.zeros(self.shape, np.int8)
+        dense[tuple(self.places.T)] = 1
+        return dense
+
+    def lifted_moves(self, moves: Indices) -> Indices:
+        """Moves in the part as moves in the whole."""
+        offsets = np.cumsum([0, *self.shape])
+        whole = np.concatenate(self.indices)[offsets[moves[:, 0]] + moves[:, 1]]
+        return np.stack([moves[:, 0], whole], axis=1)
+
+
+def _unfolding(db: Database, mode: Mode, facts: Indices) -> Unfolding | None:
+    """A minor of the unfolding of some facts, or None if there are none."""
+    if not len(facts):
+        return None
+    rows, columns = unfolding_entries(db, mode)
+    minor = nonsingular_minor(rows[facts], columns[facts])
+    width = db.shape[max(m for m in MODES if m != mode)]
+    pairs = np.stack(np.divmod(minor.columns, width), axis=1)
+    return Unfolding(mode, minor.rows, pairs, minor.blocks, minor.prime)
+
+
+def _sliced(
+    db: Database, modes: Indices, component: Indices, facts: Indices
+) -> tuple[Indices, list[Term]]:
+    """Boxes and terms of the slices of each component in its own mode."""
+    box = np.full(db.n_triples, -1, np.int64)
+    terms: list[Term] = []
+    for mode in MODES:
+        mine = facts[modes[component[facts]] == mode]
+        if len(mine):
+            found, more = slice_terms(db, mode, mine)
+            box[mine] = np.where(found < 0, -1, found + box.max() + 1)
+            terms += more
+    return box, terms
+
+
+def _merged_arguments(db: Database, rng: np.random.Generator) -> tuple[Argument, ...]:
+    """Boxes and terms of the object slices of a merged database, spread over what was merged."""
+    triples = db.triples.astype(np.int64)
+    subject_group, predicate_group = merged(triples, rng)
+    rows = np.stack(
+        [subject_group[triples[:, 0]], predicate_group[triples[:, 1]], triples[:, 2]], axis=1
+    )
+    quotient, stands_for = np.unique(rows, axis=0, return_inverse=True)
+    small = Database.from_triples([(f"k{k:09d}", f"q{q:09d}", f"v{v:09d}") for k, q, v in quotient])
+    box, terms = slice_terms(small, 2, np.arange(small.n_triples))
+    spread: list[Term] = []
+    for (ks, a), (qs, b), c in terms:
+        k = [(i, x) for g, x in zip(ks, a, strict=True) for i in np.flatnonzero(subject_group == g)]
+        q = [
+            (i, x) for g, x in zip(qs, b, strict=True) for i in np.flatnonzero(predicate_group == g)
+        ]
+        spread.append(
+            (
+                (tuple(int(i) for i, _ in k), tuple(x for _, x in k)),
+                (tuple(int(i) for i, _ in q), tuple(x for _, x in q)),
+                c,
+            )
+        )
+    boxes = (Boxes(box[stands_for.ravel()]),) if (box >= 0).any() else ()
+    return (*boxes, *((Decomposition(tuple(spread)),) if spread else ()))

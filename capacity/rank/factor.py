@@ -1,0 +1,55 @@
+"""Exact factors of integer matrices, and the decompositions of tensors that slices give.
+
+A matrix of rank r is a sum of r products of a column and a row: with P its pivot columns and R the
+nonzero rows of its reduced row echelon form, M = P R over the rationals. A tensor whose slice T_i
+is M, and 0 elsewhere, is the sum of the simple tensors P_t (x) R_t (x) e_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.rank.certificate import Vector
+
+Term = tuple[Vector, Vector, Vector]
+
+
+def factors(matrix: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], list[Fraction]]]:
+    """Write an integer matrix as a sum of rank-many products of a column and a row.
+
+    Parameters
+    ----------
+    matrix : ndarray of int64, shape (m, n)
+
+    Returns
+    -------
+    list of (column, row)
+        ``column`` an integer ndarray of shape (m,), ``row`` n fractions; the products add up to the
+        matrix exactly.
+    """
+    m, n = matrix.shape
+    reduced, rank = flint.fmpq_mat(flint.fmpz_mat(m, n, matrix.ravel().tolist())).rref()
+    found: list[tuple[NDArray[np.int64], list[Fraction]]] = []
+    for t in range(rank):
+        row = [Fraction(int(x.p), int(x.q)) for x in (reduced[t, j] for j in range(n))]
+        pivot = next(j for j, x in enumerate(row) if x)
+        found.append((matrix[:, pivot], row))
+    return found
+
+
+def vector(indices: Sequence[int], values: Sequence[int | Fraction]) -> Vector:
+    """The sparse vector of the nonzero ones of some values."""
+    kept = [(int(i), Fraction(x)) for i, x in zip(indices, values, strict=True) if x]
+    return tuple(i for i, _ in kept), tuple(x for _, x in kept)
+
+
+def term(mode: int, across: Vector, a: Vector, b: Vector) -> Term:
+    """The simple tensor of `across` in a mode and of `a` and `b` in the other two, ascending."""
+    vectors = [a, b]
+    vectors.insert(mode, across)
+    return vectors[0], vectors[1], vectors[2]

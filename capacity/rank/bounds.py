@@ -30,7 +30,8 @@ from capacity.database.tensor import (
     stacked_slice_entries,
     unfolding_entries,
 )
-from capacity.rank.exact import sparse_rank, sparse_rank_by_group
+from capacity.rank.certificate import Unfolding
+from capacity.rank.exact import nonsingular_minor, sparse_rank, sparse_rank_by_group
 
 Indices = NDArray[np.int64]
 
@@ -137,3 +138,27 @@ def database_bounds(db: Database) -> Bounds:
         np.stack(slices, axis=1),
         np.stack(unfoldings, axis=1),
     )
+
+
+def unfolding_minor(db: Database, mode: Mode, facts: Indices) -> Unfolding | None:
+    """A nonsingular minor of the unfolding of some facts, of the size of its rank.
+
+    Parameters
+    ----------
+    db : Database
+    mode : {0, 1, 2}
+    facts : ndarray of int64
+        Rows of ``Database.triples``.
+
+    Returns
+    -------
+    Unfolding or None
+        None if there are no facts.
+    """
+    if not len(facts):
+        return None
+    rows, columns = unfolding_entries(db, mode)
+    minor = nonsingular_minor(rows[facts], columns[facts])
+    width = db.shape[max(m for m in MODES if m != mode)]
+    pairs = np.stack(np.divmod(minor.columns, width), axis=1)
+    return Unfolding(mode, minor.rows, pairs, minor.blocks, minor.prime)

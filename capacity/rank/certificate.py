@@ -145,8 +145,8 @@ class Certificate:
     by : str
         What found it, in words.
     arguments : tuple of Argument
-        For the two sides of `Argument`; those of a lower bound of the rank are about different
-        components, and a lower bound of the effective rank has one.
+        For the two sides of `Argument`; what those of a lower bound of the
+        rank remove leaves the later ones as they are; a lower bound of the effective rank has one.
     facts_sha256 : str
         `Database.facts_sha256` of the facts that the bound holds for.
     multi : str

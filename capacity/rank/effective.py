@@ -12,6 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.database.facts import Database
+from capacity.rank.certificate import Argument, Boxes, Decomposition
+from capacity.rank.factor import Term
+from capacity.rank.slices import slice_terms
+
 Indices = NDArray[np.int64]
 
 
@@ -66,3 +71,30 @@ def _merge_mode(triples: Indices, mode: int, rng: np.random.Generator) -> Indice
         group_answers[g].update(answers[i])
         found[i] = g
     return found
+
+
+def merged_arguments(db: Database, rng: np.random.Generator) -> tuple[Argument, ...]:
+    """Boxes and terms of the object slices of a merged database, spread over what was merged."""
+    triples = db.triples.astype(np.int64)
+    subject_group, predicate_group = merged(triples, rng)
+    rows = np.stack(
+        [subject_group[triples[:, 0]], predicate_group[triples[:, 1]], triples[:, 2]], axis=1
+    )
+    quotient, stands_for = np.unique(rows, axis=0, return_inverse=True)
+    small = Database.from_triples([(f"k{k:09d}", f"q{q:09d}", f"v{v:09d}") for k, q, v in quotient])
+    box, terms = slice_terms(small, 2, np.arange(small.n_triples))
+    spread: list[Term] = []
+    for (ks, a), (qs, b), c in terms:
+        k = [(i, x) for g, x in zip(ks, a, strict=True) for i in np.flatnonzero(subject_group == g)]
+        q = [
+            (i, x) for g, x in zip(qs, b, strict=True) for i in np.flatnonzero(predicate_group == g)
+        ]
+        spread.append(
+            (
+                (tuple(int(i) for i, _ in k), tuple(x for _, x in k)),
+                (tuple(int(i) for i, _ in q), tuple(x for _, x in q)),
+                c,
+            )
+        )
+    boxes = (Boxes(box[stands_for.ravel()]),) if (box >= 0).any() else ()
+    return (*boxes, *((Decomposition(tuple(spread)),) if spread else ()))

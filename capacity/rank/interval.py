@@ -20,21 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.database.tensor import MODES, Mode, unfolding_entries
-from capacity.rank.bounds import Bounds, database_bounds
-from capacity.rank.certificate import (
-    Argument,
-    Boxes,
-    Certificate,
-    Decomposition,
-    Side,
-    Substitution,
-    Unfolding,
-)
-from capacity.rank.effective import merged
-from capacity.rank.exact import nonsingular_minor
+from capacity.database.tensor import MODES
+from capacity.rank.bounds import Bounds, database_bounds, unfolding_minor
+from capacity.rank.certificate import Argument, Boxes, Certificate, Side, Substitution
+from capacity.rank.effective import merged_arguments
 from capacity.rank.factor import Term
-from capacity.rank.slices import as_arguments, lifted, slice_terms, spanning_tree_terms
+from capacity.rank.independent import independent_set_minors
+from capacity.rank.slices import as_arguments, lifted, sliced, spanning_tree_terms
 from capacity.rank.substitution import greedy_moves
 
 Indices = NDArray[np.int64]
@@ -140,14 +132,20 @@ def rank_interval(
         if len(moves) > lower[c]:
             lower[c], played[c], lower_by = len(moves), True, "substitution"
             games.append(Substitution(part.lifted_moves(moves)))
+    sets: tuple[Argument, ...] = ()
+    if (lower < upper).any():
+        sets, gained = independent_set_minors(db, b.component, lower, np.flatnonzero(~played))
+        if len(gained):
+            lower_by = "independent sets" if lower_by == "unfolding" else lower_by
+            played[gained] = True
     minors = [
-        _unfolding(
+        unfolding_minor(
             db, mode, np.flatnonzero(~played[b.component] & (lower_modes[b.component] == mode))
         )
         for mode in MODES
     ]
-    arguments = (*(m for m in minors if m is not None), *games)
-    box, terms = _sliced(db, upper_modes, b.component, np.flatnonzero(~treed[b.component]))
+    arguments = (*sets, *(m for m in minors if m is not None), *games)
+    box, terms = sliced(db, upper_modes, b.component, np.flatnonzero(~treed[b.component]))
     boxes = (Boxes(box),) if (box >= 0).any() else ()
     return RankInterval(
         _certificate(db, "lower", lower_by, arguments),
@@ -177,10 +175,10 @@ def effective_rank_interval(
     if db.is_functional and small:
         rng = np.random.default_rng(seed)
         for _ in range(GAMES[effort]):
-            candidate = _merged_arguments(db, rng)
+            candidate = merged_arguments(db, rng)
             if sum(a.value for a in candidate) < sum(a.value for a in arguments):
                 arguments, by = candidate, "merging"
-    best: Argument | None = _unfolding(db, 2, np.arange(db.n_triples))
+    best: Argument | None = unfolding_minor(db, 2, np.arange(db.n_triples))
     assert best is not None
     lower_by = "unfolding"
     if small and best.value < sum(a.value for a in arguments):
@@ -240,56 +238,3 @@ class _Part:
         offsets = np.cumsum([0, *self.shape])
         whole = np.concatenate(self.indices)[offsets[moves[:, 0]] + moves[:, 1]]
         return np.stack([moves[:, 0], whole], axis=1)
-
-
-def _unfolding(db: Database, mode: Mode, facts: Indices) -> Unfolding | None:
-    """A minor of the unfolding of some facts, or None if there are none."""
-    if not len(facts):
-        return None
-    rows, columns = unfolding_entries(db, mode)
-    minor = nonsingular_minor(rows[facts], columns[facts])
-    width = db.shape[max(m for m in MODES if m != mode)]
-    pairs = np.stack(np.divmod(minor.columns, width), axis=1)
-    return Unfolding(mode, minor.rows, pairs, minor.blocks, minor.prime)
-
-
-def _sliced(
-    db: Database, modes: Indices, component: Indices, facts: Indices
-) -> tuple[Indices, list[Term]]:
-    """Boxes and terms of the slices of each component in its own mode."""
-    box = np.full(db.n_triples, -1, np.int64)
-    terms: list[Term] = []
-    for mode in MODES:
-        mine = facts[modes[component[facts]] == mode]
-        if len(mine):
-            found, more = slice_terms(db, mode, mine)
-            box[mine] = np.where(found < 0, -1, found + box.max() + 1)
-            terms += more
-    return box, terms
-
-
-def _merged_arguments(db: Database, rng: np.random.Generator) -> tuple[Argument, ...]:
-    """Boxes and terms of the object slices of a merged database, spread over what was merged."""
-    triples = db.triples.astype(np.int64)
-    subject_group, predicate_group = merged(triples, rng)
-    rows = np.stack(
-        [subject_group[triples[:, 0]], predicate_group[triples[:, 1]], triples[:, 2]], axis=1
-    )
-    quotient, stands_for = np.unique(rows, axis=0, return_inverse=True)
-    small = Database.from_triples([(f"k{k:09d}", f"q{q:09d}", f"v{v:09d}") for k, q, v in quotient])
-    box, terms = slice_terms(small, 2, np.arange(small.n_triples))
-    spread: list[Term] = []
-    for (ks, a), (qs, b), c in terms:
-        k = [(i, x) for g, x in zip(ks, a, strict=True) for i in np.flatnonzero(subject_group == g)]
-        q = [
-            (i, x) for g, x in zip(qs, b, strict=True) for i in np.flatnonzero(predicate_group == g)
-        ]
-        spread.append(
-            (
-                (tuple(int(i) for i, _ in k), tuple(x for _, x in k)),
-                (tuple(int(i) for i, _ in q), tuple(x for _, x in q)),
-                c,
-            )
-        )
-    boxes = (Boxes(box[stands_for.ravel()]),) if (box >= 0).any() else ()
-    return (*boxes, *((Decomposition(tuple(spread)),) if spread else ()))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from capacity.database.facts import Database
-from capacity.database.tensor import Mode, stacked_slice_entries
+from capacity.database.tensor import MODES, Mode, stacked_slice_entries
 from capacity.rank.certificate import Decomposition
 from capacity.rank.factor import Term, factors, term, vector
 from capacity.rank.peeling import reduce
@@ -70,6 +70,21 @@ def slice_terms(db: Database, mode: Mode, facts: Indices) -> tuple[Indices, list
             terms.append(
                 term(mode, across, vector(ia.tolist(), left.tolist()), vector(ib.tolist(), right))
             )
+    return box, terms
+
+
+def sliced(
+    db: Database, modes: Indices, component: Indices, facts: Indices
+) -> tuple[Indices, list[Term]]:
+    """Boxes (one a fact, or -1) and terms of the slices of each component in its own mode."""
+    box = np.full(db.n_triples, -1, np.int64)
+    terms: list[Term] = []
+    for mode in MODES:
+        mine = facts[modes[component[facts]] == mode]
+        if len(mine):
+            found, more = slice_terms(db, mode, mine)
+            box[mine] = np.where(found < 0, -1, found + box.max() + 1)
+            terms += more
     return box, terms
 
 

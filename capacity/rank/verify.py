@@ -12,6 +12,7 @@ import itertools
 from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import flint
 import numpy as np
@@ -28,6 +29,9 @@ from capacity.rank.certificate import (
     Substitution,
     Unfolding,
 )
+
+# the indices of each mode that an argument is about
+Touched: TypeAlias = tuple[Indices, Indices, Indices]
 
 
 @dataclass(frozen=True)
@@ -69,12 +73,13 @@ def verify_certificate(certificate: Certificate, db: Database) -> Verdict:
     Notes
     -----
     *Lower bounds of the rank* add over arguments about different components. If D = A (+) B, an
-    argument for A by r substitutions, or by an unfolding of rank r in mode m, gives
-    rank(D) >= r + rank(B): removing r suitable slices of A in the modes of the argument lowers the
-    rank of the sum by at least r, whatever is added to other slices of those modes (an unfolding of
-    rank r has r slices that are independent, each removable so), and what is added to the slices of
-    B lies outside B's indices in the two other modes, so that B is still there as a sub-tensor.
-    Restricting a tensor to components, or to any sub-tensor, doesn't raise the rank.
+    argument for A removes slices of A: moves of the game, or the r independent slices of an
+    unfolding of rank r, each nonzero when its turn comes. The rank falls by one each time, and B
+    stays as it is, for whatever is subtracted has an index of A in each of the other two modes.
+    Two unfoldings may be about the same components if the slices that the first removes vanish on
+    the indices of the second, and are none of them: its sub-tensor then stays as it is, too. An
+    argument can be in one such pair; in longer chains what was subtracted first could come back.
+    Restricting a tensor to a sub-tensor doesn't raise its rank.
 
     *Lower bounds of the effective rank* don't add: two token-disjoint databases can share terms in
     the unobserved fibers. They have one argument.
@@ -108,31 +113,48 @@ def _check_lower(certificate: Certificate, db: Database) -> None:
     effective = certificate.quantity == "effective_rank"
     several = len(certificate.arguments) > 1
     _require(not (effective and several), "lower bounds of the effective rank do not add")
-    component = _component_of_index(db) if several else None
-    used: set[int] = set()
+    touched: list[Touched] = []
     for argument in certificate.arguments:
         if isinstance(argument, Unfolding):
-            touched = _check_unfolding(argument, db, effective)
+            touched.append(_check_unfolding(argument, db, effective))
         else:
             assert isinstance(argument, Substitution)
-            touched = _check_substitution(argument, db, effective)
-        if component is not None:
-            mine = {int(c) for m in range(3) for c in component[m][touched[m]]}
-            _require(not used & mine, "two arguments are about one component")
-            used |= mine
+            touched.append(_check_substitution(argument, db, effective))
+    about = [_components(t, db) for t in touched] if several else []
+    paired: set[int] = set()
+    for i, j in itertools.combinations(range(len(about)), 2):
+        if about[i] & about[j]:
+            first, second = certificate.arguments[i], certificate.arguments[j]
+            _require(
+                isinstance(first, Unfolding)
+                and isinstance(second, Unfolding)
+                and not paired & {i, j}
+                and _leaves(first, touched[j], db),
+                f"argument {i} may change what argument {j} is about",
+            )
+            paired |= {i, j}
 
 
-def _component_of_index(db: Database) -> list[Indices]:
+def _leaves(argument: Unfolding, indices: Touched, db: Database) -> bool:
+    """Whether the slices of an unfolding vanish on the sub-tensor of some indices."""
+    chosen = [np.isin(np.arange(n), i) for n, i in zip(db.shape, indices, strict=True)]
+    if chosen[argument.mode][argument.rows].any():
+        return False
+    chosen[argument.mode] = np.isin(np.arange(db.shape[argument.mode]), argument.rows)
+    inside = [chosen[mode][db.triples[:, mode]] for mode in range(3)]
+    return not (inside[0] & inside[1] & inside[2]).any()
+
+
+def _components(touched: Touched, db: Database) -> set[int]:
+    """Components that an argument is about."""
     labels = component_labels(db)
-    found = [np.empty(n, np.int64) for n in db.shape]
+    found: set[int] = set()
     for mode in range(3):
-        found[mode][db.triples[:, mode]] = labels
+        found.update(labels[np.isin(db.triples[:, mode], touched[mode])].tolist())
     return found
 
 
-def _check_unfolding(
-    argument: Unfolding, db: Database, effective: bool
-) -> tuple[Indices, Indices, Indices]:
+def _check_unfolding(argument: Unfolding, db: Database, effective: bool) -> Touched:
     """rank(D) >= the rank of an unfolding >= the size of a nonsingular minor.
 
     A sum of R simple tensors unfolds to a sum of R matrices of rank one. The determinant of the
@@ -199,9 +221,7 @@ def _positions(indices: Indices, n: int) -> Indices:
     return at
 
 
-def _check_substitution(
-    argument: Substitution, db: Database, effective: bool
-) -> tuple[Indices, Indices, Indices]:
+def _check_substitution(argument: Substitution, db: Database, effective: bool) -> Touched:
     """Each move removes a slice and lowers the rank by at least one.
 
     Let T be a sum of R simple tensors a_r (x) b_r (x) c_r, and let its slice T_i, of mode 0 say, be

@@ -1,0 +1,119 @@
+"""Lower bounds from independent sets, for databases of any size.
+
+Let A be subjects and L objects such that no fact joins them. Remove the slices of L first: whatever
+multiples of them are subtracted from other object slices, nothing changes at the subjects A, where
+they vanish. So (Alexeev, Forbes, Tsimerman 2011, applied to whole sets)
+
+    rank(D) >= dim span of the object slices of L + rank(D[A]),
+
+and D[A] is bounded by an unfolding. On functional data the object slices are independent, so the
+first number is the size of L. The same holds for predicates in the place of subjects.
+
+The largest independent set of the bipartite graph of subjects and objects is found exactly, from a
+largest matching (Koenig 1931): what can be reached from unmatched subjects along alternating paths
+gives A, and the objects that can't be reached give L.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, maximum_bipartite_matching
+
+from capacity.database.facts import Database
+from capacity.database.tensor import Mode, unfolding_entries
+from capacity.rank.bounds import unfolding_minor
+from capacity.rank.certificate import Unfolding
+from capacity.rank.exact import sparse_rank_by_group
+
+Indices = NDArray[np.int64]
+
+
+def largest_independent_set(
+    left: Indices, right: Indices, n_left: int, n_right: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Largest set of vertices of a bipartite graph of which no two are joined.
+
+    Parameters
+    ----------
+    left, right : ndarray of int64, shape (n_edges,)
+        Ends of the edges; repeated ones count once.
+    n_left, n_right : int
+
+    Returns
+    -------
+    in_left, in_right : ndarray of bool, shapes (n_left,) and (n_right,)
+
+    Examples
+    --------
+    A star: its three leaves are independent.
+
+    >>> a, b = largest_independent_set(np.array([0, 0, 0]), np.array([0, 1, 2]), 1, 3)
+    >>> a.tolist(), b.tolist()
+    ([False], [True, True, True])
+    """
+    edges = np.unique(left * n_right + right)
+    left, right = np.divmod(edges, n_right)
+    ones = np.ones(len(edges), np.int8)
+    graph = csr_array(coo_array((ones, (left, right)), shape=(n_left, n_right)))
+    match = np.asarray(maximum_bipartite_matching(graph, perm_type="column")).astype(np.int64)
+    # any edge may be walked from left to right, matched ones alone from right to left; a source
+    # beside them leads to the unmatched vertices on the left
+    source = n_left + n_right
+    matched, free = np.flatnonzero(match >= 0), np.flatnonzero(match < 0)
+    tails = np.concatenate([left, n_left + match[matched], np.full(len(free), source)])
+    heads = np.concatenate([n_left + right, matched, free])
+    walks = csr_array(
+        coo_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(source + 1, source + 1))
+    )
+    reached = np.zeros(source + 1, np.bool_)
+    reached[breadth_first_order(walks, source, return_predecessors=False)] = True
+    return reached[:n_left], ~reached[n_left:source]
+
+
+def independent_set_minors(
+    db: Database, component: Indices, lower: Indices, open_: Indices
+) -> tuple[tuple[Unfolding, ...], Indices]:
+    """Arguments by independent sets, for the components where they beat other lower bounds.
+
+    Parameters
+    ----------
+    db : Database
+    component : ndarray of int64, shape (n_triples,)
+        The component of each fact.
+    lower : ndarray of int64, shape (n_components,)
+        The lower bounds to beat.
+    open_ : ndarray of int64
+        Components to look at.
+
+    Returns
+    -------
+    arguments : tuple of Unfolding
+        The object slices of L, and the unfolding of D[A]; none if nothing is gained.
+    gained : ndarray of int64
+        The components that they are about.
+    """
+    best: tuple[int, tuple[Unfolding, ...], Indices] = (0, (), np.zeros(0, np.int64))
+    triples = db.triples.astype(np.int64)
+    allowed = np.isin(component, open_)
+    modes: tuple[Mode, ...] = (0, 1)
+    for mode in modes:
+        a, of = largest_independent_set(
+            triples[:, mode], triples[:, 2], db.shape[mode], db.shape[2]
+        )
+        inner, outer = a[triples[:, mode]] & allowed, of[triples[:, 2]] & allowed
+        gain = -lower
+        sets: tuple[tuple[NDArray[np.bool_], Mode], ...] = ((outer, 2), (inner, mode))
+        for some, of_mode in sets:
+            rows, columns = (x[some] for x in unfolding_entries(db, of_mode))
+            ranks = sparse_rank_by_group(rows, columns, component[some])
+            gain[: len(ranks)] += ranks
+        gained = np.flatnonzero(gain > 0)
+        if gain[gained].sum() > best[0]:
+            mine = np.isin(component, gained)
+            first = unfolding_minor(db, 2, np.flatnonzero(outer & mine))
+            second = unfolding_minor(db, mode, np.flatnonzero(inner & mine))
+            both = tuple(x for x in (first, second) if x is not None)
+            best = (int(gain[gained].sum()), both, gained)
+    return best[1], best[2]

@@ -1,0 +1,55 @@
+import itertools
+
+import networkx as nx
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capacity.database import Database
+from capacity.rank import database_bounds, rank_interval, verify_certificate
+from capacity.rank.independent import independent_set_minors, largest_independent_set
+from capacity.testing import databases
+from tests.oracles import database
+
+edges = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=14)
+
+
+@given(edges)
+def test_the_independent_set_is_independent_and_largest(pairs: list[tuple[int, int]]) -> None:
+    left, right = np.array(pairs).T
+    a, b = largest_independent_set(left, right, 6, 6)
+    assert not (a[left] & b[right]).any()
+    # Koenig: vertices less the size of a largest matching, found by another library
+    graph = nx.Graph([(("l", i), ("r", j)) for i, j in pairs])
+    graph.add_nodes_from(
+        itertools.chain((("l", i) for i in range(6)), (("r", j) for j in range(6)))
+    )
+    top = {n for n in graph if n[0] == "l"}
+    matching = nx.bipartite.maximum_matching(graph, top_nodes=top)
+    assert a.sum() + b.sum() == 12 - len(matching) // 2
+
+
+@given(databases(max_subjects=8, max_objects=8, max_triples=30))
+def test_minors_of_independent_sets_are_proved(db: Database) -> None:
+    b = database_bounds(db)
+    n = len(b.unfoldings_by_component)
+    # against bounds of zero every component gains, so that the arguments are tried everywhere
+    arguments, gained = independent_set_minors(db, b.component, np.zeros(n, np.int64), np.arange(n))
+    assert len(gained) == n
+    from tests.rank.test_verify import claim, second_checker
+
+    certificate = claim(db, *arguments)
+    assert verify_certificate(certificate, db).reason is None
+    assert second_checker(certificate, db)
+    assert certificate.value <= rank_interval(db).upper.value
+
+
+def test_independent_sets_beat_unfoldings() -> None:
+    # subjects 0-4 answer five predicates with one object each, own by predicate: subject rank 1,
+    # object rank 5; subjects 5-9 have one predicate and one object in common with nobody's answers
+    rows = [(k, q, q) for k in range(5) for q in range(5)]
+    rows += [(5 + i, i, 0) for i in range(5)]
+    db = database(rows)
+    interval = rank_interval(db)
+    assert max(database_bounds(db).unfoldings) < interval.lower.value <= interval.upper.value
+    assert verify_certificate(interval.lower, db).proved

@@ -60,7 +60,8 @@ CASES = {
         "a.jsonld", b'{"\\u0040context": "http://x/c", "@id": "x:a"}', "remote",
     ),
     "deep JSON": ("a.jsonld", b'{"a":' * 6000 + b"1" + b"}" * 6000, "nests 6000 deep"),
-    "broken JSON": ("a.jsonld", b'{"@id": "x:a"', "broken JSON"),
+    "broken JSON": ("a.jsonld", b'{"@id": "x:a"', "read as jsonld"),
+    "broken JSON with a context": ("a.jsonld", b'{"@context": {}, "@id": "x:a"', "broken JSON"),
     "a triple as a term": (
         "a.nt", b"<x:a> <x:p> <<( <x:a> <x:p> <x:b> )>> .\n", "triple stands as a term",
     ),

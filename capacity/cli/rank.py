@@ -40,10 +40,11 @@ def rank(
     from capacity.rank.interval import effective_rank_interval, rank_interval
 
     db = load(file, format=format, multi=multi)
-    b = database_bounds(db)
-    intervals = {"rank": rank_interval(db, effort=effort, computed=b)}
-    if effective:
-        intervals["effective_rank"] = effective_rank_interval(db, effort=effort, computed=b)
+    with spinner(f"bounding the rank of {db.n_triples} facts"):
+        b = database_bounds(db)
+        intervals = {"rank": rank_interval(db, effort=effort, computed=b)}
+        if effective:
+            intervals["effective_rank"] = effective_rank_interval(db, effort=effort, computed=b)
     fit = None
     if estimate:
         from capacity.rank.cp import cp_estimate

@@ -13,6 +13,7 @@ data, or the game on the whole tensor with the unobserved fibers unknown.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -32,9 +33,10 @@ from capacity.rank.substitution import greedy_moves
 Indices = NDArray[np.int64]
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
-# games of the substitution search, and the largest dense tensor it is played on
-GAMES: dict[Effort, int] = {"quick": 4, "standard": 40, "thorough": 400}
-PLAYED_ENTRIES: dict[Effort, int] = {"quick": 20_000, "standard": 200_000, "thorough": 1_000_000}
+# searches a component (or, for the effective rank, a database) is given: their number at most, and
+# what they may cost together, in entries of the dense tensor times slices that could be removed
+SEARCHES: dict[Effort, int] = {"quick": 8, "standard": 100, "thorough": 1000}
+WORK: dict[Effort, int] = {"quick": 10**7, "standard": 10**9, "thorough": 10**10}
 
 
 @dataclass(frozen=True)
@@ -112,11 +114,12 @@ def rank_interval(
     lower, upper = b.unfoldings_by_component.max(axis=1), b.slices_by_component.min(axis=1)
     lower_by, upper_by = "unfolding", "slices"
     trees: list[Term] = []
-    games: list[Argument] = []
+    played_moves: list[Argument] = []
     played, treed = np.zeros(len(lower), bool), np.zeros(len(lower), bool)
     for c in np.flatnonzero(lower < upper).tolist():
         part = _Part.of(db, np.flatnonzero(b.component == c))
-        if part.size > PLAYED_ENTRIES[effort]:
+        games = _searches(part.shape, effort)
+        if not games:
             continue
         found = [t for m in MODES if (t := spanning_tree_terms(part.tensor, m)) is not None]
         tree = min(found, key=len, default=None)
@@ -126,12 +129,10 @@ def rank_interval(
         if lower[c] == upper[c]:
             continue
         known = np.ones(part.tensor.shape, bool)
-        moves = greedy_moves(
-            part.tensor != 0, known, games=GAMES[effort], seed=seed, target=int(upper[c])
-        )
+        moves = greedy_moves(part.tensor != 0, known, games=games, seed=seed, target=int(upper[c]))
         if len(moves) > lower[c]:
             lower[c], played[c], lower_by = len(moves), True, "substitution"
-            games.append(Substitution(part.lifted_moves(moves)))
+            played_moves.append(Substitution(part.lifted_moves(moves)))
     sets: tuple[Argument, ...] = ()
     if (lower < upper).any():
         sets, gained = independent_set_minors(db, b.component, lower, np.flatnonzero(~played))
@@ -144,7 +145,7 @@ def rank_interval(
         )
         for mode in MODES
     ]
-    arguments = (*sets, *(m for m in minors if m is not None), *games)
+    arguments = (*sets, *(m for m in minors if m is not None), *played_moves)
     box, terms = sliced(db, upper_modes, b.component, np.flatnonzero(~treed[b.component]))
     boxes = (Boxes(box),) if (box >= 0).any() else ()
     return RankInterval(
@@ -171,26 +172,31 @@ def effective_rank_interval(
     _check_effort(effort)
     upper = rank_interval(db, effort=effort, seed=seed, computed=computed).upper
     arguments, by = upper.arguments, upper.by
-    small = np.prod(db.shape, dtype=np.float64) <= PLAYED_ENTRIES[effort]
-    if db.is_functional and small:
+    searches = _searches(db.shape, effort)
+    if db.is_functional:
         rng = np.random.default_rng(seed)
-        for _ in range(GAMES[effort]):
+        for _ in range(searches):
             candidate = merged_arguments(db, rng)
             if sum(a.value for a in candidate) < sum(a.value for a in arguments):
                 arguments, by = candidate, "merging"
     best: Argument | None = unfolding_minor(db, 2, np.arange(db.n_triples))
     assert best is not None
     lower_by = "unfolding"
-    if small and best.value < sum(a.value for a in arguments):
+    if searches and best.value < sum(a.value for a in arguments):
         values = db.to_numpy(np.bool_)
         known = np.broadcast_to(values.any(axis=2, keepdims=True), values.shape)
-        moves = greedy_moves(values, known, games=GAMES[effort], seed=seed)
+        moves = greedy_moves(values, known, games=searches, seed=seed)
         if len(moves) > best.value:
             best, lower_by = Substitution(moves), "substitution"
     return RankInterval(
         _certificate(db, "lower", lower_by, (best,), effective=True),
         _certificate(db, "upper", by, arguments, effective=True),
     )
+
+
+def _searches(shape: tuple[int, int, int], effort: Effort) -> int:
+    """How many searches a tensor of this shape is given; none if it is too large for one."""
+    return min(SEARCHES[effort], WORK[effort] // (math.prod(shape) * sum(shape)))
 
 
 def _check_effort(effort: str) -> None:
@@ -222,10 +228,6 @@ class _Part:
             [np.searchsorted(of, triples[:, m]) for m, of in enumerate((k, q, v))], axis=1
         )
         return cls((len(k), len(q), len(v)), places, (k, q, v))
-
-    @property
-    def size(self) -> int:
-        return self.shape[0] * self.shape[1] * self.shape[2]
 
     @property
     def tensor(self) -> NDArray[np.int8]:

@@ -28,4 +28,4 @@ from .rank.bounds import paper_bound as paper_bound
 from .rank.cp import cp_estimate as cp_estimate
 from .rank.interval import effective_rank_interval as effective_rank_interval
 from .rank.interval import rank_interval as rank_interval
-from .rank.verify import verify_certificate as verify_certificate
+from .rank.verify import verify as verify

@@ -128,7 +128,7 @@ def grid(
     if out is not None:
         from capacity.plots import plot_accuracy_grid
 
-        by = f"softmax >= {tau}" if isinstance(threshold, float) else tau
+        by = f"p {'>' if threshold == 0.5 else '>='} {tau}" if isinstance(threshold, float) else tau
         title = f"accuracy by {by}: {len(table)} runs"
         plot_accuracy_grid(cells, title=title, path=out)
     if as_json:

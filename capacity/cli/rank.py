@@ -108,7 +108,7 @@ def verify(
     """Check that certificates prove their bounds for the facts of a file."""
     from capacity.database.files import load
     from capacity.rank.certificate import load_certificates
-    from capacity.rank.verify import verify_certificate
+    from capacity.rank.verify import verify as check
 
     certificates = load_certificates(certificate)
     # the policy is the certificate's: under another one these would be other facts
@@ -117,7 +117,7 @@ def verify(
     values: dict[str, int | None] = {"lower": None, "upper": None}
     for one in certificates:
         name = f"{one.side} bound {one.value} of the {one.quantity.replace('_', ' ')}"
-        verdict = verify_certificate(one, db)
+        verdict = check(one, db)
         if one.quantity == "rank":
             values[one.side] = one.value
         if not as_json:

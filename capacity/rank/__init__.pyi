@@ -18,4 +18,3 @@ from .interval import RankInterval as RankInterval
 from .interval import effective_rank_interval as effective_rank_interval
 from .interval import rank_interval as rank_interval
 from .verify import Verdict as Verdict
-from .verify import verify_certificate as verify_certificate

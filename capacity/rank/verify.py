@@ -53,7 +53,7 @@ class _Refuted(Exception):  # noqa: N818 - a verdict, not an error
     """A step of a certificate fails."""
 
 
-def verify_certificate(certificate: Certificate, db: Database) -> Verdict:
+def verify(certificate: Certificate, db: Database) -> Verdict:
     """Check that a certificate proves its bound for the facts of a database.
 
     Parameters

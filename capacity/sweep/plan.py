@@ -187,7 +187,10 @@ def _databases(options: Mapping[str, Any], folder: Path) -> list[tuple[str, Data
     named: list[tuple[str, Database]] = []
     if "synthetic" in options:
         named += _synthetic(options["synthetic"])
-    for entry in options.get("files", []):
+    files = options.get("files", [])
+    if not isinstance(files, list):
+        raise SweepError(f"`files` in [databases] must be a list of tables; got {files!r}.")
+    for entry in files:
         named += _from_file(entry, folder)
     if not named:
         raise SweepError("[databases] must hold `synthetic` or at least one of `files`.")
@@ -210,7 +213,10 @@ def _synthetic(options: Mapping[str, Any]) -> Iterator[tuple[str, Database]]:
 def _from_file(entry: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, Database]]:
     where = "[[databases.files]]"
     _known(entry, where, ("path", "multi", "subset"))
-    path = Path(_required(entry, "path", where))
+    name = _required(entry, "path", where)
+    if not isinstance(name, str):
+        raise SweepError(f"`path` in {where} must be a text; got {name!r}.")
+    path = Path(name)
     if not path.exists() and (folder / path).exists():
         path = folder / path
     multi = entry.get("multi", "error")

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.database import Database
-from capacity.rank import database_bounds, rank_interval, verify_certificate
+from capacity.rank import database_bounds, rank_interval
 from capacity.rank.independent import independent_set_minors, largest_independent_set
+from capacity.rank.verify import verify
 from capacity.testing import databases
 from tests.oracles import database
 
@@ -39,7 +40,7 @@ def test_minors_of_independent_sets_are_proved(db: Database) -> None:
     from tests.rank.test_verify import claim, second_checker
 
     certificate = claim(db, *arguments)
-    assert verify_certificate(certificate, db).reason is None
+    assert verify(certificate, db).reason is None
     assert second_checker(certificate, db)
     assert certificate.value <= rank_interval(db).upper.value
 
@@ -52,4 +53,4 @@ def test_independent_sets_beat_unfoldings() -> None:
     db = database(rows)
     interval = rank_interval(db)
     assert max(database_bounds(db).unfoldings) < interval.lower.value <= interval.upper.value
-    assert verify_certificate(interval.lower, db).proved
+    assert verify(interval.lower, db).proved

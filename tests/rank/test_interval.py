@@ -7,9 +7,9 @@ from capacity.rank import (
     database_bounds,
     effective_rank_interval,
     rank_interval,
-    verify_certificate,
 )
 from capacity.rank.interval import EFFORTS
+from capacity.rank.verify import verify
 from capacity.testing import databases
 from tests.oracles import KNOWN_RANKS, database, example_2_4, figure_1
 
@@ -20,7 +20,7 @@ def test_both_ends_are_proved_at_quick(db: Database) -> None:
     for interval in (rank_interval(db), effective_rank_interval(db)):
         assert interval.lower.value <= interval.upper.value
         for end in (interval.lower, interval.upper):
-            assert verify_certificate(end, db).reason is None
+            assert verify(end, db).reason is None
             assert sum(argument.value for argument in end.arguments) == end.value
             assert (end.facts_sha256, end.multi) == (db.facts_sha256, db.multi)
 
@@ -69,8 +69,8 @@ def test_facts_that_peel_are_bounded_at_any_size() -> None:
     db = database([(k, int(q), int(v)) for k, q, v in rows])
     interval = rank_interval(db)
     assert str(interval) == "[50000, 50000]"
-    assert verify_certificate(interval.lower, db).proved
-    assert verify_certificate(interval.upper, db).proved
+    assert verify(interval.lower, db).proved
+    assert verify(interval.upper, db).proved
 
 
 def test_an_unknown_effort_is_refused() -> None:

@@ -25,8 +25,8 @@ from capacity.rank import (
     load_certificates,
     rank_interval,
     save_certificates,
-    verify_certificate,
 )
+from capacity.rank.verify import verify
 from capacity.testing import databases
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, example_2_4, figure_1
 
@@ -183,7 +183,7 @@ def test_what_is_found_is_proved_after_json_by_both_checkers(db: Database) -> No
     for certificate in certificates_of(db):
         again = through_json(certificate)
         assert again.to_dict() == certificate.to_dict()
-        assert verify_certificate(again, db).reason is None
+        assert verify(again, db).reason is None
         assert second_checker(again, db)
 
 
@@ -194,7 +194,7 @@ def test_known_ranks_lie_in_proved_intervals(name: str) -> None:
     interval = rank_interval(db)
     assert rank in interval
     for end in (interval.lower, interval.upper):
-        assert verify_certificate(end, db).proved
+        assert verify(end, db).proved
 
 
 # ---- what is damaged is not ---------------------------------------------------------------------
@@ -248,7 +248,7 @@ def test_random_edits_are_accepted_only_if_they_still_prove_their_claim() -> Non
         tried += 1
         try:
             damaged = Certificate.from_dict(data)
-            proved = verify_certificate(damaged, db).proved
+            proved = verify(damaged, db).proved
         except CertificateError:
             continue
         # whatever passes must be true by definitions alone
@@ -262,10 +262,10 @@ def test_random_edits_are_accepted_only_if_they_still_prove_their_claim() -> Non
 def test_other_facts_and_other_policies_are_refused() -> None:
     certificate = rank_interval(figure_1()).lower
     with pytest.raises(CertificateError, match="must be for these facts"):
-        verify_certificate(certificate, example_2_4())
+        verify(certificate, example_2_4())
     same = Database.from_ids(figure_1().tokens, figure_1().token_triples, multi="first")
     with pytest.raises(CertificateError, match="with multi=first; it is for"):
-        verify_certificate(certificate, same)
+        verify(certificate, same)
 
 
 @given(databases(), databases(), st.booleans())
@@ -278,7 +278,7 @@ def test_arguments_about_other_facts_prove_nothing_false(
     for end in (find(a).lower, find(a).upper):
         data = {**end.to_dict(), "facts_sha256": b.facts_sha256, "multi": b.multi}
         moved = Certificate.from_dict(data)
-        if verify_certificate(moved, b).proved:
+        if verify(moved, b).proved:
             assert second_checker(moved, b)
 
 
@@ -292,25 +292,21 @@ def claim(
 def test_the_failing_step_is_named() -> None:
     db = figure_1()
     moves = np.array([[0, 0], [0, 0]])
-    verdict = verify_certificate(claim(db, Substitution(moves)), db)
+    verdict = verify(claim(db, Substitution(moves)), db)
     assert verdict.reason == "move 1, slice 0 of mode 0: it was removed before"
     box = Boxes(np.zeros(8, np.int64))
-    reason = verify_certificate(claim(db, box, side="upper"), db).reason
+    reason = verify(claim(db, box, side="upper"), db).reason
     # five subjects x three predicates x four objects
     assert reason == "box 0 holds 8 of 60 triples"
     nothing = Boxes(np.full(8, -1))
-    assert "is not given once" in str(
-        verify_certificate(claim(db, nothing, side="upper"), db).reason
-    )
+    assert "is not given once" in str(verify(claim(db, nothing, side="upper"), db).reason)
 
 
 def test_lower_bounds_of_one_component_do_not_add() -> None:
     db = example_2_4()
     whole = rank_interval(db).lower.arguments
     doubled = claim(db, *whole, *whole)
-    assert (
-        verify_certificate(doubled, db).reason == "argument 0 may change what argument 1 is about"
-    )
+    assert verify(doubled, db).reason == "argument 0 may change what argument 1 is about"
 
 
 def test_effective_lower_bounds_do_not_add_over_components() -> None:
@@ -320,7 +316,7 @@ def test_effective_lower_bounds_do_not_add_over_components() -> None:
     rank = rank_interval(db)
     assert str(rank) == "[10, 10]"
     stolen = claim(db, *rank.lower.arguments, quantity="effective_rank")
-    assert not verify_certificate(stolen, db).proved
+    assert not verify(stolen, db).proved
     assert effective_rank_interval(db).lower.value <= 9
 
 

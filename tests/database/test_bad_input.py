@@ -1,12 +1,15 @@
 """Nothing half-loaded is returned: bad input raises one exception that says what to do."""
 
 import os
+import random
 from pathlib import Path
 
 import pytest
 
 from capacity.database import Database, load
 from capacity.database import files as files_module
+from capacity.database.rdf import parse_rdf
+from capacity.database.tables import parse_table
 from capacity.errors import DatabaseFormatError
 from tests.oracles import EXAMPLES
 
@@ -143,3 +146,61 @@ def test_what_decompresses_over_the_cap_is_refused(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(GOOD * 10_000))
     with pytest.raises(DatabaseFormatError, match="more than 1,000 bytes, decompressed"):
         files_module.read(path, max_bytes=1000)
+
+
+def test_random_damage_is_read_or_refused_and_nothing_else() -> None:
+    texts = {
+        "a.ttl": (EXAMPLES / "figure-1.ttl").read_bytes(),
+        "a.trig": b'<x:g> { <x:a> <x:p> "l\\n"@en, [ <x:q> ( 1 2.0 ) ] }',
+        "a.jsonld": b'{"@context": {"p": "x:p"}, "@id": "x:a", "p": [{"@value": "v"}]}',
+        "a.rdf": b'<!DOCTYPE rdf:RDF [<!ENTITY x "x:">]><rdf:RDF xmlns:x="x:" xmlns:rdf="http://www.w3'
+        b'.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="&x;a"><x:p>t</x:p>'
+        b"</rdf:Description></rdf:RDF>",
+        "a.tsv": b"a\tp\tb\nc\tp\td\n",
+        "a.csv": b'a,p,"b ""x"""\nc,p,d\n',
+    }
+    pieces = [
+        b'"',
+        b"<",
+        b">",
+        b"\\u",
+        b"\\",
+        b"\0",
+        b"{",
+        b"[",
+        b"(",
+        b"&",
+        b"@",
+        b"\t",
+        b"\xff",
+        b"_:",
+    ]
+    rng = random.Random(0)
+    read = 0
+    for _ in range(4000):
+        name = rng.choice(list(texts))
+        data = bytearray(texts[name])
+        for _ in range(rng.randint(1, 3)):
+            i = rng.randrange(len(data) + 1)
+            kind = rng.choice(["insert", "delete", "repeat", "cut"])
+            if kind == "insert":
+                data[i:i] = rng.choice(pieces)
+            elif kind == "delete":
+                del data[i : i + rng.randint(1, 9)]
+            elif kind == "repeat":
+                data[i:i] = data[i // 2 : i // 2 + rng.randint(1, 30)]
+            else:
+                del data[max(i, 1) :]
+        try:
+            content = files_module.check(name, bytes(data))
+            chosen = files_module.resolve_format(content, None)
+            if chosen in files_module.TABLES:
+                db = parse_table(content, chosen, terms="label", multi="keep")
+            else:
+                db = parse_rdf(content, chosen, graph=None, multi="keep")
+        except DatabaseFormatError:
+            continue
+        assert db.n_triples > 0
+        read += 1
+    # damage is often harmless, and often not
+    assert 400 < read < 3600

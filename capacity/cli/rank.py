@@ -52,7 +52,7 @@ def rank(
         with spinner("fitting CP decompositions"):
             fit = cp_estimate(db)
     if certificate is not None:
-        from capacity.rank.certificate import save_certificates
+        from capacity.rank.certificate_json import save_certificates
 
         save_certificates(
             certificate, (end for i in intervals.values() for end in (i.lower, i.upper))
@@ -107,7 +107,7 @@ def verify(
 ) -> None:
     """Check that certificates prove their bounds for the facts of a file."""
     from capacity.database.files import load
-    from capacity.rank.certificate import load_certificates
+    from capacity.rank.certificate_json import load_certificates
     from capacity.rank.verify import verify as check
 
     certificates = load_certificates(certificate)

@@ -7,10 +7,11 @@ from .certificate import Argument as Argument
 from .certificate import Boxes as Boxes
 from .certificate import Certificate as Certificate
 from .certificate import Decomposition as Decomposition
+from .certificate import Koszul as Koszul
 from .certificate import Substitution as Substitution
 from .certificate import Unfolding as Unfolding
-from .certificate import load_certificates as load_certificates
-from .certificate import save_certificates as save_certificates
+from .certificate_json import load_certificates as load_certificates
+from .certificate_json import save_certificates as save_certificates
 from .cp import CPEstimate as CPEstimate
 from .cp import cp_estimate as cp_estimate
 from .exact import matrix_rank as matrix_rank

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
 from capacity.rank.bounds import Bounds, database_bounds, unfolding_minor
-from capacity.rank.certificate import Argument, Boxes, Certificate, Side, Substitution
+from capacity.rank.certificate import Argument, Boxes, Certificate, Koszul, Side, Substitution
 from capacity.rank.effective import merged_arguments
 from capacity.rank.factor import Term
+from capacity.rank.flattening import best_projection
 from capacity.rank.independent import independent_set_minors
 from capacity.rank.slices import as_arguments, lifted, sliced, spanning_tree_terms
 from capacity.rank.substitution import greedy_moves
@@ -36,6 +37,8 @@ EFFORTS: tuple[Effort, ...] = get_args(Effort)
 # searches a component (or, for the effective rank, a database) is given: their number at most, and
 # what they may cost together, in entries of the dense tensor times slices that could be removed
 SEARCHES: dict[Effort, int] = {"quick": 8, "standard": 100, "thorough": 1000}
+FLATTENINGS: dict[Effort, int] = {"quick": 1, "standard": 5, "thorough": 20}
+PRIME = 2**61 - 1
 WORK: dict[Effort, int] = {"quick": 10**7, "standard": 10**9, "thorough": 10**10}
 
 
@@ -115,6 +118,7 @@ def rank_interval(
     lower_by, upper_by = "unfolding", "slices"
     trees: list[Term] = []
     played_moves: list[Argument] = []
+    movers: list[int] = []
     played, treed = np.zeros(len(lower), bool), np.zeros(len(lower), bool)
     for c in np.flatnonzero(lower < upper).tolist():
         part = _Part.of(db, np.flatnonzero(b.component == c))
@@ -133,6 +137,14 @@ def rank_interval(
         if len(moves) > lower[c]:
             lower[c], played[c], lower_by = len(moves), True, "substitution"
             played_moves.append(Substitution(part.lifted_moves(moves)))
+            movers.append(c)
+    strong = _flattening(db, b.component, lower, upper, effort, seed)
+    if strong is not None:
+        c, argument = strong
+        played[c], lower_by = True, "Koszul flattening"
+        played_moves = [m for m, of in zip(played_moves, movers, strict=True) if of != c]
+        played_moves.append(argument)
+        lower[c] = argument.value
     sets: tuple[Argument, ...] = ()
     if (lower < upper).any():
         sets, gained = independent_set_minors(db, b.component, lower, np.flatnonzero(~played))
@@ -192,6 +204,24 @@ def effective_rank_interval(
         _certificate(db, "lower", lower_by, (best,), effective=True),
         _certificate(db, "upper", by, arguments, effective=True),
     )
+
+
+def _flattening(
+    db: Database, component: Indices, lower: Indices, upper: Indices, effort: Effort, seed: int
+) -> tuple[int, Koszul] | None:
+    """The component whose lower bound a Koszul flattening raises most, and the argument."""
+    best: tuple[int, Koszul] | None = None
+    gain = 0
+    for c in np.flatnonzero(upper - lower > 0).tolist():
+        part = _Part.of(db, np.flatnonzero(component == c))
+        if not _searches(part.shape, effort):
+            continue
+        found = best_projection(part.tensor, tries=FLATTENINGS[effort], seed=seed, prime=PRIME)
+        if found is not None and found[0] - lower[c] > gain:
+            gain = found[0] - int(lower[c])
+            value, mode, projection = found
+            best = (c, Koszul(*part.indices, mode, projection, PRIME, value))
+    return best
 
 
 def _searches(shape: tuple[int, int, int], effort: Effort) -> int:

@@ -11,6 +11,7 @@ from capacity.rank.independent import independent_set_minors, largest_independen
 from capacity.rank.verify import verify
 from capacity.testing import databases
 from tests.oracles import database
+from tests.second_checker import claim, second_checker
 
 edges = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=14)
 
@@ -37,8 +38,6 @@ def test_minors_of_independent_sets_are_proved(db: Database) -> None:
     # against bounds of zero every component gains, so that the arguments are tried everywhere
     arguments, gained = independent_set_minors(db, b.component, np.zeros(n, np.int64), np.arange(n))
     assert len(gained) == n
-    from tests.rank.test_verify import claim, second_checker
-
     certificate = claim(db, *arguments)
     assert verify(certificate, db).reason is None
     assert second_checker(certificate, db)

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from capacity.rank import database_bounds, rank_interval
+from capacity.rank.flattening import best_projection, koszul_matrix
+from capacity.rank.verify import verify
+from capacity.testing import KnownRank, tensors_of_known_rank
+from tests.oracles import KNOWN_RANKS, database, matrix_product
+
+PRIME = 2**61 - 1
+
+
+@pytest.mark.parametrize(("p", "rank"), [(1, 2), (2, 6)])
+def test_a_simple_tensor_has_the_rank_of_its_wedge(p: int, rank: int) -> None:
+    rng = np.random.default_rng(p)
+    a, b, c = rng.integers(1, 9, 2 * p + 1), rng.integers(1, 9, 3), rng.integers(1, 9, 4)
+    matrix = koszul_matrix(np.einsum("i,j,k->ijk", a, b, c), p)
+    assert np.linalg.matrix_rank(matrix.astype(float)) == rank
+
+
+@given(tensors_of_known_rank())
+@settings(max_examples=60)
+def test_flattenings_never_exceed_the_rank(known: KnownRank) -> None:
+    found = best_projection(known.tensor, tries=2, seed=0, prime=PRIME)
+    assert found is None or found[0] <= known.rank
+
+
+@pytest.mark.parametrize(("shape", "at_least"), [((2, 2, 2), 6), ((2, 2, 3), 9)])
+def test_flattenings_beat_unfoldings_on_matrix_products(
+    shape: tuple[int, int, int], at_least: int
+) -> None:
+    db = matrix_product(*shape)
+    interval = rank_interval(db)
+    assert interval.lower.by == "Koszul flattening"
+    assert max(database_bounds(db).unfoldings) < at_least <= interval.lower.value
+    assert KNOWN_RANKS[f"matrices {shape[0]} x {shape[1]} x {shape[2]}"][1] in interval
+    assert verify(interval.lower, db).proved
+
+
+def test_one_component_may_have_a_flattening_and_the_others_add() -> None:
+    product = [tuple(t) for t in matrix_product(2, 2, 2).triples.tolist()]
+    rows = product + [(10 + i, 10 + i, 10 + i) for i in range(3)]
+    db = database([(k, q, v) for k, q, v in rows])
+    interval = rank_interval(db)
+    assert interval.lower.value == 6 + 3
+    assert verify(interval.lower, db).proved

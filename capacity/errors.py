@@ -53,6 +53,10 @@ class DatabaseFormatError(CapacityError, ValueError):
         super().__init__(f"{where}{how}: {reason.rstrip('.')}.{tail}")
 
 
+class InvalidArgumentError(CapacityError, ValueError):
+    """A value is out of its range, or of the wrong type."""
+
+
 class MultiValuedError(CapacityError, ValueError):
     """A question that needs a functional database was asked of a multi-valued one."""
 

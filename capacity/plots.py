@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from capacity.errors import InvalidArgumentError
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -35,7 +37,7 @@ def plot_accuracy_grid(
     Raises
     ------
     ValueError
-        For a grid without cells, or a file name whose format matplotlib can't write.
+        For a grid without cells, or a file name that doesn't end in .png, .svg or .pdf.
 
     Notes
     -----
@@ -47,7 +49,9 @@ def plot_accuracy_grid(
     from matplotlib.figure import Figure
 
     if grid.empty:
-        raise ValueError("A grid must have at least one cell to be drawn; it has none.")
+        raise InvalidArgumentError("A grid must have at least one cell to be drawn; it has none.")
+    if path is not None and Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InvalidArgumentError(f"A figure's name must end in .png, .svg or .pdf; got {path}.")
     layer_bins = list(range(5, int(grid["layer_rank_bin"].max()) + 1, 5))
     database_bins = list(range(10, int(grid["database_rank_bin"].max()) + 1, 10))
 

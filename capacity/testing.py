@@ -83,8 +83,8 @@ def databases(
     max_subjects, max_predicates, max_objects, max_triples : int
         Upper bounds of the sizes. A token may have several roles.
     """
-    if functional is False and max_objects < 2:
-        raise ValueError("A multi-valued pair needs `max_objects` of at least 2.")
+    if functional is False and min(max_objects, max_triples) < 2:
+        raise ValueError("A multi-valued pair needs `max_objects` and `max_triples` of at least 2.")
     # subjects and objects share the names t0, t1, ..., so that chains occur
     k = st.integers(0, max_subjects - 1)
     q = st.integers(0, max_predicates - 1)

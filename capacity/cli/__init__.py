@@ -54,7 +54,7 @@ def _run(arguments: list[str]) -> int:
         return end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:
         return 130
-    except (CapacityError, ValueError, OSError) as error:
+    except (CapacityError, OSError) as error:
         print(f"capacity: {error}", file=sys.stderr)
         return 2
     except Exception:

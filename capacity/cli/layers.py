@@ -21,6 +21,7 @@ from capacity.cli.output import (
     spinner,
     write_text,
 )
+from capacity.errors import InvalidArgumentError
 
 
 def train(
@@ -48,11 +49,14 @@ def train(
     from capacity.sweep.execute import do_run, resolve_device
     from capacity.sweep.plan import Run
 
-    recipe = Recipe(epochs=epochs, learning_rate=learning_rate, engine="reference")
+    recipe = Recipe(epochs=epochs, learning_rate=learning_rate)
     config = LayerConfig(d_model, n_heads, d_head_qk, d_head_vo)
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
     db = load(file, format=format, multi=multi or "error")
     run = Run(f"{file.name.split('.')[0]}-{db.facts_sha256[:8]}", db, config, seed, recipe)
+    if out is not None:
+        # not after the training, to find that it can't be written
+        out.mkdir(parents=True, exist_ok=True)
     with spinner(f"training {config.name} on {db.n_triples} facts"):
         row, layer = do_run(run, resolve_device(device))
     if out is not None:
@@ -98,10 +102,14 @@ def sweep(
     except KeyboardInterrupt:
         print("capacity: interrupted; the same command goes on from here.", file=sys.stderr)
         raise
-    if as_json:
-        print_json(load(out).to_dict("records"))
+    if not any((out / "shards").glob("*.parquet")):
+        # a part of a job array can be empty, or be the first to end
+        print("[]" if as_json else f"{out}: 0 of {len(plan.runs)} runs done")
         return
     table = load(out)
+    if as_json:
+        print_json(table.to_dict("records"))
+        return
     counts = ", ".join(f"{n} {status}" for status, n in table["status"].value_counts().items())
     print(f"{out}: {len(table)} of {len(plan.runs)} runs done ({counts})")
     print(f"  table: {whole}" if whole else "  other parts are still to be done")
@@ -144,7 +152,7 @@ def _part(text: str | None) -> tuple[int, int] | None:
         return None
     part, slash, parts = text.partition("/")
     if not (slash and part.isdecimal() and parts.isdecimal()):
-        raise ValueError(f"--shard must read i/N, such as 0/4; got {text!r}.")
+        raise InvalidArgumentError(f"--shard must read i/N, such as 0/4; got {text!r}.")
     return int(part), int(parts)
 
 

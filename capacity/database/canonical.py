@@ -1,7 +1,7 @@
 """The canonical form of facts: sorted tokens, sorted unique triples, and their hash.
 
 Two sets of facts are equal exactly when their canonical forms are, whatever file, order or library
-they came from.
+they came from; but blank nodes are told apart by their names, which are a file's own.
 """
 
 from __future__ import annotations

@@ -23,9 +23,16 @@ from numpy.typing import NDArray
 
 from capacity.database.canonical import canonical, facts_sha256
 from capacity.database.interchange import Interchange
-from capacity.database.policy import POLICIES, MultiPolicy, apply_policy, check_policy, pair_starts
+from capacity.database.policy import (
+    CHOICE,
+    POLICIES,
+    MultiPolicy,
+    apply_policy,
+    check_policy,
+    pair_starts,
+)
 from capacity.database.terms import Term, as_term, display
-from capacity.errors import MultiValuedError, MultiValuedWarning
+from capacity.errors import InvalidArgumentError, MultiValuedError, MultiValuedWarning
 
 
 @dataclass(frozen=True)
@@ -111,11 +118,17 @@ class Database(Interchange):
         """
         policy = multi or "keep"
         check_policy(policy)
-        triples = np.asarray(id_triples, dtype=np.int64).reshape(-1, 3)
-        if not len(triples):
-            raise ValueError("A database must hold at least one fact; got none.")
+        given = np.asarray(id_triples)
+        if not given.size:
+            raise InvalidArgumentError("A database must hold at least one fact; got none.")
+        if given.ndim != 2 or given.shape[1] != 3 or not np.issubdtype(given.dtype, np.integer):
+            raise InvalidArgumentError(
+                f"`id_triples` must be integers of shape (n, 3); got {given.dtype} of shape "
+                f"{given.shape}."
+            )
+        triples = given.astype(np.int64)
         if triples.min() < 0 or triples.max() >= len(tokens) or len(set(tokens)) < len(tokens):
-            raise ValueError(
+            raise InvalidArgumentError(
                 f"`id_triples` must be indices into distinct `tokens`; got {len(tokens)} tokens, "
                 f"{len(set(tokens))} distinct, and indices {triples.min()}..{triples.max()}."
             )
@@ -162,7 +175,7 @@ class Database(Interchange):
         rows: list[tuple[int, ...]] = []
         for number, row in enumerate(triples):
             if isinstance(row, str) or len(row) != 3:
-                raise ValueError(
+                raise InvalidArgumentError(
                     "Each row must hold a subject, a predicate and an object; row "
                     f"{number} is {row!r}."
                 )
@@ -265,7 +278,7 @@ class Database(Interchange):
             raise MultiValuedError(
                 f"{what} needs one object a (subject, predicate) pair; "
                 f"{self.n_multi_valued_pairs} of {self.n_pairs} pairs have several. Choose a "
-                f"policy with with_policy() or multi=: {', '.join(POLICIES)}."
+                f"policy, with_policy() or multi: {CHOICE}."
             )
 
     def name(self, term: Term) -> str:
@@ -305,7 +318,7 @@ class Database(Interchange):
     def sample_subjects(self, n_subjects: int, seed: int | np.random.Generator) -> Database:
         """Keep the facts of `n_subjects` subjects drawn without replacement."""
         if not 1 <= n_subjects <= self.shape[0]:
-            raise ValueError(
+            raise InvalidArgumentError(
                 f"`n_subjects` must lie between 1 and the {self.shape[0]} subjects there are; "
                 f"got {n_subjects}."
             )

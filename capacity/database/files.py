@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from capacity.database.policy import MultiPolicy
-from capacity.errors import DatabaseFormatError
+from capacity.errors import DatabaseFormatError, MultiValuedError
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
@@ -79,13 +79,16 @@ def load(
     """
     content = read(path)
     chosen = resolve_format(content, format)
-    if chosen in TABLES:
-        from capacity.database.tables import parse_table
+    try:
+        if chosen in TABLES:
+            from capacity.database.tables import parse_table
 
-        return parse_table(content, chosen, terms="label", multi=multi)
-    from capacity.database.rdf import parse_rdf
+            return parse_table(content, chosen, terms="label", multi=multi)
+        from capacity.database.rdf import parse_rdf
 
-    return parse_rdf(content, chosen, graph=None, multi=multi)
+        return parse_rdf(content, chosen, graph=None, multi=multi)
+    except MultiValuedError as error:
+        raise MultiValuedError(f"{content.name}: {error}") from None
 
 
 def resolve_format(content: Content, format: str | None) -> Format:
@@ -127,9 +130,16 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Content
         # size is checked first, so that a huge file isn't read to be refused
         if Path(path).stat().st_size > max_bytes:
             raise _too_large(where, max_bytes)
-        raw = Path(path).read_bytes()
-    except OSError as error:
-        reason = "it is a folder" if Path(path).is_dir() else (error.strerror or str(error)).lower()
+        with Path(path).open("rb") as file:
+            raw = _read(file, where, max_bytes)
+    except IsADirectoryError:
+        raise DatabaseFormatError(
+            where, "it is a folder", advice="Give the path of a readable file."
+        ) from None
+    except DatabaseFormatError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise DatabaseFormatError(
             where, reason, advice="Give the path of a readable file."
         ) from None
@@ -177,17 +187,27 @@ def _too_large(name: str, max_bytes: int) -> DatabaseFormatError:
 
 def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
     kind = next((k for magic, k in _MAGIC.items() if raw.startswith(magic)), None)
-    if kind is None:
+    # "BZh" may begin a word; the block size and the first block's mark don't
+    if kind is None or (kind == "bzip2" and not re.match(rb"BZh[1-9]1AY&SY", raw)):
         return raw
     try:
-        data = _open(kind, raw).read(max_bytes + 1)
+        return _read(_open(kind, raw), name, max_bytes)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise DatabaseFormatError(
             name, f"the {kind} stream is broken ({error})", advice="Fetch or compress it again."
         ) from None
-    if len(data) > max_bytes:
-        raise _too_large(name, max_bytes)
-    return data
+
+
+def _read(stream: Any, name: str, max_bytes: int) -> bytes:
+    """Read by pieces: a read of the whole cap at once would allocate it."""
+    pieces: list[bytes] = []
+    size = 0
+    while piece := stream.read(2**20):
+        pieces.append(piece)
+        size += len(piece)
+        if size > max_bytes:
+            raise _too_large(name, max_bytes)
+    return b"".join(pieces)
 
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -244,8 +264,8 @@ def _possible_formats(content: Content) -> list[Format]:
         ]  # fmt: skip
     if _DIRECTIVE.match(first):
         # TriG is Turtle with graphs
-        return ["trig" if re.search(r"^\s*(GRAPH\b|[^#\n]*\{)", head, re.M) else "turtle", "turtle",
-                "trig", "n3"]  # fmt: skip
+        graphs = re.search(r"^[ \t]*(GRAPH\b|[^#\n]*\{)", head, re.M)
+        return ["trig" if graphs else "turtle", "turtle", "trig", "n3"]
     if first.startswith(("<", "_:")):
         # N-Quads holds N-Triples, and TriG holds Turtle
         line_format: list[Format] = ["nquads", "ntriples"]

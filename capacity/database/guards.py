@@ -16,61 +16,90 @@ from capacity.errors import DatabaseFormatError
 
 MAX_JSON_DEPTH = 128
 MAX_ENTITY_BYTES = 2**26
+MAX_XML_DEPTH = 1000
+MAX_TRIPLE_DEPTH = 1000
+# no group inside a repetition: a string costs no memory for each of its characters
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 
 
-class _BodyReached(Exception):  # noqa: N818 - a stop, no error
-    """The document's first element: its prolog is over."""
+_ENTITY = re.compile(
+    rb"<!ENTITY\s+([^\s%\"'<>&;]+)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>", re.IGNORECASE
+)
+_ENCODING = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([^\"']*)")
 
 
 def refuse_hostile_xml(name: str, data: bytes) -> None:
-    """Refuse entities that nest, that point outside, or that blow the document up.
+    """Refuse XML that isn't whole, that nests too deep, or whose entities are more than shorthands.
 
-    Flat internal entities, common in OWL files as abbreviations of namespaces, pass.
+    Flat internal entities, common in OWL files as abbreviations of namespaces, pass. Declarations
+    are looked for in the raw text, wherever they stand, for parsers differ in which of them they
+    read.
 
     Raises
     ------
     DatabaseFormatError
     """
-    if b"<!DOCTYPE" not in data:
-        return
-    sizes: dict[str, int] = {}
 
-    def refuse(reason: str) -> DatabaseFormatError:
+    def refuse(reason: str, line: int | None = None) -> DatabaseFormatError:
         return DatabaseFormatError(
-            name,
-            reason,
-            format="rdfxml",
-            line=parser.CurrentLineNumber,
-            advice="Take the declaration out of the DOCTYPE, or convert the file to Turtle.",
-        )
+            name, reason, format="rdfxml", line=line,
+            advice="Mend the file, or convert it to Turtle.",
+        )  # fmt: skip
 
-    def entity(
-        entity_name: str, is_parameter: bool, value: str | None, *_external: str | None
-    ) -> None:
-        if is_parameter or value is None:
-            raise refuse(f"external or parameter entity {entity_name!r}: nothing is fetched")
+    encoding = _ENCODING.match(data.lstrip())
+    if encoding and encoding[1].lower() not in (b"utf-8", b"us-ascii", b"ascii"):
+        raise refuse(f"it declares the encoding {encoding[1]!r}; it must be UTF-8", 1)
+    sizes: dict[bytes, int] = {}
+    for entity in _ENTITY.finditer(data):
+        value = entity[2] if entity[2] is not None else entity[3]
+        line = data.count(b"\n", 0, entity.start()) + 1
         # numeric references and the five of XML itself are plain characters
-        if re.search(r"&(?!#|(?:lt|gt|amp|apos|quot);)", value):
-            raise refuse(f"entity {entity_name!r} refers to another entity")
-        sizes[entity_name] = len(value.encode())
-
-    def body(_tag: str, _attributes: dict[str, str]) -> None:
-        raise _BodyReached
-
-    parser = expat.ParserCreate()
-    parser.EntityDeclHandler = entity
-    parser.StartElementHandler = body
-    try:
-        parser.Parse(data, True)
-    except _BodyReached:
-        pass
-    except expat.ExpatError as error:
-        raise DatabaseFormatError(
-            name, f"broken XML ({error})", format="rdfxml", line=error.lineno
-        ) from None
-    expanded = sum(size * data.count(f"&{entity};".encode()) for entity, size in sizes.items())
+        if re.search(rb"&(?!#|(?:lt|gt|amp|apos|quot);)", value):
+            raise refuse(f"entity {entity[1].decode()!r} refers to another entity", line)
+        if entity[1] in sizes:
+            raise refuse(f"entity {entity[1].decode()!r} is declared twice", line)
+        sizes[entity[1]] = len(value)
+    if len(re.findall(rb"<!ENTITY", data, re.IGNORECASE)) != len(sizes):
+        raise refuse("external, parameter or broken entity: nothing is fetched")
+    expanded = sum(size * data.count(b"&" + entity + b";") for entity, size in sizes.items())
     if expanded > MAX_ENTITY_BYTES:
         raise refuse(f"its entities expand to {expanded:,} bytes, over {MAX_ENTITY_BYTES:,}")
+    depth = 0
+
+    def start(_tag: str, _attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_XML_DEPTH:
+            raise refuse(f"its elements nest over {MAX_XML_DEPTH} deep", parser.CurrentLineNumber)
+
+    def end(_tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    # the whole document: the RDF/XML parser takes the end of a truncated file for the end
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise refuse(f"broken XML ({error})", error.lineno) from None
+
+
+def refuse_deep_triple_terms(name: str, data: bytes) -> None:
+    """Refuse triples that stand as terms of triples, thousands deep.
+
+    Raises
+    ------
+    DatabaseFormatError
+    """
+    if data.count(b"<<") <= MAX_TRIPLE_DEPTH:
+        return
+    depth = 0
+    for bracket in re.findall(rb"<<|>>", _STRING.sub(b"", data)):
+        depth += 1 if bracket == b"<<" else -1
+        if depth > MAX_TRIPLE_DEPTH:
+            raise DatabaseFormatError(name, f"triple terms nest over {MAX_TRIPLE_DEPTH} deep")
 
 
 def refuse_hostile_json(name: str, data: bytes) -> None:
@@ -83,8 +112,8 @@ def refuse_hostile_json(name: str, data: bytes) -> None:
     text = data.decode("utf-8")
     depth = deepest = 0
     # brackets outside strings
-    for bracket in re.findall(r"[\[\]{}]", re.sub(r'(?s)"(?:[^"\\]|\\.)*"?', "", text)):
-        depth += 1 if bracket in "[{" else -1
+    for bracket in re.findall(rb"[\[\]{}]", _STRING.sub(b"", data)):
+        depth += 1 if bracket in b"[{" else -1
         deepest = max(deepest, depth)
     if deepest > MAX_JSON_DEPTH:
         raise DatabaseFormatError(
@@ -111,7 +140,7 @@ def refuse_hostile_json(name: str, data: bytes) -> None:
     if not any(sign in text for sign in ("@context", "@import", "\\u")):
         return
     try:
-        json.loads(text, object_pairs_hook=refuse_remote)
+        json.loads(text, object_pairs_hook=refuse_remote, parse_int=str)
     except json.JSONDecodeError as error:
         raise DatabaseFormatError(
             name, f"broken JSON ({error.msg})", format="jsonld", line=error.lineno

@@ -14,7 +14,8 @@ eightfold, so it is chosen by name and stands in every result:
 ``drop-predicate``        predicates with a multi-valued pair are left out
 ========================  ==========================================================================
 
-Each policy is a function of the set of facts: the order of the file plays no part.
+Each policy is a function of the set of facts: the order of the file plays no part, except
+that blank nodes are named, and so sorted, in its order.
 """
 
 from __future__ import annotations
@@ -26,19 +27,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.terms import Term
-from capacity.errors import MultiValuedError
+from capacity.errors import InvalidArgumentError, MultiValuedError
 
 MultiPolicy: TypeAlias = Literal[
     "keep", "error", "first", "majority", "set", "drop-pair", "drop-predicate"
 ]
 POLICIES: tuple[MultiPolicy, ...] = get_args(MultiPolicy)
+# what makes a function of any facts
+CHOICE = "first, majority, set, drop-pair or drop-predicate (not keep, not error)"
 Triples: TypeAlias = NDArray[np.int64]
 
 
 def check_policy(policy: str) -> None:
     """Raise a ValueError that lists the policies unless `policy` is one of them."""
     if policy not in POLICIES:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"`multi` must be one of {', '.join(POLICIES)}; got {policy!r}. "
             "See capacity.database.policy for what each does."
         )
@@ -85,7 +88,7 @@ def apply_policy(
         raise MultiValuedError(
             f"Under the policy `error` every (subject, predicate) pair must have one object; "
             f"{int(multi.sum())} of {len(starts)} pairs have several, the first being "
-            f"({tokens[k]}, {tokens[q]}). Choose another policy: {', '.join(POLICIES)}."
+            f"({tokens[k]}, {tokens[q]}). Choose another policy: {CHOICE}."
         )
     if policy == "first":
         return tokens, triples[starts]

@@ -1,9 +1,9 @@
 """RDF files, strings and rdflib graphs, to and from `Database`.
 
-pyoxigraph parses, with lexical forms kept as they are written; from file to ids that takes a
-quarter to a ninth of the time of rdflib, for JSON-LD a third (``benchmarks/load_rdf.py``).
-rdflib is the type that graphs are exchanged in. Input is guarded first
-(`capacity.database.guards`), and nothing is published before the whole input is parsed.
+pyoxigraph parses, with lexical forms kept as they are written (but JSON numbers are canonical);
+from file to ids that takes a quarter to a ninth of the time of rdflib, for JSON-LD a third
+(``benchmarks/load_rdf.py``). rdflib is the type that graphs are exchanged in. Input is guarded
+first (`capacity.database.guards`), and nothing is published before the whole input is parsed.
 
 Conventions: named graphs are merged unless one is named; blank nodes are renamed ``b0``, ``b1``,
 ... in the order of the file; relative IRIs are resolved against ``file:///`` and the file's name.
@@ -28,7 +28,11 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database, Source
 from capacity.database.files import ALIASES, TABLES, Content, Format, check, read, resolve_format
-from capacity.database.guards import refuse_hostile_json, refuse_hostile_xml
+from capacity.database.guards import (
+    refuse_deep_triple_terms,
+    refuse_hostile_json,
+    refuse_hostile_xml,
+)
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms import BlankNames, Term, from_pyoxigraph, from_rdflib
 from capacity.database.terms import to_rdflib as term_to_rdflib
@@ -144,19 +148,23 @@ def parse_rdf(
     """Parse checked content; raises as `from_rdf` does."""
     if format == "rdfxml":
         refuse_hostile_xml(content.name, content.data)
-    if format == "jsonld":
+    elif format == "jsonld":
         refuse_hostile_json(content.name, content.data)
+    else:
+        refuse_deep_triple_terms(content.name, content.data)
     ids = _Ids()
     column = array("q")
     add = column.append
-    only = None if graph is None else ox.NamedNode(graph)
+    only, default = None if graph is None else ox.NamedNode(graph), ox.DefaultGraph()
     parser = ox.parse(
         content.data,
         format=_PARSERS[format],
-        base_iri=f"file:///{quote(Path(content.name).name)}",
+        base_iri=f"file:///{quote(Path(content.name).name.encode('utf-8', 'replace'))}",
     )
     try:
         for quad in parser:
+            if format == "n3" and quad.graph_name != default:
+                raise ValueError("an N3 formula quotes triples, which are no facts")
             if only is None or quad.graph_name == only:
                 add(ids[quad.subject])
                 add(ids[quad.predicate])

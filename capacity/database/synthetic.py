@@ -61,17 +61,20 @@ def random_database(
     """
     smallest = tables[0] * (min(subjects[0], 1) if chained else subjects[0]) * predicates[0]
     largest = tables[1] * subjects[1] * predicates[1]
-    if largest < triples[0] or smallest > triples[1]:
+    if largest < triples[0] or smallest > triples[1] or triples[0] > triples[1]:
         raise ValueError(
             f"`triples` must overlap what the tables hold, {smallest}..{largest}; got {triples}."
         )
     rng = np.random.default_rng(seed)
-    while True:
+    for _ in range(10_000):
         rows = _draw(rng, tables, subjects, predicates, pool, shared_pool, chained)
         if triples[0] <= len(rows) <= triples[1]:
             return Database.from_triples(
                 [tuple(label(cell) for cell in row) for row in rows], multi="error"
             )
+    raise ValueError(
+        f"None of 10,000 draws had {triples[0]}..{triples[1]} triples; widen `triples`."
+    )
 
 
 def _draw(

@@ -161,11 +161,12 @@ def _from_frame(frame: pd.DataFrame, *, terms: TableTerms, multi: MultiPolicy | 
     rows: list[Row] = []
     for number, row in enumerate(columns.itertuples(index=False, name=None)):
         for cell in row:
-            if not isinstance(cell, str):
+            # rdflib's nodes are str, too, and would lose their kind
+            if type(cell) is not str:
                 raise TypeError(
                     f"Each cell must be text; row {number} holds {cell!r} of type "
                     f"{type(cell).__name__}. Turn numbers into text with astype(str); drop or fill "
-                    "missing values."
+                    "missing values; give rdflib nodes and Terms to from_triples."
                 )
         rows.append((number, tuple(map(str, row))))
     if not rows:
@@ -223,7 +224,7 @@ def to_pandas(db: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
     ----------
     db : Database
     terms : {'label', 'n3'}, optional
-        Left out: ``label`` if all tokens are labels (or sets), else ``n3``.
+        Left out: ``label`` if all tokens are labels, else ``n3``.
 
     Raises
     ------
@@ -236,7 +237,7 @@ def to_pandas(db: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
 
 
 def _cells(db: Database, terms: TableTerms | None) -> list[list[str]]:
-    plain = [t.kind in ("label", "set") for t in db.tokens]
+    plain = [t.kind == "label" for t in db.tokens]
     form = terms or ("label" if all(plain) else "n3")
     if form == "n3":
         texts = [token.n3() for token in db.tokens]
@@ -265,10 +266,11 @@ def to_tsv(db: Database, path: str | os.PathLike[str], *, terms: TableTerms | No
             if any(c in cell for c in "\t\n\r\0"):
                 raise ValueError(
                     f"TSV knows no quoting, and {cell!r} holds a tab or a line break. Write CSV "
-                    "with to_pandas().to_csv(path, index=False)."
+                    "with to_pandas().to_csv(path, index=False, quoting=csv.QUOTE_ALL)."
                 )
     text = "".join("\t".join(row) + "\n" for row in [list(HEADER), *rows])
-    Path(path).write_text(text, encoding="utf-8", newline="\n")
+    # encoded first: a label that has no UTF-8 form must not empty the file
+    Path(path).write_bytes(text.encode("utf-8"))
 
 
 def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["iri", "literal", "blank", "label", "set"]
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
-RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 
 
 class Term(NamedTuple):
@@ -169,12 +168,12 @@ def as_term(value: object) -> Term:
 _IRIREF = r"<(?:[^\x00-\x20<>\"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>"
 _STRING = r"\"(?:[^\x22\x5C\x0A\x0D]|\\.|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*\""
 _N3_TERM = re.compile(
-    rf"{_IRIREF}|_:[^\s<>\"]+|{_STRING}(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^{_IRIREF})?"
+    rf"{_IRIREF}|_:\w(?:[\w.-]*[\w-])?|{_STRING}(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^{_IRIREF})?"
 )
 
 
 def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
-    r"""Read N-Triples terms, one a cell; blank nodes are renamed by first appearance.
+    r"""Read N-Triples terms, one a cell; blank nodes keep their names.
 
     Parameters
     ----------
@@ -196,7 +195,6 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
     Term(kind='literal', text='a\tb', datatype='', language='en')
     """
     terms: dict[str, Term] = {}
-    names = BlankNames()
     for cell in cells:
         try:
             if not _N3_TERM.fullmatch(cell):
@@ -207,7 +205,7 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
                 f'A cell must hold one N-Triples term (<iri>, "text", "text"@en, _:name); got '
                 f'{cell!r} ({error}). Read plain text with `terms="label"`.'
             ) from None
-        terms[cell] = from_pyoxigraph(quad.object, names)
+        terms[cell] = from_pyoxigraph(quad.object)
     return terms
 
 

@@ -5,7 +5,7 @@ For the logits z of the sentence (k, q) and its object v (Wong 2025, equations (
 * `argmax_paper` counts v right if z_v is *a* maximum, as (11) does, so a constant layer scores 1;
 * `argmax` asks for the *only* maximum; the facts between the two are `tied`;
 * softmax >= tau asks for z_v - logsumexp(z) >= log(tau), with tau strictly between 0.5 and 1;
-* `majority` asks for a probability above one half: the least tau at which one object can pass.
+* `majority` asks for a probability above one half, above which at most one object can pass.
 
 Softmax and argmax range over all tokens, as they do in the forward pass, or over the objects alone.
 All tests are made in float64. A layer that has diverged has no accuracy: every number is NaN, for
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from capacity.layer.attention import AttentionLayer
@@ -61,8 +62,12 @@ class Accuracy:
 def check_tau(tau: float) -> None:
     """Raise a ValueError unless tau lies strictly between 0.5 and 1."""
     if not 0.5 < tau < 1:
-        advice = "At 0.5 two objects can pass at once." if tau <= 0.5 else "No logit reaches 1."
-        raise ValueError(f"`tau` must lie strictly between 0.5 and 1; got {tau}. {advice}")
+        advice = (
+            "At 0.5 two objects can pass at once." if tau <= 0.5 else "No probability reaches 1."
+        )
+        raise InvalidArgumentError(
+            f"`tau` must lie strictly between 0.5 and 1; got {tau}. {advice}"
+        )
 
 
 def accuracy_of_logits(
@@ -92,7 +97,7 @@ def accuracy_of_logits(
     for tau in taus:
         check_tau(tau)
     if not len(targets):
-        raise ValueError("Accuracy is a share of facts, and there are none.")
+        raise InvalidArgumentError("Accuracy is a share of facts, and there are none.")
     z = np.asarray(logits, dtype=np.float64)
     n = len(targets)
     if not np.isfinite(z).all():
@@ -170,7 +175,7 @@ def evaluate(
     from capacity.layer.layer_tensor import require_same_vocabulary
 
     if over not in ("tokens", "objects"):
-        raise ValueError(f"`over` must be 'tokens' or 'objects'; got {over!r}.")
+        raise InvalidArgumentError(f"`over` must be 'tokens' or 'objects'; got {over!r}.")
     db.require_functional("Accuracy")
     require_same_vocabulary(layer, db)
     logits = answers(layer, db.token_triples[:, :2])

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 import pandas as pd
 
+from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import check_tau
 
 Threshold: TypeAlias = float | Literal["argmax", "argmax_paper"]
@@ -38,7 +39,9 @@ def accuracy_column(tau: Threshold) -> str:
     """
     if isinstance(tau, str):
         if tau not in ("argmax", "argmax_paper"):
-            raise ValueError(f"`tau` must be a number, 'argmax' or 'argmax_paper'; got {tau!r}.")
+            raise InvalidArgumentError(
+                f"`tau` must be a number, 'argmax' or 'argmax_paper'; got {tau!r}."
+            )
         return f"accuracy_{tau}"
     if tau != 0.5:
         check_tau(tau)
@@ -72,7 +75,7 @@ def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
     missing = [name for name in needed if name not in table.columns]
     if missing:
         there = ", ".join(c for c in table.columns if c.startswith("accuracy_")) or "none"
-        raise ValueError(
+        raise InvalidArgumentError(
             f"The table must have the columns {', '.join(needed)}; it lacks {', '.join(missing)}. "
             f"Accuracies there are: {there}."
         )

@@ -19,6 +19,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from capacity.errors import InvalidArgumentError
+
 
 @dataclass(frozen=True)
 class LayerConfig:
@@ -64,15 +66,17 @@ class LayerConfig:
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(field.default, bool):
+                if not isinstance(value, bool):
+                    raise InvalidArgumentError(f"`{field.name}` must be a bool; got {value!r}.")
                 continue
             least = 0 if field.name == "n_positions" else 1
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(
+                raise InvalidArgumentError(
                     f"`{field.name}` must be an integer of at least {least}; got {value!r}."
                 )
         for name in ("d_head_qk", "d_head_vo"):
             if getattr(self, name) > self.d_model:
-                raise ValueError(
+                raise InvalidArgumentError(
                     f"`{name}` must be at most d_model = {self.d_model}, for a head can't use more "
                     f"(Wong 2025, section 3); got {getattr(self, name)}."
                 )
@@ -167,7 +171,7 @@ def layer_rank_upper(
     4
     """
     if not config.is_plain:
-        raise ValueError(
+        raise InvalidArgumentError(
             "L and its rank are defined for layers without norm, bias and positions; got "
             f"{config.name}."
         )

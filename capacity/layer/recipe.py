@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
+from capacity.errors import InvalidArgumentError
+
 Optimizer: TypeAlias = Literal["adam", "adamw"]
 Schedule: TypeAlias = Literal["constant", "cosine"]
 Positions: TypeAlias = Literal["both", "object"]
@@ -72,10 +74,16 @@ class Recipe:
         }
         for name, allowed in choices.items():
             if getattr(self, name) not in get_args(allowed):
-                raise ValueError(
+                raise InvalidArgumentError(
                     f"`{name}` must be one of {', '.join(get_args(allowed))}; got "
                     f"{getattr(self, name)!r}."
                 )
+        for name in ("learning_rate", "beta2", "weight_decay", "stop_tau"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise InvalidArgumentError(f"`{name}` must be a number; got {value!r}.")
+            # 0 and 0.0 are one recipe, and so one key
+            object.__setattr__(self, name, float(value))
         ranges = {
             "learning_rate": (0 < self.learning_rate < math.inf, "a positive number"),
             "epochs": (_is_int(self.epochs) and self.epochs >= 0, "an integer of at least 0"),
@@ -92,7 +100,7 @@ class Recipe:
         }
         for name, (holds, must) in ranges.items():
             if not holds:
-                raise ValueError(f"`{name}` must be {must}; got {getattr(self, name)!r}.")
+                raise InvalidArgumentError(f"`{name}` must be {must}; got {getattr(self, name)!r}.")
 
     @property
     def resolved_engine(self) -> str:
@@ -116,7 +124,7 @@ class Training:
     epochs : int
         Epochs done.
     loss : float
-        Mean next-token cross entropy of the final weights in nats; not finite if diverged.
+        Mean next-token cross entropy of the final weights, in nats; maybe not finite if diverged.
     engine : str
     """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -159,13 +160,20 @@ def _term(data: object) -> tuple[Vector, Vector, Vector]:
         indices, values = _items(data, 2, "a vector")
         i = tuple(_integer(x) for x in _items(indices, None, "indices"))
         try:
-            x = tuple(Fraction(str(c)) for c in _items(values, len(i), "coefficients"))
+            x = tuple(_fraction(c) for c in _items(values, len(i), "coefficients"))
         except (ValueError, ZeroDivisionError) as error:
             raise CertificateError(f"A coefficient must be a fraction; {error}.") from None
         return i, x
 
     a, b, c = _items(data, 3, "a term")
     return vector(a), vector(b), vector(c)
+
+
+def _fraction(data: object) -> Fraction:
+    # no exponents: "1e300000000" is a short text and a long number
+    if not isinstance(data, str) or not re.fullmatch(r"-?\d{1,4000}(/\d{1,4000})?", data):
+        raise ValueError(f"got {data!r:.60}")
+    return Fraction(data)
 
 
 def _items(data: object, n: int | None, what: str) -> list[object]:

@@ -17,8 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.database.tensor import component_labels
+from capacity.errors import MemoryBudgetError
 from capacity.rank.certificate import Boxes, Decomposition, Indices, Koszul, Substitution, Unfolding
 
+DENSE_BUDGET = 2**28
 # the indices of each mode that an argument is about
 Touched: TypeAlias = tuple[Indices, Indices, Indices]
 
@@ -91,6 +94,20 @@ def _check_blocks(i: Indices, j: Indices, bounds: Indices, prime: int) -> None:
         require(rank == n, f"block {number} has rank {rank} of {n} modulo the prime")
 
 
+def _dense(db: Database, facts: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], list[Indices]]:
+    """The sub-tensor of some facts, and where each index of the whole stands in it, or -1."""
+    used = [np.unique(db.triples[facts, mode]) for mode in range(3)]
+    size = math.prod(len(u) for u in used)
+    if size > DENSE_BUDGET:
+        raise MemoryBudgetError(
+            f"A certificate must be about {DENSE_BUDGET:,} entries at most; got {size:,}."
+        )
+    at = [_positions(u.astype(np.int64), n) for u, n in zip(used, db.shape, strict=True)]
+    values = np.zeros([len(u) for u in used], bool)
+    values[tuple(at[mode][db.triples[facts, mode]] for mode in range(3))] = True
+    return values, at
+
+
 def check_koszul(argument: Koszul, db: Database, effective: bool) -> Touched:
     """rank(T) >= rank(M) / C(2p, p) for the Koszul flattening M = sum_i (e_i ^ .) (x) X_i.
 
@@ -102,12 +119,17 @@ def check_koszul(argument: Koszul, db: Database, effective: bool) -> Touched:
     """
     require(not effective, "flattenings see the unobserved fibers too")
     indices = (argument.subjects, argument.predicates, argument.objects)
-    for of, n in zip(indices, db.shape, strict=True):
-        _positions(of, n)
+    require(all(len(of) for of in indices), "a sub-tensor must have indices in each mode")
+    at = [_positions(of, n) for of, n in zip(indices, db.shape, strict=True)]
     require(argument.mode in (0, 1, 2), "there is no such mode")
-    tensor = np.moveaxis(db.to_numpy()[np.ix_(*indices)].astype(np.int64), argument.mode, 0)
+    size = math.prod(len(of) for of in indices)
+    require(size <= DENSE_BUDGET, "the sub-tensor is too large to check")
+    places = np.stack([at[mode][db.triples[:, mode]] for mode in range(3)])
+    whole = np.zeros([len(of) for of in indices], np.int64)
+    whole[tuple(places[:, (places >= 0).all(axis=0)])] = 1
+    tensor = np.moveaxis(whole, argument.mode, 0)
     n, width = len(argument.projection), argument.projection.shape[1]
-    require(n % 2 and width == len(tensor), "the projection doesn't fit the sub-tensor")
+    require(n % 2 and n < 10 and width == len(tensor), "the projection doesn't fit the sub-tensor")
     p = n // 2
     require(math.comb(n, p) ** 2 * tensor[0].size <= 10**7, "the flattening is too large to check")
     require(2 <= argument.prime < 2**63 and flint.fmpz(argument.prime).is_prime(), "no prime")
@@ -147,14 +169,24 @@ def check_substitution(argument: Substitution, db: Database, effective: bool) ->
     subtracted hides the entries of T_j wherever T_i isn't known to be zero; the others are as they
     were. For the effective rank the unobserved fibers are hidden from the start.
     """
-    values = db.to_numpy(np.bool_)
-    known = np.ones(db.shape, bool)
+    moves = argument.moves
+    require((moves[:, 0] < 3).all(), "there is no such mode")
+    require((moves[:, 1] < np.array(db.shape)[moves[:, 0]]).all(), "a slice is out of range")
+    # nothing of other components takes part, unless their unobserved fibers do
+    facts = np.ones(db.n_triples, bool)
+    if not effective:
+        labels = component_labels(db)
+        mine = [np.isin(db.triples[:, m], moves[moves[:, 0] == m, 1]) for m in range(3)]
+        facts = np.isin(labels, labels[mine[0] | mine[1] | mine[2]])
+    values, at = _dense(db, facts)
+    known = np.ones(values.shape, bool)
     if effective:
         known[~values.any(axis=2)] = False
-    alive = [np.ones(n, bool) for n in db.shape]
-    for step, (mode, index) in enumerate(argument.moves.tolist()):
-        where = f"move {step}, slice {index} of mode {mode}"
-        require(mode in (0, 1, 2) and index < db.shape[mode], f"{where}: there is none")
+    alive = [np.ones(n, bool) for n in values.shape]
+    steps: list[list[int]] = moves.tolist()
+    for step, (mode, whole) in enumerate(steps):
+        where = f"move {step}, slice {whole} of mode {mode}"
+        index = int(at[mode][whole])
         require(alive[mode][index], f"{where}: it was removed before")
         a, b = (m for m in range(3) if m != mode)
         slice_known, slice_value = known.take(index, mode), values.take(index, mode)
@@ -163,7 +195,6 @@ def check_substitution(argument: Substitution, db: Database, effective: bool) ->
         alive[mode][index] = False
         hidden = ~slice_known | slice_value
         known &= ~np.expand_dims(hidden, mode)
-    moves = argument.moves
     touched = [moves[moves[:, 0] == mode, 1] for mode in range(3)]
     return touched[0], touched[1], touched[2]
 

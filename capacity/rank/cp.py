@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import database_bounds
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def cp_estimate(
     else:
         dense = np.asarray(tensor, dtype=np.float64)
         if dense.ndim != 3 or not np.isfinite(dense).all() or not dense.any():
-            raise ValueError(
+            raise InvalidArgumentError(
                 f"`tensor` must be a finite, nonzero 3-tensor; got an array of shape {dense.shape}."
             )
     best = _from_slices(dense)
@@ -129,7 +130,7 @@ def _check_work(n_terms: int, shape: tuple[int, ...], sweeps: int) -> None:
     # a sweep of least squares multiplies the tensor with n_terms columns in each of three modes
     work = 3.0 * sweeps * n_terms * math.prod(shape)
     if work > LARGEST_WORK:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"CP fits must take at most {LARGEST_WORK:.0e} multiplications; up to {n_terms} terms "
             f"of a tensor of shape {shape} could take {work:.0e} for each number of terms. "
             "Estimate a part of the database, or lower `n_starts` and `max_iterations`."

@@ -50,6 +50,10 @@ def matrix_rank(matrix: NDArray[np.integer]) -> int:
     >>> matrix_rank(np.array([[1, 1, 0], [1, 0, 1], [0, 1, -1]]))
     2
     """
+    if not np.issubdtype(matrix.dtype, np.integer) or (
+        matrix.size and int(matrix.max()) > np.iinfo(np.int64).max
+    ):
+        raise TypeError(f"An exact rank needs integers of 64 bits; got {matrix.dtype}.")
     rows, columns = np.nonzero(matrix)
     return sparse_rank(
         rows.astype(np.int64), columns.astype(np.int64), matrix[rows, columns].astype(np.int64)

@@ -9,7 +9,9 @@ tensor a (x) b (x) c gives a map of rank C(2p, p), for a ^ . has that rank on we
 For p = 0 these are unfoldings. Flattenings see at most linear bounds: this one at most about
 (2p + 1) / (p + 1) times the smaller of the other two dimensions.
 
-References ---------- V. Strassen, Rank and optimal computation of generic tensors, LAA 1983 (p =
+References
+----------
+V. Strassen, Rank and optimal computation of generic tensors, LAA 1983 (p =
 1); J. M. Landsberg, G. Ottaviani, New lower bounds for the border rank of matrix multiplication,
 Theory of Computing 2015; K. Efremenko et al., Barriers for rank methods, 2017, arXiv 1710.09502.
 """

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
+from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import Bounds, database_bounds, unfolding_minor
 from capacity.rank.certificate import Argument, Boxes, Certificate, Koszul, Side, Substitution
 from capacity.rank.effective import merged_arguments
@@ -116,12 +117,14 @@ def rank_interval(
     upper_modes = b.slices_by_component.argmin(axis=1)
     lower, upper = b.unfoldings_by_component.max(axis=1), b.slices_by_component.min(axis=1)
     lower_by, upper_by = "unfolding", "slices"
+    order = np.argsort(b.component, kind="stable")
+    facts_of = np.split(order, np.cumsum(np.bincount(b.component))[:-1])
     trees: list[Term] = []
     played_moves: list[Argument] = []
     movers: list[int] = []
     played, treed = np.zeros(len(lower), bool), np.zeros(len(lower), bool)
     for c in np.flatnonzero(lower < upper).tolist():
-        part = _Part.of(db, np.flatnonzero(b.component == c))
+        part = _Part.of(db, facts_of[c])
         games = _searches(part.shape, effort)
         if not games:
             continue
@@ -138,7 +141,7 @@ def rank_interval(
             lower[c], played[c], lower_by = len(moves), True, "substitution"
             played_moves.append(Substitution(part.lifted_moves(moves)))
             movers.append(c)
-    strong = _flattening(db, b.component, lower, upper, effort, seed)
+    strong = _flattening(db, facts_of, lower, upper, effort, seed)
     if strong is not None:
         c, argument = strong
         played[c], lower_by = True, "Koszul flattening"
@@ -207,13 +210,18 @@ def effective_rank_interval(
 
 
 def _flattening(
-    db: Database, component: Indices, lower: Indices, upper: Indices, effort: Effort, seed: int
+    db: Database,
+    facts_of: list[Indices],
+    lower: Indices,
+    upper: Indices,
+    effort: Effort,
+    seed: int,
 ) -> tuple[int, Koszul] | None:
     """The component whose lower bound a Koszul flattening raises most, and the argument."""
     best: tuple[int, Koszul] | None = None
     gain = 0
     for c in np.flatnonzero(upper - lower > 0).tolist():
-        part = _Part.of(db, np.flatnonzero(component == c))
+        part = _Part.of(db, facts_of[c])
         if not _searches(part.shape, effort):
             continue
         found = best_projection(part.tensor, tries=FLATTENINGS[effort], seed=seed, prime=PRIME)
@@ -231,7 +239,7 @@ def _searches(shape: tuple[int, int, int], effort: Effort) -> int:
 
 def _check_effort(effort: str) -> None:
     if effort not in EFFORTS:
-        raise ValueError(f"`effort` must be one of {', '.join(EFFORTS)}; got {effort!r}.")
+        raise InvalidArgumentError(f"`effort` must be one of {', '.join(EFFORTS)}; got {effort!r}.")
 
 
 def _certificate(

@@ -67,7 +67,9 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
     CertificateError
         If the certificate is for other facts or another policy.
 
-    Notes ----- *Lower bounds of the rank* add over arguments about different components. If D = A
+    Notes
+    -----
+    *Lower bounds of the rank* add over arguments about different components. If D = A
     (+) B, an argument for A removes slices of A: moves of the game, or the r independent slices of
     an unfolding of rank r, each nonzero when its turn comes. The rank falls by one each time, and
     B stays as it is, for whatever is subtracted has an index of A in each of the other two modes.

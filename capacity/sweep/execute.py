@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.errors import SweepError
+from capacity.errors import InvalidArgumentError, SweepError
 from capacity.evaluator.accuracy import TAUS, evaluate
 from capacity.layer.config import layer_rank_bound, layer_rank_upper
 from capacity.rank.bounds import database_bounds
@@ -77,10 +77,10 @@ def run_sweep(
         For a number of workers below 1, or a part that doesn't exist.
     """
     if workers < 1:
-        raise ValueError(f"`workers` must be at least 1; got {workers}.")
+        raise InvalidArgumentError(f"`workers` must be at least 1; got {workers}.")
     part, parts = shard or (0, 1)
     if not 0 <= part < parts:
-        raise ValueError(f"`shard` i/N must have 0 <= i < N; got {part}/{parts}.")
+        raise InvalidArgumentError(f"`shard` i/N must have 0 <= i < N; got {part}/{parts}.")
     chosen = resolve_device(device)
     store = Store(folder, plan)
     mine = range(part, len(plan.shards), parts)
@@ -120,7 +120,8 @@ def _in_processes(
     except BrokenProcessPool:
         raise SweepError(
             "A worker process died, killed or out of memory. What was done is kept; the same "
-            "command goes on, and fewer --workers need less memory."
+            "command goes on, and fewer --workers need less memory. A script must call run_sweep "
+            'under `if __name__ == "__main__":`, for each worker reads it anew.'
         ) from None
     finally:
         # on an interrupt there is no waiting for shards that will be dropped
@@ -256,8 +257,10 @@ def resolve_device(device: Device) -> str:
     import torch
 
     if device not in ("auto", "cpu", "cuda"):
-        raise ValueError(f"`device` must be auto, cpu or cuda; got {device!r}.")
+        raise InvalidArgumentError(f"`device` must be auto, cpu or cuda; got {device!r}.")
     there = torch.cuda.is_available()
     if device == "cuda" and not there:
-        raise ValueError("`device` is cuda, and this machine has no usable GPU. Say cpu or auto.")
+        raise InvalidArgumentError(
+            "`device` is cuda, and this machine has no usable GPU. Say cpu or auto."
+        )
     return "cuda" if device != "cpu" and there else "cpu"

@@ -27,8 +27,9 @@ from capacity.errors import SweepError
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
 
-# part of every key: raise it when the meaning of a run changes
+# parts of every key: raise them when the columns, or what the code makes of a run, change
 SCHEMA_VERSION = 1
+ALGORITHM_VERSION = 2
 # one epoch of the reference engine takes about a millisecond; shards take about this many
 EPOCHS_A_SHARD = 5000
 
@@ -59,6 +60,8 @@ class Run:
         return _digest(
             {
                 "schema": SCHEMA_VERSION,
+                "algorithm": ALGORITHM_VERSION,
+                "database_id": self.database_id,
                 "facts": self.database.facts_sha256,
                 "layer": self.layer.to_dict(),
                 "seed": self.seed,
@@ -130,6 +133,8 @@ def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
     _known(config, "the file", ("databases", "layers", "runs", "recipe"))
     recipe = _recipe(config.get("recipe", {}))
     layers = list(_layers(_required(config, "layers", "the file")))
+    if len(set(layers)) < len(layers):
+        raise SweepError("[layers] must name each size once; some layer would be trained twice.")
     databases = _databases(_required(config, "databases", "the file"), folder)
     options = config.get("runs", {})
     _known(options, "[runs]", ("pairs", "seed"))

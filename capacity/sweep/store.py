@@ -70,10 +70,19 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str], plan: Plan) -> None:
         self.folder = Path(folder)
         self.plan = plan
-        (self.folder / "shards").mkdir(parents=True, exist_ok=True)
+        try:
+            (self.folder / "shards").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SweepError(f"{self.folder} can't be a folder of shards ({error}).") from None
         manifest = self.folder / "manifest.json"
         if manifest.exists():
             held = _read_manifest(manifest)
+            then, now = held.get("versions"), _manifest(plan)["versions"]
+            if held.get("plan_key") == plan.key and then != now:
+                raise SweepError(
+                    f"{self.folder} was begun with other versions, {then}; here are {now}. Rows "
+                    "of both would be mixed: give another folder with --out, or those versions."
+                )
             if held.get("plan_key") != plan.key:
                 raise SweepError(
                     f"{self.folder} holds another sweep: its plan has the key "
@@ -91,10 +100,12 @@ class Store:
     def is_done(self, number: int) -> bool:
         """Whether a shard's file is there, whole, and holds the runs that it should."""
         try:
-            keys = pq.read_table(self.path(number), columns=["run_key"])["run_key"].to_pylist()
+            table = _read_shard(self.path(number))
         except (OSError, pa.ArrowException):
             return False
-        return keys == sorted(run.key for run in self.plan.shards[number])
+        if table.schema.remove_metadata() != RUNS_SCHEMA:
+            return False
+        return table["run_key"].to_pylist() == sorted(run.key for run in self.plan.shards[number])
 
     def write(self, number: int, rows: Sequence[Row]) -> None:
         """Store the rows of a shard."""
@@ -105,18 +116,26 @@ class Store:
         numbers = range(len(self.plan.shards))
         if not all(self.is_done(i) for i in numbers):
             return None
-        table = pa.concat_tables([pq.read_table(self.path(i)) for i in numbers])
+        table = pa.concat_tables([_read_shard(self.path(i)) for i in numbers])
         target = self.folder / "runs.parquet"
-        write_table(target, table.to_pylist())
+        _write_arrow(target, table)
         return target
 
 
 def write_table(path: Path, rows: Sequence[Row]) -> None:
     """Write rows of the runs table, sorted by key, complete or not at all."""
-    table = pa.Table.from_pylist(sorted(rows, key=lambda row: row["run_key"]), schema=RUNS_SCHEMA)
+    _write_arrow(path, pa.Table.from_pylist(rows, schema=RUNS_SCHEMA))
+
+
+def _write_arrow(path: Path, table: pa.Table) -> None:
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(table.sort_by("run_key"), sink, compression="zstd", write_page_checksum=True)
     _write(path, sink.getvalue().to_pybytes())
+
+
+def _read_shard(path: Path) -> pa.Table:
+    """Read every column, and check the sums that were written with them."""
+    return pq.read_table(path, page_checksum_verification=True)
 
 
 def load(folder: str | os.PathLike[str]) -> pd.DataFrame:
@@ -143,7 +162,7 @@ def load(folder: str | os.PathLike[str]) -> pd.DataFrame:
     if not files:
         raise SweepError(f"{path} has no finished shard yet; go on with `capacity sweep`.")
     try:
-        table = pa.concat_tables([pq.read_table(file) for file in files])
+        table = pa.concat_tables([_read_shard(file) for file in files])
     except (OSError, pa.ArrowException) as error:
         raise SweepError(
             f"{path} has a damaged file ({error}). Delete it and go on with `capacity sweep`."
@@ -165,9 +184,12 @@ def _manifest(plan: Plan) -> dict[str, Any]:
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text())
+        data = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise SweepError(f"{path} is damaged ({error}); give another folder with --out.") from None
+    if not isinstance(data, dict):
+        raise SweepError(f"{path} is damaged; give another folder with --out.")
+    return data
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -32,5 +32,9 @@ def test_half_of_the_later_tables_chain() -> None:
 
 
 def test_sizes_that_exclude_each_other_are_refused() -> None:
-    with pytest.raises(ValueError, match="must overlap"):
-        random_database(0, triples=(10_000, 20_000))
+    for triples in ((10_000, 20_000), (10, 5)):
+        with pytest.raises(ValueError, match="must overlap"):
+            random_database(0, triples=triples)
+    # two subjects and one to three predicates: 2, 4 or 6 triples
+    with pytest.raises(ValueError, match="10,000 draws"):
+        random_database(0, tables=(1, 1), subjects=(2, 2), predicates=(1, 3), triples=(5, 5))

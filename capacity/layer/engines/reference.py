@@ -26,6 +26,7 @@ def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Gene
     size = recipe.batch_size if 0 < recipe.batch_size < n else n
     status: Status = "completed"
     epoch = 0
+    finite = True
     for epoch in range(recipe.epochs + 1):
         # a full batch has the logits that both the stop and the loss look at
         logits = layer(sentences[:, :2]) if size == n else None
@@ -35,7 +36,6 @@ def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Gene
         if epoch == recipe.epochs:
             break
         order = torch.as_tensor(rng.permutation(n), device=sentences.device) if size < n else None
-        finite = True
         for start in range(0, n, size):
             batch = sentences if order is None else sentences[order[start : start + size]]
             optimizer.zero_grad(set_to_none=True)
@@ -49,7 +49,7 @@ def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Gene
             break
     with torch.no_grad():
         final = _loss(layer(sentences[:, :2]), sentences, recipe).item()
-    if not (math.isfinite(final) and _is_finite(layer, optimizer)):
+    if not (finite and math.isfinite(final) and _is_finite(layer, optimizer)):
         status = "diverged"
     return Training(status, epoch, final, "reference")
 

@@ -141,7 +141,8 @@ def test_training_on_several_answers_is_an_error_without_a_policy(
     path.write_text("a\tp\tx\na\tp\ty\n")
     code, _, err = run(capsys, "train", str(path))
     assert code == 2
-    assert "Choose another policy" in err
+    assert "multi.tsv: " in err
+    assert "first, majority, set, drop-pair or drop-predicate" in err
     code, _, err = run(capsys, "train", str(path), "--multi", "keep", "--epochs", "1")
     assert code == 2
     assert "needs one object" in err
@@ -175,6 +176,13 @@ def test_sweep_and_grid_print_their_tables(
     )
     assert code == 0
     assert "4 of 4 runs done" in text
+    code, text, _ = run(
+        capsys, "sweep", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "b"), "--shard", "8/9"
+    )
+    assert (code, "0 of 4 runs done" in text) == (0, True)
+    code, _, err = run(capsys, "grid", str(out), "--out", str(tmp_path / "figure"))
+    assert code == 2
+    assert "must end in .png" in err
     cells = run_json(capsys, "grid", str(out), "--tau", "argmax", "--out", str(tmp_path / "g.png"))
     assert sum(cell["n_runs"] for cell in cells) == 4
     assert (tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
@@ -218,7 +226,7 @@ def test_a_fault_of_ours_exits_with_70(
     import capacity.rank.bounds as bounds
 
     def broken(db: Database) -> None:
-        raise ZeroDivisionError
+        raise ValueError("not the user's")
 
     monkeypatch.setattr(bounds, "database_bounds", broken)
     code, _, err = run(capsys, "rank", FIGURE_1)

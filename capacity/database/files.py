@@ -16,6 +16,7 @@ import lzma
 import os
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -217,13 +218,32 @@ def _open(kind: str, raw: bytes) -> Any:
     stream = io.BytesIO(raw)
     if kind == "gzip":
         return gzip.open(stream)
-    if kind == "bzip2":
-        return bz2.open(stream)
-    if kind == "xz":
-        return lzma.open(stream)
+    if kind in ("bzip2", "xz"):
+        return _Streams(bz2.BZ2Decompressor if kind == "bzip2" else lzma.LZMADecompressor, raw)
     import pyarrow
 
     return pyarrow.CompressedInputStream(stream, "zstd")
+
+
+class _Streams:
+    """Concatenated bzip2 or xz streams; the library's reader drops one that is broken."""
+
+    def __init__(self, make: Callable[[], Any], raw: bytes) -> None:
+        self.make, self.raw, self.current = make, raw, make()
+
+    def read(self, size: int) -> bytes:
+        while True:
+            if self.current.eof:
+                self.raw = self.current.unused_data.lstrip(b"\0")
+                if not self.raw:
+                    return b""
+                self.current = self.make()
+            piece = self.current.decompress(self.raw, size)
+            self.raw = b""
+            if piece:
+                return piece
+            if self.current.needs_input and not self.current.eof:
+                raise EOFError("it ends too early")
 
 
 _XML = re.compile(r"<\?xml|<!DOCTYPE|<!--|<rdf:RDF|<[\w.-]+(:[\w.-]+)?\s+xmlns")

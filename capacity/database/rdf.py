@@ -132,7 +132,10 @@ def from_rdf_string(
     >>> from_rdf_string("<x:a> <x:p> <x:b>, 'c' .", "turtle", multi="keep").shape
     (1, 1, 2)
     """
-    raw = text.encode() if isinstance(text, str) else text
+    try:
+        raw = text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError as error:
+        raise DatabaseFormatError("the given text", f"it has no UTF-8 form ({error})") from None
     content = check("the given text", raw)
     chosen = resolve_format(content, format)
     if chosen in TABLES:

@@ -200,10 +200,10 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
             if not _N3_TERM.fullmatch(cell):
                 raise SyntaxError("not one N-Triples term")
             (quad,) = ox.parse(f"<x:s> <x:p> {cell} .", format=ox.RdfFormat.N_TRIPLES)
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, MemoryError) as error:
             raise ValueError(
                 f'A cell must hold one N-Triples term (<iri>, "text", "text"@en, _:name); got '
-                f'{cell!r} ({error}). Read plain text with `terms="label"`.'
+                f'{cell!r:.200} ({error}). Read plain text with `terms="label"`.'
             ) from None
         terms[cell] = from_pyoxigraph(quad.object)
     return terms

@@ -134,7 +134,7 @@ def _argument_from_dict(data: object) -> Argument:
     if kind == Koszul.kind:
         rows = _items(_field(fields, "projection", list), None, "projection")
         widths = {len(_items(row, None, "each row of projection")) for row in rows}
-        if len(widths) != 1:
+        if len(widths) != 1 or 0 in widths:
             raise CertificateError("`projection` must be a matrix.")
         flat = [_integer(x) for row in rows for x in _items(row, None, "a row")]
         if any(abs(x) > 2**20 for x in flat):

@@ -204,3 +204,85 @@ def test_random_damage_is_read_or_refused_and_nothing_else() -> None:
         read += 1
     # damage is often harmless, and often not
     assert 400 < read < 3600
+
+
+RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="x:">'
+BODY = f'{RDF}<rdf:Description rdf:about="x:a"><x:p>&b;</x:p></rdf:Description></rdf:RDF>'
+PROLOGS = {
+    "lower case": '<!doctype r [<!ENTITY a "zz"><!ENTITY b "&a;&a;">]>',
+    "parameter": '<!DOCTYPE r [%x; <!ENTITY a "zz"><!ENTITY b "&a;&a;">]>',
+    "comment": '<!DOCTYPE r [<!-- <!ENTITY a "zz"><!ENTITY b "&a;&a;"> -->]>',
+    "twice": '<!DOCTYPE r [<!ENTITY b "ok"><!ENTITY a "zz"><!ENTITY b "a">]>',
+    "encoding": '<?xml version="1.0" encoding="utf-7"?>',
+}
+
+
+@pytest.mark.parametrize("case", PROLOGS)
+def test_entities_that_parsers_read_differently_are_refused(case: str) -> None:
+    with pytest.raises(DatabaseFormatError):
+        Database.from_rdf_string(PROLOGS[case] + BODY, "rdfxml")
+
+
+def test_a_truncated_xml_file_is_never_half_loaded() -> None:
+    whole = f'{RDF}<rdf:Description rdf:about="x:a"><x:p>b</x:p></rdf:Description>'
+    whole += '<rdf:Description rdf:about="x:c"><x:p>half</x:p></rdf:Description></rdf:RDF>'
+    for stop in range(len(whole)):
+        with pytest.raises(DatabaseFormatError):
+            Database.from_rdf_string(whole[:stop], "rdfxml")
+    assert Database.from_rdf_string(whole, "rdfxml").n_triples == 2
+
+
+def test_deep_nesting_is_refused_before_it_crashes_a_parser() -> None:
+    n = 20_000
+    terms = "<x:s> <x:p> " + "<<( <x:a> <x:p> " * n + "<x:b>" + " )>>" * n + " ."
+    with pytest.raises(DatabaseFormatError, match="triple terms nest"):
+        Database.from_rdf_string(terms, "ntriples")
+    elements = RDF + '<rdf:Description rdf:about="x:a"><x:p>' * n
+    with pytest.raises(DatabaseFormatError, match="elements nest"):
+        Database.from_rdf_string(elements, "rdfxml")
+    # brackets in a literal are text
+    code = f'<x:a> <x:p> "{"cout << x; " * 2000}" .'
+    assert Database.from_rdf_string(code, "turtle").n_triples == 1
+
+
+def test_formulas_are_no_facts() -> None:
+    with pytest.raises(DatabaseFormatError, match="formula"):
+        Database.from_rdf_string("{ <x:moon> <x:of> <x:cheese> } a <x:Falsehood> .", "n3")
+
+
+def test_long_numbers_in_json_are_read() -> None:
+    text = '{"@context": {}, "@id": "x:a", "x:p": {"@value": "' + "1" * 5000 + '"}}'
+    assert Database.from_rdf_string(text, "jsonld").n_triples == 1
+
+
+def test_a_device_is_read_no_further_than_the_cap() -> None:
+    with pytest.raises(DatabaseFormatError, match="more than 1,000,000 bytes"):
+        files_module.read("/dev/zero", max_bytes=1_000_000)
+
+
+def test_a_word_that_begins_as_a_compressed_file_does_is_a_word(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("BZhao\tborn_in\tWuhan\n")
+    assert load(tmp_path / "a.tsv").n_triples == 1
+
+
+def test_a_broken_later_stream_is_not_dropped(tmp_path: Path) -> None:
+    import bz2
+    import lzma
+
+    for compress in (bz2.compress, lzma.compress):
+        second = bytearray(compress(b"<x:c> <x:p> <x:d> .\n"))
+        path = tmp_path / "a.nt"
+        path.write_bytes(compress(GOOD) + bytes(second))
+        assert load(path).n_triples == 2
+        second[0] ^= 1
+        path.write_bytes(compress(GOOD) + bytes(second))
+        with pytest.raises(DatabaseFormatError, match="stream is broken"):
+            load(path)
+        path.write_bytes(compress(GOOD * 1000)[:-20])
+        with pytest.raises(DatabaseFormatError, match="stream is broken"):
+            load(path)
+
+
+def test_text_without_a_utf_8_form_is_refused() -> None:
+    with pytest.raises(DatabaseFormatError, match="no UTF-8 form"):
+        Database.from_rdf_string('<x:a> <x:p> "\ud800" .', "turtle")

@@ -274,3 +274,32 @@ def test_the_content_tells_the_format_before_the_name(
 def test_names_extensions_and_media_types_name_formats() -> None:
     assert FORMATS["text/turtle"] == FORMATS["ttl"] == "turtle"
     assert np.unique(list(FORMATS)).size == len(FORMATS)
+
+
+def test_rdflib_nodes_in_a_frame_do_not_lose_their_kind() -> None:
+    node = rdflib.Literal("chat", lang="fr")
+    frame = pd.DataFrame({"s": ["a"], "p": ["p"], "o": pd.Series([node], dtype=object)})
+    with pytest.raises(TypeError, match="from_triples"):
+        Database.from_table(frame)
+
+
+def test_sets_have_no_table_form() -> None:
+    db = Database.from_triples([("a", "p", "x"), ("a", "p", "y")], multi="set")
+    with pytest.raises(ValueError, match=r"no form for the (set|label)"):
+        db.to_pandas()
+
+
+def test_blank_nodes_of_tables_keep_their_names(tmp_path: Path) -> None:
+    text = "".join(f"_:x{i} <x:p> _:y{i} .\n" for i in range(12))
+    db = Database.from_rdf_string(text, "ntriples")
+    db.to_tsv(tmp_path / "t.tsv")
+    assert Database.from_table(tmp_path / "t.tsv", terms="n3") == db
+
+
+def test_ids_must_be_integers_of_three_columns() -> None:
+    tokens = [label(c) for c in "abcdef"]
+    for bad in (np.array([[0, 1], [2, 3], [4, 5]]), np.array([[0.9, 1.2, 2.9]]), np.arange(3)):
+        with pytest.raises(ValueError, match=r"integers of shape \(n, 3\)"):
+            Database.from_ids(tokens, bad)
+    with pytest.raises(ValueError, match="indices into distinct"):
+        Database.from_ids(tokens, np.array([[0, 1, 6]]))

@@ -77,3 +77,9 @@ def test_a_dense_block_over_the_budget_is_refused_before_it_is_allocated(
     # nothing peels: each row and column of ones less the identity has seven entries
     with pytest.raises(MemoryBudgetError, match="8 x 8 entries is left"):
         matrix_rank(np.ones((8, 8), int) - np.eye(8, dtype=int))
+
+
+def test_matrices_of_other_numbers_are_refused() -> None:
+    for bad in (np.array([[1.5, 1], [1, 1]]), np.array([[1, 2**64 - 1]], dtype=np.uint64)):
+        with pytest.raises(TypeError, match="integers of 64 bits"):
+            matrix_rank(bad)

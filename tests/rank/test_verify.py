@@ -186,3 +186,30 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
             load_certificates(path)
     save_certificates(path, certificates_of(figure_1()))
     assert len(load_certificates(path)) == 4
+
+
+def test_a_small_component_is_checked_in_a_large_database() -> None:
+    rows = [tuple(f"{copy}.{t}" for t in row) for copy in range(300) for row in
+            [("0", "0", "1"), ("0", "1", "0"), ("1", "0", "0")]]  # fmt: skip
+    # 300 copies of W: dense, 600 x 600 x 600 entries; each copy has eight
+    db = Database.from_triples([(f"k{k}", f"q{q}", f"v{v}") for k, q, v in rows])
+    interval = rank_interval(db)
+    assert str(interval) == "[900, 900]"
+    assert verify(interval.lower, db).proved
+
+
+def test_coefficients_are_fractions_without_exponents() -> None:
+    db = database([(k, q, 0) for k in range(2) for q in range(2)])
+    data = rank_interval(db).upper.to_dict()
+    data["arguments"] = [{"kind": "decomposition", "terms": [[[[0], ["1e300000000"]]] * 3]}]
+    with pytest.raises(CertificateError, match="fraction"):
+        Certificate.from_dict(data)
+
+
+def test_a_flattening_of_nothing_proves_nothing() -> None:
+    db = KNOWN_RANKS["matrices 2 x 2 x 2"][0]()
+    data = rank_interval(db).lower.to_dict()
+    for name in ("subjects", "predicates"):
+        changed = copy.deepcopy(data)
+        changed["arguments"][0][name] = []
+        assert not verify(Certificate.from_dict(changed), db).proved

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,8 +17,9 @@ from capacity.evaluator import evaluate
 from capacity.rank import paper_bound, rank_interval
 from capacity.sweep import RUNS_SCHEMA, do_run, load, make_plan, run_sweep
 from capacity.sweep.plan import Plan
+from capacity.sweep.store import Store
 
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "databases": {"synthetic": {"count": 3, "seed": 0, "max_triples": 20}},
     "layers": {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1, 2], "d_head_vo": [1, 2]},
     # 24 runs of 2000 epochs at most, two a shard
@@ -208,3 +210,39 @@ def test_a_worker_that_dies_is_an_error_that_keeps_what_is_done(plan: Plan, tmp_
         run_sweep(plan, tmp_path, workers=2, progress=kill_one)
     assert 0 < len(load(tmp_path)) < 24
     assert not multiprocessing.active_children()
+
+
+def test_flipped_bytes_of_a_shard_are_found(plan: Plan, done: Path, tmp_path: Path) -> None:
+    store = Store(tmp_path, plan)
+    source = sorted((done / "shards").iterdir())[0].read_bytes()
+    good = pq.read_table(sorted((done / "shards").iterdir())[0])
+    for position in range(4, len(source), 97):
+        damaged = bytearray(source)
+        damaged[position] ^= 0xFF
+        store.path(0).write_bytes(damaged)
+        # either it is done again, or what was hit didn't matter
+        if store.is_done(0):
+            assert pq.read_table(store.path(0)).equals(good)
+
+
+def test_other_versions_are_not_mixed(plan: Plan, tmp_path: Path) -> None:
+    Store(tmp_path, plan)
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"torch": "', '"torch": "0.'))
+    with pytest.raises(SweepError, match="other versions"):
+        Store(tmp_path, plan)
+    manifest.write_text("[]")
+    with pytest.raises(SweepError, match="damaged"):
+        Store(tmp_path, plan)
+
+
+def test_equal_recipes_have_equal_keys() -> None:
+    keys = [
+        make_plan({**CONFIG, "recipe": {"stop_tau": zero, "learning_rate": one}}).key
+        for zero, one in ((0, 1), (0.0, 1.0))
+    ]
+    assert keys[0] == keys[1]
+    with pytest.raises(SweepError, match="`weight_decay` must be a number"):
+        make_plan({**CONFIG, "recipe": {"weight_decay": True}})
+    with pytest.raises(SweepError, match="name each size once"):
+        make_plan({**CONFIG, "layers": {**CONFIG["layers"], "n_heads": [1, 1]}})

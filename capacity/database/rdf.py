@@ -1,7 +1,7 @@
 """RDF files, strings and rdflib graphs, to and from `Database`.
 
 pyoxigraph parses, with lexical forms kept as they are written (but JSON numbers are canonical);
-from file to ids that takes a quarter to a ninth of the time of rdflib, for JSON-LD a third
+from file to ids that takes a quarter to a seventh of the time of rdflib, for JSON-LD half
 (``benchmarks/load_rdf.py``). rdflib is the type that graphs are exchanged in. Input is guarded
 first (`capacity.database.guards`), and nothing is published before the whole input is parsed.
 

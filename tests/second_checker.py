@@ -7,10 +7,21 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import flint
 import numpy as np
 
 from capacity.database import Database
-from capacity.rank import Boxes, Certificate, Decomposition, Koszul, Substitution, Unfolding
+from capacity.rank import (
+    Boxes,
+    Certificate,
+    Decomposition,
+    Diagonalization,
+    Koszul,
+    Pencil,
+    Substitution,
+    Unfolding,
+    View,
+)
 
 
 def rational_rank(matrix: list[list[Fraction]]) -> int:
@@ -39,26 +50,24 @@ def second_checker(certificate: Certificate, db: Database) -> bool:
     try:
         if certificate.side == "upper":
             return _adds_up(certificate, db, D, observed, effective)
-        if effective and len(certificate.arguments) > 1:
-            return False
         touched = [_proves_lower(a, D, observed, effective) for a in certificate.arguments]
     except IndexError:
         return False
     if any(t is None for t in touched):
         return False
-    if sum(isinstance(a, Koszul) for a in certificate.arguments) > 1:
+    strong = (Koszul, Pencil, Diagonalization)
+    if sum(isinstance(a, strong) for a in certificate.arguments) > 1:
         return False
     names = _component_names(db)
-    parts = [{names[vertex] for vertex in t or ()} for t in touched]
+    # lower bounds of the effective rank don't add over components
+    parts = [{0} if effective else {names[vertex] for vertex in t or ()} for t in touched]
     meeting = [p for p in itertools.combinations(range(len(parts)), 2) if parts[p[0]] & parts[p[1]]]
     if len({i for pair in meeting for i in pair}) < 2 * len(meeting):
         return False  # an argument meets two others
     pairs = [(certificate.arguments[i], certificate.arguments[j], touched[j]) for i, j in meeting]
     return all(
-        isinstance(first, Unfolding)
-        and isinstance(second, Unfolding)
-        and _vanishes(first, indices or set(), D)
-        for first, second, indices in pairs
+        isinstance(first, Unfolding) and _vanishes(first, indices or set(), D)
+        for first, _, indices in pairs
     )
 
 
@@ -100,13 +109,61 @@ def _proves_lower(
         return {(argument.mode, i) for i in rows} | {
             (others[s], c[s]) for c in columns for s in (0, 1)
         }
+    if isinstance(argument, Substitution):
+        return _proves_game(argument, D, observed, effective)
+    if effective:
+        return None
     if isinstance(argument, Koszul):
-        return None if effective else _proves_flattening(argument, D)
-    assert isinstance(argument, Substitution)
-    state: dict[tuple[int, ...], int | None] = {
-        place: None if effective and not observed[place[0], place[1]] else int(D[place])
-        for place in np.ndindex(*D.shape)
-    }
+        return _proves_flattening(argument, D)
+    if isinstance(argument, Diagonalization):
+        return _proves_more_than_n(argument, D)
+    assert isinstance(argument, Pencil)
+    if len(set(argument.slices.tolist())) != 2 or argument.mode not in (0, 1, 2):
+        return None
+    two = np.moveaxis(D, argument.mode, 0)[argument.slices]
+    if argument.value > rank_of_two_slices(two):
+        return None
+    facts = np.argwhere(D)[np.isin(np.argwhere(D)[:, argument.mode], argument.slices)]
+    return {(m, int(i)) for row in facts for m, i in enumerate(row)}
+
+
+def _indices(view: View) -> set[tuple[int, int]]:
+    return {(m, i) for m in range(3) for i in view.indices[m].tolist()}
+
+
+def _seen(view: View, D: np.ndarray, observed: np.ndarray | None) -> dict[Any, Any] | None:
+    """The tensor of a view, entry by entry in exact integers; None for unknown ones."""
+    if any(len(set(i.tolist())) < len(i) or not len(i) for i in view.indices):
+        return None
+    rows: list[list[list[tuple[int, int]]]] = []
+    for indices, P in zip(view.indices, view.bases, strict=True):
+        whole = [[(i, 1)] for i in indices.tolist()]
+        if P is not None:
+            if P.shape[1] != len(indices):
+                return None
+            whole = [
+                [(i, c) for i, c in zip(indices.tolist(), row, strict=True) if c]
+                for row in P.tolist()
+            ]
+        rows.append(whole)
+    seen: dict[Any, Any] = {}
+    for a, b, c in itertools.product(*(range(len(of)) for of in rows)):
+        parts = list(itertools.product(rows[0][a], rows[1][b], rows[2][c]))
+        if observed is not None and not all(
+            observed[k, q] for (k, _), (q, _) in itertools.product(rows[0][a], rows[1][b])
+        ):
+            seen[a, b, c] = None
+        else:
+            seen[a, b, c] = sum(int(D[k, q, v]) * x * y * z for (k, x), (q, y), (v, z) in parts)
+    return seen
+
+
+def _proves_game(
+    argument: Substitution, D: np.ndarray, observed: np.ndarray, effective: bool
+) -> set[tuple[int, int]] | None:
+    state = _seen(argument.view, D, observed if effective else None)
+    if state is None:
+        return None
     for mode, index in argument.moves.tolist():
         if mode not in (0, 1, 2):
             return None
@@ -118,20 +175,26 @@ def _proves_lower(
             across = mine[(*p[:mode], index, *p[mode + 1 :])]
             if across is None or across != 0:
                 state[p] = None
-    return {(m, i) for m, i in argument.moves.tolist()}
+    return _indices(argument.view)
+
+
+def _dense(view: View, D: np.ndarray) -> np.ndarray | None:
+    seen = _seen(view, D, None)
+    if seen is None:
+        return None
+    dense = np.zeros([x + 1 for x in max(seen)], dtype=object)
+    for place, x in seen.items():
+        dense[place] = x
+    return dense
 
 
 def _proves_flattening(argument: Koszul, D: np.ndarray) -> set[tuple[int, int]] | None:
     """By exterior products of basis vectors, written as sorted tuples with signs."""
-    indices = [argument.subjects.tolist(), argument.predicates.tolist(), argument.objects.tolist()]
-    if any(len(set(i)) < len(i) for i in indices) or argument.mode not in (0, 1, 2):
+    T = _dense(argument.view, D)
+    if T is None or argument.mode not in (0, 1, 2) or T.shape[argument.mode] % 2 == 0:
         return None
-    T = np.moveaxis(D[np.ix_(*indices)], argument.mode, 0)
-    n = len(argument.projection)
-    if n % 2 == 0 or argument.projection.shape[1] != len(T):
-        return None
-    X = np.tensordot(argument.projection, T, axes=1).tolist()
-    p, b, c = n // 2, T.shape[1], T.shape[2]
+    X = np.moveaxis(T, argument.mode, 0)
+    n, p, b, c = len(X), len(X) // 2, X.shape[1], X.shape[2]
     subsets = list(itertools.combinations(range(n), p))
     targets = list(itertools.combinations(range(n), p + 1))
     matrix: list[list[Fraction]] = []
@@ -146,7 +209,142 @@ def _proves_flattening(argument: Koszul, D: np.ndarray) -> set[tuple[int, int]] 
     # a simple tensor has rank C(2p, p)
     if argument.value > -(-rational_rank(matrix) // math.comb(2 * p, p)):
         return None
-    return {(m, i) for m in range(3) for i in indices[m]}
+    return _indices(argument.view)
+
+
+def _slices(argument: Diagonalization, D: np.ndarray) -> list[flint.fmpq_mat] | None:
+    T = _dense(argument.view, D)
+    if T is None or argument.mode not in (0, 1, 2):
+        return None
+    X = np.moveaxis(T, argument.mode, 0)
+    n = X.shape[1]
+    if X.shape[2] != n:
+        return None
+    return [flint.fmpq_mat(n, n, [int(x) for x in M.ravel()]) for M in X]
+
+
+def _diagonal(argument: Diagonalization, slices: list[flint.fmpq_mat]) -> bool | None:
+    """Whether slices over a nonsingular sum are diagonal in common bases: by eigenspaces."""
+    n = slices[0].nrows()
+    coefficients = argument.combination.tolist()
+    if len(coefficients) != len(slices):
+        return None
+    X = flint.fmpq_mat(n, n)
+    for c, M in zip(coefficients, slices, strict=True):
+        X = X + M * c
+    if X.det() == 0:
+        return None
+    ratios = [M * X.inv() for M in slices]
+    if any(a * b != b * a for a, b in itertools.combinations(ratios, 2)):
+        return False
+    for ratio in ratios:
+        squarefree = flint.fmpq_poly([1])
+        for p, _ in ratio.charpoly().factor()[1]:
+            if not _real_rooted(p):
+                return False
+            squarefree = squarefree * p
+        value = flint.fmpq_mat(n, n)
+        one = flint.fmpq_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
+        for c in reversed(squarefree.coeffs()):
+            value = value * ratio + one * c
+        # diagonalisable: the squarefree part of the characteristic polynomial annihilates it
+        if value != flint.fmpq_mat(n, n):
+            return False
+    return True
+
+
+def _proves_more_than_n(argument: Diagonalization, D: np.ndarray) -> set[tuple[int, int]] | None:
+    slices = _slices(argument, D)
+    if slices is None or argument.value != slices[0].nrows() + 1:
+        return None
+    if len(argument.combination):
+        return _indices(argument.view) if _diagonal(argument, slices) is False else None
+    n = slices[0].nrows()
+    for point in itertools.product(range(n + 1), repeat=len(slices)):
+        X = flint.fmpq_mat(n, n)
+        for c, M in zip(point, slices, strict=True):
+            X = X + M * c
+        if X.det() != 0:
+            return None
+    across = [[M.tolist()[i] for M in slices] for i in range(n)]
+    down = [[M.transpose().tolist()[i] for M in slices] for i in range(n)]
+    for unfolded in (across, down):
+        rows = [[Fraction(int(x.p), int(x.q)) for row in rows for x in row] for rows in unfolded]
+        if rational_rank(rows) < n:
+            return None
+    return _indices(argument.view)
+
+
+def rank_of_two_slices(two: np.ndarray) -> int:
+    """Jaja's theorem by determinantal divisors and polynomial kernels, for tiny slices.
+
+    Divisors of A + sB, after a shift that leaves no root at infinity: the gcd of all k-minors over
+    that of all (k-1)-minors is an invariant polynomial. The number of polynomial kernel vectors of
+    degree at most d gives the sizes of the L blocks.
+    """
+    A, B = two.astype(int)
+    A, B = A[(A | B).any(axis=1)], B[(A | B).any(axis=1)]
+    if not A.size:
+        return 0
+    ranks = {t: _rank(A * t + B) for t in range(-7, 8)}
+    shift = max(ranks, key=lambda t: ranks[t])
+    lead = A * shift + B  # the coefficient of s
+    other = A
+    m, n = A.shape
+    r = ranks[shift]
+    pencil = [[flint.fmpq_poly([int(other[i, j]), int(lead[i, j])]) for j in range(n)]
+              for i in range(m)]  # fmt: skip
+    divisors = [flint.fmpq_poly([1])]
+    for k in range(1, r + 1):
+        gcd = flint.fmpq_poly([0])
+        for rows in itertools.combinations(range(m), k):
+            for columns in itertools.combinations(range(n), k):
+                gcd = gcd.gcd(_determinant([[pencil[i][j] for j in columns] for i in rows]))
+        divisors.append(gcd)
+    invariants = [b // a for a, b in itertools.pairwise(divisors)]
+    delta = 0
+    for f in invariants:
+        if f.degree() > 0:
+            delta += not (_real_rooted(f) and f.gcd(f.derivative()).degree() == 0)
+    size = sum(f.degree() for f in invariants)
+    for C, E in ((other, lead), (other.T, lead.T)):
+        count, before, width = C.shape[1] - r, 0, C.shape[1]
+        d = free = 0
+        while True:
+            # coefficients x_0 .. x_d of a kernel vector
+            T = np.zeros(((d + 2) * len(C), (d + 1) * width), int)
+            for i in range(d + 1):
+                T[i * len(C) : (i + 1) * len(C), i * width : (i + 1) * width] = C
+                T[(i + 1) * len(C) : (i + 2) * len(C), i * width : (i + 1) * width] = E
+            kernel = T.shape[1] - _rank(T)
+            # so many blocks have size at most d; those of size 0 don't count
+            if d == 0:
+                free = kernel
+            if kernel - before == count:
+                break
+            before, d = kernel, d + 1
+        total = count * (d + 1) - kernel  # the sum of the blocks' sizes
+        size += total + count - free
+    return size + delta
+
+
+def _real_rooted(f: flint.fmpq_poly) -> bool:
+    roots: Any = f.numer().complex_roots()
+    return all(root.imag == 0 for root, _ in roots)
+
+
+def _rank(M: np.ndarray) -> int:
+    return rational_rank([[Fraction(int(x)) for x in row] for row in M])
+
+
+def _determinant(M: list[list[Any]]) -> Any:
+    if len(M) == 1:
+        return M[0][0]
+    return sum(
+        (M[0][j] * _determinant([row[:j] + row[j + 1 :] for row in M[1:]]) * (-1) ** j
+         for j in range(len(M)) if M[0][j]),
+        flint.fmpq_poly([0]),
+    )  # fmt: skip
 
 
 def _adds_up(
@@ -165,6 +363,11 @@ def _adds_up(
                         dense[i] += x
                     vectors.append(dense)
                 total = total + np.einsum("i,j,k->ijk", *vectors)
+        elif isinstance(argument, Pencil | Diagonalization):
+            given = _given_whole(argument, db, D)
+            if given is None:
+                return False
+            total = total + given
         else:
             assert isinstance(argument, Boxes)
             if len(argument.box) != db.n_triples:
@@ -175,6 +378,46 @@ def _adds_up(
                 total = total + np.einsum("i,j,k->ijk", *(x.astype(int) for x in indicators))
     same = total == D
     return bool(same[observed].all() if effective else same.all())
+
+
+def _given_whole(
+    argument: Pencil | Diagonalization, db: Database, D: np.ndarray
+) -> np.ndarray | None:
+    """The tensor of whole components, if they have the rank that is claimed."""
+    names = _component_names(db)
+    if isinstance(argument, Pencil):
+        if len(set(argument.slices.tolist())) != 2 or argument.mode not in (0, 1, 2):
+            return None
+        mine = {names[argument.mode, i] for i in argument.slices.tolist()}
+        part = _of_components(D, names, mine)
+        two = np.moveaxis(part, argument.mode, 0)
+        whole = two.reshape(len(two), -1)
+        if _rank(whole) > _rank(whole[argument.slices]):
+            return None
+        return part if argument.value >= rank_of_two_slices(two[argument.slices]) else None
+    slices = _slices(argument, D)
+    if slices is None or any(P is not None for P in argument.view.bases):
+        return None
+    if argument.value != slices[0].nrows() or not _diagonal(argument, slices):
+        return None
+    mode = argument.mode
+    mine = {names[mode, i] for i in argument.view.indices[mode].tolist()}
+    part = _of_components(D, names, mine)
+    for m in range(3):
+        unfolded = np.moveaxis(part, m, 0).reshape(D.shape[m], -1)
+        if _rank(unfolded) > _rank(unfolded[argument.view.indices[m]]):
+            return None
+    return part
+
+
+def _of_components(
+    D: np.ndarray, names: dict[tuple[int, int], int], wanted: set[int]
+) -> np.ndarray:
+    part = D.copy()
+    for place in np.argwhere(D):
+        if names[0, int(place[0])] not in wanted:
+            part[tuple(place)] = 0
+    return part
 
 
 def claim(

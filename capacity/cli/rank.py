@@ -15,7 +15,7 @@ from capacity.cli.output import (
     print_json,
     spinner,
 )
-from capacity.rank.interval import Effort
+from capacity.rank.effort import Effort
 
 
 def rank(

@@ -11,6 +11,8 @@ argument           side   gives
 `Unfolding`        lower  the size of a nonsingular minor of an unfolding
 `Substitution`     lower  the number of moves of the masked substitution game
 `Koszul`           lower  the rank of a Koszul flattening over that of a simple tensor
+`Diagonalization`  both   n, or n + 1, as n x n slices are diagonal in common bases or not
+`Pencil`           both   the rank of two slices, by Kronecker's canonical form
 `Boxes`            upper  the number of boxes that facts fill
 `Decomposition`    upper  the number of simple tensors that add up to facts
 =================  =====  ====================================================================
@@ -33,6 +35,24 @@ Vector: TypeAlias = tuple[tuple[int, ...], tuple[Fraction, ...]]
 
 
 @dataclass(frozen=True, eq=False)
+class View:
+    """A sub-tensor, maybe in other bases: X = (P_0, P_1, P_2) D[subjects, predicates, objects].
+
+    Whatever the matrices are, the rank of X is at most that of D.
+
+    Attributes
+    ----------
+    indices : tuple of three ndarrays of int64
+        Of the sub-tensor: distinct subjects, predicates and objects.
+    bases : tuple of three ndarrays of int64, or None
+        P_m, shape (n'_m, n_m), for the n_m indices of mode m; None leaves the mode as it is.
+    """
+
+    indices: tuple[Indices, Indices, Indices]
+    bases: tuple[Indices | None, Indices | None, Indices | None] = (None, None, None)
+
+
+@dataclass(frozen=True, eq=False)
 class Unfolding:
     """A nonsingular minor of the unfolding of one mode.
 
@@ -50,7 +70,7 @@ class Unfolding:
     """
 
     kind: ClassVar = "unfolding"
-    side: ClassVar[Side] = "lower"
+    sides: ClassVar[tuple[Side, ...]] = ("lower",)
     mode: int
     rows: Indices
     columns: Indices
@@ -69,12 +89,15 @@ class Substitution:
 
     Attributes
     ----------
+    view : View
     moves : ndarray of int64, shape (n, 2)
-        Pairs (mode, index): the slices that are removed, in this order.
+        Pairs (mode, index): the slices of the view that are removed, in this order. Indices are
+        the view's, numbered from 0.
     """
 
     kind: ClassVar = "substitution"
-    side: ClassVar[Side] = "lower"
+    sides: ClassVar[tuple[Side, ...]] = ("lower",)
+    view: View
     moves: Indices
 
     @property
@@ -85,16 +108,13 @@ class Substitution:
 
 @dataclass(frozen=True, eq=False)
 class Koszul:
-    """The rank of a Koszul flattening of a sub-tensor.
+    """The rank of a Koszul flattening.
 
     Attributes
     ----------
-    subjects, predicates, objects : ndarray of int64
-        Indices of the sub-tensor.
+    view : View
+        Its tensor has 2p + 1 slices in the mode.
     mode : int
-        The mode that is projected.
-    projection : ndarray of int64, shape (2p + 1, n)
-        Integer combinations of the sub-tensor's n slices of that mode.
     prime : int
         The rank is taken modulo this prime.
     value : int
@@ -102,13 +122,54 @@ class Koszul:
     """
 
     kind: ClassVar = "koszul"
-    side: ClassVar[Side] = "lower"
-    subjects: Indices
-    predicates: Indices
-    objects: Indices
+    sides: ClassVar[tuple[Side, ...]] = ("lower",)
+    view: View
     mode: int
-    projection: Indices
     prime: int
+    value: int
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonalization:
+    """Whether the n x n slices of a mode are diagonal in common bases: then the rank is n.
+
+    Attributes
+    ----------
+    view : View
+        Its tensor has n x n slices in the mode.
+    mode : int
+    combination : ndarray of int64
+        Coefficients of the slices, of a sum that is nonsingular; empty if all are singular.
+    value : int
+        n from above, n + 1 from below.
+    """
+
+    kind: ClassVar = "diagonalization"
+    sides: ClassVar[tuple[Side, ...]] = ("lower", "upper")
+    view: View
+    mode: int
+    combination: Indices
+    value: int
+
+
+@dataclass(frozen=True, eq=False)
+class Pencil:
+    """The rank of a tensor of two slices, which is known exactly.
+
+    Attributes
+    ----------
+    mode : int
+    slices : ndarray of int64, shape (2,)
+        Two indices of the mode. From above, the other slices of their components are combinations
+        of these two.
+    value : int
+        The rank of these two slices.
+    """
+
+    kind: ClassVar = "pencil"
+    sides: ClassVar[tuple[Side, ...]] = ("lower", "upper")
+    mode: int
+    slices: Indices
     value: int
 
 
@@ -123,7 +184,7 @@ class Boxes:
     """
 
     kind: ClassVar = "boxes"
-    side: ClassVar[Side] = "upper"
+    sides: ClassVar[tuple[Side, ...]] = ("upper",)
     box: Indices
 
     @property
@@ -143,7 +204,7 @@ class Decomposition:
     """
 
     kind: ClassVar = "decomposition"
-    side: ClassVar[Side] = "upper"
+    sides: ClassVar[tuple[Side, ...]] = ("upper",)
     terms: tuple[tuple[Vector, Vector, Vector], ...]
 
     @property
@@ -152,7 +213,9 @@ class Decomposition:
         return len(self.terms)
 
 
-Argument: TypeAlias = Unfolding | Substitution | Koszul | Boxes | Decomposition
+Argument: TypeAlias = (
+    Unfolding | Substitution | Koszul | Diagonalization | Pencil | Boxes | Decomposition
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +231,7 @@ class Certificate:
     by : str
         What found it, in words.
     arguments : tuple of Argument
-        For the two sides of `Argument`; what those of a lower bound of the
-        rank remove leaves the later ones as they are; a lower bound of the effective rank has one.
+        `capacity.rank.verify` says which of them add up.
     facts_sha256 : str
         `Database.facts_sha256` of the facts that the bound holds for.
     multi : str

@@ -22,11 +22,14 @@ from capacity.rank.certificate import (
     Boxes,
     Certificate,
     Decomposition,
+    Diagonalization,
     Indices,
     Koszul,
+    Pencil,
     Substitution,
     Unfolding,
     Vector,
+    View,
 )
 
 FORMAT = "capacity certificate 1"
@@ -64,7 +67,7 @@ def certificate_from_dict(data: object) -> Certificate:
         raise CertificateError(f"A certificate is of no {quantity!r}, {side!r}.")
     arguments = tuple(map(_argument_from_dict, _field(fields, "arguments", list)))
     for argument in arguments:
-        if argument.side != side:
+        if side not in argument.sides:
             raise CertificateError(f"{argument.kind!r} can't argue for a {side} bound.")
     return Certificate(
         quantity,
@@ -114,7 +117,12 @@ def _argument_to_dict(argument: Argument) -> dict[str, Any]:
         ]
         return data
     for name, value in vars(argument).items():
-        data[name] = value.tolist() if isinstance(value, np.ndarray) else value
+        if isinstance(value, View):
+            subjects, predicates, objects = (of.tolist() for of in value.indices)
+            data |= {"subjects": subjects, "predicates": predicates, "objects": objects}
+            data["bases"] = [None if P is None else P.tolist() for P in value.bases]
+        else:
+            data[name] = value.tolist() if isinstance(value, np.ndarray) else value
     return data
 
 
@@ -130,29 +138,54 @@ def _argument_from_dict(data: object) -> Argument:
             _field(fields, "prime", int),
         )
     if kind == Substitution.kind:
-        return Substitution(_pairs(fields, "moves"))
+        return Substitution(_view(fields), _pairs(fields, "moves"))
     if kind == Koszul.kind:
-        rows = _items(_field(fields, "projection", list), None, "projection")
-        widths = {len(_items(row, None, "each row of projection")) for row in rows}
-        if len(widths) != 1 or 0 in widths:
-            raise CertificateError("`projection` must be a matrix.")
-        flat = [_integer(x) for row in rows for x in _items(row, None, "a row")]
-        if any(abs(x) > 2**20 for x in flat):
-            raise CertificateError("`projection` must hold integers of at most 2^20.")
         return Koszul(
-            _indices(fields, "subjects"),
-            _indices(fields, "predicates"),
-            _indices(fields, "objects"),
+            _view(fields),
             _field(fields, "mode", int),
-            np.array(flat, np.int64).reshape(len(rows), -1),
             _field(fields, "prime", int),
             _field(fields, "value", int),
+        )
+    if kind == Diagonalization.kind:
+        return Diagonalization(
+            _view(fields),
+            _field(fields, "mode", int),
+            _coefficients(_field(fields, "combination", list), "combination"),
+            _field(fields, "value", int),
+        )
+    if kind == Pencil.kind:
+        return Pencil(
+            _field(fields, "mode", int), _indices(fields, "slices"), _field(fields, "value", int)
         )
     if kind == Boxes.kind:
         return Boxes(_indices(fields, "box", least=-1))
     if kind == Decomposition.kind:
         return Decomposition(tuple(map(_term, _field(fields, "terms", list))))
     raise CertificateError(f"There is no argument of the kind {kind!r}.")
+
+
+def _view(fields: Mapping[str, object]) -> View:
+    bases = _items(_field(fields, "bases", list), 3, "bases")
+    return View(
+        (_indices(fields, "subjects"), _indices(fields, "predicates"), _indices(fields, "objects")),
+        (_matrix(bases[0]), _matrix(bases[1]), _matrix(bases[2])),
+    )
+
+
+def _matrix(data: object) -> Indices | None:
+    if data is None:
+        return None
+    rows = [_coefficients(row, "a row of a basis") for row in _items(data, None, "a basis")]
+    if len({len(row) for row in rows}) != 1:
+        raise CertificateError("A basis must be a matrix.")
+    return np.stack(rows)
+
+
+def _coefficients(data: object, what: str) -> Indices:
+    values = [_integer(x) for x in _items(data, None, what)]
+    if any(abs(x) > 2**20 for x in values):
+        raise CertificateError(f"{what} must hold integers of at most 2^20.")
+    return np.array(values, np.int64)
 
 
 def _term(data: object) -> tuple[Vector, Vector, Vector]:

@@ -1,100 +1,128 @@
-"""Upper bounds of the effective rank: tensors of low rank that represent the facts.
+"""Search the effective rank, the lowest rank of a tensor that agrees with D on the observed fibers.
 
-A tensor represents a database if it agrees with D on the observed fibers D[k, q, :] (Wong 2025,
-section 2.1). Two subjects that give no two different answers to one predicate can be *merged*: a
-tensor that answers for both with one slice represents both. So can two predicates. What is left
-after merging is a smaller database, whose simple tensors, spread over the merged tokens, represent
-the first one; its rank bounds the effective rank from above.
+From below, on the whole:
+
+    eff(D) >= rank of the observed fibers of all components but one + game on that one,
+
+for any one component D_j, with its unobserved fibers unknown. The object slices of the others go
+first; whatever is subtracted, nothing changes at the observed fibers of D_j, where they vanish. On
+functional data the first number is sum over i != j of |V_i|. Bounds of two components don't add:
+two copies of Example 2.2 of Wong (2025), of effective rank 5 each, have effective rank 9.
+
+From above, the rank's decompositions, and the tensors that merging gives (`capacity.rank.merging`).
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.rank.certificate import Argument, Boxes, Decomposition
-from capacity.rank.factor import Term
-from capacity.rank.slices import slice_terms
+from capacity.rank.bounds import Bounds, unfolding_minor
+from capacity.rank.certificate import Argument, Certificate, Indices, Substitution
+from capacity.rank.effort import BUDGETS, Effort
+from capacity.rank.merging import merged_arguments
+from capacity.rank.part import Part
+from capacity.rank.search import Progress
+from capacity.rank.stages import GAMES, Goal, Problem
 
-Indices = NDArray[np.int64]
 
+class EffectiveSearch:
+    """The bounds of the effective rank so far, and what they rest on.
 
-def merged(triples: Indices, rng: np.random.Generator) -> tuple[Indices, Indices]:
-    """Merge subjects, and predicates, of a functional database until no two can be.
-
-    Parameters
+    Attributes
     ----------
-    triples : ndarray of int64, shape (n, 3)
-    rng : numpy.random.Generator
-        Of ties.
-
-    Returns
-    -------
-    subject_group, predicate_group : ndarray of int64
-        The group of each subject and of each predicate, numbered from 0.
+    upper : tuple of (arguments, str)
+        What the upper bound rests on, and the method in words.
     """
-    groups = [np.arange(int(triples[:, mode].max()) + 1) for mode in (0, 1)]
-    mode, unchanged = 0, 0
-    while unchanged < 2:
-        quotient = np.unique(
-            np.stack([groups[0][triples[:, 0]], groups[1][triples[:, 1]], triples[:, 2]], axis=1),
-            axis=0,
-        )
-        found = _merge_mode(quotient, mode, rng)
-        unchanged = unchanged + 1 if len(np.unique(found)) == len(found) else 0
-        groups[mode] = found[groups[mode]]
-        mode = 1 - mode
-    return groups[0], groups[1]
 
+    def __init__(
+        self,
+        db: Database,
+        bounds: Bounds,
+        rank: Certificate,
+        effort: Effort,
+        seed: int,
+        progress: Progress | None,
+    ) -> None:
+        self._db, self._seed, self._progress = db, seed, progress
+        self._component, self._budget = bounds.component, BUDGETS[effort]
+        self._fibers: Indices = bounds.unfoldings_by_component[:, 2]
+        self.upper: tuple[tuple[Argument, ...], str] = rank.arguments, rank.by
+        # the facts that the best game is about, the game, and the method in words
+        self._best: tuple[Indices, Substitution, str] | None = None
 
-def _merge_mode(triples: Indices, mode: int, rng: np.random.Generator) -> Indices:
-    """Groups of one mode: the largest slices first, each joins the group it agrees with most."""
-    n = int(triples[:, mode].max()) + 1
-    answers: list[dict[int, int]] = [{} for _ in range(n)]
-    for row in triples.tolist():
-        answers[row[mode]][row[1 - mode]] = row[2]
-    order = sorted(range(n), key=lambda i: (-len(answers[i]), rng.random()))
-    group_answers: list[dict[int, int]] = []
-    found = np.zeros(n, np.int64)
-    for i in order:
-        fits = [
-            (sum(q in known for q in answers[i]), -g)
-            for g, known in enumerate(group_answers)
-            if all(known.get(q, v) == v for q, v in answers[i].items())
-        ]
-        if fits:
-            g = -max(fits)[1]
-        else:
-            g = len(group_answers)
-            group_answers.append({})
-        group_answers[g].update(answers[i])
-        found[i] = g
-    return found
+    def run(self) -> None:
+        """Merge, then play on each component, and on the whole."""
+        self._merge()
+        subsets = [np.arange(self._db.n_triples)]
+        if len(self._fibers) > 1:
+            order = np.argsort(self._component, kind="stable")
+            subsets += np.split(order, np.cumsum(np.bincount(self._component))[:-1])
+        parts = [(facts, Part.of(self._db, facts)) for facts in subsets]
+        parts = [(facts, part) for facts, part in parts if part.size <= self._budget.largest]
+        parts = sorted(parts, key=lambda pair: pair[1].size)[-self._budget.problems :]
+        for name, stage in GAMES.items():
+            for facts, part in parts:
+                lower, upper = self.value()
+                if lower == upper:
+                    return
+                if self._progress is not None:
+                    self._progress(lower, upper, name)
+                others = int(self._fibers.sum() - self._fibers_of(facts))
+                tensor = part.tensor()
+                known = np.broadcast_to(tensor.any(axis=2, keepdims=True), tensor.shape)
+                goal = Goal(
+                    lower - others,
+                    upper - others,
+                    self._budget.work // len(parts),
+                    self._budget.limits,
+                    self._seed,
+                )
+                for found in stage(Problem(tensor, known), goal):
+                    game = part.relocated(found)
+                    assert isinstance(game, Substitution)
+                    if others + game.value > self.value()[0]:
+                        self._best = facts, game, name
 
+    def value(self) -> tuple[int, int]:
+        """The interval so far."""
+        upper = sum(argument.value for argument in self.upper[0])
+        if self._best is None:
+            return int(self._fibers.sum()), upper
+        facts, game, _ = self._best
+        return int(self._fibers.sum()) - self._fibers_of(facts) + game.value, upper
 
-def merged_arguments(db: Database, rng: np.random.Generator) -> tuple[Argument, ...]:
-    """Boxes and terms of the object slices of a merged database, spread over what was merged."""
-    triples = db.triples.astype(np.int64)
-    subject_group, predicate_group = merged(triples, rng)
-    rows = np.stack(
-        [subject_group[triples[:, 0]], predicate_group[triples[:, 1]], triples[:, 2]], axis=1
-    )
-    quotient, stands_for = np.unique(rows, axis=0, return_inverse=True)
-    small = Database.from_triples([(f"k{k:09d}", f"q{q:09d}", f"v{v:09d}") for k, q, v in quotient])
-    box, terms = slice_terms(small, 2, np.arange(small.n_triples))
-    spread: list[Term] = []
-    for (ks, a), (qs, b), c in terms:
-        k = [(i, x) for g, x in zip(ks, a, strict=True) for i in np.flatnonzero(subject_group == g)]
-        q = [
-            (i, x) for g, x in zip(qs, b, strict=True) for i in np.flatnonzero(predicate_group == g)
-        ]
-        spread.append(
-            (
-                (tuple(int(i) for i, _ in k), tuple(x for _, x in k)),
-                (tuple(int(i) for i, _ in q), tuple(x for _, x in q)),
-                c,
-            )
-        )
-    boxes = (Boxes(box[stands_for.ravel()]),) if (box >= 0).any() else ()
-    return (*boxes, *((Decomposition(tuple(spread)),) if spread else ()))
+    def lower_arguments(self) -> tuple[tuple[Argument, ...], str]:
+        """What the lower bound rests on, and the methods in words."""
+        others = np.ones(self._db.n_triples, bool)
+        if self._best is not None:
+            others[self._best[0]] = False
+        minor = unfolding_minor(self._db, 2, np.flatnonzero(others))
+        first: tuple[Argument, ...] = () if minor is None else (minor,)
+        if self._best is None:
+            return first, "unfolding"
+        _, game, by = self._best
+        return (*first, game), f"unfolding + {by}" if first else by
+
+    def _fibers_of(self, facts: Indices) -> int:
+        """The rank of the observed fibers of whole components."""
+        return int(self._fibers[np.unique(self._component[facts])].sum())
+
+    def _merge(self) -> None:
+        if not self._db.is_functional:
+            return
+        rng = np.random.default_rng(self._seed)
+        for _ in range(max(1, min(self._budget.limits.games, self._tries()))):
+            lower, upper = self.value()
+            if lower == upper:
+                return
+            if self._progress is not None:
+                self._progress(lower, upper, "merging")
+            candidate = merged_arguments(self._db, rng)
+            if sum(argument.value for argument in candidate) < upper:
+                self.upper = candidate, "merging"
+
+    def _tries(self) -> int:
+        """How many mergers the work allows: each compares slices pair by pair."""
+        k, q, _ = self._db.shape
+        return self._budget.work // (100 * self._db.n_triples * (k + q))

@@ -14,7 +14,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.certificate import Vector
+from capacity.rank.certificate import Indices, Vector
 
 Term = tuple[Vector, Vector, Vector]
 
@@ -53,3 +53,15 @@ def term(mode: int, across: Vector, a: Vector, b: Vector) -> Term:
     vectors = [a, b]
     vectors.insert(mode, across)
     return vectors[0], vectors[1], vectors[2]
+
+
+def lifted(terms: list[Term], indices: tuple[Indices, Indices, Indices]) -> list[Term]:
+    """Terms of a sub-tensor as terms of the whole, given the indices that it is made of."""
+    moved: list[Term] = []
+    for parts in terms:
+        a, b, c = (
+            (tuple(int(of[i]) for i in where), values)
+            for of, (where, values) in zip(indices, parts, strict=True)
+        )
+        moved.append((a, b, c))
+    return moved

@@ -7,12 +7,11 @@ tensor a (x) b (x) c gives a map of rank C(2p, p), for a ^ . has that rank on we
     rank(T) >= rank of the map / C(2p, p).
 
 For p = 0 these are unfoldings. Flattenings see at most linear bounds: this one at most about
-(2p + 1) / (p + 1) times the smaller of the other two dimensions.
+(2p + 1) / (p + 1) times the smaller of the other two dimensions. They hold over every field.
 
 References
 ----------
-V. Strassen, Rank and optimal computation of generic tensors, LAA 1983 (p =
-1); J. M. Landsberg, G. Ottaviani, New lower bounds for the border rank of matrix multiplication,
+V. Strassen, Rank and optimal computation of generic tensors, LAA 1983 (p = 1); J. M. Landsberg, G. Ottaviani, New lower bounds for the border rank of matrix multiplication,
 Theory of Computing 2015; K. Efremenko et al., Barriers for rank methods, 2017, arXiv 1710.09502.
 """
 
@@ -26,8 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
-# rows times columns of the largest flattening that is looked at
-LARGEST = 250_000
 
 
 def koszul_matrix(slices: Indices, p: int) -> Indices:
@@ -61,7 +58,7 @@ def koszul_matrix(slices: Indices, p: int) -> Indices:
 
 
 def best_projection(
-    tensor: NDArray[np.integer], *, tries: int, seed: int, prime: int
+    tensor: NDArray[np.integer], *, tries: int, seed: int, prime: int, largest: int = 250_000
 ) -> tuple[int, int, Indices] | None:
     """Look for the projection whose flattening gives the largest bound.
 
@@ -73,20 +70,22 @@ def best_projection(
     seed : int
     prime : int
         Ranks are taken modulo this prime.
+    largest : int
+        Rows times columns of the largest flattening that is looked at.
 
     Returns
     -------
     (bound, mode, projection) or None
-        The projection has shape (2p + 1, n_mode), with p = 1 or 2; None if no flattening fits.
+        The projection has shape (2p + 1, n_mode), with p from 1 to 4; None if no flattening fits.
     """
     rng = np.random.default_rng(seed)
     best: tuple[int, int, Indices] | None = None
     for mode in range(3):
         slices = np.moveaxis(tensor, mode, 0).astype(np.int64)
         n, b, c = slices.shape
-        for p in (1, 2):
+        for p in (1, 2, 3, 4):
             a = 2 * p + 1
-            if n < a or comb(a, p) ** 2 * b * c > LARGEST:
+            if n < a or comb(a, p) ** 2 * b * c > largest:
                 continue
             for _ in range(1 if n == a else tries):
                 projection = np.eye(a, dtype=np.int64) if n == a else rng.integers(-9, 10, (a, n))

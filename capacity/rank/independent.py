@@ -16,6 +16,8 @@ gives A, and the objects that can't be reached give L.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
@@ -72,48 +74,66 @@ def largest_independent_set(
     return reached[:n_left], ~reached[n_left:source]
 
 
-def independent_set_minors(
-    db: Database, component: Indices, lower: Indices, open_: Indices
-) -> tuple[tuple[Unfolding, ...], Indices]:
-    """Arguments by independent sets, for the components where they beat other lower bounds.
+@dataclass(frozen=True)
+class IndependentSets:
+    """Bounds by independent sets, for each component the better of the two kinds.
+
+    Attributes
+    ----------
+    values : ndarray of int64, shape (n_components,)
+    modes : ndarray of int64, shape (n_components,)
+        0 if A holds subjects, 1 if it holds predicates.
+    inner, outer : ndarray of bool, shape (2, n_triples)
+        For each kind, facts at A, and facts at L.
+    """
+
+    values: Indices
+    modes: Indices
+    inner: NDArray[np.bool_]
+    outer: NDArray[np.bool_]
+
+    def arguments(
+        self, db: Database, component: Indices, chosen: NDArray[np.bool_]
+    ) -> tuple[Unfolding, ...]:
+        """Pairs of arguments, the object slices of L and the unfolding of D[A], for components.
+
+        Parameters
+        ----------
+        db : Database
+        component : ndarray of int64, shape (n_triples,)
+        chosen : ndarray of bool, shape (n_components,)
+        """
+        found: list[Unfolding | None] = []
+        modes: tuple[Mode, ...] = (0, 1)
+        for mode in modes:
+            mine = (chosen & (self.modes == mode))[component]
+            found.append(unfolding_minor(db, 2, np.flatnonzero(self.outer[mode] & mine)))
+            found.append(unfolding_minor(db, mode, np.flatnonzero(self.inner[mode] & mine)))
+        return tuple(x for x in found if x is not None)
+
+
+def independent_sets(db: Database, component: Indices) -> IndependentSets:
+    """Bound the rank of each component by largest independent sets.
 
     Parameters
     ----------
     db : Database
     component : ndarray of int64, shape (n_triples,)
         The component of each fact.
-    lower : ndarray of int64, shape (n_components,)
-        The lower bounds to beat.
-    open_ : ndarray of int64
-        Components to look at.
-
-    Returns
-    -------
-    arguments : tuple of Unfolding
-        The object slices of L, and the unfolding of D[A]; none if nothing is gained.
-    gained : ndarray of int64
-        The components that they are about.
     """
-    best: tuple[int, tuple[Unfolding, ...], Indices] = (0, (), np.zeros(0, np.int64))
     triples = db.triples.astype(np.int64)
-    allowed = np.isin(component, open_)
+    n_components = int(component.max()) + 1
+    values = np.zeros((2, n_components), np.int64)
+    inner, outer = np.zeros((2, 2, db.n_triples), bool)
     modes: tuple[Mode, ...] = (0, 1)
     for mode in modes:
         a, of = largest_independent_set(
             triples[:, mode], triples[:, 2], db.shape[mode], db.shape[2]
         )
-        inner, outer = a[triples[:, mode]] & allowed, of[triples[:, 2]] & allowed
-        gain = -lower
-        sets: tuple[tuple[NDArray[np.bool_], Mode], ...] = ((outer, 2), (inner, mode))
+        inner[mode], outer[mode] = a[triples[:, mode]], of[triples[:, 2]]
+        sets: tuple[tuple[NDArray[np.bool_], Mode], ...] = ((outer[mode], 2), (inner[mode], mode))
         for some, of_mode in sets:
             rows, columns = (x[some] for x in unfolding_entries(db, of_mode))
             ranks = sparse_rank_by_group(rows, columns, component[some])
-            gain[: len(ranks)] += ranks
-        gained = np.flatnonzero(gain > 0)
-        if gain[gained].sum() > best[0]:
-            mine = np.isin(component, gained)
-            first = unfolding_minor(db, 2, np.flatnonzero(outer & mine))
-            second = unfolding_minor(db, mode, np.flatnonzero(inner & mine))
-            both = tuple(x for x in (first, second) if x is not None)
-            best = (int(gain[gained].sum()), both, gained)
-    return best[1], best[2]
+            values[mode, : len(ranks)] += ranks
+    return IndependentSets(values.max(axis=0), values.argmax(axis=0), inner, outer)

@@ -1,46 +1,28 @@
 """Certified intervals: the best lower and upper bound of a database's rank, and what each rests on.
 
-Bounds are found component by component, where each adds (`capacity.rank.verify` says which do): an
-unfolding in the mode that suits the component, or moves of the substitution game, from below;
-slices in the best mode, or a spanning tree over them, from above. The next stronger method is
-asked only where a component's interval is still open and its tensor is small.
+Bounds that scale come first: unfoldings and independent sets from below, slices from above, each
+component in the mode that suits it. Where the interval of a component is still open and its tensor
+is small, `capacity.rank.search` goes on, as far as the effort allows: spanning trees over the
+slices of the concise core, the substitution game, the exact rank of two slices, Koszul flattenings,
+annealing.
 
 The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers D[k,
-q, :] (Wong 2025, section 2.1). It is at most the rank. It is not additive over components, so one
-argument has to do: the rank of the observed fibers, which is the number of objects on functional
-data, or the game on the whole tensor with the unobserved fibers unknown.
+q, :] (Wong 2025, section 2.1). It is at most the rank. From below it has the rank of the observed
+fibers, which is the number of objects on functional data, and the game with the unobserved fibers
+unknown; from above the rank's decompositions, and those of merged subjects and predicates.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from capacity.database.facts import Database
-from capacity.database.tensor import MODES
-from capacity.errors import InvalidArgumentError
-from capacity.rank.bounds import Bounds, database_bounds, unfolding_minor
-from capacity.rank.certificate import Argument, Boxes, Certificate, Koszul, Side, Substitution
-from capacity.rank.effective import merged_arguments
-from capacity.rank.factor import Term
-from capacity.rank.flattening import best_projection
-from capacity.rank.independent import independent_set_minors
-from capacity.rank.slices import as_arguments, lifted, sliced, spanning_tree_terms
-from capacity.rank.substitution import greedy_moves
-
-Indices = NDArray[np.int64]
-Effort: TypeAlias = Literal["quick", "standard", "thorough"]
-EFFORTS: tuple[Effort, ...] = get_args(Effort)
-# searches a component (or, for the effective rank, a database) is given: their number at most, and
-# what they may cost together, in entries of the dense tensor times slices that could be removed
-SEARCHES: dict[Effort, int] = {"quick": 8, "standard": 100, "thorough": 1000}
-FLATTENINGS: dict[Effort, int] = {"quick": 1, "standard": 5, "thorough": 20}
-PRIME = 2**61 - 1
-WORK: dict[Effort, int] = {"quick": 10**7, "standard": 10**9, "thorough": 10**10}
+from capacity.rank.bounds import Bounds, database_bounds
+from capacity.rank.certificate import Argument, Certificate, Quantity, Side
+from capacity.rank.effective import EffectiveSearch
+from capacity.rank.effort import Effort, require_effort
+from capacity.rank.search import Progress, Search
 
 
 @dataclass(frozen=True)
@@ -50,10 +32,13 @@ class RankInterval:
     Attributes
     ----------
     lower, upper : Certificate
+    interrupted : bool
+        Whether the search was ended by Ctrl-C. The interval holds all the same.
     """
 
     lower: Certificate
     upper: Certificate
+    interrupted: bool = False
 
     @property
     def closed(self) -> bool:
@@ -78,9 +63,17 @@ class RankInterval:
 
 
 def rank_interval(
-    db: Database, *, effort: Effort = "quick", seed: int = 0, computed: Bounds | None = None
+    db: Database,
+    *,
+    effort: Effort = "quick",
+    seed: int = 0,
+    computed: Bounds | None = None,
+    progress: Progress | None = None,
 ) -> RankInterval:
     """Bound the rank of a database from both sides, with certificates.
+
+    Ctrl-C ends the search and returns the best interval so far; a second one is an interrupt as
+    usual.
 
     Parameters
     ----------
@@ -88,11 +81,13 @@ def rank_interval(
         Functional or not.
     effort : {'quick', 'standard', 'thorough'}
         How much work to spend on components that are still open, counted in steps and not in
-        seconds: the same on every machine.
+        seconds: the same on every machine. On small data about a second, ten seconds, minutes.
     seed : int
         Of the search.
     computed : Bounds, optional
         What `database_bounds` gave for this database, if it is at hand.
+    progress : callable, optional
+        Called with the interval so far, and what is tried next: ``progress(lower, upper, what)``.
 
     Returns
     -------
@@ -111,70 +106,37 @@ def rank_interval(
     >>> print(rank_interval(Database.from_triples(facts)))
     [1, 1]
     """
-    _check_effort(effort)
-    b = computed or database_bounds(db)
-    lower_modes = b.unfoldings_by_component.argmax(axis=1)
-    upper_modes = b.slices_by_component.argmin(axis=1)
-    lower, upper = b.unfoldings_by_component.max(axis=1), b.slices_by_component.min(axis=1)
-    lower_by, upper_by = "unfolding", "slices"
-    order = np.argsort(b.component, kind="stable")
-    facts_of = np.split(order, np.cumsum(np.bincount(b.component))[:-1])
-    trees: list[Term] = []
-    played_moves: list[Argument] = []
-    movers: list[int] = []
-    played, treed = np.zeros(len(lower), bool), np.zeros(len(lower), bool)
-    for c in np.flatnonzero(lower < upper).tolist():
-        part = _Part.of(db, facts_of[c])
-        games = _searches(part.shape, effort)
-        if not games:
-            continue
-        found = [t for m in MODES if (t := spanning_tree_terms(part.tensor, m)) is not None]
-        tree = min(found, key=len, default=None)
-        if tree is not None and len(tree) < upper[c]:
-            upper[c], treed[c], upper_by = len(tree), True, "spanning tree"
-            trees += lifted(tree, part.indices)
-        if lower[c] == upper[c]:
-            continue
-        known = np.ones(part.tensor.shape, bool)
-        moves = greedy_moves(part.tensor != 0, known, games=games, seed=seed, target=int(upper[c]))
-        if len(moves) > lower[c]:
-            lower[c], played[c], lower_by = len(moves), True, "substitution"
-            played_moves.append(Substitution(part.lifted_moves(moves)))
-            movers.append(c)
-    strong = _flattening(db, facts_of, lower, upper, effort, seed)
-    if strong is not None:
-        c, argument = strong
-        played[c], lower_by = True, "Koszul flattening"
-        played_moves = [m for m, of in zip(played_moves, movers, strict=True) if of != c]
-        played_moves.append(argument)
-        lower[c] = argument.value
-    sets: tuple[Argument, ...] = ()
-    if (lower < upper).any():
-        sets, gained = independent_set_minors(db, b.component, lower, np.flatnonzero(~played))
-        if len(gained):
-            lower_by = "independent sets" if lower_by == "unfolding" else lower_by
-            played[gained] = True
-    minors = [
-        unfolding_minor(
-            db, mode, np.flatnonzero(~played[b.component] & (lower_modes[b.component] == mode))
-        )
-        for mode in MODES
-    ]
-    arguments = (*sets, *(m for m in minors if m is not None), *played_moves)
-    box, terms = sliced(db, upper_modes, b.component, np.flatnonzero(~treed[b.component]))
-    boxes = (Boxes(box),) if (box >= 0).any() else ()
+    require_effort(effort)
+    search = Search(db, computed or database_bounds(db), effort, seed, progress)
+    interrupted = False
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        interrupted = True
     return RankInterval(
-        _certificate(db, "lower", lower_by, arguments),
-        _certificate(db, "upper", upper_by, (*boxes, *as_arguments(terms + trees))),
+        _certificate(db, "rank", "lower", *search.lower_arguments()),
+        _certificate(db, "rank", "upper", *search.upper_arguments()),
+        interrupted,
     )
 
 
 def effective_rank_interval(
-    db: Database, *, effort: Effort = "quick", seed: int = 0, computed: Bounds | None = None
+    db: Database,
+    *,
+    effort: Effort = "quick",
+    seed: int = 0,
+    computed: Bounds | None = None,
+    rank: RankInterval | None = None,
+    progress: Progress | None = None,
 ) -> RankInterval:
     """Bound the effective rank of a database from both sides, with certificates.
 
-    Parameters, returns and errors as in `rank_interval`.
+    Parameters, returns and errors as in `rank_interval`, and:
+
+    Parameters
+    ----------
+    rank : RankInterval, optional
+        The interval of the rank, whose upper end holds here too, if it is at hand.
 
     Examples
     --------
@@ -184,97 +146,40 @@ def effective_rank_interval(
     >>> print(effective_rank_interval(Database.from_triples(facts)))
     [1, 1]
     """
-    _check_effort(effort)
-    upper = rank_interval(db, effort=effort, seed=seed, computed=computed).upper
-    arguments, by = upper.arguments, upper.by
-    searches = _searches(db.shape, effort)
-    if db.is_functional:
-        rng = np.random.default_rng(seed)
-        for _ in range(searches):
-            candidate = merged_arguments(db, rng)
-            if sum(a.value for a in candidate) < sum(a.value for a in arguments):
-                arguments, by = candidate, "merging"
-    best: Argument | None = unfolding_minor(db, 2, np.arange(db.n_triples))
-    assert best is not None
-    lower_by = "unfolding"
-    if searches and best.value < sum(a.value for a in arguments):
-        values = db.to_numpy(np.bool_)
-        known = np.broadcast_to(values.any(axis=2, keepdims=True), values.shape)
-        moves = greedy_moves(values, known, games=searches, seed=seed)
-        if len(moves) > best.value:
-            best, lower_by = Substitution(moves), "substitution"
+    require_effort(effort)
+    bounds = computed or database_bounds(db)
+    if rank is None:
+        rank = rank_interval(db, effort=effort, seed=seed, computed=bounds, progress=progress)
+    search = EffectiveSearch(db, bounds, rank.upper, effort, seed, progress)
+    interrupted = rank.interrupted
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        interrupted = True
     return RankInterval(
-        _certificate(db, "lower", lower_by, (best,), effective=True),
-        _certificate(db, "upper", by, arguments, effective=True),
+        _certificate(db, "effective_rank", "lower", *search.lower_arguments()),
+        _certificate(db, "effective_rank", "upper", *search.upper),
+        interrupted,
     )
 
 
-def _flattening(
-    db: Database,
-    facts_of: list[Indices],
-    lower: Indices,
-    upper: Indices,
-    effort: Effort,
-    seed: int,
-) -> tuple[int, Koszul] | None:
-    """The component whose lower bound a Koszul flattening raises most, and the argument."""
-    best: tuple[int, Koszul] | None = None
-    gain = 0
-    for c in np.flatnonzero(upper - lower > 0).tolist():
-        part = _Part.of(db, facts_of[c])
-        if not _searches(part.shape, effort):
-            continue
-        found = best_projection(part.tensor, tries=FLATTENINGS[effort], seed=seed, prime=PRIME)
-        if found is not None and found[0] - lower[c] > gain:
-            gain = found[0] - int(lower[c])
-            value, mode, projection = found
-            best = (c, Koszul(*part.indices, mode, projection, PRIME, value))
-    return best
+def raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
+    """The interval of the rank, raised to the effective rank's lower end if that is larger.
 
-
-def _searches(shape: tuple[int, int, int], effort: Effort) -> int:
-    """How many searches a tensor of this shape is given; none if it is too large for one."""
-    return min(SEARCHES[effort], WORK[effort] // (math.prod(shape) * sum(shape)))
-
-
-def _check_effort(effort: str) -> None:
-    if effort not in EFFORTS:
-        raise InvalidArgumentError(f"`effort` must be one of {', '.join(EFFORTS)}; got {effort!r}.")
+    What bounds the effective rank from below bounds the rank: a game that goes without the
+    unobserved fibers goes with them.
+    """
+    if effective.lower.value <= rank.lower.value:
+        return rank
+    lower = effective.lower
+    certificate = Certificate(
+        "rank", "lower", lower.value, lower.by, lower.arguments, lower.facts_sha256, lower.multi
+    )
+    return RankInterval(certificate, rank.upper, rank.interrupted)
 
 
 def _certificate(
-    db: Database, side: Side, by: str, arguments: tuple[Argument, ...], *, effective: bool = False
+    db: Database, quantity: Quantity, side: Side, arguments: tuple[Argument, ...], by: str
 ) -> Certificate:
-    quantity = "effective_rank" if effective else "rank"
     value = sum(argument.value for argument in arguments)
     return Certificate(quantity, side, value, by, arguments, db.facts_sha256, db.multi)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The dense tensor of some facts, and the indices of the whole that it is made of."""
-
-    shape: tuple[int, int, int]
-    places: Indices
-    indices: tuple[Indices, Indices, Indices]
-
-    @classmethod
-    def of(cls, db: Database, facts: Indices) -> _Part:
-        triples = db.triples[facts].astype(np.int64)
-        k, q, v = (np.unique(triples[:, mode]) for mode in MODES)
-        places = np.stack(
-            [np.searchsorted(of, triples[:, m]) for m, of in enumerate((k, q, v))], axis=1
-        )
-        return cls((len(k), len(q), len(v)), places, (k, q, v))
-
-    @property
-    def tensor(self) -> NDArray[np.int8]:
-        dense = np.zeros(self.shape, np.int8)
-        dense[tuple(self.places.T)] = 1
-        return dense
-
-    def lifted_moves(self, moves: Indices) -> Indices:
-        """Moves in the part as moves in the whole."""
-        offsets = np.cumsum([0, *self.shape])
-        whole = np.concatenate(self.indices)[offsets[moves[:, 0]] + moves[:, 1]]
-        return np.stack([moves[:, 0], whole], axis=1)

@@ -17,7 +17,6 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES, Mode, stacked_slice_entries
-from capacity.rank.certificate import Decomposition
 from capacity.rank.factor import Term, factors, term, vector
 from capacity.rank.peeling import reduce
 
@@ -125,20 +124,3 @@ def spanning_tree_terms(tensor: NDArray[np.integer], mode: Mode) -> list[Term] |
                 )
             )
     return terms
-
-
-def lifted(terms: list[Term], indices: tuple[Indices, Indices, Indices]) -> list[Term]:
-    """Terms of a sub-tensor as terms of the whole, given the indices that it is made of."""
-    moved: list[Term] = []
-    for parts in terms:
-        a, b, c = (
-            (tuple(int(of[i]) for i in where), values)
-            for of, (where, values) in zip(indices, parts, strict=True)
-        )
-        moved.append((a, b, c))
-    return moved
-
-
-def as_arguments(terms: list[Term]) -> tuple[Decomposition, ...]:
-    """An argument for the terms, if there are any."""
-    return (Decomposition(tuple(terms)),) if terms else ()

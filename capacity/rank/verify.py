@@ -7,7 +7,6 @@ trusted.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,23 +15,32 @@ from capacity.database.facts import Database
 from capacity.database.tensor import component_labels
 from capacity.errors import CertificateError
 from capacity.rank.certificate import (
+    Argument,
     Boxes,
     Certificate,
     Decomposition,
+    Diagonalization,
+    Indices,
     Koszul,
+    Pencil,
     Substitution,
     Unfolding,
 )
-from capacity.rank.checkers import (
-    Refuted,
+from capacity.rank.check_lower import (
     Touched,
     check_koszul,
+    check_not_diagonal,
+    check_pencil,
     check_substitution,
     check_unfolding,
-    facts_of_boxes,
-    facts_of_terms,
-    require,
 )
+from capacity.rank.check_upper import (
+    facts_of_boxes,
+    facts_of_diagonal,
+    facts_of_pencil,
+    facts_of_terms,
+)
+from capacity.rank.check_view import Refuted, require
 
 
 @dataclass(frozen=True)
@@ -73,17 +81,22 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
     (+) B, an argument for A removes slices of A: moves of the game, or the r independent slices of
     an unfolding of rank r, each nonzero when its turn comes. The rank falls by one each time, and
     B stays as it is, for whatever is subtracted has an index of A in each of the other two modes.
-    One component may have any lower bound of its rank, such as a flattening's: the others' slices
-    are removed first. Two such bounds don't add (Shitov's counterexample to Strassen's
-    additivity). Two unfoldings may be about the same components if the slices that the first
-    removes vanish on the indices of the second, and are none of them: its sub-tensor then stays as
-    it is, too. An argument can be in one such pair; in longer chains what was subtracted first
-    could come back. Restricting a tensor to a sub-tensor doesn't raise its rank.
+    If the game is played on a view of A, restrict to the view first. One component may have any
+    lower bound of its rank, such as a flattening's: the others' slices are removed first. Two such
+    bounds don't add (Shitov's counterexample to Strassen's additivity).
 
-    *Lower bounds of the effective rank* don't add: two token-disjoint databases can share terms in
-    the unobserved fibers. They have one argument.
+    *Pairs.* An unfolding and another argument may be about the same components, if the slices that
+    the unfolding removes vanish on the sub-tensor of the other argument, and are none of its own:
+    that sub-tensor then stays as it is, too. An argument can be in one such pair; in longer chains
+    what was subtracted first could come back.
 
-    *Upper bounds* add: D is a sum of simple tensors, one for each box and each term.
+    *Lower bounds of the effective rank* don't add over components: two token-disjoint databases can
+    share terms in the unobserved fibers. They have one argument, or a pair: the unfolding's minor
+    lies in observed fibers, and what it leaves unchanged of the other's sub-tensor are the observed
+    fibers, which is all that the other argument knows.
+
+    *Upper bounds* add: D is a sum of simple tensors, one for each box and each term, and as many as
+    the rank of the components that an argument of another kind gives.
     """
     if certificate.facts_sha256 != db.facts_sha256 or certificate.multi != db.multi:
         raise CertificateError(
@@ -105,32 +118,39 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
 
 def _check_lower(certificate: Certificate, db: Database) -> None:
     effective = certificate.quantity == "effective_rank"
-    several = len(certificate.arguments) > 1
-    require(not (effective and several), "lower bounds of the effective rank do not add")
-    touched: list[Touched] = []
-    for argument in certificate.arguments:
-        if isinstance(argument, Unfolding):
-            touched.append(check_unfolding(argument, db, effective))
-        elif isinstance(argument, Koszul):
-            touched.append(check_koszul(argument, db, effective))
-        else:
-            assert isinstance(argument, Substitution)
-            touched.append(check_substitution(argument, db, effective))
-    strong = sum(isinstance(argument, Koszul) for argument in certificate.arguments)
-    require(strong <= 1, "only one argument may be by a flattening")
-    about = [_components(t, db) for t in touched] if several else []
+    touched = [_lower(argument, db, effective) for argument in certificate.arguments]
+    strong = [isinstance(a, Koszul | Diagonalization | Pencil) for a in certificate.arguments]
+    require(sum(strong) <= 1, "of such arguments only one may be there: they don't add")
+    if len(touched) == 1:
+        return
+    labels = component_labels(db)
+    owner: dict[int, int] = {}
     paired: set[int] = set()
-    for i, j in itertools.combinations(range(len(about)), 2):
-        if about[i] & about[j]:
-            first, second = certificate.arguments[i], certificate.arguments[j]
+    for j, indices in enumerate(touched):
+        about = {0} if effective else _components(indices, db, labels)
+        # whoever was there first
+        for i in {owner.setdefault(component, j) for component in about} - {j}:
+            first = certificate.arguments[i]
             require(
                 isinstance(first, Unfolding)
-                and isinstance(second, Unfolding)
                 and not paired & {i, j}
-                and _leaves(first, touched[j], db),
+                and _leaves(first, indices, db),
                 f"argument {i} may change what argument {j} is about",
             )
             paired |= {i, j}
+
+
+def _lower(argument: Argument, db: Database, effective: bool) -> Touched:
+    if isinstance(argument, Unfolding):
+        return check_unfolding(argument, db, effective)
+    if isinstance(argument, Koszul):
+        return check_koszul(argument, db, effective)
+    if isinstance(argument, Diagonalization):
+        return check_not_diagonal(argument, db, effective)
+    if isinstance(argument, Pencil):
+        return check_pencil(argument, db, effective)
+    assert isinstance(argument, Substitution)
+    return check_substitution(argument, db, effective)
 
 
 def _leaves(argument: Unfolding, indices: Touched, db: Database) -> bool:
@@ -143,9 +163,8 @@ def _leaves(argument: Unfolding, indices: Touched, db: Database) -> bool:
     return not (inside[0] & inside[1] & inside[2]).any()
 
 
-def _components(touched: Touched, db: Database) -> set[int]:
+def _components(touched: Touched, db: Database, labels: Indices) -> set[int]:
     """Components that an argument is about."""
-    labels = component_labels(db)
     found: set[int] = set()
     for mode in range(3):
         found.update(labels[np.isin(db.triples[:, mode], touched[mode])].tolist())
@@ -165,6 +184,10 @@ def _check_upper(certificate: Certificate, db: Database) -> None:
     for argument in certificate.arguments:
         if isinstance(argument, Decomposition):
             given += facts_of_terms(argument, db, effective)
+        elif isinstance(argument, Pencil):
+            given += facts_of_pencil(argument, db)
+        elif isinstance(argument, Diagonalization):
+            given += facts_of_diagonal(argument, db)
         else:
             assert isinstance(argument, Boxes)
             given += facts_of_boxes(argument, db, effective)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import database_bounds, rank_interval
-from capacity.rank.independent import independent_set_minors, largest_independent_set
+from capacity.rank.independent import independent_sets, largest_independent_set
 from capacity.rank.verify import verify
 from capacity.testing import databases
 from tests.oracles import database
@@ -33,11 +33,10 @@ def test_the_independent_set_is_independent_and_largest(pairs: list[tuple[int, i
 
 @given(databases(max_subjects=8, max_objects=8, max_triples=30))
 def test_minors_of_independent_sets_are_proved(db: Database) -> None:
-    b = database_bounds(db)
-    n = len(b.unfoldings_by_component)
-    # against bounds of zero every component gains, so that the arguments are tried everywhere
-    arguments, gained = independent_set_minors(db, b.component, np.zeros(n, np.int64), np.arange(n))
-    assert len(gained) == n
+    component = database_bounds(db).component
+    sets = independent_sets(db, component)
+    arguments = sets.arguments(db, component, np.ones(len(sets.values), bool))
+    assert sum(argument.value for argument in arguments) == sets.values.sum()
     certificate = claim(db, *arguments)
     assert verify(certificate, db).reason is None
     assert second_checker(certificate, db)

@@ -4,14 +4,17 @@ from hypothesis import given, settings
 
 from capacity.database import Database
 from capacity.rank import (
+    RankInterval,
     database_bounds,
     effective_rank_interval,
     rank_interval,
 )
-from capacity.rank.interval import EFFORTS
+from capacity.rank.effort import EFFORTS
+from capacity.rank.interval import raised
 from capacity.rank.verify import verify
 from capacity.testing import databases
 from tests.oracles import KNOWN_RANKS, database, example_2_4, figure_1
+from tests.second_checker import claim, second_checker
 
 
 @given(databases())
@@ -76,3 +79,93 @@ def test_facts_that_peel_are_bounded_at_any_size() -> None:
 def test_an_unknown_effort_is_refused() -> None:
     with pytest.raises(ValueError, match="quick, standard, thorough"):
         rank_interval(figure_1(), effort="extreme")  # type: ignore[arg-type]
+
+
+def test_progress_shows_the_interval_closing() -> None:
+    db = KNOWN_RANKS["matrices 2 x 2 x 3"][0]()
+    told: list[tuple[int, int, str]] = []
+    interval = rank_interval(db, progress=lambda *state: told.append(state))
+    lowers, uppers, what = zip(*told, strict=True)
+    assert list(lowers) == sorted(lowers)
+    assert list(uppers) == sorted(uppers, reverse=True)
+    assert "Koszul flattening" in what
+    assert lowers[0] < interval.lower.value
+    assert uppers[-1] >= interval.upper.value
+
+
+@pytest.mark.parametrize("stop_at", ["independent sets", "substitution", "Koszul flattening"])
+def test_an_interrupt_leaves_the_best_interval_so_far(stop_at: str) -> None:
+    db = KNOWN_RANKS["matrices 2 x 2 x 3"][0]()
+    so_far: list[tuple[int, int]] = []
+
+    def interrupt(lower: int, upper: int, what: str) -> None:
+        so_far.append((lower, upper))
+        if what == stop_at:
+            raise KeyboardInterrupt
+
+    interval = rank_interval(db, progress=interrupt)
+    assert interval.interrupted
+    assert (interval.lower.value, interval.upper.value) == so_far[-1]
+    assert all(verify(end, db).proved for end in (interval.lower, interval.upper))
+    assert not rank_interval(db).interrupted
+
+
+@pytest.mark.parametrize("what", ["merging", "substitution"])
+def test_an_interrupt_leaves_the_effective_rank_so_far(what: str) -> None:
+    rows = [(k, q, (k * q) % 3) for k in range(4) for q in range(4) if (k + q) % 3]
+    db = database([*rows, (9, 9, 9)])
+    rank = rank_interval(db)
+    seen: list[str] = []
+
+    def interrupt(lower: int, upper: int, name: str) -> None:
+        seen.append(name)
+        if name == what:
+            raise KeyboardInterrupt
+
+    interval = effective_rank_interval(db, rank=rank, progress=interrupt)
+    assert what in seen
+    assert interval.interrupted
+    assert all(verify(end, db).proved for end in (interval.lower, interval.upper))
+
+
+def test_equal_components_are_searched_once() -> None:
+    w = [(0, 0, 1), (0, 1, 0), (1, 0, 0)]
+    rows = [((n, k), (n, q), (n, v)) for n in range(50) for k, q, v in w]
+    told: list[str] = []
+    interval = rank_interval(database(rows), progress=lambda *state: told.append(state[2]))
+    assert str(interval) == "[150, 150]"
+    assert told.count("substitution") == 1
+
+
+def test_the_lower_end_of_the_effective_rank_raises_that_of_the_rank() -> None:
+    db = figure_1()
+    rank, effective = rank_interval(db), effective_rank_interval(db)
+    assert raised(rank, effective) is rank
+    # as if the search for the rank had found less
+    worse = RankInterval(claim(db), rank.upper)
+    better = raised(worse, effective)
+    assert better.lower.value == effective.lower.value
+    assert better.lower.quantity == "rank"
+    assert verify(better.lower, db).proved
+
+
+@given(databases(functional=True))
+@settings(max_examples=30)
+def test_what_bounds_the_effective_rank_bounds_the_rank(db: Database) -> None:
+    interval = effective_rank_interval(db, effort="standard")
+    higher = raised(RankInterval(claim(db), interval.upper), interval)
+    assert verify(higher.lower, db).reason is None
+    assert second_checker(higher.lower, db)
+
+
+def test_fact_4_adds_the_objects_of_other_components_to_a_game() -> None:
+    # a component whose effective rank exceeds its number of objects, and three facts beside it
+    rows = [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 0), (2, 0, 1), (2, 1, 1)]
+    alone = effective_rank_interval(database(rows), effort="standard")
+    assert (alone.lower.value, alone.lower.by) == (3, "substitution")
+    db = database([*rows, *((9 + i, 9 + i, 9 + i) for i in range(3))])
+    interval = effective_rank_interval(db, effort="standard")
+    assert interval.lower.value >= 3 + 3
+    assert interval.lower.by == "unfolding + substitution"
+    assert verify(interval.lower, db).proved
+    assert second_checker(interval.lower, db)

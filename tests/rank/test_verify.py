@@ -17,6 +17,7 @@ from capacity.rank import (
     Boxes,
     Certificate,
     Substitution,
+    View,
     effective_rank_interval,
     load_certificates,
     rank_interval,
@@ -33,6 +34,11 @@ from tests.second_checker import claim, second_checker
 def certificates_of(db: Database) -> list[Certificate]:
     intervals = (rank_interval(db), effective_rank_interval(db))
     return [end for interval in intervals for end in (interval.lower, interval.upper)]
+
+
+def whole(db: Database) -> View:
+    k, q, v = (np.arange(n) for n in db.shape)
+    return View((k, q, v))
 
 
 def through_json(certificate: Certificate) -> Certificate:
@@ -147,7 +153,7 @@ def test_arguments_about_other_facts_prove_nothing_false(
 def test_the_failing_step_is_named() -> None:
     db = figure_1()
     moves = np.array([[0, 0], [0, 0]])
-    verdict = verify(claim(db, Substitution(moves)), db)
+    verdict = verify(claim(db, Substitution(whole(db), moves)), db)
     assert verdict.reason == "move 1, slice 0 of mode 0: it was removed before"
     box = Boxes(np.zeros(8, np.int64))
     reason = verify(claim(db, box, side="upper"), db).reason

@@ -1,0 +1,190 @@
+"""One checker a kind of argument for lower bounds, each with why it proves its value over R.
+
+Nothing of the search is imported. All arithmetic is in integers, in fractions, or modulo a prime
+where only "at least this rank" is concluded. Each returns the indices that its argument is about;
+`capacity.rank.verify` says how arguments add up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TypeAlias
+
+import flint
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.rank.certificate import (
+    Diagonalization,
+    Indices,
+    Koszul,
+    Pencil,
+    Substitution,
+    Unfolding,
+)
+from capacity.rank.check_view import (
+    Refuted,
+    positions,
+    require,
+    require_pencil,
+    require_prime,
+    square_slices,
+    view_tensor,
+)
+from capacity.rank.diagonal import all_singular, why_not_diagonal
+
+# the indices of each mode that an argument is about
+Touched: TypeAlias = tuple[Indices, Indices, Indices]
+
+
+def check_unfolding(argument: Unfolding, db: Database, effective: bool) -> Touched:
+    """rank(D) >= the rank of an unfolding >= the size of a nonsingular minor.
+
+    A sum of R simple tensors unfolds to a sum of R matrices of rank one. The determinant of the
+    minor expands along a row, or a column, with one entry among those that are left, which leaves
+    that entry times a smaller determinant; at last along diagonal blocks with zeros below them,
+    each nonsingular modulo a prime, hence nonsingular. For the effective rank the mode is 2 and the
+    columns are observed fibers: every representing tensor has the same entries there.
+    """
+    mode, r = argument.mode, argument.value
+    require(mode in (0, 1, 2), "there is no such mode")
+    require(not effective or mode == 2, "only the object unfolding bounds the effective rank")
+    require(r > 0 and len(argument.columns) == r, "a minor must be square")
+    others = [m for m in range(3) if m != mode]
+    row_at = positions(argument.rows, db.shape[mode])
+    width = db.shape[others[1]]
+    flat = argument.columns[:, 0] * width + argument.columns[:, 1]
+    require((argument.columns < [db.shape[m] for m in others]).all(), "an index is out of range")
+    triples = db.triples.astype(np.int64)
+    entries = triples[:, others[0]] * width + triples[:, others[1]]
+    order = np.argsort(flat)
+    require((np.diff(flat[order]) > 0).all(), "a column is used twice")
+    # places (i, j) of the ones of the minor
+    near = np.searchsorted(flat, entries, sorter=order).clip(max=r - 1)
+    inside = flat[order[near]] == entries
+    inside &= row_at[triples[:, mode]] >= 0
+    i, j = row_at[triples[inside, mode]], order[near[inside]]
+    t = r - int(argument.blocks.sum())
+    require(t >= 0, "the blocks are larger than the minor")
+    diagonal, row_goes_on, column_goes_on = (np.zeros(r, bool) for _ in range(3))
+    diagonal[i[i == j]] = True
+    row_goes_on[i[i < j]] = True
+    column_goes_on[j[j < i]] = True
+    require(diagonal[:t].all(), "a pivot is zero")
+    require(not (row_goes_on & column_goes_on)[:t].any(), "a pivot is not alone")
+    _check_blocks(i, j, np.append(t, t + np.cumsum(argument.blocks)), argument.prime)
+    touched = [np.zeros(0, np.int64)] * 3
+    touched[mode] = argument.rows
+    touched[others[0]], touched[others[1]] = argument.columns.T
+    return touched[0], touched[1], touched[2]
+
+
+def _check_blocks(i: Indices, j: Indices, bounds: Indices, prime: int) -> None:
+    """Diagonal blocks between the bounds are nonsingular, and zeros stand below them."""
+    if len(bounds) == 1:
+        return
+    require_prime(prime)
+    block_i, block_j = (np.searchsorted(bounds, x, side="right") for x in (i, j))
+    require(not ((block_i > block_j) & (block_j > 0)).any(), "an entry stands below the blocks")
+    for number, (start, stop) in enumerate(itertools.pairwise(bounds.tolist()), start=1):
+        n = stop - start
+        dense = np.zeros((n, n), np.int64)
+        inside = (block_i == number) & (block_j == number)
+        dense[i[inside] - start, j[inside] - start] = 1
+        rank = flint.nmod_mat(n, n, dense.ravel().tolist(), prime).rank()
+        require(rank == n, f"block {number} has rank {rank} of {n} modulo the prime")
+
+
+def check_substitution(argument: Substitution, db: Database, effective: bool) -> Touched:
+    """Each move removes a slice and lowers the rank by at least one.
+
+    Let T be a sum of R simple tensors a_r (x) b_r (x) c_r, and let its slice T_i, of mode 0 say, be
+    nonzero: it is, since an entry of it is known and nonzero. Then some a_r[i] is nonzero. Subtract
+    a_r[j] / a_r[i] times T_i from every other slice T_j: term r vanishes from all of them, so the
+    slices without T_i are a tensor of rank at most R - 1. The multiples aren't known, so what was
+    subtracted hides the entries of T_j wherever T_i isn't known to be zero; the others are as they
+    were. For the effective rank the unobserved fibers are hidden from the start.
+    """
+    moves = argument.moves
+    tensor, known = view_tensor(argument.view, db, effective)
+    values = tensor != 0
+    require((moves[:, 0] < 3).all(), "there is no such mode")
+    require((moves[:, 1] < np.array(values.shape)[moves[:, 0]]).all(), "a slice is out of range")
+    alive = [np.ones(n, bool) for n in values.shape]
+    steps: list[list[int]] = moves.tolist()
+    for step, (mode, index) in enumerate(steps):
+        where = f"move {step}, slice {index} of mode {mode}"
+        require(alive[mode][index], f"{where}: it was removed before")
+        a, b = (m for m in range(3) if m != mode)
+        slice_known, slice_value = known.take(index, mode), values.take(index, mode)
+        live = alive[a][:, None] & alive[b][None, :]
+        require((slice_known & slice_value & live).any(), f"{where}: it isn't known to be nonzero")
+        alive[mode][index] = False
+        hidden = ~slice_known | slice_value
+        known &= ~np.expand_dims(hidden, mode)
+    return argument.view.indices
+
+
+def check_koszul(argument: Koszul, db: Database, effective: bool) -> Touched:
+    """rank(X) >= rank(M) / C(2p, p) for the Koszul flattening M = sum_i (e_i ^ .) (x) X_i.
+
+    X_i are the 2p + 1 slices of the view; M maps wedge^p (x) B to wedge^(p+1) (x) C. It is linear
+    in X, and for a simple X = a (x) b (x) c it is (a ^ .) (x) b (x) c, of the rank of a ^ . on
+    wedge^p, which is C(2p, p) for a nonzero: in a basis that begins with a, what survives are the
+    p-subsets of the other 2p vectors. The rank modulo a prime is no larger than the rank.
+    """
+    require(not effective, "flattenings see the unobserved fibers too")
+    require(argument.mode in (0, 1, 2), "there is no such mode")
+    X = np.moveaxis(view_tensor(argument.view, db, effective)[0], argument.mode, 0)
+    n, p = len(X), len(X) // 2
+    require(n % 2 and n < 10, f"a flattening needs 2p + 1 slices; got {n}")
+    require(math.comb(n, p) ** 2 * X[0].size <= 10**7, "the flattening is too large to check")
+    require_prime(argument.prime)
+    lower = list(itertools.combinations(range(n), p))
+    upper = list(itertools.combinations(range(n), p + 1))
+    # e_i ^ e_S = (-1)^(number of elements of S below i) e_(S + i)
+    wedge = np.zeros((n, len(lower), len(upper)), np.int64)
+    for s, subset in enumerate(lower):
+        for i in set(range(n)) - set(subset):
+            u = upper.index(tuple(sorted((*subset, i))))
+            wedge[i, s, u] = (-1) ** sum(x < i for x in subset)
+    M = np.einsum("isu,ijk->sjuk", wedge, X).reshape(len(lower) * X.shape[1], -1)
+    entries = (M % argument.prime).ravel().tolist()
+    rank = flint.nmod_mat(M.shape[0], M.shape[1], entries, argument.prime).rank()
+    bound = -(-rank // math.comb(2 * p, p))
+    require(argument.value == bound, f"the flattening has rank {rank}, which gives {bound}")
+    return argument.view.indices
+
+
+def check_not_diagonal(argument: Diagonalization, db: Database, effective: bool) -> Touched:
+    """rank(X) >= n + 1 if the n x n slices of X are not diagonal in common bases.
+
+    `capacity.rank.diagonal` has the proof, and decides it. If all combinations of the slices are
+    singular, the unfoldings of the other two modes must have rank n.
+    """
+    require(not effective, "the slices have unobserved fibers too")
+    slices, n = square_slices(argument, db)
+    require(argument.value == n + 1, f"slices of {n} x {n} can show {n + 1}")
+    if len(argument.combination):
+        require(len(argument.combination) == len(slices), "a coefficient a slice must be given")
+        try:
+            why = why_not_diagonal(slices, argument.combination)
+        except ValueError as error:
+            raise Refuted(str(error)) from None
+        require(why is not None, "the slices are diagonal in common bases")
+    else:
+        require(all_singular(slices), "some combination of the slices may be nonsingular")
+        for turned in (slices, slices.transpose(0, 2, 1)):
+            unfolded = turned.transpose(1, 0, 2).reshape(n, -1)
+            rank = flint.fmpz_mat(n, unfolded.shape[1], unfolded.ravel().tolist()).rank()
+            require(rank == n, f"an unfolding has rank {rank}")
+    return argument.view.indices
+
+
+def check_pencil(argument: Pencil, db: Database, effective: bool) -> Touched:
+    """rank(D) >= the rank of a sub-tensor of two slices, which `capacity.rank.pencil` computes."""
+    require(not effective, "the slices have unobserved fibers too")
+    facts = require_pencil(argument, db)
+    used = [np.unique(db.triples[facts, mode]).astype(np.int64) for mode in range(3)]
+    return used[0], used[1], used[2]

@@ -1,0 +1,64 @@
+"""How much work an effort is: budgets in steps, so that a seed gives the same on any machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from capacity.errors import InvalidArgumentError
+
+Effort: TypeAlias = Literal["quick", "standard", "thorough"]
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How often a step tries at most on one tensor.
+
+    Attributes
+    ----------
+    games, projections, bases, annealing : int
+        Greedy games, random projections of a mode, changes of bases, and steps of annealing.
+    """
+
+    games: int
+    projections: int
+    bases: int
+    annealing: int
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What an effort may cost, counted in steps: the same on every machine.
+
+    Attributes
+    ----------
+    work : int
+        Of each stage, over all components, in units of about a nanosecond.
+    largest : int
+        Entries times slices of the largest tensor that is searched.
+    problems : int
+        How many different tensors are searched, the smallest first.
+    pencil : int
+        Entries of the largest block of two slices; the checker takes no more than 2,000.
+    limits : Limits
+    """
+
+    work: int
+    largest: int
+    problems: int
+    pencil: int
+    limits: Limits
+
+
+BUDGETS: dict[Effort, Budget] = {
+    "quick": Budget(3 * 10**8, 10**7, 300, 500, Limits(8, 1, 0, 0)),
+    "standard": Budget(10**10, 10**9, 3_000, 2_000, Limits(50, 5, 4, 20_000)),
+    "thorough": Budget(3 * 10**11, 10**10, 30_000, 2_000, Limits(500, 20, 16, 400_000)),
+}
+
+
+def require_effort(effort: str) -> None:
+    """Raise an error for an unknown effort."""
+    if effort not in EFFORTS:
+        raise InvalidArgumentError(f"`effort` must be one of {', '.join(EFFORTS)}; got {effort!r}.")

@@ -1,0 +1,34 @@
+"""How many real roots a polynomial has, exactly, by Sturm's theorem.
+
+For a polynomial f over Q the sequence f, f', and on with minus the remainders of division, changes
+signs fewer times at plus infinity than at minus infinity, by the number of distinct real roots of f
+(Sturm 1829; it holds for f with repeated roots as well). So f is a product of distinct linear
+factors over R if and only if that number is its degree.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import flint
+
+
+def distinct_real_roots(f: flint.fmpq_poly) -> int:
+    """Count the distinct real roots of a nonzero polynomial.
+
+    Examples
+    --------
+    (x - 1)^2 (x^2 + 1) has one:
+
+    >>> distinct_real_roots(flint.fmpq_poly([1, -2, 2, -2, 1]))
+    1
+    """
+    sequence = [f, f.derivative()]
+    while sequence[-1]:
+        sequence.append(-(sequence[-2] % sequence[-1]))
+    above = [g.coeffs()[-1] > 0 for g in sequence[:-1]]
+    below = [
+        positive == (g.degree() % 2 == 0) for positive, g in zip(above, sequence[:-1], strict=True)
+    ]
+    changes = [sum(a != b for a, b in pairwise(signs)) for signs in (below, above)]
+    return changes[0] - changes[1]

@@ -1,0 +1,254 @@
+"""Search a database's rank component by component, and keep the best of both sides.
+
+Components are a direct sum. Upper bounds add. From below, unfoldings, independent sets and games
+add, and one component may have a *strong* bound, by a flattening, a pencil or a diagonalization
+(`capacity.rank.verify` says why). A component is searched while its interval is open, if its tensor
+is small; equal tensors are searched once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.database.tensor import MODES
+from capacity.errors import MemoryBudgetError
+from capacity.rank.bounds import Bounds, unfolding_minor
+from capacity.rank.certificate import (
+    Argument,
+    Boxes,
+    Decomposition,
+    Diagonalization,
+    Indices,
+    Koszul,
+    Pencil,
+    Substitution,
+)
+from capacity.rank.effort import BUDGETS, Effort
+from capacity.rank.independent import IndependentSets, independent_sets
+from capacity.rank.part import Part
+from capacity.rank.pencil import sparse_pencil_rank
+from capacity.rank.slices import sliced
+from capacity.rank.stages import (
+    GAMES,
+    Finding,
+    Goal,
+    Problem,
+    Stage,
+    diagonalizations,
+    flattenings,
+    spanning_trees,
+)
+
+# cheapest first, and explicit terms before arguments that only say that there are some; the pencil
+# is no stage of one small tensor: it is feasible for large components too
+STAGES: dict[str, Stage | None] = {
+    "spanning tree": spanning_trees,
+    "substitution": GAMES["substitution"],
+    "pencil": None,
+    "diagonalization": diagonalizations,
+    "Koszul flattening": flattenings,
+    "annealed substitution": GAMES["annealed substitution"],
+    "substitution in other bases": GAMES["substitution in other bases"],
+}
+# told the interval so far, and what is tried next
+Progress: TypeAlias = Callable[[int, int, str], None]
+
+
+class Search:
+    """The bounds of all components so far, and what they rest on.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of int64, shape (n_components,)
+        `lower` without the strong bounds, so that both add up.
+    """
+
+    def __init__(
+        self, db: Database, bounds: Bounds, effort: Effort, seed: int, progress: Progress | None
+    ) -> None:
+        self._db, self._bounds, self._seed = db, bounds, seed
+        self._budget, self._progress = BUDGETS[effort], progress
+        self.lower = bounds.unfoldings_by_component.max(axis=1)
+        self.upper = bounds.slices_by_component.min(axis=1)
+        self._sets: IndependentSets | None = None
+        self._games: dict[int, tuple[Substitution, str]] = {}
+        self._strong: dict[int, tuple[Argument, str]] = {}
+        self._above: dict[int, tuple[Argument, str]] = {}
+
+    def run(self) -> None:
+        """Go through all stages, the cheapest first, for whatever is open then."""
+        if not self._open().size:
+            return
+        self._say("independent sets")
+        sets = independent_sets(self._db, self._bounds.component)
+        # each of these replaces one object: an interrupt leaves a state that holds
+        self._sets, self.lower = sets, np.maximum(self.lower, sets.values)
+        order = np.argsort(self._bounds.component, kind="stable")
+        counts = np.bincount(self._bounds.component)
+        facts_of: list[Indices] = np.split(order, np.cumsum(counts)[:-1])
+        parts, problems = self._small(facts_of)
+        for name, stage in STAGES.items():
+            if stage is None:
+                self._pencils(facts_of)
+            else:
+                self._stage(name, stage, parts, problems)
+
+    def _small(self, facts_of: list[Indices]) -> tuple[dict[int, Part], dict[int, Problem]]:
+        """The open components that are small enough, the smallest first, and their problems."""
+        numbers: list[int] = self._open().tolist()
+        open_ = {c: Part.of(self._db, facts_of[c]) for c in numbers}
+        order = sorted((part.size, c) for c, part in open_.items())
+        different: dict[tuple[bytes, tuple[int, ...]], Problem] = {}
+        problems: dict[int, Problem] = {}
+        for size, c in order:
+            if size > self._budget.largest:
+                break
+            tensor = open_[c].tensor()
+            key = tensor.tobytes(), tensor.shape
+            if key in different or len(different) < self._budget.problems:
+                problems[c] = different.setdefault(key, Problem(tensor))
+        return {c: open_[c] for c in problems}, problems
+
+    def _stage(
+        self, name: str, stage: Stage, parts: dict[int, Part], problems: dict[int, Problem]
+    ) -> None:
+        todo = [c for c in parts if self._is_open(c)]
+        weights = {id(problems[c]): math.sqrt(parts[c].size) for c in todo}
+        total = sum(weights.values())
+        found: dict[tuple[int, Goal], list[Finding]] = {}
+        for c in todo:
+            work = int(self._budget.work * weights[id(problems[c])] / total)
+            lower, upper = int(self.lower[c]), int(self.upper[c])
+            goal = Goal(lower, upper, work, self._budget.limits, self._seed)
+            key = id(problems[c]), goal
+            if key not in found:
+                self._say(name)
+                found[key] = list(stage(problems[c], goal))
+            for one in found[key]:
+                self._take(c, parts[c].relocated(one), name)
+
+    def value(self) -> tuple[int, int]:
+        """The interval so far."""
+        best = max((a.value - int(self.lower[c]) for c, (a, _) in self._strong.items()), default=0)
+        return int(self.lower.sum()) + max(0, best), int(self.upper.sum())
+
+    def lower_arguments(self) -> tuple[tuple[Argument, ...], str]:
+        """What the lower bound rests on, and the methods in words."""
+        component = self._bounds.component
+        unfoldings = self._bounds.unfoldings_by_component
+        rests_on = np.full(len(self.lower), "unfolding", dtype=object)
+        if self._sets is not None:
+            rests_on[self._sets.values > unfoldings.max(axis=1)] = "independent sets"
+        below: dict[int, tuple[Argument, str]] = {**self._games}
+        gains = [(a.value - int(self.lower[c]), c) for c, (a, _) in self._strong.items()]
+        gain, c = max(gains, default=(0, 0))
+        if gain > 0:
+            below[c] = self._strong[c]
+        for c, (_, by) in below.items():
+            rests_on[c] = by
+        arguments: list[Argument] = []
+        if self._sets is not None:
+            mine = rests_on == "independent sets"
+            arguments += self._sets.arguments(self._db, component, mine)
+        for mode in MODES:
+            mine = (rests_on == "unfolding") & (unfoldings.argmax(axis=1) == mode)
+            minor = unfolding_minor(self._db, mode, np.flatnonzero(mine[component]))
+            arguments += [] if minor is None else [minor]
+        return (*arguments, *(argument for argument, _ in below.values())), _in_words(rests_on)
+
+    def upper_arguments(self) -> tuple[tuple[Argument, ...], str]:
+        """What the upper bound rests on, and the methods in words."""
+        component = self._bounds.component
+        rests_on = np.full(len(self.upper), "slices", dtype=object)
+        for c, (_, by) in self._above.items():
+            rests_on[c] = by
+        box, terms = sliced(
+            self._db,
+            self._bounds.slices_by_component.argmin(axis=1),
+            component,
+            np.flatnonzero((rests_on == "slices")[component]),
+        )
+        arguments: list[Argument] = [Boxes(box)] if (box >= 0).any() else []
+        for argument, _ in self._above.values():
+            if isinstance(argument, Decomposition):
+                terms += argument.terms
+            else:
+                arguments.append(argument)
+        if terms:
+            arguments.append(Decomposition(tuple(terms)))
+        return tuple(arguments), _in_words(rests_on)
+
+    def _take(self, c: int, found: Finding | Pencil, by: str) -> None:
+        """Keep what is better than what there is."""
+        value = found.value
+        if isinstance(found, Substitution):
+            if value > self.lower[c]:
+                self._games[c] = found, by
+                self.lower[c] = value
+            return
+        above = isinstance(found, Decomposition | Pencil) or (
+            isinstance(found, Diagonalization) and value <= self.lower[c]
+        )
+        below = isinstance(found, Koszul | Pencil | Diagonalization)
+        if above and value < self.upper[c]:
+            self._above[c] = found, by
+            self.upper[c] = value
+        best = self._strong[c][0].value if c in self._strong else int(self.lower[c])
+        if below and value > best:
+            self._strong[c] = found, by
+
+    def _is_open(self, c: int) -> bool:
+        strong = self._strong[c][0].value if c in self._strong else 0
+        return max(self.lower[c], strong) < self.upper[c]
+
+    def _open(self) -> Indices:
+        return np.flatnonzero(self.lower < self.upper)
+
+    def _pencils(self, facts_of: list[Indices]) -> None:
+        """Solve the components whose slices of some mode span two dimensions."""
+        spans = self._bounds.unfoldings_by_component
+        two: list[int] = self._open()[(spans[self._open()] == 2).any(axis=1)].tolist()
+        for c in two:
+            self._say("pencil")
+            for mode in np.flatnonzero(spans[c] == 2).tolist():
+                argument = _pencil(self._db, facts_of[c], mode, self._budget.pencil)
+                if argument is not None:
+                    self._take(c, argument, "pencil")
+                    break
+
+    def _say(self, what: str) -> None:
+        if self._progress is not None:
+            self._progress(*self.value(), what)
+
+
+def _pencil(db: Database, facts: Indices, mode: int, largest: int) -> Pencil | None:
+    """The rank of facts whose slices of a mode are combinations of two; None if too large."""
+    triples = db.triples[facts].astype(np.int64)
+    a, b = (m for m in MODES if m != mode)
+    place = np.unique(triples[:, a] * db.shape[b] + triples[:, b], return_inverse=True)
+    slices = np.unique(triples[:, mode])
+    first = set(place[1].ravel()[triples[:, mode] == slices[0]].tolist())
+    for other in slices[1:].tolist():
+        second = set(place[1].ravel()[triples[:, mode] == other].tolist())
+        if second != first:
+            break
+    else:
+        return None
+    both = sorted(first | second)
+    values = np.array([[p in first, p in second] for p in both], np.int64)
+    rows, columns = np.divmod(place[0][both], db.shape[b])
+    try:
+        rank = sparse_pencil_rank(rows, columns, values, largest=largest)
+    except MemoryBudgetError:
+        return None
+    return Pencil(mode, np.array([slices[0], other]), rank)
+
+
+def _in_words(methods: Iterable[str]) -> str:
+    """The most advanced of the methods that take part."""
+    return max(methods, key=["unfolding", "slices", "independent sets", *STAGES].index)

@@ -1,0 +1,215 @@
+"""The steps of a search on one small tensor, each a function from a problem to what it finds.
+
+A step is given the interval so far and how much work it may do, in units of about a nanosecond on a
+machine of 2025; it turns that into a number of tries, so that the same seed finds the same on any
+machine. What it finds is an argument about the problem's own indices: a lower bound, or simple
+tensors. Nothing found is believed; `capacity.rank.verify` can check all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.rank.bases import sparser
+from capacity.rank.certificate import (
+    Decomposition,
+    Diagonalization,
+    Indices,
+    Koszul,
+    Substitution,
+    View,
+)
+from capacity.rank.core import Core, concise_core
+from capacity.rank.diagonal import (
+    all_singular,
+    nonsingular_combination,
+    why_not_diagonal,
+)
+from capacity.rank.effort import Limits
+from capacity.rank.flattening import best_projection
+from capacity.rank.slices import spanning_tree_terms
+from capacity.rank.substitution import greedy_moves
+
+Mask = NDArray[np.bool_]
+Finding: TypeAlias = Substitution | Koszul | Diagonalization | Decomposition
+PRIME = 2**61 - 1
+# rows times columns; the checker takes no more
+LARGEST_FLATTENING = 10**7
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a step is asked for.
+
+    Attributes
+    ----------
+    lower, upper : int
+        The interval so far. Games stop at `upper`.
+    work : int
+        In units of about a nanosecond.
+    limits : Limits
+    seed : int
+    """
+
+    lower: int
+    upper: int
+    work: int
+    limits: Limits
+    seed: int
+
+
+def all_indices(shape: tuple[int, ...]) -> tuple[Indices, Indices, Indices]:
+    """All indices of three modes."""
+    a, b, c = shape
+    return np.arange(a), np.arange(b), np.arange(c)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A small tensor whose rank, or effective rank, is bounded.
+
+    Attributes
+    ----------
+    tensor : integer ndarray, shape (n0, n1, n2)
+    known : ndarray of bool, shape (n0, n1, n2), or None
+        The entries of observed fibers, for the effective rank; None for the rank.
+    """
+
+    tensor: NDArray[np.integer]
+    known: Mask | None = None
+
+    @cached_property
+    def core(self) -> Core:
+        """The concise core; there is none for the effective rank."""
+        if self.known is not None:
+            raise ValueError("A core has the rank of the tensor, not its effective rank.")
+        return concise_core(self.tensor)
+
+    @property
+    def size(self) -> int:
+        """Entries times slices: what one look at all slices costs."""
+        return self.tensor.size * sum(self.tensor.shape)
+
+    @cached_property
+    def parts(self) -> list[tuple[Indices, Indices, Indices]]:
+        """Sub-tensors to play on: the whole, and the core where that is smaller."""
+        whole = all_indices(self.tensor.shape)
+        if self.known is not None or self.core.tensor.shape == self.tensor.shape:
+            return [whole]
+        return [whole, self.core.chosen]
+
+    def part(self, of: tuple[Indices, Indices, Indices]) -> tuple[Indices, Mask]:
+        """The sub-tensor of some indices, and which of its entries are known."""
+        tensor = self.tensor[np.ix_(*of)].astype(np.int64)
+        known = np.ones(tensor.shape, bool) if self.known is None else self.known[np.ix_(*of)]
+        return tensor, known
+
+
+def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """Slices of the core, added along a cheapest spanning tree, in each mode."""
+    shape = problem.core.tensor.shape
+    for mode in np.argsort(shape).tolist():
+        if 2 * shape[mode] * problem.core.tensor.size > goal.work // 30:
+            continue
+        terms = spanning_tree_terms(problem.core.tensor, mode)
+        if terms is not None:
+            yield Decomposition(tuple(problem.core.lifted(terms)))
+
+
+def greedy_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """The game, greedily, on each part."""
+    games = min(goal.limits.games, goal.work // (2 * problem.size + 200_000))
+    for of in problem.parts:
+        tensor, known = problem.part(of)
+        moves = greedy_moves(tensor != 0, known, games=games, seed=goal.seed, target=goal.upper)
+        yield Substitution(View(of), moves)
+
+
+def annealed_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """The game, greedily and then annealed, on each part."""
+    from capacity.rank.annealing import annealed_moves
+
+    steps = min(goal.limits.annealing, goal.work // (6 * problem.tensor.size))
+    if steps < 100:
+        return
+    for of in problem.parts:
+        tensor, known = problem.part(of)
+        moves = greedy_moves(tensor != 0, known, games=8, seed=goal.seed, target=goal.upper)
+        moves = annealed_moves(
+            tensor != 0, known, moves, steps=steps, seed=goal.seed, target=goal.upper
+        )
+        yield Substitution(View(of), moves)
+
+
+def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """The annealed game on sparser bases of the smallest part."""
+    from capacity.rank.annealing import annealed_moves
+
+    of = problem.parts[-1]
+    tensor, known = problem.part(of)
+    if not goal.limits.bases:
+        return
+    each = 50 * tensor.size * max(tensor.shape) + 10**6
+    steps = min(goal.limits.annealing, (goal.work // goal.limits.bases - each) // (3 * tensor.size))
+    if steps < 100:
+        return
+    for seed in range(goal.seed, goal.seed + goal.limits.bases):
+        X, sure, bases = sparser(tensor, known, np.random.default_rng(seed))
+        moves = greedy_moves(X != 0, sure, games=8, seed=seed, target=goal.upper)
+        moves = annealed_moves(X != 0, sure, moves, steps=steps, seed=seed, target=goal.upper)
+        yield Substitution(View(of, bases), moves)
+
+
+def flattenings(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """Koszul flattenings of the core."""
+    tensor = problem.core.tensor
+    # a rank takes up to entries times the shorter side
+    largest = int((goal.work / (6 * goal.limits.projections)) ** (2 / 3))
+    found = best_projection(
+        tensor,
+        tries=goal.limits.projections,
+        seed=goal.seed,
+        prime=PRIME,
+        largest=min(largest, LARGEST_FLATTENING),
+    )
+    if found is None:
+        return
+    value, mode, projection = found
+    bases: list[Indices | None] = [None, None, None]
+    bases[mode] = projection
+    yield Koszul(View(problem.core.chosen, (bases[0], bases[1], bases[2])), mode, PRIME, value)
+
+
+def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """Whether the rank is n, or more, if the core is n x n x m with m <= n."""
+    shape = problem.core.tensor.shape
+    n = max(shape)
+    if goal.lower > n or n**4 * max(shape) > goal.work:
+        return
+    for mode in range(3):
+        if any(shape[m] != n for m in range(3) if m != mode):
+            continue
+        slices = np.moveaxis(problem.core.tensor, mode, 0).astype(np.int64)
+        combination = nonsingular_combination(slices, seed=goal.seed)
+        if combination is not None:
+            fails = why_not_diagonal(slices, combination) is not None
+            yield Diagonalization(View(problem.core.chosen), mode, combination, n + fails)
+            return
+        if all_singular(slices):
+            nothing = np.zeros(0, np.int64)
+            yield Diagonalization(View(problem.core.chosen), mode, nothing, n + 1)
+            return
+
+
+GAMES = {
+    "substitution": greedy_games,
+    "annealed substitution": annealed_games,
+    "substitution in other bases": rebased_games,
+}
+Stage: TypeAlias = Callable[[Problem, Goal], Iterable[Finding]]

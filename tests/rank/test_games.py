@@ -1,0 +1,103 @@
+"""The substitution game: greedy, annealed, in other bases, with and without unobserved fibers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.database import Database
+from capacity.rank import Substitution, View
+from capacity.rank.annealing import annealed_moves
+from capacity.rank.bases import sparser
+from capacity.rank.effort import BUDGETS
+from capacity.rank.stages import (
+    Goal,
+    Problem,
+    Stage,
+    annealed_games,
+    greedy_games,
+    rebased_games,
+)
+from capacity.rank.substitution import greedy_moves
+from capacity.rank.verify import verify
+from capacity.testing import databases
+from tests.second_checker import claim, second_checker
+
+
+def masked(db: Database, effective: bool) -> tuple[np.ndarray, np.ndarray]:
+    tensor = db.to_numpy().astype(np.int64)
+    known = np.ones(tensor.shape, bool)
+    if effective:
+        known &= tensor.any(axis=2, keepdims=True)
+    return tensor, known
+
+
+def game(db: Database, moves: np.ndarray, effective: bool, **view) -> None:
+    k, q, v = (np.arange(n) for n in db.shape)
+    quantity = "effective_rank" if effective else "rank"
+    certificate = claim(db, Substitution(View((k, q, v), **view), moves), quantity=quantity)
+    assert verify(certificate, db).reason is None
+    assert second_checker(certificate, db)
+
+
+@given(databases(max_triples=30), st.booleans(), st.integers(0, 9))
+@settings(max_examples=150)
+def test_annealed_games_are_proved_and_no_shorter(db: Database, effective: bool, seed: int) -> None:
+    tensor, known = masked(db, effective)
+    greedy = greedy_moves(tensor != 0, known, games=1, seed=seed)
+    moves = annealed_moves(tensor != 0, known, greedy, steps=200, seed=seed, target=99)
+    assert len(moves) >= len(greedy)
+    game(db, moves, effective)
+
+
+@given(databases(max_triples=30), st.booleans(), st.integers(0, 9))
+@settings(max_examples=150)
+def test_games_in_sparser_bases_are_proved(db: Database, effective: bool, seed: int) -> None:
+    tensor, known = masked(db, effective)
+    X, sure, bases = sparser(tensor, known, np.random.default_rng(seed))
+    assert (np.einsum("ai,bj,ck,ijk->abc", *bases, tensor) == X).all()
+    assert all(abs(round(np.linalg.det(P))) == 1 for P in bases)
+    assert ((X != 0) | ~sure).sum() <= ((tensor != 0) | ~known).sum()
+    game(db, greedy_moves(X != 0, sure, games=2, seed=seed), effective, bases=bases)
+
+
+def test_an_annealed_game_is_the_same_every_time() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.random((8, 5, 70)) < 0.1
+    known = np.ones(values.shape, bool)
+    start = greedy_moves(values, known, games=1, seed=0)
+    a, b = (annealed_moves(values, known, start, steps=500, seed=3, target=99) for _ in range(2))
+    assert (a == b).all()
+
+
+@pytest.mark.parametrize("longest", [0, 1, 2])
+def test_more_than_a_word_of_slices_in_any_mode(longest: int) -> None:
+    # a diagonal of 130: as many moves as there are entries
+    values = np.zeros((3, 3, 130), bool)
+    values[np.arange(130) % 3, np.arange(130) // 44, np.arange(130)] = True
+    values = np.moveaxis(values, 2, longest)
+    nothing = np.zeros((0, 2), np.int64)
+    known = np.ones(values.shape, bool)
+    moves = annealed_moves(values, known, nothing, steps=0, seed=0, target=999)
+    # what is played is legal: by the definition of the game
+    sure, alive = known.copy(), [np.ones(n, bool) for n in values.shape]
+    for mode, index in moves.tolist():
+        assert alive[mode][index]
+        alive[mode][index] = False
+        taken = values.take(index, mode), sure.take(index, mode)
+        others = [alive[m] for m in range(3) if m != mode]
+        assert (taken[0] & taken[1] & others[0][:, None] & others[1][None]).any()
+        sure &= ~np.expand_dims(taken[0] | ~taken[1], mode)
+    # each of the other six slices is known to be nonzero until it goes, or is hidden, whole
+    assert len(moves) >= 6
+
+
+def test_annealing_goes_further_than_greed_and_other_bases_further_still() -> None:
+    limits = BUDGETS["standard"].limits
+
+    def longest(stage: Stage, seed: int) -> int:
+        tensor = (np.random.default_rng(seed).random((5, 5, 5)) < 0.3).astype(int)
+        return max(found.value for found in stage(Problem(tensor), Goal(0, 99, 10**9, limits, 0)))
+
+    assert longest(annealed_games, 0) > longest(greedy_games, 0)
+    assert longest(rebased_games, 1) > longest(annealed_games, 1) == longest(greedy_games, 1)

@@ -10,6 +10,7 @@ import pytest
 from capacity.cli import main
 from capacity.database import Database, load
 from capacity.layer import AttentionLayer
+from capacity.rank.search import STAGES
 from capacity.sweep import RUNS_SCHEMA
 from tests.oracles import EXAMPLES
 
@@ -279,3 +280,31 @@ def test_certificates_are_written_and_verified(
     code, _, err = run(capsys, "verify", str(certificate), FIGURE_1)
     assert code == 2
     assert "c.json must hold certificates" in err
+
+
+@pytest.mark.parametrize("options", [(), ("--effective",)])
+def test_an_interrupted_search_prints_the_best_interval_so_far(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    options: tuple[str, ...],
+) -> None:
+    facts = tmp_path / "product.tsv"
+    # 2 x 2 matrices, as facts: unfoldings 4, slices 8
+    product = [(i, j, k) for i in "01" for j in "01" for k in "01"]
+    facts.write_text("".join(f"a{i}{j}\tb{j}{k}\tc{i}{k}\n" for i, j, k in product))
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(STAGES, "Koszul flattening", interrupted)
+    certificate = tmp_path / "certificate.json"
+    arguments = ("rank", str(facts), *options, "--json", "--certificate", str(certificate))
+    code, out, err = run(capsys, *arguments)
+    assert code == 130
+    assert "interrupted; the intervals hold" in err
+    found = json.loads(out)["rank"]
+    # without the flattening that shows 6
+    assert 4 <= found["lower"] < 6 <= found["upper"] <= 8
+    code, _, _ = run(capsys, "verify", str(certificate), str(facts))
+    assert code == 0

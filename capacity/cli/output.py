@@ -49,16 +49,20 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def spinner(what: str) -> Iterator[None]:
-    """A sign of life on standard error, silent when that is not a terminal."""
+def spinner(what: str) -> Iterator[Callable[[str], None]]:
+    """A sign of life on standard error, silent when that is not a terminal.
+
+    What it yields takes more words, such as how far things are.
+    """
     from rich.console import Console
+    from rich.markup import escape
 
     console = Console(stderr=True)
     if console.is_terminal:
-        with console.status(what):
-            yield
+        with console.status(what) as status:
+            yield lambda more: status.update(f"{what}: {escape(more)}")
     else:
-        yield
+        yield lambda _more: None
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,16 +38,32 @@ def rank(
     """Bound the rank of a database from both sides."""
     from capacity.database.files import load
     from capacity.rank.bounds import database_bounds
-    from capacity.rank.interval import effective_rank_interval, rank_interval
+    from capacity.rank.interval import effective_rank_interval, raised, rank_interval
 
     db = load(file, format=format, multi=multi)
-    with spinner(f"bounding the rank of {db.n_triples} facts"):
+    with spinner(f"bounding the rank of {db.n_triples} facts") as say:
         b = database_bounds(db)
-        intervals = {"rank": rank_interval(db, effort=effort, computed=b)}
+        found = rank_interval(
+            db,
+            effort=effort,
+            computed=b,
+            progress=lambda lower, upper, what: say(f"rank in [{lower}, {upper}], {what}"),
+        )
+        intervals = {"rank": found}
         if effective:
-            intervals["effective_rank"] = effective_rank_interval(db, effort=effort, computed=b)
+            intervals["effective_rank"] = found = effective_rank_interval(
+                db,
+                effort=effort,
+                computed=b,
+                rank=found,
+                progress=lambda lower, upper, what: say(
+                    f"effective rank in [{lower}, {upper}], {what}"
+                ),
+            )
+            intervals["rank"] = raised(intervals["rank"], found)
+    interrupted = found.interrupted
     fit = None
-    if estimate:
+    if estimate and not interrupted:
         from capacity.rank.cp import cp_estimate
 
         with spinner("fitting CP decompositions"):
@@ -84,19 +101,32 @@ def rank(
     }
     if as_json:
         print_json(result)
-        return
-    print(f"{db.source.name}: {db!r}")
-    print(f"  triples                  {b.triples}")
-    print(f"  paper's count            {b.paper}   min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1")
-    print(f"  sums of slice ranks      {' '.join(map(str, b.slices))}   subject, predicate, object")
-    print(f"  unfolding ranks          {' '.join(map(str, b.unfoldings))}")
-    for name, interval in intervals.items():
-        known = "known exactly" if interval.closed else "certified"
-        by = f"lower by {interval.lower.by}, upper by {interval.upper.by}"
-        print(f"  {name.replace('_', ' '):<24} {interval}   {known}; {by}")
+    else:
+        _print(result, repr(db))
+    if interrupted:
+        print("interrupted; the intervals hold, but may be wider", file=sys.stderr)
+        raise typer.Exit(code=130)
+
+
+def _print(result: dict[str, Any], what: str) -> None:
+    b, fit = result["bounds"], result["estimate"]
+    slices = [b[f"{name}_slices"] for name in ("subject", "predicate", "object")]
+    print(f"{result['source']}: {what}")
+    print(f"  triples                  {b['triples']}")
+    print(f"  paper's count            {b['paper']}   min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1")
+    print(f"  sums of slice ranks      {' '.join(map(str, slices))}   subject, predicate, object")
+    print(f"  unfolding ranks          {' '.join(map(str, b['unfoldings']))}")
+    for name in ("rank", "effective_rank"):
+        interval = result[name]
+        if interval is None:
+            continue
+        known = "known exactly" if interval["closed"] else "certified"
+        ends = f"[{interval['lower']}, {interval['upper']}]"
+        by = f"lower by {interval['lower_by']}, upper by {interval['upper_by']}"
+        print(f"  {name.replace('_', ' '):<24} {ends}   {known}; {by}")
     if fit:
-        print(f"  estimate                 {fit.rank}   {fit.method}, residual {fit.residual:.1e}; "
-              "no certificate")  # fmt: skip
+        print(f"  estimate                 {fit['rank']}   {fit['method']}, residual "
+              f"{fit['residual']:.1e}; no certificate")  # fmt: skip
 
 
 def verify(

@@ -11,8 +11,9 @@ For p = 0 these are unfoldings. Flattenings see at most linear bounds: this one 
 
 References
 ----------
-V. Strassen, Rank and optimal computation of generic tensors, LAA 1983 (p = 1); J. M. Landsberg, G. Ottaviani, New lower bounds for the border rank of matrix multiplication,
-Theory of Computing 2015; K. Efremenko et al., Barriers for rank methods, 2017, arXiv 1710.09502.
+V. Strassen, Rank and optimal computation of generic tensors, LAA 1983 (p = 1); J. M. Landsberg, G.
+Ottaviani, New lower bounds for the border rank of matrix multiplication, Theory of Computing 2015;
+K. Efremenko et al., Barriers for rank methods, 2017, arXiv 1710.09502.
 """
 
 from __future__ import annotations

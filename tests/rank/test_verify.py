@@ -4,7 +4,7 @@ import copy
 import json
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from capacity.database import Database
 from capacity.errors import CertificateError
 from capacity.rank import (
+    Argument,
     Boxes,
     Certificate,
+    Diagonalization,
     Substitution,
     View,
     effective_rank_interval,
@@ -23,6 +25,8 @@ from capacity.rank import (
     rank_interval,
     save_certificates,
 )
+from capacity.rank.effort import Limits
+from capacity.rank.stages import Goal, Problem, rebased_games
 from capacity.rank.verify import verify
 from capacity.testing import databases
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, example_2_4, figure_1
@@ -101,15 +105,43 @@ def edited(data: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     return data
 
 
+def all_kinds() -> list[tuple[Database, Certificate]]:
+    """Certificates with arguments of every kind: found, and a few that need a search or luck."""
+    dbs = [make() for make, _ in KNOWN_RANKS.values()]
+    # one component that a game bounds, and one beside it
+    beside = [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 0), (2, 0, 1), (2, 1, 1), (9, 9, 9)]
+    dbs += [database(beside), database([(0, 0, 0), (0, 1, 1), (1, 0, 1), (2, 2, 2), (3, 2, 3)])]
+    pool = [(db, certificate) for db in dbs for certificate in certificates_of(db)]
+    diagonal = database([(i, i, i) for i in range(3)])
+    view = View((np.arange(3), np.arange(3), np.arange(3)))
+    spans = Diagonalization(view, 0, np.array([1, 1, 1]), 3)
+    pool += [(diagonal, claim(diagonal, spans, side="upper"))] * 10
+    for seed in range(10):
+        rows = np.argwhere(np.random.default_rng(seed).random((4, 4, 4)) < 0.4).tolist()
+        db = database([(k, q, v) for k, q, v in rows])
+        tensor = db.to_numpy().astype(np.int64)
+        observed = np.broadcast_to(tensor.any(axis=2, keepdims=True), tensor.shape)
+        goal = Goal(0, 99, 10**8, Limits(8, 1, 1, 500), seed)
+        for quantity, known in (("rank", None), ("effective_rank", observed)):
+            (game,) = rebased_games(Problem(tensor, known), goal)
+            pool.append((db, claim(db, game, quantity=quantity)))
+    return pool
+
+
 def test_random_edits_are_accepted_only_if_they_still_prove_their_claim() -> None:
     rng = random.Random(0)
-    dbs = [make() for make, _ in KNOWN_RANKS.values()] + [
-        database([(0, 0, 0), (0, 1, 1), (1, 0, 1), (2, 2, 2), (3, 2, 3)])
-    ]
+    pool = all_kinds()
+    of_kind: dict[tuple[str, str, str], list[tuple[Database, Certificate]]] = {}
+    for db, one in pool:
+        for argument in one.arguments:
+            of_kind.setdefault((argument.kind, one.side, one.quantity), []).append((db, one))
+    kinds = sorted(of_kind)
+    assert {kind for kind, _, _ in kinds} == {argument.kind for argument in get_args(Argument)}
     tried = accepted = 0
-    while tried < 1000:
-        db = rng.choice(dbs)
-        certificate = rng.choice(certificates_of(db))
+    refused = dict.fromkeys(kinds, 0)
+    while tried < 1500:
+        kind = rng.choice(kinds)
+        db, certificate = rng.choice(of_kind[kind])
         data = edited(certificate.to_dict(), rng)
         if data == certificate.to_dict():
             continue
@@ -123,8 +155,11 @@ def test_random_edits_are_accepted_only_if_they_still_prove_their_claim() -> Non
         if proved:
             accepted += 1
             assert second_checker(damaged, db), data
-    # some edits do no harm (two moves that commute, boxes renumbered), most do
-    assert 0 < accepted < 500
+        else:
+            refused[kind] += 1
+    # some edits do no harm (two moves that commute, boxes renumbered), most do, in every kind
+    assert 0 < accepted < 750
+    assert all(refused.values())
 
 
 def test_other_facts_and_other_policies_are_refused() -> None:

@@ -5,8 +5,8 @@ import importlib.util
 import pytest
 
 from capacity.database import Database, load
-from capacity.rank import database_bounds
-from tests.oracles import EXAMPLES, ROOT, example_2_4, figure_1
+from capacity.rank import database_bounds, effective_rank_interval, rank_interval
+from tests.oracles import EXAMPLES, KNOWN_RANKS, ROOT, example_2_4, figure_1
 
 
 def test_the_papers_examples_are_the_papers() -> None:
@@ -49,3 +49,20 @@ def test_the_changelog_and_the_citation_name_the_version() -> None:
 
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
     assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_the_table_of_known_ranks_is_what_is_found_today() -> None:
+    lines = (ROOT / "docs" / "known-ranks.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in lines if "| [" in line
+            or "**" in line and line.startswith("| ")]  # fmt: skip
+    assert [row[0] for row in rows] == list(KNOWN_RANKS)
+    for name, facts, rank, quick, standard, thorough, _, _, effective in rows:
+        make, known = KNOWN_RANKS[name]
+        db = make()
+        assert (int(facts), int(rank)) == (db.n_triples, known)
+        assert quick == str(rank_interval(db))
+        assert standard == str(rank_interval(db, effort="standard"))
+        assert effective == str(effective_rank_interval(db, effort="standard"))
+        # the slow column is checked for what must hold
+        lower, upper = map(int, thorough.strip("[]").split(","))
+        assert lower <= known <= upper

@@ -26,6 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
+# rows times columns of the largest flattening that is looked at; the checker takes no more
+LARGEST = 10**7
 
 
 def koszul_matrix(slices: Indices, p: int) -> Indices:
@@ -59,7 +61,7 @@ def koszul_matrix(slices: Indices, p: int) -> Indices:
 
 
 def best_projection(
-    tensor: NDArray[np.integer], *, tries: int, seed: int, prime: int, largest: int = 250_000
+    tensor: NDArray[np.integer], *, tries: int, seed: int, prime: int, work: int = 10**8
 ) -> tuple[int, int, Indices] | None:
     """Look for the projection whose flattening gives the largest bound.
 
@@ -67,12 +69,12 @@ def best_projection(
     ----------
     tensor : integer ndarray, shape (n0, n1, n2)
     tries : int
-        Random projections a mode and a p.
+        Random projections a mode and a p, at most; one more seldom helps.
     seed : int
     prime : int
         Ranks are taken modulo this prime.
-    largest : int
-        Rows times columns of the largest flattening that is looked at.
+    work : int
+        Of all, in units of about a nanosecond, which is what an entry costs a pivot.
 
     Returns
     -------
@@ -86,9 +88,11 @@ def best_projection(
         n, b, c = slices.shape
         for p in (1, 2, 3, 4):
             a = 2 * p + 1
-            if n < a or comb(a, p) ** 2 * b * c > largest:
+            size = comb(a, p) ** 2 * b * c
+            affordable = work // 12 // (size * comb(a, p) * min(b, c) // 3 + 10**4)
+            if n < a or size > LARGEST:
                 continue
-            for _ in range(1 if n == a else tries):
+            for _ in range(min(affordable, 1 if n == a else tries)):
                 projection = np.eye(a, dtype=np.int64) if n == a else rng.integers(-9, 10, (a, n))
                 matrix = koszul_matrix(np.tensordot(projection, slices, axes=1), p)
                 rank = _rank_modulo(matrix, prime)

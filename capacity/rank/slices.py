@@ -21,8 +21,7 @@ from capacity.rank.factor import Term, factors, term, vector
 from capacity.rank.peeling import reduce
 
 Indices = NDArray[np.int64]
-# sizes up to which a spanning tree is looked for, and a block is factored
-TREE_ENTRIES = 2_000_000
+# entries up to which a block is factored
 FACTORED_ENTRIES = 200_000
 
 
@@ -87,7 +86,7 @@ def sliced(
     return box, terms
 
 
-def spanning_tree_terms(tensor: NDArray[np.integer], mode: Mode) -> list[Term] | None:
+def spanning_tree_terms(tensor: NDArray[np.integer], mode: Mode) -> list[Term]:
     """Decompose a small tensor along a cheapest spanning tree over the slices of a mode.
 
     Parameters
@@ -97,18 +96,17 @@ def spanning_tree_terms(tensor: NDArray[np.integer], mode: Mode) -> list[Term] |
 
     Returns
     -------
-    list of Term or None
-        None if the tensor is too large.
+    list of Term
     """
     slices = np.moveaxis(tensor, mode, 0).astype(np.int64)
     n = len(slices)
-    if (n + 1) * slices.size > TREE_ENTRIES:
-        return None
     nodes = np.concatenate([np.zeros_like(slices[:1]), slices])
     # floating point only chooses the tree; the terms are exact whichever it is
-    weights = np.linalg.matrix_rank((nodes[:, None] - nodes[None]).astype(np.float64))
+    weights = np.zeros((n + 1, n + 1))
+    for i in range(n):
+        weights[i, i + 1 :] = np.linalg.matrix_rank((nodes[i + 1 :] - nodes[i]).astype(np.float64))
     # scipy reads 0 as "no edge"
-    tree = minimum_spanning_tree(weights + 1.0)
+    tree = minimum_spanning_tree(np.triu(weights + 1, 1))
     order, parents = breadth_first_order(tree, 0, directed=False)
     below = {int(node): [int(node)] for node in order}
     for node in order[:0:-1]:

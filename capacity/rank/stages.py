@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.database.tensor import MODES
 from capacity.rank.bases import sparser
 from capacity.rank.certificate import (
     Decomposition,
@@ -39,8 +40,6 @@ from capacity.rank.substitution import greedy_moves
 Mask = NDArray[np.bool_]
 Finding: TypeAlias = Substitution | Koszul | Diagonalization | Decomposition
 PRIME = 2**61 - 1
-# rows times columns; the checker takes no more
-LARGEST_FLATTENING = 10**7
 
 
 @dataclass(frozen=True)
@@ -113,18 +112,19 @@ class Problem:
 
 def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Slices of the core, added along a cheapest spanning tree, in each mode."""
-    shape = problem.core.tensor.shape
-    for mode in np.argsort(shape).tolist():
-        if 2 * shape[mode] * problem.core.tensor.size > goal.work // 30:
+    tensor = problem.core.tensor
+    for mode in MODES:
+        # a rank for each pair of slices
+        shortest = min(tensor.shape[m] for m in MODES if m != mode)
+        if 2 * tensor.shape[mode] * tensor.size * shortest > goal.work // 3:
             continue
-        terms = spanning_tree_terms(problem.core.tensor, mode)
-        if terms is not None:
-            yield Decomposition(tuple(problem.core.lifted(terms)))
+        yield Decomposition(tuple(problem.core.lifted(spanning_tree_terms(tensor, mode))))
 
 
 def greedy_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """The game, greedily, on each part."""
-    games = min(goal.limits.games, goal.work // (2 * problem.size + 200_000))
+    each = goal.work // len(problem.parts)
+    games = min(goal.limits.games, each // (4 * problem.size + 200_000))
     for of in problem.parts:
         tensor, known = problem.part(of)
         moves = greedy_moves(tensor != 0, known, games=games, seed=goal.seed, target=goal.upper)
@@ -155,7 +155,8 @@ def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
     tensor, known = problem.part(of)
     if not goal.limits.bases:
         return
-    each = 50 * tensor.size * max(tensor.shape) + 10**6
+    # each entry that goes takes a look at all pairs of slices
+    each = 2 * tensor.size * max(tensor.shape) * (np.count_nonzero(tensor) // 4 + 5) + 10**6
     steps = min(goal.limits.annealing, (goal.work // goal.limits.bases - each) // (3 * tensor.size))
     if steps < 100:
         return
@@ -169,14 +170,8 @@ def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
 def flattenings(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Koszul flattenings of the core."""
     tensor = problem.core.tensor
-    # a rank takes up to entries times the shorter side
-    largest = int((goal.work / (6 * goal.limits.projections)) ** (2 / 3))
     found = best_projection(
-        tensor,
-        tries=goal.limits.projections,
-        seed=goal.seed,
-        prime=PRIME,
-        largest=min(largest, LARGEST_FLATTENING),
+        tensor, tries=goal.limits.projections, seed=goal.seed, prime=PRIME, work=goal.work
     )
     if found is None:
         return

@@ -1,0 +1,58 @@
+"""Which known ranks are closed at which effort: writes ``docs/known-ranks.md``.
+
+    python experiments/known_ranks.py
+
+The databases, and where their ranks come from, stand in ``tests/oracles.py``. The library knows none
+of these values.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from capacity.rank import effective_rank_interval, rank_interval  # noqa: E402
+from capacity.rank.effort import EFFORTS, Effort  # noqa: E402
+from capacity.rank.verify import verify  # noqa: E402
+from tests.oracles import KNOWN_RANKS  # noqa: E402
+
+DOCUMENT = ROOT / "docs" / "known-ranks.md"
+HEAD = """# Known ranks, and what the library finds
+
+Databases whose rank is a theorem, with the certified intervals that `rank_interval` finds at each
+effort, and `effective_rank_interval` at `standard`. **Bold** intervals are closed. Written by
+`experiments/known_ranks.py`; where the known ranks come from stands in `tests/oracles.py`, and none of
+them enters the library.
+
+| database | facts | rank | quick | standard | thorough | lower by | upper by | effective rank |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def row(name: str, efforts: tuple[Effort, ...] = EFFORTS) -> list[str]:
+    """The cells of a database, with the methods of the last of some efforts."""
+    make, rank = KNOWN_RANKS[name]
+    db = make()
+    found = [rank_interval(db, effort=effort) for effort in efforts]
+    effective = effective_rank_interval(db, effort="standard")
+    for interval in (*found, effective):
+        assert all(verify(end, db).proved for end in (interval.lower, interval.upper))
+    assert all(rank in interval for interval in found)
+    cells = [f"**{i}**" if i.closed else str(i) for i in (*found, effective)]
+    by = [found[-1].lower.by, found[-1].upper.by]
+    return [name, str(db.n_triples), str(rank), *cells[:-1], *by, cells[-1]]
+
+
+def main() -> None:
+    lines = []
+    for name in KNOWN_RANKS:
+        lines.append("| " + " | ".join(row(name)) + " |")
+        print(lines[-1], flush=True)
+    DOCUMENT.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

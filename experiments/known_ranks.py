@@ -2,8 +2,8 @@
 
     python experiments/known_ranks.py
 
-The databases, and where their ranks come from, stand in ``tests/oracles.py``. The library knows none
-of these values.
+The databases, and where their ranks come from, stand in ``tests/oracles.py``. The library knows
+none of these values.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ HEAD = """# Known ranks, and what the library finds
 
 Databases whose rank is a theorem, with the certified intervals that `rank_interval` finds at each
 effort, and `effective_rank_interval` at `standard`. **Bold** intervals are closed. Written by
-`experiments/known_ranks.py`; where the known ranks come from stands in `tests/oracles.py`, and none of
-them enters the library.
+`experiments/known_ranks.py`; where the known ranks come from stands in `tests/oracles.py`, and none
+of them enters the library.
 
 | database | facts | rank | quick | standard | thorough | lower by | upper by | effective rank |
 |---|---|---|---|---|---|---|---|---|
@@ -47,6 +47,7 @@ def row(name: str, efforts: tuple[Effort, ...] = EFFORTS) -> list[str]:
 
 
 def main() -> None:
+    """Write the document."""
     lines = []
     for name in KNOWN_RANKS:
         lines.append("| " + " | ".join(row(name)) + " |")

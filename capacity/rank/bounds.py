@@ -31,7 +31,7 @@ from capacity.database.tensor import (
     unfolding_entries,
 )
 from capacity.rank.certificate import Unfolding
-from capacity.rank.exact import nonsingular_minor, sparse_rank, sparse_rank_by_group
+from capacity.rank.exact import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
 
 Indices = NDArray[np.int64]
 
@@ -89,6 +89,8 @@ class Bounds:
         The component of each fact, numbered from 0.
     slices_by_component, unfoldings_by_component : ndarray of int64, shape (n_components, 3)
         Sums of slice ranks, and unfolding ranks, in each mode.
+    minors : tuple of three Minor
+        Of the unfoldings, with the components as groups.
     """
 
     triples: int
@@ -96,6 +98,7 @@ class Bounds:
     component: Indices
     slices_by_component: Indices
     unfoldings_by_component: Indices
+    minors: tuple[Minor, Minor, Minor]
 
     @property
     def slices(self) -> tuple[int, int, int]:
@@ -130,35 +133,23 @@ def database_bounds(db: Database) -> Bounds:
     """
     component = np.unique(component_labels(db), return_inverse=True)[1].ravel().astype(np.int64)
     slices = [sparse_rank_by_group(*stacked_slice_entries(db, m), component) for m in MODES]
-    unfoldings = [sparse_rank_by_group(*unfolding_entries(db, m), component) for m in MODES]
+    (a, first), (b, second), (c, third) = (
+        minor_by_group(*unfolding_entries(db, m), component) for m in MODES
+    )
     return Bounds(
         db.n_triples,
         paper_bound(db),
         component,
         np.stack(slices, axis=1),
-        np.stack(unfoldings, axis=1),
+        np.stack([a, b, c], axis=1),
+        (first, second, third),
     )
 
 
-def unfolding_minor(db: Database, mode: Mode, facts: Indices) -> Unfolding | None:
-    """A nonsingular minor of the unfolding of some facts, of the size of its rank.
-
-    Parameters
-    ----------
-    db : Database
-    mode : {0, 1, 2}
-    facts : ndarray of int64
-        Rows of ``Database.triples``.
-
-    Returns
-    -------
-    Unfolding or None
-        None if there are no facts.
-    """
-    if not len(facts):
-        return None
-    rows, columns = unfolding_entries(db, mode)
-    minor = nonsingular_minor(rows[facts], columns[facts])
+def as_unfolding(db: Database, mode: Mode, minor: Minor) -> tuple[Unfolding, ...]:
+    """The argument that a minor of an unfolding is; none if it is empty."""
+    if not len(minor.rows):
+        return ()
     width = db.shape[max(m for m in MODES if m != mode)]
     pairs = np.stack(np.divmod(minor.columns, width), axis=1)
-    return Unfolding(mode, minor.rows, pairs, minor.blocks, minor.prime)
+    return (Unfolding(mode, minor.rows, pairs, minor.blocks, minor.eliminated, minor.prime),)

@@ -65,6 +65,8 @@ class Unfolding:
         Indices of the other two modes in ascending order of modes, distinct.
     blocks : ndarray of int64
         Sizes of the diagonal blocks at the end of the minor; before them stand single pivots.
+    eliminated : ndarray of int64
+        How many pivots of each block, at its beginning, are to be eliminated while it is sparse.
     prime : int
         The blocks are nonsingular modulo this prime.
     """
@@ -75,6 +77,7 @@ class Unfolding:
     rows: Indices
     columns: Indices
     blocks: Indices
+    eliminated: Indices
     prime: int
 
     @property

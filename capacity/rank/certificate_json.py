@@ -135,6 +135,7 @@ def _argument_from_dict(data: object) -> Argument:
             _indices(fields, "rows"),
             _pairs(fields, "columns"),
             _indices(fields, "blocks"),
+            _indices(fields, "eliminated"),
             _field(fields, "prime", int),
         )
     if kind == Substitution.kind:

@@ -15,6 +15,7 @@ import flint
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.errors import MemoryBudgetError
 from capacity.rank.certificate import (
     Diagonalization,
     Indices,
@@ -34,6 +35,9 @@ from capacity.rank.check_view import (
 )
 from capacity.rank.diagonal import all_singular, why_not_diagonal
 
+# rows of a dense block, and steps of a sparse elimination: more takes minutes
+LARGEST_BLOCK = 4_000
+MOST_STEPS = 30_000_000
 # the indices of each mode that an argument is about
 Touched: TypeAlias = tuple[Indices, Indices, Indices]
 
@@ -73,27 +77,71 @@ def check_unfolding(argument: Unfolding, db: Database, effective: bool) -> Touch
     column_goes_on[j[j < i]] = True
     require(diagonal[:t].all(), "a pivot is zero")
     require(not (row_goes_on & column_goes_on)[:t].any(), "a pivot is not alone")
-    _check_blocks(i, j, np.append(t, t + np.cumsum(argument.blocks)), argument.prime)
+    _check_blocks(i, j, np.append(t, t + np.cumsum(argument.blocks)), argument)
     touched = [np.zeros(0, np.int64)] * 3
     touched[mode] = argument.rows
     touched[others[0]], touched[others[1]] = argument.columns.T
     return touched[0], touched[1], touched[2]
 
 
-def _check_blocks(i: Indices, j: Indices, bounds: Indices, prime: int) -> None:
+def _check_blocks(i: Indices, j: Indices, bounds: Indices, argument: Unfolding) -> None:
     """Diagonal blocks between the bounds are nonsingular, and zeros stand below them."""
+    require(len(argument.eliminated) == len(bounds) - 1, "a number for each block must be given")
     if len(bounds) == 1:
         return
-    require_prime(prime)
+    require_prime(argument.prime)
     block_i, block_j = (np.searchsorted(bounds, x, side="right") for x in (i, j))
     require(not ((block_i > block_j) & (block_j > 0)).any(), "an entry stands below the blocks")
+    steps: list[int] = argument.eliminated.tolist()
+    order = np.argsort(block_i, kind="stable")
     for number, (start, stop) in enumerate(itertools.pairwise(bounds.tolist()), start=1):
-        n = stop - start
-        dense = np.zeros((n, n), np.int64)
-        inside = (block_i == number) & (block_j == number)
-        dense[i[inside] - start, j[inside] - start] = 1
-        rank = flint.nmod_mat(n, n, dense.ravel().tolist(), prime).rank()
-        require(rank == n, f"block {number} has rank {rank} of {n} modulo the prime")
+        mine = order[slice(*np.searchsorted(block_i[order], [number, number + 1]))]
+        mine = mine[block_j[mine] == number]
+        n, t = stop - start, steps[number - 1]
+        require(t <= n, "more pivots are eliminated than there are")
+        rest = _eliminated(i[mine] - start, j[mine] - start, n, t, argument.prime)
+        if n - t > LARGEST_BLOCK:
+            raise MemoryBudgetError(
+                f"A dense block must have {LARGEST_BLOCK:,} rows at most; got {n - t:,}."
+            )
+        entries = [row.get(k, 0) for row in rest for k in range(t, n)]
+        rank = flint.nmod_mat(n - t, n - t, entries, argument.prime).rank()
+        require(rank == n - t, f"block {number} has rank {t + rank} of {n} modulo the prime")
+
+
+def _eliminated(i: Indices, j: Indices, n: int, t: int, prime: int) -> list[dict[int, int]]:
+    """The rows of an n x n block that are left when its first t pivots have cleared their columns.
+
+    Adding multiples of rows keeps the determinant: it is the product of the pivots, which aren't
+    zero modulo the prime, and of the determinant of what is left.
+    """
+    rows: list[dict[int, int]] = [{} for _ in range(n)]
+    below: list[set[int]] = [set() for _ in range(n)]
+    places: list[tuple[int, int]] = np.stack([i, j], axis=1).tolist()
+    for a, b in places:
+        rows[a][b] = 1
+        below[b].add(a)
+    work = 0
+    for s in range(t):
+        pivot = rows[s].pop(s, 0)
+        require(pivot % prime, f"pivot {s} of a block vanishes")
+        inverse = pow(pivot, -1, prime)
+        for r in below[s]:
+            if r <= s:
+                continue
+            factor = rows[r].pop(s) * inverse % prime
+            work += len(rows[s]) + 1
+            if work > MOST_STEPS:
+                raise MemoryBudgetError(f"A block must be eliminated in {MOST_STEPS:,} steps.")
+            for k, x in rows[s].items():
+                y = (rows[r].get(k, 0) - factor * x) % prime
+                if y:
+                    rows[r][k] = y
+                    below[k].add(r)
+                elif k in rows[r]:
+                    del rows[r][k]
+                    below[k].discard(r)
+    return rows[t:]
 
 
 def check_substitution(argument: Substitution, db: Database, effective: bool) -> Touched:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.rank.bounds import Bounds, unfolding_minor
+from capacity.rank.bounds import Bounds, as_unfolding
 from capacity.rank.certificate import Argument, Certificate, Indices, Substitution
 from capacity.rank.effort import BUDGETS, Effort
 from capacity.rank.merging import merged_arguments
@@ -46,6 +46,7 @@ class EffectiveSearch:
     ) -> None:
         self._db, self._seed, self._progress = db, seed, progress
         self._component, self._budget = bounds.component, BUDGETS[effort]
+        self._minor = bounds.minors[2]
         self._fibers: Indices = bounds.unfoldings_by_component[:, 2]
         self.upper: tuple[tuple[Argument, ...], str] = rank.arguments, rank.by
         # the facts that the best game is about, the game, and the method in words
@@ -94,11 +95,10 @@ class EffectiveSearch:
 
     def lower_arguments(self) -> tuple[tuple[Argument, ...], str]:
         """What the lower bound rests on, and the methods in words."""
-        others = np.ones(self._db.n_triples, bool)
+        others = np.ones(len(self._fibers), bool)
         if self._best is not None:
-            others[self._best[0]] = False
-        minor = unfolding_minor(self._db, 2, np.flatnonzero(others))
-        first: tuple[Argument, ...] = () if minor is None else (minor,)
+            others[self._component[self._best[0]]] = False
+        first = as_unfolding(self._db, 2, self._minor.of_groups(others))
         if self._best is None:
             return first, "unfolding"
         _, game, by = self._best

@@ -25,9 +25,9 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_bipartite_matching
 
 from capacity.database.facts import Database
 from capacity.database.tensor import Mode, unfolding_entries
-from capacity.rank.bounds import unfolding_minor
+from capacity.rank.bounds import as_unfolding
 from capacity.rank.certificate import Unfolding
-from capacity.rank.exact import sparse_rank_by_group
+from capacity.rank.exact import Minor, minor_by_group
 
 Indices = NDArray[np.int64]
 
@@ -83,33 +83,26 @@ class IndependentSets:
     values : ndarray of int64, shape (n_components,)
     modes : ndarray of int64, shape (n_components,)
         0 if A holds subjects, 1 if it holds predicates.
-    inner, outer : ndarray of bool, shape (2, n_triples)
-        For each kind, facts at A, and facts at L.
+    minors : list of (mode, kind, Minor)
+        In pairs, of the objects L and of D[A]; the kind is the number in `modes` they are for.
     """
 
     values: Indices
     modes: Indices
-    inner: NDArray[np.bool_]
-    outer: NDArray[np.bool_]
+    minors: list[tuple[Mode, int, Minor]]
 
-    def arguments(
-        self, db: Database, component: Indices, chosen: NDArray[np.bool_]
-    ) -> tuple[Unfolding, ...]:
+    def arguments(self, db: Database, chosen: NDArray[np.bool_]) -> tuple[Unfolding, ...]:
         """Pairs of arguments, the object slices of L and the unfolding of D[A], for components.
 
         Parameters
         ----------
         db : Database
-        component : ndarray of int64, shape (n_triples,)
         chosen : ndarray of bool, shape (n_components,)
         """
-        found: list[Unfolding | None] = []
-        modes: tuple[Mode, ...] = (0, 1)
-        for mode in modes:
-            mine = (chosen & (self.modes == mode))[component]
-            found.append(unfolding_minor(db, 2, np.flatnonzero(self.outer[mode] & mine)))
-            found.append(unfolding_minor(db, mode, np.flatnonzero(self.inner[mode] & mine)))
-        return tuple(x for x in found if x is not None)
+        found: list[Unfolding] = []
+        for mode, kind, minor in self.minors:
+            found += as_unfolding(db, mode, minor.of_groups(chosen & (self.modes == kind)))
+        return tuple(found)
 
 
 def independent_sets(db: Database, component: Indices) -> IndependentSets:
@@ -124,16 +117,19 @@ def independent_sets(db: Database, component: Indices) -> IndependentSets:
     triples = db.triples.astype(np.int64)
     n_components = int(component.max()) + 1
     values = np.zeros((2, n_components), np.int64)
-    inner, outer = np.zeros((2, 2, db.n_triples), bool)
+    minors: list[tuple[Mode, int, Minor]] = []
     modes: tuple[Mode, ...] = (0, 1)
     for mode in modes:
         a, of = largest_independent_set(
             triples[:, mode], triples[:, 2], db.shape[mode], db.shape[2]
         )
-        inner[mode], outer[mode] = a[triples[:, mode]], of[triples[:, 2]]
-        sets: tuple[tuple[NDArray[np.bool_], Mode], ...] = ((outer[mode], 2), (inner[mode], mode))
+        sets: tuple[tuple[NDArray[np.bool_], Mode], ...] = (
+            (of[triples[:, 2]], 2),
+            (a[triples[:, mode]], mode),
+        )
         for some, of_mode in sets:
             rows, columns = (x[some] for x in unfolding_entries(db, of_mode))
-            ranks = sparse_rank_by_group(rows, columns, component[some])
+            ranks, minor = minor_by_group(rows, columns, component[some])
             values[mode, : len(ranks)] += ranks
-    return IndependentSets(values.max(axis=0), values.argmax(axis=0), inner, outer)
+            minors.append((of_mode, mode, minor))
+    return IndependentSets(values.max(axis=0), values.argmax(axis=0), minors)

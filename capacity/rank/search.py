@@ -17,7 +17,7 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
 from capacity.errors import MemoryBudgetError
-from capacity.rank.bounds import Bounds, unfolding_minor
+from capacity.rank.bounds import Bounds, as_unfolding
 from capacity.rank.certificate import (
     Argument,
     Boxes,
@@ -139,7 +139,6 @@ class Search:
 
     def lower_arguments(self) -> tuple[tuple[Argument, ...], str]:
         """What the lower bound rests on, and the methods in words."""
-        component = self._bounds.component
         unfoldings = self._bounds.unfoldings_by_component
         rests_on = np.full(len(self.lower), "unfolding", dtype=object)
         if self._sets is not None:
@@ -154,11 +153,10 @@ class Search:
         arguments: list[Argument] = []
         if self._sets is not None:
             mine = rests_on == "independent sets"
-            arguments += self._sets.arguments(self._db, component, mine)
+            arguments += self._sets.arguments(self._db, mine)
         for mode in MODES:
             mine = (rests_on == "unfolding") & (unfoldings.argmax(axis=1) == mode)
-            minor = unfolding_minor(self._db, mode, np.flatnonzero(mine[component]))
-            arguments += [] if minor is None else [minor]
+            arguments += as_unfolding(self._db, mode, self._bounds.minors[mode].of_groups(mine))
         return (*arguments, *(argument for argument, _ in below.values())), _in_words(rests_on)
 
     def upper_arguments(self) -> tuple[tuple[Argument, ...], str]:

@@ -1,12 +1,17 @@
+from dataclasses import replace
+
 import flint
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from capacity.database import Database
 from capacity.errors import MemoryBudgetError
-from capacity.rank import exact, matrix_rank
+from capacity.rank import Unfolding, block, exact, matrix_rank, rank_interval
+from capacity.rank.elimination import eliminate
+from capacity.rank.verify import verify
 
 
 def rational_rank(matrix: np.ndarray) -> int:
@@ -38,7 +43,7 @@ def test_rank_of_a_dense_product_is_found(seed: int, rank: int) -> None:
 
 
 def test_a_rank_that_the_first_primes_miss_is_still_found() -> None:
-    first = exact._previous_prime(2**62)
+    first = block.PRIME
     # determinant `first`: singular modulo the first prime, regular over the rationals
     matrix = np.array([[first + 1, 1], [1, 1]])
     modulo = flint.nmod_mat(flint.fmpz_mat(2, 2, matrix.ravel().tolist()), first).rank()
@@ -60,8 +65,8 @@ def test_groups_get_their_own_ranks() -> None:
     ]
     rows, columns, groups = [], [], []
     offset = 0
-    for g, block in enumerate(blocks):
-        i, j = np.nonzero(block)
+    for g, dense in enumerate(blocks):
+        i, j = np.nonzero(dense)
         rows.append(i + offset)
         columns.append(j + offset)
         groups.append(np.full(len(i), g))
@@ -73,7 +78,7 @@ def test_groups_get_their_own_ranks() -> None:
 def test_a_dense_block_over_the_budget_is_refused_before_it_is_allocated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exact, "DENSE_BUDGET", 100)
+    monkeypatch.setattr(block, "DENSE_BUDGET", 100)
     # nothing peels: each row and column of ones less the identity has seven entries
     with pytest.raises(MemoryBudgetError, match="8 x 8 entries is left"):
         matrix_rank(np.ones((8, 8), int) - np.eye(8, dtype=int))
@@ -83,3 +88,72 @@ def test_matrices_of_other_numbers_are_refused() -> None:
     for bad in (np.array([[1.5, 1], [1, 1]]), np.array([[1, 2**64 - 1]], dtype=np.uint64)):
         with pytest.raises(TypeError, match="integers of 64 bits"):
             matrix_rank(bad)
+
+
+def test_a_sample_of_rows_is_enough_for_tall_matrices() -> None:
+    # a table: 5,000 rows of three categories with 20, 30 and 40 values; the columns of each
+    # category add up to the same ones, so the rank is 90 - 2
+    rng = np.random.default_rng(0)
+    values = np.stack([rng.integers(0, n, 5000) for n in (20, 30, 40)], axis=1)
+    values += np.array([0, 20, 50])
+    # one value that a sample of rows is unlikely to see, twice so that it doesn't peel
+    values[[17, 18], 2] = 90
+    rows = np.repeat(np.arange(5000), 3)
+    places = np.unique(np.stack([rows, values.ravel()], axis=1), axis=0).T
+    ones = np.ones(places.shape[1], np.int64)
+    for i, j in (places, places[::-1]):
+        basis = block.block_basis(i, j, ones, minor=True)
+        assert basis.rank == len(basis.rows) == len(basis.columns) == 91 - 2
+        # the basis is one: the submatrix is nonsingular
+        dense = np.zeros((int(i.max()) + 1, int(j.max()) + 1), np.int64)
+        dense[i, j] = 1
+        assert rational_rank(dense[np.ix_(basis.rows, basis.columns)]) == 89
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=30, deadline=None)
+def test_sparse_elimination_keeps_the_rank(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dense = rng.integers(-2, 3, (25, 20)) * (rng.random((25, 20)) < 0.25)
+    # dependent rows, so that fractions and kernels matter
+    dense[:5] = dense[5:10] + dense[10:15]
+    i, j = np.nonzero(dense)
+    found = eliminate(i, j, dense[i, j])
+    rest = np.zeros_like(dense)
+    rest[found.rows, found.columns] = found.values
+    assert len(found.pivot_rows) + rational_rank(rest) == rational_rank(dense)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(block, "LONG", 3)
+        basis = block.block_basis(i, j, dense[i, j], minor=True)
+    assert basis.rank == rational_rank(dense)
+    assert rational_rank(dense[np.ix_(basis.rows, basis.columns)]) == basis.rank
+    assert basis.eliminated > 0
+
+
+def test_kernels_with_fractions_are_read_off_the_prime() -> None:
+    # x = (1, -3/2, 5/7): columns 14 a, and what makes them dependent
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-5, 6, (2, 9))
+    dense = np.stack([3 * a, 2 * a, 7 * b, 5 * b, a + b], axis=1)
+    assert rational_rank(dense) == matrix_rank(dense) == 2
+
+
+def test_a_large_sparse_graph_is_certified() -> None:
+    # a random relation of 3,000 x 3,000 with 4 facts a row: a core of thousands doesn't peel
+    rng = np.random.default_rng(0)
+    edges = np.unique(rng.integers(0, 3000, 12_000) * 3000 + rng.integers(0, 3000, 12_000))
+    k, v = np.divmod(edges, 3000)
+    db = Database.from_triples([(f"k{a}", "knows", f"v{b}") for a, b in zip(k, v, strict=True)],
+                               multi="keep")  # fmt: skip
+    interval = rank_interval(db)
+    assert interval.closed
+    (argument,) = interval.lower.arguments
+    assert isinstance(argument, Unfolding)
+    assert argument.eliminated.max() > 500
+    assert verify(interval.lower, db).proved
+    # a pivot that moves behind the row that needs it is noticed
+    rows = argument.rows.copy()
+    start = len(rows) - int(argument.blocks[-1])
+    rows[[start, start + 1]] = rows[[start + 1, start]]
+    moved = replace(interval.lower, arguments=(replace(argument, rows=rows),))
+    assert not verify(moved, db).proved

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.database.tensor import component_labels
 from capacity.rank.certificate import (
     Boxes,
     Decomposition,
@@ -82,32 +81,36 @@ def facts_of_terms(argument: Decomposition, db: Database, effective: bool) -> ND
     return given
 
 
-def facts_of_pencil(argument: Pencil, db: Database) -> NDArray[np.bool_]:
+def facts_of_pencil(argument: Pencil, db: Database, labels: Indices) -> NDArray[np.bool_]:
     """Check that the facts of two slices' components have the rank of these two slices.
+
+    `labels` are the components of all facts.
 
     Each other slice is, as a vector, one of the two, their sum or a difference: the combinations
     that are made of zeros and ones. So the tensor is a matrix times that of the two slices.
     """
     pencil = require_pencil(argument, db)
-    labels = component_labels(db)
     facts = np.isin(labels, labels[pencil])
     a, b = (m for m in range(3) if m != argument.mode)
-    places = db.triples[:, a].astype(np.int64) * db.shape[b] + db.triples[:, b]
-    first, second = (set(places[db.triples[:, argument.mode] == i]) for i in argument.slices)
+    triples = db.triples[facts].astype(np.int64)
+    places, index = triples[:, a] * db.shape[b] + triples[:, b], triples[:, argument.mode]
+    first, second = (set(places[index == i].tolist()) for i in argument.slices)
     allowed = [first, second]
     if not first & second:
         allowed.append(first | second)
     allowed += [x - y for x, y in ((first, second), (second, first)) if y <= x]
-    others = np.flatnonzero(facts & ~pencil)
-    index = db.triples[others, argument.mode]
-    for i in np.unique(index):
-        mine = set(places[others[index == i]])
+    for i in np.setdiff1d(index, argument.slices):
+        mine = set(places[index == i].tolist())
         require(mine in allowed, f"slice {i} is no combination of the two")
     return facts
 
 
-def facts_of_diagonal(argument: Diagonalization, db: Database) -> NDArray[np.bool_]:
+def facts_of_diagonal(
+    argument: Diagonalization, db: Database, labels: Indices
+) -> NDArray[np.bool_]:
     """Check that the facts of a view's components have the rank n of the view.
+
+    `labels` are the components of all facts.
 
     `capacity.rank.diagonal` decides that the view's n x n slices are diagonal in common bases. Its
     sub-tensor stands for all facts of its components if in each mode their slices are combinations
@@ -121,7 +124,6 @@ def facts_of_diagonal(argument: Diagonalization, db: Database) -> NDArray[np.boo
     except ValueError as error:
         raise Refuted(str(error)) from None
     require(why is None, f"the slices are not diagonal in common bases: {why}")
-    labels = component_labels(db)
     inside = np.isin(db.triples[:, argument.mode], argument.view.indices[argument.mode])
     facts = np.isin(labels, labels[inside])
     used = [np.unique(db.triples[facts, mode]).astype(np.int64) for mode in range(3)]

@@ -49,19 +49,15 @@ class EffectiveSearch:
         self._minor = bounds.minors[2]
         self._fibers: Indices = bounds.unfoldings_by_component[:, 2]
         self.upper: tuple[tuple[Argument, ...], str] = rank.arguments, rank.by
+        self._value = rank.value
         # the facts that the best game is about, the game, and the method in words
         self._best: tuple[Indices, Substitution, str] | None = None
 
     def run(self) -> None:
         """Merge, then play on each component, and on the whole."""
         self._merge()
-        subsets = [np.arange(self._db.n_triples)]
-        if len(self._fibers) > 1:
-            order = np.argsort(self._component, kind="stable")
-            subsets += np.split(order, np.cumsum(np.bincount(self._component))[:-1])
-        parts = [(facts, Part.of(self._db, facts)) for facts in subsets]
+        parts = [(facts, Part.of(self._db, facts)) for facts in self._subsets()]
         parts = [(facts, part) for facts, part in parts if part.size <= self._budget.largest]
-        parts = sorted(parts, key=lambda pair: pair[1].size)[-self._budget.problems :]
         for name, stage in GAMES.items():
             for facts, part in parts:
                 lower, upper = self.value()
@@ -87,11 +83,10 @@ class EffectiveSearch:
 
     def value(self) -> tuple[int, int]:
         """The interval so far."""
-        upper = sum(argument.value for argument in self.upper[0])
         if self._best is None:
-            return int(self._fibers.sum()), upper
+            return int(self._fibers.sum()), self._value
         facts, game, _ = self._best
-        return int(self._fibers.sum()) - self._fibers_of(facts) + game.value, upper
+        return int(self._fibers.sum()) - self._fibers_of(facts) + game.value, self._value
 
     def lower_arguments(self) -> tuple[tuple[Argument, ...], str]:
         """What the lower bound rests on, and the methods in words."""
@@ -108,19 +103,31 @@ class EffectiveSearch:
         """The rank of the observed fibers of whole components."""
         return int(self._fibers[np.unique(self._component[facts])].sum())
 
+    def _subsets(self) -> list[Indices]:
+        """Facts to play on: all, and the components with the most facts."""
+        everything = np.arange(self._db.n_triples)
+        if len(self._fibers) == 1:
+            return [everything]
+        counts = np.bincount(self._component)
+        order = np.argsort(self._component, kind="stable")
+        facts_of = np.split(order, np.cumsum(counts)[:-1])
+        most = np.argsort(-counts, kind="stable")[: self._budget.problems]
+        return [everything, *(facts_of[c] for c in most if counts[c] > 1)]
+
     def _merge(self) -> None:
         if not self._db.is_functional:
             return
         rng = np.random.default_rng(self._seed)
-        for _ in range(max(1, min(self._budget.limits.games, self._tries()))):
+        for _ in range(min(self._budget.limits.games, self._tries())):
             lower, upper = self.value()
             if lower == upper:
                 return
             if self._progress is not None:
                 self._progress(lower, upper, "merging")
             candidate = merged_arguments(self._db, rng)
-            if sum(argument.value for argument in candidate) < upper:
-                self.upper = candidate, "merging"
+            value = sum(argument.value for argument in candidate)
+            if value < upper:
+                self.upper, self._value = (candidate, "merging"), value
 
     def _tries(self) -> int:
         """How many mergers the work allows: each compares slices pair by pair."""

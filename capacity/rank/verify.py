@@ -181,13 +181,15 @@ def _check_upper(certificate: Certificate, db: Database) -> None:
     """
     effective = certificate.quantity == "effective_rank"
     given = np.zeros(db.n_triples, np.int64)
+    whole = any(isinstance(a, Pencil | Diagonalization) for a in certificate.arguments)
+    labels = component_labels(db) if whole else given
     for argument in certificate.arguments:
         if isinstance(argument, Decomposition):
             given += facts_of_terms(argument, db, effective)
         elif isinstance(argument, Pencil):
-            given += facts_of_pencil(argument, db)
+            given += facts_of_pencil(argument, db, labels)
         elif isinstance(argument, Diagonalization):
-            given += facts_of_diagonal(argument, db)
+            given += facts_of_diagonal(argument, db, labels)
         else:
             assert isinstance(argument, Boxes)
             given += facts_of_boxes(argument, db, effective)

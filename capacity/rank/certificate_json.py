@@ -205,7 +205,7 @@ def _term(data: object) -> tuple[Vector, Vector, Vector]:
 
 def _fraction(data: object) -> Fraction:
     # no exponents: "1e300000000" is a short text and a long number
-    if not isinstance(data, str) or not re.fullmatch(r"-?\d{1,4000}(/\d{1,4000})?", data):
+    if not isinstance(data, str) or not re.fullmatch(r"-?\d{1,400}(/\d{1,400})?", data):
         raise ValueError(f"got {data!r:.60}")
     return Fraction(data)
 
@@ -217,8 +217,8 @@ def _items(data: object, n: int | None, what: str) -> list[object]:
 
 
 def _integer(data: object) -> int:
-    if not isinstance(data, int) or isinstance(data, bool):
-        raise CertificateError(f"An index must be an integer; got {data!r}.")
+    if not isinstance(data, int) or isinstance(data, bool) or abs(data) >= 2**63:
+        raise CertificateError("An index must be an integer of 64 bits.")
     return data
 
 
@@ -232,6 +232,8 @@ def _field(fields: Mapping[str, object], name: str, kind: Callable[..., Any]) ->
     value = fields.get(name)
     if type(value) is not kind:
         raise CertificateError(f"`{name}` must be of type {kind.__name__}; got {value!r:.60}.")
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise CertificateError(f"`{name}` must be an integer of 64 bits.")
     return value
 
 

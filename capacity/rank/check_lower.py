@@ -59,7 +59,10 @@ def check_unfolding(argument: Unfolding, db: Database, effective: bool) -> Touch
     row_at = positions(argument.rows, db.shape[mode])
     width = db.shape[others[1]]
     flat = argument.columns[:, 0] * width + argument.columns[:, 1]
-    require((argument.columns < [db.shape[m] for m in others]).all(), "an index is out of range")
+    widths = [db.shape[m] for m in others]
+    inside = (argument.columns >= 0) & (argument.columns < widths)
+    require(inside.all(), "an index is out of range")
+    require((argument.blocks >= 0).all() and (argument.eliminated >= 0).all(), "a size is negative")
     triples = db.triples.astype(np.int64)
     entries = triples[:, others[0]] * width + triples[:, others[1]]
     order = np.argsort(flat)
@@ -157,8 +160,9 @@ def check_substitution(argument: Substitution, db: Database, effective: bool) ->
     moves = argument.moves
     tensor, known = view_tensor(argument.view, db, effective)
     values = tensor != 0
-    require((moves[:, 0] < 3).all(), "there is no such mode")
-    require((moves[:, 1] < np.array(values.shape)[moves[:, 0]]).all(), "a slice is out of range")
+    require(((moves[:, 0] >= 0) & (moves[:, 0] < 3)).all(), "there is no such mode")
+    inside = (moves[:, 1] >= 0) & (moves[:, 1] < np.array(values.shape)[moves[:, 0]])
+    require(inside.all(), "a slice is out of range")
     alive = [np.ones(n, bool) for n in values.shape]
     steps: list[list[int]] = moves.tolist()
     for step, (mode, index) in enumerate(steps):
@@ -170,6 +174,7 @@ def check_substitution(argument: Substitution, db: Database, effective: bool) ->
         require((slice_known & slice_value & live).any(), f"{where}: it isn't known to be nonzero")
         alive[mode][index] = False
         hidden = ~slice_known | slice_value
+        # direct sums rest on this mask too (`capacity.rank.verify`): it must never hide less
         known &= ~np.expand_dims(hidden, mode)
     return argument.view.indices
 

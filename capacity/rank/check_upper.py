@@ -6,7 +6,7 @@ give 0 wherever there is no fact, which `capacity.rank.verify` builds on.
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections import defaultdict
 from fractions import Fraction
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.errors import MemoryBudgetError
 from capacity.rank.certificate import (
     Boxes,
     Decomposition,
@@ -32,6 +33,10 @@ from capacity.rank.check_view import (
 )
 from capacity.rank.diagonal import why_not_diagonal
 
+# entries of a component that is made dense, and products of coefficients: more takes minutes
+LARGEST_WHOLE = 2**22
+MOST_PRODUCTS = 20_000_000
+
 
 def facts_of_boxes(argument: Boxes, db: Database, effective: bool) -> NDArray[np.bool_]:
     """Check that each box holds its own facts, and no other triple that counts."""
@@ -45,26 +50,54 @@ def facts_of_boxes(argument: Boxes, db: Database, effective: bool) -> NDArray[np
         # Python integers: a product of three sides can pass 2^63
         sides *= np.bincount(pairs[:, 0], minlength=len(number)).astype(object)
     sizes = np.bincount(box.ravel(), minlength=len(number))
-    for other in np.flatnonzero(sides != sizes):
-        require(effective, f"box {number[other]} holds {sizes[other]} of {sides[other]} triples")
-        mine = facts[box.ravel() == other]
-        own = {(k, q, v) for k, q, v in mine.tolist()}
-        observed = {(k, q) for k, q, _ in db.triples.tolist()}
-        ks, qs, vs = (set(mine[:, mode].tolist()) for mode in range(3))
-        for triple in itertools.product(ks, qs, vs):
-            require(
-                triple in own or triple[:2] not in observed,
-                f"box {number[other]} gives {triple}, which isn't among its facts",
-            )
+    more = np.flatnonzero(sides != sizes)
+    if len(more):
+        wrong = f"box {number[more[0]]} holds {sizes[more[0]]} of {sides[more[0]]} triples"
+        require(effective, wrong)
+        _only_unobserved(db, box.ravel(), facts, number, more)
     return inside
+
+
+def _only_unobserved(
+    db: Database, box: Indices, facts: Indices, number: Indices, boxes: Indices
+) -> None:
+    """What else is in these boxes lies in unobserved fibers.
+
+    An observed pair of a subject and a predicate of a box must have all its objects, as facts.
+    """
+    observed: defaultdict[int, set[int]] = defaultdict(set)
+    for k, q in np.unique(db.triples[:, :2], axis=0).tolist():
+        observed[k].add(q)
+    order = np.argsort(box, kind="stable")
+    ends = np.searchsorted(box[order], np.arange(len(number) + 1))
+    for b in boxes.tolist():
+        mine = facts[order[ends[b] : ends[b + 1]]]
+        pairs, times = np.unique(mine[:, :2], axis=0, return_counts=True)
+        complete: dict[tuple[int, int], int] = {
+            (k, q): n for (k, q), n in zip(pairs.tolist(), times.tolist(), strict=True)
+        }
+        predicates, n_objects = set(pairs[:, 1].tolist()), len(np.unique(mine[:, 2]))
+        for k in np.unique(pairs[:, 0]).tolist():
+            for q in observed[k] & predicates:
+                require(
+                    complete.get((k, q)) == n_objects,
+                    f"box {number[b]} gives what aren't facts at {k, q}",
+                )
 
 
 def facts_of_terms(argument: Decomposition, db: Database, effective: bool) -> NDArray[np.bool_]:
     """Add the terms up; what they give must be 1 at some facts and 0 elsewhere."""
     total: defaultdict[tuple[int, int, int], Fraction] = defaultdict(Fraction)
+    products = 0
     for number, term in enumerate(argument.terms):
         for (indices, _), n in zip(term, db.shape, strict=True):
             require(all(0 <= i < n for i in indices), f"term {number} has an index out of range")
+            require(len(set(indices)) == len(indices), f"term {number} has an index twice")
+        products += math.prod(len(indices) for indices, _ in term)
+        if products > MOST_PRODUCTS:
+            raise MemoryBudgetError(
+                f"The terms must take {MOST_PRODUCTS:,} products of coefficients at most."
+            )
         (ks, a), (qs, b), (vs, c) = term
         for k, x in zip(ks, a, strict=True):
             for q, y in zip(qs, b, strict=True):
@@ -76,7 +109,9 @@ def facts_of_terms(argument: Decomposition, db: Database, effective: bool) -> ND
     for place, x in total.items():
         if x == 0 or (effective and place[:2] not in observed):
             continue
-        require(place in fact and x == 1, f"the terms give {x} at {place}")
+        # the number itself may have more digits than anyone wants to see
+        require(x == 1, f"the terms give neither 0 nor 1 at {place}")
+        require(place in fact, f"the terms give 1 at {place}, which is no fact")
         given[fact[place]] = True
     return given
 
@@ -116,7 +151,6 @@ def facts_of_diagonal(
     sub-tensor stands for all facts of its components if in each mode their slices are combinations
     of its own: if the unfolding of all facts has no larger rank.
     """
-    require(all(P is None for P in argument.view.bases), "the view must be a part of the facts")
     slices, n = square_slices(argument, db)
     require(argument.value == n, f"slices of {n} x {n} can show {n}")
     try:
@@ -127,6 +161,11 @@ def facts_of_diagonal(
     inside = np.isin(db.triples[:, argument.mode], argument.view.indices[argument.mode])
     facts = np.isin(labels, labels[inside])
     used = [np.unique(db.triples[facts, mode]).astype(np.int64) for mode in range(3)]
+    size = math.prod(len(of) for of in used)
+    if size > LARGEST_WHOLE:
+        raise MemoryBudgetError(
+            f"A component must have {LARGEST_WHOLE:,} entries at most; got {size:,}."
+        )
     whole, _ = view_tensor(View((used[0], used[1], used[2])), db, False)
     for mode in range(3):
         require(np.isin(argument.view.indices[mode], used[mode]).all(), "an index is elsewhere")

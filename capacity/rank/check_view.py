@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.errors import MemoryBudgetError
 from capacity.rank.certificate import Diagonalization, Indices, Pencil, View
-from capacity.rank.diagonal import LARGEST
+from capacity.rank.diagonal import LARGEST, LARGEST_COEFFICIENT
 from capacity.rank.pencil import sparse_pencil_rank
 
-DENSE_BUDGET = 2**28
+# entries of the largest tensor that is made dense
+DENSE_BUDGET = 2**25
 
 
 class Refuted(Exception):  # noqa: N818 - a verdict, not an error
@@ -81,6 +82,9 @@ def view_tensor(view: View, db: Database, effective: bool) -> tuple[Indices, NDA
 def square_slices(argument: Diagonalization, db: Database) -> tuple[Indices, int]:
     """The slices of a view, shape (m, n, n), and n."""
     require(argument.mode in (0, 1, 2), "there is no such mode")
+    require(all(P is None for P in argument.view.bases), "the view must be a part of the facts")
+    coefficients = np.abs(argument.combination)
+    require((coefficients <= LARGEST_COEFFICIENT).all(), "the coefficients are too large to check")
     slices = np.moveaxis(view_tensor(argument.view, db, False)[0], argument.mode, 0)
     n = slices.shape[1]
     require(n == slices.shape[2], "the slices must be square")

@@ -34,8 +34,10 @@ from numpy.typing import NDArray
 from capacity.rank.real_roots import distinct_real_roots
 
 Indices = NDArray[np.int64]
-# what is decided at all: n, and the number of determinants that show that all are singular
-LARGEST = 60
+# what is decided at all, in seconds: n and m, coefficients, and the number of determinants that
+# show that all are singular
+LARGEST = 40
+LARGEST_COEFFICIENT = 1_000
 MOST_DETERMINANTS = 20_000
 
 
@@ -60,7 +62,7 @@ def why_not_diagonal(slices: Indices, combination: Indices) -> str | None:
     'slice 1 has eigenvalues that are not real, or too few eigenvectors'
     """
     matrices = [_matrix(M) for M in slices]
-    X = _matrix(np.tensordot(combination, slices, axes=1))
+    X = _sum(matrices, combination.tolist())
     if X.det() == 0:
         raise ValueError("The combination of the slices must be nonsingular.")
     inverse = X.inv()
@@ -89,9 +91,9 @@ def all_singular(slices: Indices) -> bool | None:
     m, n = slices.shape[:2]
     if (n + 1) ** (m - 1) > MOST_DETERMINANTS or n > LARGEST:
         return None
+    matrices = [_matrix(M) for M in slices]
     return all(
-        _matrix(np.tensordot([1, *others], slices, axes=1)).det() == 0
-        for others in product(range(n + 1), repeat=m - 1)
+        _sum(matrices, [1, *others]).det() == 0 for others in product(range(n + 1), repeat=m - 1)
     )
 
 
@@ -99,11 +101,18 @@ def nonsingular_combination(slices: Indices, *, seed: int, tries: int = 5) -> In
     """Look for coefficients of a nonsingular sum of slices: the slices first, then random sums."""
     rng = np.random.default_rng(seed)
     m = len(slices)
-    candidates = [*np.eye(m, dtype=np.int64), *rng.integers(-9, 10, (tries, m))]
-    for combination in candidates:
-        if _matrix(np.tensordot(combination, slices, axes=1)).rank() == slices.shape[1]:
+    matrices = [_matrix(M) for M in slices]
+    for combination in (*np.eye(m, dtype=np.int64), *rng.integers(-9, 10, (tries, m))):
+        if _sum(matrices, combination.tolist()).det() != 0:
             return combination
     return None
+
+
+def _sum(matrices: list[flint.fmpq_mat], coefficients: list[int]) -> flint.fmpq_mat:
+    total = matrices[0] * coefficients[0]
+    for M, c in zip(matrices[1:], coefficients[1:], strict=True):
+        total = total + M * c
+    return total
 
 
 def _matrix(M: Indices) -> flint.fmpq_mat:

@@ -104,7 +104,7 @@ class EffectiveSearch:
         return int(self._fibers[np.unique(self._component[facts])].sum())
 
     def _subsets(self) -> list[Indices]:
-        """Facts to play on: all, and the components with the most facts."""
+        """Facts to play on: the components with the most facts, and then all."""
         everything = np.arange(self._db.n_triples)
         if len(self._fibers) == 1:
             return [everything]
@@ -112,7 +112,7 @@ class EffectiveSearch:
         order = np.argsort(self._component, kind="stable")
         facts_of = np.split(order, np.cumsum(counts)[:-1])
         most = np.argsort(-counts, kind="stable")[: self._budget.problems]
-        return [everything, *(facts_of[c] for c in most if counts[c] > 1)]
+        return [*(facts_of[c] for c in most if counts[c] > 1), everything]
 
     def _merge(self) -> None:
         if not self._db.is_functional:

@@ -17,32 +17,27 @@ size two or more: the last ones. So delta is the largest of these numbers, over 
 *Direct sums.* Rows and columns without common entries split the pencil. The blocks of a direct sum
 are those of its summands, so only the roots' counts have to be added before taking the maximum.
 That, and dropping equal rows and columns, is what makes large databases feasible.
-
-*The L blocks* span W, the limit of W_0 = 0 and W_(i+1) = {x: Ax in B W_i}, if the pencil has no
-root at A (Berger, Trenn); dividing W out leaves the rest. The transposed pencil gives the others.
+`capacity.rank.kronecker` finds the form of each block.
 
 References
 ----------
 J. Jaja, Optimal evaluation of pairs of bilinear forms, SIAM J. Computing 1979; T. Sumi, M.
 Miyazaki, T. Sakata, Rank of 3-tensors with 2 slices and Kronecker canonical forms, LAA 2009, arXiv
-0808.1167 (over R); T. Berger, S. Trenn, The quasi-Kronecker form for matrix pencils, SIAM J. Matrix
-Analysis 2012; F. R. Gantmacher, The Theory of Matrices, chapter XII.
+0808.1167 (over R); F. R. Gantmacher, The Theory of Matrices, chapter XII.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from capacity.errors import MemoryBudgetError
-from capacity.rank.real_roots import distinct_real_roots
+from capacity.errors import InvalidArgumentError, MemoryBudgetError
+from capacity.rank.kronecker import kronecker_form
 
 Indices = NDArray[np.int64]
 # entries of the largest block that is solved: seconds for a sparse one, half a minute for a dense
@@ -58,6 +53,8 @@ def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
 
     Raises
     ------
+    ValueError
+        If an entry exceeds 2^31.
     MemoryBudgetError
         If a block that doesn't split has more than `LARGEST` entries; raised before it is solved.
 
@@ -68,6 +65,8 @@ def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
     >>> pencil_rank(np.eye(2, dtype=int), np.array([[0, -1], [1, 0]]))
     3
     """
+    if max(np.abs(M.astype(object)).max(initial=0) for M in (A, B)) > 2**31:
+        raise InvalidArgumentError("The entries of both slices must be at most 2^31.")
     rows, columns = np.nonzero((A != 0) | (B != 0))
     values = np.stack([A[rows, columns], B[rows, columns]], axis=1).astype(np.int64)
     return sparse_pencil_rank(rows, columns, values)
@@ -103,7 +102,7 @@ def sparse_pencil_rank(
             counts[both.tobytes(), both.shape] += 1
     roots: Counter[tuple[int, ...]] = Counter()
     for (content, shape), times in counts.items():
-        form = _kronecker(np.frombuffer(content, np.int64).reshape(shape))
+        form = kronecker_form(np.frombuffer(content, np.int64).reshape(shape))
         simple += times * form.size
         for root, count in form.excess.items():
             roots[root] += times * count
@@ -148,134 +147,3 @@ def _distinct(line: Indices, cross: Indices, values: Indices) -> Indices:
             seen.add(key)
             kept.append(mine)
     return np.sort(np.concatenate(kept))
-
-
-@dataclass(frozen=True)
-class _Form:
-    """Of a Kronecker form: rank without delta, and for each bad root what it adds to delta.
-
-    Roots are named by the primitive integer coefficients of their irreducible polynomial in s; ()
-    is the root at infinity.
-    """
-
-    size: int
-    excess: Counter[tuple[int, ...]]
-
-
-def _kronecker(slices: Indices) -> _Form:
-    A, B = slices
-    m, n = A.shape
-    # s with rank(A + sB) as large as for any s: a minor of that size has at most min(m, n) roots
-    best, shift = -1, 0
-    for s in range(min(m, n) + 1):
-        rank = _matrix(A + s * B).rank()
-        if rank > best:
-            best, shift = rank, s
-        if rank == min(m, n):
-            break
-    pencil = _matrix(A + shift * B), _matrix(B)
-    size = 0
-    for side in ((A, B), (A.T, B.T)):
-        # zero columns, in suitable bases, are no blocks
-        free = side[0].shape[1] - _matrix(np.concatenate(side)).rank()
-        span, rest = _without_span(*pencil)
-        size += span - free
-        pencil = rest[0].transpose(), rest[1].transpose()
-    n = pencil[0].nrows()
-    return _Form(size + n, _excess(pencil[0].inv() * pencil[1], shift) if n else Counter())
-
-
-def _without_span(
-    C: flint.fmpq_mat, D: flint.fmpq_mat
-) -> tuple[int, tuple[flint.fmpq_mat, flint.fmpq_mat]]:
-    """The dimension of the columns' span W of the L blocks, and the pencil without them."""
-    m, n = C.nrows(), C.ncols()
-    span: list[list[flint.fmpq]] = []
-    while True:
-        # x with C x = D W y for some y
-        joined = C.tolist()
-        if span:
-            across = (D * flint.fmpq_mat(span).transpose()).tolist()
-            joined = [row + [-x for x in more] for row, more in zip(joined, across, strict=True)]
-        found = _row_basis([x[:n] for x in _kernel(joined, n + len(span))])
-        if len(found) == len(span):
-            break
-        span = found
-    if not span:
-        return 0, (C, D)
-    pivots = {next(j for j, x in enumerate(row) if x) for row in span}
-    left = [j for j in range(n) if j not in pivots]
-    image = C * flint.fmpq_mat(span).transpose()
-    quotient = _kernel(image.transpose().tolist(), m)
-    if not quotient or not left:
-        nothing = flint.fmpq_mat(len(quotient), len(left))
-        return len(span), (nothing, nothing)
-    # unit vectors beside the pivots span a complement of W
-    Q = flint.fmpq_mat(quotient)
-    c, d = (Q * flint.fmpq_mat([[row[j] for j in left] for row in M.tolist()]) for M in (C, D))
-    return len(span), (c, d)
-
-
-def _kernel(rows: list[list[flint.fmpq]], n: int) -> list[list[flint.fmpq]]:
-    """A basis of {x: M x = 0}, for M with n columns."""
-    if not rows:
-        return [[flint.fmpq(i == j) for j in range(n)] for i in range(n)]
-    reduced, rank = flint.fmpq_mat(rows).rref()
-    pivots = [next(j for j in range(n) if reduced[i, j]) for i in range(rank)]
-    found: list[list[flint.fmpq]] = []
-    for free in sorted(set(range(n)) - set(pivots)):
-        x = [flint.fmpq(j == free) for j in range(n)]
-        for i, pivot in enumerate(pivots):
-            x[pivot] = -reduced[i, free]
-        found.append(x)
-    return found
-
-
-def _row_basis(rows: list[list[flint.fmpq]]) -> list[list[flint.fmpq]]:
-    if not rows:
-        return []
-    reduced, rank = flint.fmpq_mat(rows).rref()
-    return reduced.tolist()[:rank]
-
-
-def _excess(J: flint.fmpq_mat, shift: int) -> Counter[tuple[int, ...]]:
-    """For each root of J what it adds to delta."""
-    n = J.nrows()
-    excess: Counter[tuple[int, ...]] = Counter()
-    for p, times in J.charpoly().factor()[1]:
-        d = p.degree()
-        real = distinct_real_roots(p) == d
-        if times == 1:
-            count = 0 if real else 1
-        else:
-            at_p = _evaluated(p, J)
-            once = at_p.rank()
-            # Jordan blocks of a root, or those of size two or more
-            count = (once - (at_p * at_p).rank() if real else n - once) // d
-        if count:
-            excess[_root_name(p, shift)] = count
-    return excess
-
-
-def _evaluated(p: flint.fmpq_poly, J: flint.fmpq_mat) -> flint.fmpq_mat:
-    n = J.nrows()
-    identity = flint.fmpq_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
-    value = flint.fmpq_mat(n, n)
-    for c in reversed(p.coeffs()):
-        value = value * J + identity * c
-    return value
-
-
-def _root_name(p: flint.fmpq_poly, shift: int) -> tuple[int, ...]:
-    """Name the roots of p(J) as roots s of A + sB: there 1/J = shift - s."""
-    reverse = flint.fmpq_poly(p.coeffs()[::-1])
-    in_s = reverse(flint.fmpq_poly([shift, -1])).numer()
-    if in_s.degree() < 1:
-        return ()
-    content = in_s.content() * (1 if in_s.leading_coefficient() > 0 else -1)
-    return tuple(int(c / content) for c in in_s.coeffs())
-
-
-def _matrix(A: Indices) -> flint.fmpq_mat:
-    m, n = A.shape
-    return flint.fmpq_mat(m, n, A.ravel().tolist())

@@ -28,6 +28,7 @@ from capacity.rank.certificate import (
 )
 from capacity.rank.core import Core, concise_core
 from capacity.rank.diagonal import (
+    LARGEST,
     all_singular,
     nonsingular_combination,
     why_not_diagonal,
@@ -185,7 +186,7 @@ def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Whether the rank is n, or more, if the core is n x n x m with m <= n."""
     shape = problem.core.tensor.shape
     n = max(shape)
-    if goal.lower > n or n**4 * max(shape) > goal.work:
+    if goal.lower > n or n > LARGEST or n**4 * max(shape) > goal.work:
         return
     for mode in range(3):
         if any(shape[m] != n for m in range(3) if m != mode):

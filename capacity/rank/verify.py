@@ -77,12 +77,20 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
 
     Notes
     -----
-    *Lower bounds of the rank* add over arguments about different components. If D = A
-    (+) B, an argument for A removes slices of A: moves of the game, or the r independent slices of
-    an unfolding of rank r, each nonzero when its turn comes. The rank falls by one each time, and
-    B stays as it is, for whatever is subtracted has an index of A in each of the other two modes.
-    If the game is played on a view of A, restrict to the view first. One component may have any
-    lower bound of its rank, such as a flattening's: the others' slices are removed first. Two such
+    *Lower bounds of the rank* add over arguments about different components. Let D = A (+) B. An
+    argument for A removes slices of A, S_m of mode m: moves of the game, or the r independent
+    slices of an unfolding of rank r, each nonzero when its turn comes, and the rank falls by one
+    each time. What is left at the indices of B is D with multiples of the slices S_m added in each
+    mode m, so it is
+
+        B + sum over (i, j, k) in S_0 x S_1 x S_2 of A[i, j, k] times a simple tensor,
+
+    for all other products meet zeros of D. But A vanishes on S_0 x S_1 x S_2. For an unfolding two
+    of the sets are empty. In the game, if A[i, j, k] weren't zero, the first of the three slices to
+    go, say i, would hide (x, j, k) for all x; then j, unknown there, would hide (x, y, k) for all x
+    and y; and k, of which nothing is known any more, couldn't go. So B is left as it was. If the
+    game is played on a view of A, restrict to the view first. One component may have any lower
+    bound of its rank, such as a flattening's: the others' slices are removed first. Two such
     bounds don't add (Shitov's counterexample to Strassen's additivity).
 
     *Pairs.* An unfolding and another argument may be about the same components, if the slices that
@@ -107,6 +115,8 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
     try:
         total = sum(argument.value for argument in certificate.arguments)
         require(certificate.value == total, f"the arguments give {total}")
+        sides = all(certificate.side in argument.sides for argument in certificate.arguments)
+        require(sides, f"an argument can't argue for a {certificate.side} bound")
         if certificate.side == "upper":
             _check_upper(certificate, db)
         else:

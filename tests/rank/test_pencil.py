@@ -167,3 +167,17 @@ def test_sturm_counts_distinct_real_roots(roots: list[int], pairs: int) -> None:
     for i in range(pairs):
         f = f * flint.fmpq_poly([i + 1, 0, 1])
     assert distinct_real_roots(-f) == distinct_real_roots(f) == len(set(roots))
+
+
+def test_entries_that_would_wrap_around_are_refused() -> None:
+    with pytest.raises(ValueError, match="at most 2\\^31"):
+        pencil_rank(2**61 * ONE, ONE)
+
+
+def test_long_l_blocks_and_dense_singular_pencils_take_no_minutes() -> None:
+    A, B = polynomials(300)
+    assert pencil_rank(A, B) == 301
+    rng = np.random.default_rng(0)
+    # generic pencils of n x (n + 3) have L blocks alone: rank n + 3
+    A, B = rng.integers(0, 2, (2, 25, 28))
+    assert pencil_rank(A, B) == 28

@@ -3,6 +3,7 @@
 import copy
 import json
 import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database
-from capacity.errors import CertificateError
+from capacity.errors import CertificateError, MemoryBudgetError
 from capacity.rank import (
     Argument,
     Boxes,
     Certificate,
+    Decomposition,
     Diagonalization,
     Substitution,
+    Unfolding,
     View,
     effective_rank_interval,
     load_certificates,
@@ -254,3 +257,82 @@ def test_a_flattening_of_nothing_proves_nothing() -> None:
         changed = copy.deepcopy(data)
         changed["arguments"][0][name] = []
         assert not verify(Certificate.from_dict(changed), db).proved
+
+
+# ---- what reviewers broke -----------------------------------------------------------------------
+
+
+def test_bases_of_large_numbers_do_not_wrap_around_into_a_proof() -> None:
+    # 17 facts on a diagonal: rank 17. One factor of the determinant vanished twice modulo 2^64.
+    db = database([(i, i, i) for i in range(17)])
+    a, b = [0, *(-k for k in [*range(1, 16), 17])], [2**20] + [1] * 16
+    scaled = 2**20 * np.eye(17, dtype=np.int64)
+    view = View(whole(db).indices, (np.array([a, b]), scaled, scaled))
+    singular = Diagonalization(view, 0, np.zeros(0, np.int64), 18)
+    assert not verify(through_json(claim(db, singular)), db).proved
+    three = database([(i, i, i) for i in range(3)])
+    rng = np.random.default_rng(0)
+    bases = tuple(rng.integers(-(2**18), 2**18, (3, 3)) for _ in range(3))
+    large = rng.integers(-(2**18), 2**18, 3)
+    for view in (View(whole(three).indices, bases), whole(three)):  # type: ignore[arg-type]
+        argument = Diagonalization(view, 0, large, 4)
+        assert not verify(through_json(claim(three, argument)), three).proved
+
+
+def test_a_negative_index_is_no_other_name_for_a_column() -> None:
+    # rank 1; the second minor would be about the column of the first
+    db = database([(k, q, 0) for k in range(2) for q in range(2)])
+    none = np.zeros(0, np.int64)
+    first = Unfolding(0, np.array([0]), np.array([[0, 0]]), none, none, 2)
+    second = Unfolding(0, np.array([1]), np.array([[1, -1]]), none, none, 2)
+    verdict = verify(claim(db, first, second), db)
+    assert verdict.reason == "an index is out of range"
+    game = Substitution(whole(db), np.array([[-1, 0]]))
+    assert verify(claim(db, game), db).reason == "there is no such mode"
+
+
+def test_an_argument_for_the_other_side_proves_nothing() -> None:
+    db = figure_1()
+    upper = rank_interval(db).upper.arguments
+    assert verify(claim(db, *upper), db).reason == "an argument can't argue for a lower bound"
+
+
+def test_huge_numbers_are_refused_in_words() -> None:
+    db = database([(0, 0, 0)])
+    data = rank_interval(db).upper.to_dict()
+    data["arguments"] = [
+        {"kind": "decomposition", "terms": [[[[0], ["1" + "0" * 399]], [[0], ["1" + "0" * 399]],
+                                             [[0], ["1"]]]]}
+    ]  # fmt: skip
+    verdict = verify(Certificate.from_dict(data), db)
+    assert verdict.reason == "the terms give neither 0 nor 1 at (0, 0, 0)"
+    lower = rank_interval(KNOWN_RANKS["matrices 2 x 2 x 2"][0]()).lower.to_dict()
+    lower["arguments"][0]["value"] = 9 * 10**4299
+    with pytest.raises(CertificateError, match="64 bits"):
+        Certificate.from_dict(lower)
+
+
+def test_what_takes_too_long_to_check_is_refused() -> None:
+    db = database([(i, i, i) for i in range(300)])
+    many = (tuple(range(300)), (Fraction(1),) * 300)
+    term = (many, many, many)
+    with pytest.raises(MemoryBudgetError, match="20,000,000 products"):
+        verify(claim(db, Decomposition((term,)), side="upper"), db)
+    twice = (((0, 0), (Fraction(1), Fraction(0))), ((0,), (Fraction(1),)), ((0,), (Fraction(1),)))
+    verdict = verify(claim(db, Decomposition((twice,)), side="upper"), db)
+    assert verdict.reason == "term 0 has an index twice"
+
+
+def test_a_box_of_many_unobserved_fibers_is_checked_by_its_observed_ones() -> None:
+    n = 20_000
+    db = Database.from_triples([(f"k{i}", f"q{i}", "v") for i in range(n)])
+    box = Boxes(np.zeros(n, np.int64))
+    certificate = claim(db, box, quantity="effective_rank", side="upper")
+    assert verify(certificate, db).proved
+    # one answer that differs
+    other = Database.from_triples([*[(f"k{i}", f"q{i}", "v") for i in range(5)], ("k0", "q1", "w")])
+    mine = np.array([int(str(other.objects[v]) == "w") for v in other.triples[:, 2]])
+    certificate = claim(other, Boxes(mine), quantity="effective_rank", side="upper")
+    verdict = verify(certificate, other)
+    assert str(verdict.reason).startswith("box 0 gives what aren't facts at")
+    assert not second_checker(certificate, other)

@@ -3,8 +3,9 @@
     python benchmarks/rank_scale.py [FILE ...]
 
 Synthetic functional databases with Zipf-like predicates, a third of whose objects are categories,
-near half entities and the rest unique literals; and any files given (such as real RDF). The peer is
-the baseline that needs no search, [largest unfolding rank, Proposition 2.1], by the same code.
+near half entities and the rest unique literals; stress cases whose matrices don't peel; and any
+files given (such as real RDF). The peer is the baseline that needs no search, [largest unfolding
+rank, Proposition 2.1], by the same code.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import time
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from record import write
 
 from capacity.database import Database, label, load
 from capacity.rank import database_bounds, rank_interval
 from capacity.rank.verify import verify
 
+Indices = NDArray[np.int64]
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)
 
 
@@ -39,11 +42,49 @@ def zipf_like(n: int, seed: int = 0) -> Database:
     category = q * 1000 + (rng.random(len(k)) ** 2 * size).astype(np.int64)
     unique = 2 * 10**7 + np.arange(len(k))
     v = np.choose(kind, [category, 10**7 + entity, unique])
-    columns = [np.unique(column, return_inverse=True)[1] for column in (k, q, v)]
+    return database(k, q, v)
+
+
+def categories(rows: int, columns: int = 10, values: int = 50) -> Database:
+    """A table of categories: every column of every row has one of a few values."""
+    rng = np.random.default_rng(0)
+    k, q = np.divmod(np.arange(rows * columns), columns)
+    return database(k, q, q * values + rng.integers(0, values, len(k)))
+
+
+def answers(rows: int, columns: int = 5, values: int = 2000) -> Database:
+    """A table of categories with so many values that its unfolding is neither sparse nor narrow."""
+    return categories(rows, columns, values)
+
+
+def relation(n: int, degree: int = 3) -> Database:
+    """A random relation between n subjects and n objects: one predicate, several objects."""
+    rng = np.random.default_rng(0)
+    k, v = np.divmod(np.unique(rng.integers(0, n * n, n * degree)), n)
+    return database(k, np.zeros_like(k), v)
+
+
+def components(n: int) -> Database:
+    """Many small components, all of them different: 3 x 3 x 3 at random."""
+    rng = np.random.default_rng(0)
+    c, k, q, v = np.argwhere(rng.random((n, 3, 3, 3)) < 0.4).T
+    return database(3 * c + k, 3 * c + q, 3 * c + v)
+
+
+STRESS = {
+    "categories": (categories, 100_000),
+    "answers": (answers, 20_000),
+    "relation": (relation, 30_000),
+    "components": (components, 20_000),
+}
+
+
+def database(k: Indices, q: Indices, v: Indices) -> Database:
+    columns = [np.unique(column, return_inverse=True)[1].ravel() for column in (k, q, v)]
     counts = [int(column.max()) + 1 for column in columns]
     tokens = [label(f"{c}{i:08d}") for c, m in zip("kqv", counts, strict=True) for i in range(m)]
     offsets = np.cumsum([0, *counts[:2]])
-    return Database.from_ids(tokens, np.stack(columns, axis=1) + offsets, multi="error")
+    return Database.from_ids(tokens, np.stack(columns, axis=1) + offsets, multi="keep")
 
 
 def measure(db: Database, name: str) -> dict[str, object]:
@@ -76,12 +117,16 @@ def main() -> None:
 
     if sys.argv[1:2] == ["--one"]:
         what = sys.argv[2]
-        db = zipf_like(int(what)) if what.isdecimal() else load(what, multi="keep")
+        if what in STRESS:
+            make, size = STRESS[what]
+            db = make(size)
+        else:
+            db = zipf_like(int(what)) if what.isdecimal() else load(what, multi="keep")
         print(measure(db, what if what.isdecimal() else Path(what).name))
         return
     rows = []
     # a process each, so that the peak memory is its own
-    for what in [*map(str, SIZES), *sys.argv[1:]]:
+    for what in [*map(str, SIZES), *STRESS, *sys.argv[1:]]:
         command = [sys.executable, __file__, "--one", what]
         out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         rows.append(ast.literal_eval(out))

@@ -43,6 +43,7 @@ from capacity.rank.stages import (
     flattenings,
     spanning_trees,
 )
+from capacity.rank.walks import flips
 
 # cheapest first, and explicit terms before arguments that only say that there are some; the pencil
 # is no stage of one small tensor: it is feasible for large components too
@@ -52,6 +53,7 @@ STAGES: dict[str, Stage | None] = {
     "pencil": None,
     "diagonalization": diagonalizations,
     "Koszul flattening": flattenings,
+    "flip graph": flips,
     "annealed substitution": GAMES["annealed substitution"],
     "substitution in other bases": GAMES["substitution in other bases"],
 }
@@ -128,7 +130,12 @@ class Search:
             key = id(problems[c]), goal
             if key not in found:
                 self._say(name)
-                found[key] = list(stage(problems[c], goal))
+                # what is found is kept at once: an interrupt may come before the next
+                found[key] = []
+                for one in stage(problems[c], goal):
+                    found[key].append(one)
+                    self._take(c, parts[c].relocated(one), name)
+                continue
             for one in found[key]:
                 self._take(c, parts[c].relocated(one), name)
 

@@ -1,0 +1,109 @@
+"""Where walks in the flip graph start, and how long they go on.
+
+A walk starts from decompositions with small integer coefficients: the fibers of each mode, one term
+a fiber, and the spanning trees over the slices of each mode, where their factors are integers. The
+first half of the steps is shared among these starts; the rest goes on from the shortest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.database.tensor import MODES
+from capacity.rank.certificate import Decomposition, Indices, Vector
+from capacity.rank.factor import Term, vector
+from capacity.rank.slices import spanning_tree_terms
+from capacity.rank.stages import Goal, Problem
+
+Factors: TypeAlias = tuple[Indices, Indices, Indices]
+# steps of a walk at a time, so that an interrupt is heard
+STRIDE = 500_000
+# terms beyond which pairs are too many
+MOST_TERMS = 1_500
+
+
+def flips(problem: Problem, goal: Goal, more: Iterable[Factors] = ()) -> Iterable[Decomposition]:
+    """Walk in the flip graph; yield each decomposition that is shorter than those before.
+
+    Parameters
+    ----------
+    problem : Problem
+        For the rank, walks are on its core; for the effective rank on the tensor itself.
+    goal : Goal
+    more : iterable of factors, optional
+        Other decompositions to start from.
+    """
+    from capacity.rank.flip_graph import flip_walk
+
+    whole = problem.known is not None
+    tensor = problem.tensor if whole else problem.core.tensor
+    observed = None if problem.known is None else problem.known[:, :, 0]
+    starts = [f for f in (*more, *_starts(tensor.astype(np.int64))) if len(f[0]) <= MOST_TERMS]
+    starts.sort(key=lambda factors: len(factors[0]))
+    if not starts:
+        return
+    # a step looks at the factors of two terms, and at the pairs of two others
+    cost = 100 + 3 * max(tensor.shape) + 4 * len(starts[0][0])
+    steps = min(goal.limits.flips, goal.work // cost)
+    best, shortest = starts[0], goal.upper
+    seed = 1000 * goal.seed
+    for turn in range(len(starts) + max(1, steps // 2 // STRIDE)):
+        first = turn < len(starts)
+        n = min(STRIDE, steps // 2 // len(starts) if first else steps // 2)
+        if n < 1000 or shortest <= goal.lower:
+            return
+        start = starts[turn] if first else best
+        found = flip_walk(start, steps=n, seed=seed + turn, target=goal.lower, observed=observed)
+        if len(found[0]) < len(best[0]) or (not first and len(found[0]) == len(best[0])):
+            best = found
+        if len(best[0]) < shortest:
+            shortest = len(best[0])
+            terms = as_terms(best)
+            yield Decomposition(tuple(terms if whole else problem.core.lifted(terms)))
+
+
+def as_terms(factors: Factors) -> list[Term]:
+    """Dense factors, a term a row, as terms."""
+    return [(_sparse(a), _sparse(b), _sparse(c)) for a, b, c in zip(*factors, strict=True)]
+
+
+def as_factors(terms: Iterable[Term], shape: tuple[int, ...]) -> Factors | None:
+    """Terms as dense factors, if their coefficients are integers within -2 .. 2."""
+    listed = list(terms)
+    found = [np.zeros((len(listed), n), np.int64) for n in shape]
+    for r, term in enumerate(listed):
+        for mode, (indices, values) in enumerate(term):
+            if any(x.denominator != 1 or abs(x) > 2 for x in values):
+                return None
+            found[mode][r, list(indices)] = [int(x) for x in values]
+    return found[0], found[1], found[2]
+
+
+def _starts(tensor: Indices) -> Iterable[Factors]:
+    for mode in MODES:
+        yield _fibers(tensor, mode)
+        factors = as_factors(spanning_tree_terms(tensor, mode), tensor.shape)
+        if factors is not None:
+            yield factors
+
+
+def _fibers(tensor: Indices, mode: int) -> Factors:
+    """A term for each nonzero fiber of a mode."""
+    across = np.moveaxis(tensor, mode, 2)
+    i, j = np.nonzero(across.any(axis=2))
+    factors: list[NDArray[np.int64]] = [
+        np.eye(across.shape[0], dtype=np.int64)[i],
+        np.eye(across.shape[1], dtype=np.int64)[j],
+    ]
+    factors.insert(mode, across[i, j])
+    return factors[0], factors[1], factors[2]
+
+
+def _sparse(x: Indices) -> Vector:
+    where = np.flatnonzero(x)
+    return vector(where.tolist(), [Fraction(int(c)) for c in x[where]])

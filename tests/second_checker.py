@@ -111,11 +111,12 @@ def _proves_lower(
         }
     if isinstance(argument, Substitution):
         return _proves_game(argument, D, observed, effective)
-    if effective:
-        return None
-    if isinstance(argument, Koszul):
-        return _proves_flattening(argument, D)
-    if isinstance(argument, Diagonalization):
+    if isinstance(argument, Koszul | Diagonalization):
+        seen = _seen(argument.view, D, observed if effective else None)
+        if seen is None or any(x is None for x in seen.values()):
+            return None
+        if isinstance(argument, Koszul):
+            return _proves_flattening(argument, D)
         return _proves_more_than_n(argument, D)
     assert isinstance(argument, Pencil)
     if len(set(argument.slices.tolist())) != 2 or argument.mode not in (0, 1, 2):
@@ -124,6 +125,8 @@ def _proves_lower(
     if argument.value > rank_of_two_slices(two):
         return None
     facts = np.argwhere(D)[np.isin(np.argwhere(D)[:, argument.mode], argument.slices)]
+    if effective and not observed[np.ix_(np.unique(facts[:, 0]), np.unique(facts[:, 1]))].all():
+        return None
     return {(m, int(i)) for row in facts for m, i in enumerate(row)}
 
 

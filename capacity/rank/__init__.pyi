@@ -19,6 +19,7 @@ from .core import Core as Core
 from .core import concise_core as concise_core
 from .cp import CPEstimate as CPEstimate
 from .cp import cp_estimate as cp_estimate
+from .decompose import cp_decompose as cp_decompose
 from .exact import matrix_rank as matrix_rank
 from .interval import RankInterval as RankInterval
 from .interval import effective_rank_interval as effective_rank_interval

@@ -35,6 +35,8 @@ from capacity.rank.check_view import (
 )
 from capacity.rank.diagonal import all_singular, why_not_diagonal
 
+# for the effective rank these arguments need a sub-tensor that every completion has
+UNOBSERVED = "there are unobserved fibers among its entries"
 # rows of a dense block, and steps of a sparse elimination: more takes minutes
 LARGEST_BLOCK = 4_000
 MOST_STEPS = 30_000_000
@@ -187,9 +189,10 @@ def check_koszul(argument: Koszul, db: Database, effective: bool) -> Touched:
     wedge^p, which is C(2p, p) for a nonzero: in a basis that begins with a, what survives are the
     p-subsets of the other 2p vectors. The rank modulo a prime is no larger than the rank.
     """
-    require(not effective, "flattenings see the unobserved fibers too")
     require(argument.mode in (0, 1, 2), "there is no such mode")
-    X = np.moveaxis(view_tensor(argument.view, db, effective)[0], argument.mode, 0)
+    tensor, known = view_tensor(argument.view, db, effective)
+    require(known.all(), UNOBSERVED)
+    X = np.moveaxis(tensor, argument.mode, 0)
     n, p = len(X), len(X) // 2
     require(n % 2 and n < 10, f"a flattening needs 2p + 1 slices; got {n}")
     require(math.comb(n, p) ** 2 * X[0].size <= 10**7, "the flattening is too large to check")
@@ -216,7 +219,7 @@ def check_not_diagonal(argument: Diagonalization, db: Database, effective: bool)
     `capacity.rank.diagonal` has the proof, and decides it. If all combinations of the slices are
     singular, the unfoldings of the other two modes must have rank n.
     """
-    require(not effective, "the slices have unobserved fibers too")
+    require(view_tensor(argument.view, db, effective)[1].all(), UNOBSERVED)
     slices, n = square_slices(argument, db)
     require(argument.value == n + 1, f"slices of {n} x {n} can show {n + 1}")
     if len(argument.combination):
@@ -237,7 +240,9 @@ def check_not_diagonal(argument: Diagonalization, db: Database, effective: bool)
 
 def check_pencil(argument: Pencil, db: Database, effective: bool) -> Touched:
     """rank(D) >= the rank of a sub-tensor of two slices, which `capacity.rank.pencil` computes."""
-    require(not effective, "the slices have unobserved fibers too")
     facts = require_pencil(argument, db)
     used = [np.unique(db.triples[facts, mode]).astype(np.int64) for mode in range(3)]
+    if effective:
+        pairs = np.unique(db.triples[facts, :2], axis=0)
+        require(len(pairs) == len(used[0]) * len(used[1]), UNOBSERVED)
     return used[0], used[1], used[2]

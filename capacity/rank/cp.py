@@ -14,7 +14,6 @@ low-rank approximation problem, SIMAX 2008.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +23,14 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import database_bounds
+from capacity.rank.decompose import as_dense, one_fit
+from capacity.rank.least_squares import MOST_DENSE
 
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
 
 # about an hour on one core
 LARGEST_WORK = 3e12
-# a term this many times larger than the tensor cancels against others: the fit is degenerate
 LARGEST_TERM = 1e3
 
 
@@ -45,8 +45,8 @@ class CPEstimate:
     residual : float
         Norm of tensor minus decomposition, over the norm of the tensor.
     method : str
-        What found it: alternating least squares, or the singular vectors of the slices where no
-        smaller fit was found.
+        What found it: Levenberg-Marquardt, alternating least squares, or the singular vectors of
+        the slices where no smaller fit was found.
     cp : tensorly.cp_tensor.CPTensor
         The decomposition.
     """
@@ -69,11 +69,12 @@ def cp_estimate(
     tolerance: float = 1e-6,
     seed: int = 0,
 ) -> CPEstimate:
-    """Estimate the rank of a database or a 3-tensor by alternating least squares.
+    """Estimate the rank of a database or a 3-tensor by fits of `cp_decompose`'s kind.
 
     The number of terms is searched by bisection between the largest unfolding rank and the smallest
     sum of slice ranks, where a decomposition is known. Each number is tried from several random
-    starts; starts that end in a singular system are passed over.
+    starts, by Levenberg-Marquardt, or by alternating least squares where that has more than
+    `MOST_DENSE` unknowns.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def cp_estimate(
     n_starts : int
         Random starts a number of terms.
     max_iterations : int
-        Of alternating least squares, a start.
+        A start.
     tolerance : float
         Largest relative residual of an accepted fit.
     seed : int
@@ -106,13 +107,7 @@ def cp_estimate(
     sweeps = n_starts * max_iterations
     if isinstance(tensor, Database):
         _check_work(min(database_bounds(tensor).slices), tensor.shape, sweeps)
-        dense = tensor.to_numpy(np.float64)
-    else:
-        dense = np.asarray(tensor, dtype=np.float64)
-        if dense.ndim != 3 or not np.isfinite(dense).all() or not dense.any():
-            raise InvalidArgumentError(
-                f"`tensor` must be a finite, nonzero 3-tensor; got an array of shape {dense.shape}."
-            )
+    dense = as_dense(tensor)
     best = _from_slices(dense)
     _check_work(best.rank, dense.shape, sweeps)
     lower, upper = max(map(_unfolding_rank, (dense,) * 3, range(3))), best.rank
@@ -170,24 +165,16 @@ def _fit(
     seed: int,
 ) -> CPEstimate | None:
     """The first fit that is accepted, or None."""
-    from tensorly.cp_tensor import cp_to_tensor
-    from tensorly.decomposition import parafac
+    from tensorly.cp_tensor import CPTensor
 
     norm = float(np.linalg.norm(dense))
+    small = rank * sum(dense.shape) <= MOST_DENSE
     for start in range(n_starts):
-        random_state = np.random.RandomState([seed, rank, start])
-        try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore", RuntimeWarning)
-                cp = parafac(
-                    dense, rank, n_iter_max=iterations, init="random", tol=1e-12,
-                    random_state=random_state, linesearch=True, normalize_factors=True,
-                )  # fmt: skip
-        except np.linalg.LinAlgError:
-            continue
-        residual = float(np.linalg.norm(dense - np.asarray(cp_to_tensor(cp)))) / norm
-        # factors are normalised, so a term's norm is its weight; comparisons with nan are false
-        bounded = float(np.abs(cp.weights).max()) <= LARGEST_TERM * norm
-        if residual <= tolerance and bounded:
-            return CPEstimate(rank, residual, "parafac (ALS)", cp)
+        fit = one_fit(dense, rank, "lm" if small else "als", iterations, [seed, rank, start])
+        # a term this much larger than the tensor cancels against others: the fit is degenerate
+        bounded = fit is not None and fit.largest**3 <= LARGEST_TERM * norm
+        if fit is not None and bounded and fit.residual <= tolerance:
+            cp = CPTensor((np.ones(rank), list(fit.factors)))
+            method = "Levenberg-Marquardt" if small else "parafac (ALS)"
+            return CPEstimate(rank, fit.residual, method, cp)
     return None

@@ -9,7 +9,9 @@ first; whatever is subtracted, nothing changes at the observed fibers of D_j, wh
 functional data the first number is sum over i != j of |V_i|. Bounds of two components don't add:
 two copies of Example 2.2 of Wong (2025), of effective rank 5 each, have effective rank 9.
 
-From above, the rank's decompositions, and the tensors that merging gives (`capacity.rank.merging`).
+From above, the rank's decompositions, the tensors that merging gives (`capacity.rank.merging`), and
+walks in the flip graph from there, which ignore what they do to unobserved fibers, and fits that do
+so.
 """
 
 from __future__ import annotations
@@ -18,12 +20,35 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.rank.bounds import Bounds, as_unfolding
-from capacity.rank.certificate import Argument, Certificate, Indices, Substitution
+from capacity.rank.certificate import (
+    Argument,
+    Boxes,
+    Certificate,
+    Decomposition,
+    Diagonalization,
+    Indices,
+)
 from capacity.rank.effort import BUDGETS, Effort
+from capacity.rank.factor import Term, vector
+from capacity.rank.fits import fits
 from capacity.rank.merging import merged_arguments
 from capacity.rank.part import Part
 from capacity.rank.search import Progress
-from capacity.rank.stages import GAMES, Goal, Problem
+from capacity.rank.stages import (
+    GAMES,
+    Goal,
+    Problem,
+    Stage,
+    diagonalizations,
+    flattenings,
+)
+from capacity.rank.walks import as_factors, flips
+
+# for tensors of which every fiber is observed
+COMPLETE: dict[str, Stage] = {
+    "diagonalization": diagonalizations,
+    "Koszul flattening": flattenings,
+}
 
 
 class EffectiveSearch:
@@ -50,36 +75,61 @@ class EffectiveSearch:
         self._fibers: Indices = bounds.unfoldings_by_component[:, 2]
         self.upper: tuple[tuple[Argument, ...], str] = rank.arguments, rank.by
         self._value = rank.value
-        # the facts that the best game is about, the game, and the method in words
-        self._best: tuple[Indices, Substitution, str] | None = None
+        # the facts that the best argument is about, the argument, and the method in words
+        self._best: tuple[Indices, Argument, str] | None = None
 
     def run(self) -> None:
-        """Merge, then play on each component, and on the whole."""
+        """Merge; bound each component, and the whole, from below; shorten the decomposition."""
         self._merge()
         parts = [(facts, Part.of(self._db, facts)) for facts in self._subsets()]
         parts = [(facts, part) for facts, part in parts if part.size <= self._budget.largest]
-        for name, stage in GAMES.items():
-            for facts, part in parts:
-                lower, upper = self.value()
-                if lower == upper:
-                    return
-                if self._progress is not None:
-                    self._progress(lower, upper, name)
-                others = int(self._fibers.sum() - self._fibers_of(facts))
-                tensor = part.tensor()
-                known = np.broadcast_to(tensor.any(axis=2, keepdims=True), tensor.shape)
-                goal = Goal(
-                    lower - others,
-                    upper - others,
-                    self._budget.work // len(parts),
-                    self._budget.limits,
-                    self._seed,
-                )
-                for found in stage(Problem(tensor, known), goal):
-                    game = part.relocated(found)
-                    assert isinstance(game, Substitution)
-                    if others + game.value > self.value()[0]:
-                        self._best = facts, game, name
+        first, *others = GAMES
+        self._bound(first, GAMES[first], parts)
+        for name, stage in COMPLETE.items():
+            self._bound(name, stage, [p for p in parts if _masked(p[1]).known is None])
+        self._shorten("flip graph")
+        self._shorten("least squares")
+        for name in others:
+            self._bound(name, GAMES[name], parts)
+
+    def _bound(self, name: str, stage: Stage, parts: list[tuple[Indices, Part]]) -> None:
+        for facts, part in parts:
+            if not self._goes_on(name):
+                return
+            others = int(self._fibers.sum()) - self._fibers_of(facts)
+            goal = self._goal(others, len(parts))
+            for found in stage(_masked(part), goal):
+                # that the slices are diagonal says n from above
+                if isinstance(found, Diagonalization) and found.value <= goal.lower:
+                    continue
+                below = part.relocated(found)
+                if others + below.value > self.value()[0]:
+                    self._best = facts, below, name
+
+    def _shorten(self, name: str) -> None:
+        """Look for shorter decompositions of the whole."""
+        part = Part.of(self._db, np.arange(self._db.n_triples))
+        if part.size > self._budget.largest or not self._goes_on(name):
+            return
+        if name == "flip graph":
+            start = as_factors(_terms(self.upper[0], self._db), self._db.shape)
+            shorter = flips(_masked(part), self._goal(0, 1), [] if start is None else [start])
+        else:
+            shorter = fits(_masked(part), self._goal(0, 1))
+        for found in shorter:
+            self.upper, self._value = ((found,), name), found.value
+
+    def _goal(self, others: int, n: int) -> Goal:
+        lower, upper = self.value()
+        work = self._budget.work // n
+        return Goal(lower - others, upper - others, work, self._budget.limits, self._seed)
+
+    def _goes_on(self, what: str) -> bool:
+        """Whether the interval is open still; say what comes next."""
+        lower, upper = self.value()
+        if lower < upper and self._progress is not None:
+            self._progress(lower, upper, what)
+        return lower < upper
 
     def value(self) -> tuple[int, int]:
         """The interval so far."""
@@ -119,17 +169,43 @@ class EffectiveSearch:
             return
         rng = np.random.default_rng(self._seed)
         for _ in range(min(self._budget.limits.games, self._tries())):
-            lower, upper = self.value()
-            if lower == upper:
+            if not self._goes_on("merging"):
                 return
-            if self._progress is not None:
-                self._progress(lower, upper, "merging")
             candidate = merged_arguments(self._db, rng)
             value = sum(argument.value for argument in candidate)
-            if value < upper:
+            if value < self._value:
                 self.upper, self._value = (candidate, "merging"), value
 
     def _tries(self) -> int:
         """How many mergers the work allows: each compares slices pair by pair."""
         k, q, _ = self._db.shape
         return self._budget.work // (100 * self._db.n_triples * (k + q))
+
+
+def _masked(part: Part) -> Problem:
+    """The tensor of a part, of which the observed fibers are known.
+
+    If that is all of it, there is nothing to complete, and the problem is that of the rank.
+    """
+    tensor = part.tensor()
+    known = np.broadcast_to(tensor.any(axis=2, keepdims=True), tensor.shape)
+    return Problem(tensor, None if known.all() else known)
+
+
+def _terms(arguments: tuple[Argument, ...], db: Database) -> list[Term]:
+    """What boxes and decompositions stand for."""
+    found: list[Term] = []
+    for argument in arguments:
+        if isinstance(argument, Decomposition):
+            found += argument.terms
+        elif isinstance(argument, Boxes):
+            for number in np.unique(argument.box[argument.box >= 0]):
+                mine = db.triples[argument.box == number].astype(np.int64)
+                k, q, v = (np.unique(mine[:, mode]).tolist() for mode in range(3))
+                found.append(
+                    (vector(k, [1] * len(k)), vector(q, [1] * len(q)), vector(v, [1] * len(v)))
+                )
+        else:
+            # a pencil has no terms to start from: take the facts of all components
+            return _terms((Boxes(np.arange(db.n_triples)),), db)
+    return found

@@ -29,6 +29,7 @@ from capacity.rank.certificate import (
     Substitution,
 )
 from capacity.rank.effort import BUDGETS, Effort
+from capacity.rank.fits import fits
 from capacity.rank.independent import IndependentSets, independent_sets
 from capacity.rank.part import Part
 from capacity.rank.pencil import sparse_pencil_rank
@@ -54,6 +55,7 @@ STAGES: dict[str, Stage | None] = {
     "diagonalization": diagonalizations,
     "Koszul flattening": flattenings,
     "flip graph": flips,
+    "least squares": fits,
     "annealed substitution": GAMES["annealed substitution"],
     "substitution in other bases": GAMES["substitution in other bases"],
 }

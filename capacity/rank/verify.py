@@ -103,6 +103,9 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
     lies in observed fibers, and what it leaves unchanged of the other's sub-tensor are the observed
     fibers, which is all that the other argument knows.
 
+    Flattenings, pencils and diagonalizations bound the effective rank where their sub-tensor has
+    observed fibers alone, for it is then the same in every tensor that represents the facts.
+
     *Upper bounds* add: D is a sum of simple tensors, one for each box and each term, and as many as
     the rank of the components that an argument of another kind gives.
     """

@@ -1,10 +1,12 @@
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from tensorly.cp_tensor import CPTensor, cp_to_tensor
 
-from capacity.rank import cp_estimate
+from capacity.errors import MissingExtraError
+from capacity.rank import cp_decompose, cp_estimate
 from capacity.rank.cp import _fit
 from tests.oracles import KNOWN_RANKS, database, figure_1, w_tensor
 
@@ -36,7 +38,9 @@ def test_border_rank_is_not_taken_for_rank() -> None:
     assert _fit(w_tensor().to_numpy(np.float64), 2, 4, 1000, 1e-6, 0) is None
 
 
-def test_singular_starts_are_survived(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tensors_are_fitted_by_als_and_singular_starts_are_survived(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import tensorly.decomposition as decomposition
 
     calls = []
@@ -49,8 +53,29 @@ def test_singular_starts_are_survived(monkeypatch: pytest.MonkeyPatch) -> None:
 
     parafac = decomposition.parafac
     monkeypatch.setattr(decomposition, "parafac", singular_at_first)
-    assert cp_estimate(figure_1()).rank == 5
+    monkeypatch.setattr("capacity.rank.cp.MOST_DENSE", 10)
+    fit = cp_estimate(figure_1())
+    assert fit.rank == 5
     assert len(calls) > 1
+
+
+@pytest.mark.parametrize("method", ["lm", "als"])
+def test_decompositions_come_as_tensorly_has_them(method: Any) -> None:
+    db = figure_1()
+    cp = cp_decompose(db, 5, method=method, max_iterations=2000, tolerance=1e-7)
+    assert isinstance(cp, CPTensor)
+    assert [f.shape for f in cp.factors] == [(5, 5), (3, 5), (4, 5)]
+    assert np.allclose(np.asarray(cp_to_tensor(cp)), db.to_numpy(np.float64), atol=1e-5)
+
+
+def test_bad_decompositions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        cp_decompose(figure_1(), 0)
+    with pytest.raises(ValueError, match="one of lm, als, gcp"):
+        cp_decompose(figure_1(), 1, method="svd")  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "pyttb", None)
+    with pytest.raises(MissingExtraError, match=r"knowledge-capacity\[gcp\]"):
+        cp_decompose(figure_1(), 1, method="gcp")
 
 
 def test_arrays_of_any_numbers_are_taken_and_others_refused() -> None:

@@ -1,0 +1,150 @@
+"""How wide certified intervals are: seeded random databases of three families, and real ones.
+
+    python benchmarks/interval_width.py [--efforts quick,standard] [FILE ...]
+
+Beside each stands the baseline that needs no search, [largest unfolding rank, Proposition 2.1]; for
+the effective rank, [number of objects, Proposition 2.1].
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from record import write
+
+from capacity.database import Database, load, random_database
+from capacity.rank import (
+    database_bounds,
+    effective_rank_interval,
+    rank_interval,
+)
+from capacity.rank.verify import verify
+
+COUNT = 40
+
+
+def small_and_dense(seed: int) -> Database:
+    """A few subjects and predicates, nine of ten pairs filled from few objects."""
+    rng = np.random.default_rng(seed)
+    k, q, v = rng.integers(3, 8), rng.integers(3, 8), rng.integers(2, 7)
+    rows = [(i, j, rng.integers(v)) for i in range(k) for j in range(q) if rng.random() < 0.9]
+    return Database.from_triples([(f"k{a}", f"q{b}", f"v{c}") for a, b, c in rows])
+
+
+def tables(seed: int) -> Database:
+    """The paper's kind: a few tables, some of them chained."""
+    return random_database(seed, triples=(10, 100))
+
+
+def sparse_uniform(seed: int) -> Database:
+    """Pairs and objects at random."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(25, 90))
+    k, q, v = n // 3, int(rng.integers(4, 9)), n // 2
+    pairs = rng.permutation(k * q)[:n]
+    return Database.from_triples(
+        [(f"k{p // q}", f"q{p % q}", f"v{rng.integers(v)}") for p in pairs.tolist()]
+    )
+
+
+FAMILIES = {"small and dense": small_and_dense, "tables": tables, "sparse uniform": sparse_uniform}
+
+
+def measure(task: tuple[str, int | str, str]) -> dict[str, Any]:
+    """Both intervals of one database at one effort."""
+    family, which, effort = task
+    db = load(which, multi="keep") if isinstance(which, str) else FAMILIES[family](which)
+    b = database_bounds(db)
+    start = time.process_time()
+    rank = rank_interval(db, effort=effort, computed=b)  # type: ignore[arg-type]
+    middle = time.process_time()
+    effective = effective_rank_interval(db, effort=effort, computed=b, rank=rank)  # type: ignore[arg-type]
+    end = time.process_time()
+    ends = (rank.lower, rank.upper, effective.lower, effective.upper)
+    assert all(verify(one, db).proved for one in ends)
+    return {
+        "family": family,
+        "database": Path(which).name if isinstance(which, str) else which,
+        "effort": effort,
+        "triples": b.triples,
+        "paper": b.paper,
+        "baseline": max(b.unfoldings),
+        "objects": b.unfoldings[2],
+        "rank": [rank.lower.value, rank.upper.value],
+        "effective_rank": [effective.lower.value, effective.upper.value],
+        "by": [rank.lower.by, rank.upper.by, effective.lower.by, effective.upper.by],
+        "seconds": [round(middle - start, 2), round(end - middle, 2)],
+    }
+
+
+def summaries(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Means of each family at each effort, by size."""
+    keys = sorted({(r["family"], r["effort"]) for r in rows})
+    for family, effort in keys:
+        mine = [r for r in rows if (r["family"], r["effort"]) == (family, effort)]
+        for what, below in (("rank", "baseline"), ("effective_rank", "objects")):
+            yield {
+                "family": family,
+                "effort": effort,
+                "of": what,
+                "n": len(mine),
+                "mean_triples": mean(r["triples"] for r in mine),
+                "baseline": [mean(r[below] for r in mine), mean(r["paper"] for r in mine)],
+                "interval": [mean(r[what][0] for r in mine), mean(r[what][1] for r in mine)],
+                "closed_baseline": mean(r[below] == r["paper"] for r in mine),
+                "closed": mean(r[what][0] == r[what][1] for r in mine),
+                "closed_by_size": {
+                    name: [mean(r[what][0] == r[what][1] for r in some), len(some)]
+                    for name, some in by_size(mine).items()
+                },
+                "mean_seconds": mean(r["seconds"][what != "rank"] for r in mine),
+            }
+
+
+def by_size(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    parts = {
+        "up to 30": [r for r in rows if r["triples"] <= 30],
+        "31 to 60": [r for r in rows if 30 < r["triples"] <= 60],
+        "over 60": [r for r in rows if r["triples"] > 60],
+    }
+    return {name: some for name, some in parts.items() if some}
+
+
+def mean(values: Any) -> float:
+    return round(float(np.mean(list(values))), 3)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--efforts", default="quick,standard")
+    parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("files", nargs="*")
+    options = parser.parse_args()
+    tasks: list[tuple[str, int | str, str]] = []
+    for effort in options.efforts.split(","):
+        tasks += [(family, seed, effort) for family in FAMILIES for seed in range(options.count)]
+        tasks += [("files", file, effort) for file in options.files]
+    rows: list[dict[str, Any]] = []
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        for row in pool.imap_unordered(measure, tasks):
+            rows.append(row)
+            print(row, flush=True)
+    rows.sort(key=lambda r: (r["family"], r["effort"], str(r["database"]).zfill(9)))
+    means = list(summaries([r for r in rows if r["family"] != "files"]))
+    write(
+        "interval_width",
+        what="certified intervals of the rank and the effective rank; CPU seconds of each",
+        peer="[largest unfolding rank, or number of objects; Proposition 2.1]",
+        rows=[*means, *rows],
+        packages=["numpy", "scipy", "python-flint", "numba"],
+    )
+
+
+if __name__ == "__main__":
+    main()

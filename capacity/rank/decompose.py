@@ -1,0 +1,166 @@
+"""CP decompositions with a given number of terms, by several methods behind one function.
+
+Levenberg-Marquardt (`capacity.rank.least_squares`) finds exact decompositions far more often than
+alternating least squares or gradient methods do (`benchmarks/results/cp_success.json`). The others
+are there for comparison, and for tensors that are too large for it.
+
+References
+----------
+T. G. Kolda, B. W. Bader, Tensor Decompositions and Applications, SIAM Review 51, 2009; D. Hong, T.
+G. Kolda, J. A. Duersch, Generalized canonical polyadic tensor decomposition, SIAM Review 62, 2020.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.database.facts import Database
+from capacity.errors import InvalidArgumentError, MissingExtraError
+from capacity.rank.least_squares import Factors, Fit, fit_cp, random_start
+
+if TYPE_CHECKING:
+    from tensorly.cp_tensor import CPTensor
+
+Method: TypeAlias = Literal["lm", "als", "gcp"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+def cp_decompose(
+    tensor: Database | NDArray[Any],
+    rank: int,
+    *,
+    method: Method = "lm",
+    n_starts: int = 8,
+    max_iterations: int = 400,
+    tolerance: float = 1e-9,
+    seed: int = 0,
+) -> CPTensor:
+    """Fit a CP decomposition with a given number of terms, from several random starts.
+
+    Parameters
+    ----------
+    tensor : Database or ndarray, shape (n_subjects, n_predicates, n_objects)
+    rank : int
+        Number of terms.
+    method : {'lm', 'als', 'gcp'}
+        Levenberg-Marquardt, alternating least squares by tensorly, or L-BFGS-B by pyttb (extra
+        ``gcp``).
+    n_starts : int
+        Random starts at most; the first whose relative residual is at most `tolerance` ends it.
+    max_iterations : int
+        A start.
+    tolerance : float
+    seed : int
+
+    Returns
+    -------
+    tensorly.cp_tensor.CPTensor
+        The fit with the smallest residual, whatever that is: its weights are all 1. That it is
+        small proves nothing about the rank.
+
+    Raises
+    ------
+    ValueError
+        For an array that isn't a finite, nonzero 3-tensor, a rank below 1, or another method.
+    MissingExtraError
+        If pyttb isn't there for 'gcp'.
+
+    Examples
+    --------
+    >>> from tensorly.cp_tensor import cp_to_tensor
+    >>> cp = cp_decompose(np.ones((4, 3, 2)), 1)
+    >>> bool(np.allclose(cp_to_tensor(cp), 1))
+    True
+    """
+    from tensorly.cp_tensor import CPTensor
+
+    dense = as_dense(tensor)
+    if rank < 1 or method not in METHODS:
+        raise InvalidArgumentError(
+            f"`rank` must be at least 1 and `method` one of {', '.join(METHODS)}; got {rank} and "
+            f"{method!r}."
+        )
+    best: Fit | None = None
+    for start in range(n_starts):
+        fit = one_fit(dense, rank, method, max_iterations, [seed, rank, start])
+        if fit is not None and (best is None or fit.residual < best.residual):
+            best = fit
+        if best is not None and best.residual <= tolerance:
+            break
+    if best is None:
+        raise InvalidArgumentError(
+            f"All {n_starts} starts of {method!r} ended in a singular system; use more starts, "
+            "another `seed`, or method='lm'."
+        )
+    return CPTensor((np.ones(rank), list(best.factors)))
+
+
+def as_dense(tensor: Database | NDArray[Any]) -> NDArray[np.float64]:
+    """A database or an array as a dense tensor of floats, or an error."""
+    if isinstance(tensor, Database):
+        return tensor.to_numpy(np.float64)
+    dense = np.asarray(tensor, dtype=np.float64)
+    if dense.ndim != 3 or not np.isfinite(dense).all() or not dense.any():
+        raise InvalidArgumentError(
+            f"`tensor` must be a finite, nonzero 3-tensor; got an array of shape {dense.shape}."
+        )
+    return dense
+
+
+def one_fit(
+    dense: NDArray[np.float64], rank: int, method: Method, iterations: int, seed: list[int]
+) -> Fit | None:
+    """One fit from one random start; None if it ends in a singular system."""
+    if method == "lm":
+        start = random_start(dense.shape, rank, np.random.default_rng(seed))
+        return fit_cp(dense, start, iterations=iterations)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", RuntimeWarning)
+            factors = (_als if method == "als" else _gcp)(dense, rank, iterations, seed)
+    except np.linalg.LinAlgError:
+        return None
+    a, b, c = factors
+    difference = dense - np.einsum("ir,jr,kr->ijk", a, b, c)
+    return Fit((a, b, c), float(np.linalg.norm(difference) / np.linalg.norm(dense)))
+
+
+def _als(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]) -> Factors:
+    from tensorly.decomposition import parafac
+
+    random_state = np.random.RandomState(seed)
+    cp = parafac(
+        dense, rank, n_iter_max=iterations, init="random", tol=1e-14,
+        random_state=random_state, linesearch=True,
+    )  # fmt: skip
+    a, b, c = (np.asarray(f) for f in cp.factors)
+    return a * np.asarray(cp.weights), b, c
+
+
+def _gcp(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]) -> Factors:
+    try:
+        import pyttb  # pyright: ignore[reportMissingImports]
+        from pyttb.gcp.optimizers import LBFGSB  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise MissingExtraError(
+            "method='gcp' needs pyttb; install it with `pip install 'knowledge-capacity[gcp]'`."
+        ) from None
+    import contextlib
+    import io
+
+    start = random_start(dense.shape, rank, np.random.default_rng(seed))
+    with contextlib.redirect_stdout(io.StringIO()):
+        model, _, _ = pyttb.gcp_opt(
+            pyttb.tensor(dense),
+            rank,
+            objective=pyttb.gcp.handles.Objectives.GAUSSIAN,
+            optimizer=LBFGSB(maxiter=iterations, maxfun=50 * iterations, factr=0.0, pgtol=1e-12),
+            init=pyttb.ktensor([f.copy() for f in start], np.ones(rank)),
+            printitn=0,
+        )
+    a, b, c = (np.array(f) for f in model.factor_matrices)
+    return a * np.asarray(model.weights), b, c

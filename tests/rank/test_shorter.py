@@ -1,0 +1,194 @@
+"""Shorter decompositions: flip graphs, numerical fits, and making them exact."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.database import Database
+from capacity.rank import Decomposition, effective_rank_interval, rank_interval
+from capacity.rank.effort import BUDGETS
+from capacity.rank.exactify import exact_terms
+from capacity.rank.fits import fits
+from capacity.rank.flip_graph import flip_walk
+from capacity.rank.least_squares import MOST_DENSE, Fit, fit_cp, random_start
+from capacity.rank.stages import Goal, Problem
+from capacity.rank.verify import verify
+from capacity.rank.walks import as_factors, as_terms
+from capacity.testing import KnownRank, databases, tensors_of_known_rank
+from tests.oracles import FIGURE_1, KNOWN_RANKS, database, matrix_product, w_tensor
+from tests.second_checker import claim, second_checker
+
+
+def fibers(tensor: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    i, j = np.nonzero(tensor.any(axis=2))
+    return np.eye(len(tensor), dtype=int)[i], np.eye(tensor.shape[1], dtype=int)[j], tensor[i, j]
+
+
+def total(factors: tuple[np.ndarray, ...]) -> np.ndarray:
+    return np.einsum("ri,rj,rk->ijk", *factors)
+
+
+# ---- walks --------------------------------------------------------------------------------------
+
+
+@given(tensors_of_known_rank(), st.integers(0, 99))
+@settings(max_examples=100)
+def test_walks_are_exact_and_never_below_the_rank(known: KnownRank, seed: int) -> None:
+    start = fibers(known.tensor)
+    if np.abs(known.tensor).max() > 2:
+        return
+    found = flip_walk(start, steps=20_000, seed=seed, target=0, patience=500)
+    assert (total(found) == known.tensor).all()
+    assert known.rank <= len(found[0]) <= len(start[0])
+    assert max(np.abs(f).max(initial=0) for f in found) <= 2
+
+
+@given(databases(functional=True), st.integers(0, 99))
+@settings(max_examples=100)
+def test_masked_walks_agree_where_it_matters(db: Database, seed: int) -> None:
+    tensor = db.to_numpy().astype(np.int64)
+    observed = tensor.any(axis=2)
+    found = flip_walk(
+        fibers(tensor), steps=20_000, seed=seed, target=0, observed=observed, patience=500
+    )
+    assert (total(found)[observed] == tensor[observed]).all()
+    terms = Decomposition(tuple(as_terms(found)))
+    certificate = claim(db, terms, quantity="effective_rank", side="upper")
+    assert verify(certificate, db).reason is None
+    assert second_checker(certificate, db)
+    assert certificate.value >= effective_rank_interval(db).lower.value
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 2), (2, 2, 3)])
+def test_walks_find_the_matrix_products(shape: tuple[int, int, int]) -> None:
+    rank = KNOWN_RANKS["matrices {} x {} x {}".format(*shape)][1]
+    tensor = matrix_product(*shape).to_numpy().astype(np.int64)
+    assert len(flip_walk(fibers(tensor), steps=10**6, seed=0, target=rank)[0]) == rank
+
+
+def test_the_same_seed_walks_the_same_way() -> None:
+    tensor = (np.random.default_rng(0).random((5, 4, 5)) < 0.4).astype(int)
+    a, b = (flip_walk(fibers(tensor), steps=50_000, seed=7, target=0) for _ in range(2))
+    assert all((x == y).all() for x, y in zip(a, b, strict=True))
+
+
+def test_terms_and_factors_are_the_same_thing() -> None:
+    factors = fibers(matrix_product(2, 2, 2).to_numpy().astype(np.int64))
+    back = as_factors(as_terms(factors), (4, 4, 4))
+    assert back is not None
+    assert all((x == y).all() for x, y in zip(factors, back, strict=True))
+    scaled = (3 * factors[0], factors[1], factors[2])
+    assert as_factors(as_terms(scaled), (4, 4, 4)) is None
+
+
+# ---- fits ---------------------------------------------------------------------------------------
+
+
+def fitted(db: Database, rank: int, seed: int, observed: np.ndarray | None = None) -> Fit:
+    tensor = db.to_numpy(np.float64)
+    start = random_start(tensor.shape, rank, np.random.default_rng(seed))
+    return fit_cp(tensor, start, observed=observed)
+
+
+def test_the_normal_equations_are_those_of_the_jacobian() -> None:
+    from capacity.rank.least_squares import _normal_matrix, _solver
+
+    rng = np.random.default_rng(0)
+    factors = random_start((3, 4, 5), 3, rng)
+    mask = (rng.random((3, 4)) < 0.6).astype(float)
+    x = np.concatenate([f.ravel() for f in factors])
+
+    def value(x: np.ndarray) -> np.ndarray:
+        a, b, c = (p.reshape(-1, 3) for p in np.split(x, [9, 21]))
+        return (np.einsum("ir,jr,kr->ijk", a, b, c) * mask[:, :, None]).ravel()
+
+    # central differences are exact to third order, and the sum is cubic in x: linear in each
+    h = 1e-4
+    J = np.stack([(value(x + h * e) - value(x - h * e)) / (2 * h) for e in np.eye(36)], axis=1)
+    normal = _normal_matrix(factors, mask)
+    assert np.allclose(J.T @ J, normal, atol=1e-9)
+    # conjugate gradients solve the same system
+    gradient = rng.standard_normal(36)
+    exact = np.linalg.solve(normal + 0.1 * np.eye(36), gradient)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("capacity.rank.least_squares.MOST_DENSE", 10)
+        step = _solver(factors, mask, np.ones(36, bool))(gradient, 0.1)
+    assert step is not None
+    assert np.linalg.norm(step - exact) < 1e-2 * np.linalg.norm(exact)
+    assert MOST_DENSE > 36
+
+
+@pytest.mark.parametrize("name", KNOWN_RANKS)
+def test_known_ranks_are_fitted_and_none_below(name: str) -> None:
+    make, rank = KNOWN_RANKS[name]
+    db = make()
+    good = [fitted(db, rank, seed) for seed in range(4)]
+    assert min(fit.residual for fit in good) < 1e-9
+    if rank > 1:
+        # border rank: W comes as close as one likes, by terms that grow
+        assert fitted(db, rank - 1, 0).residual > 1e-6
+
+
+@pytest.mark.parametrize("name", KNOWN_RANKS)
+def test_fits_are_made_exact(name: str) -> None:
+    make, rank = KNOWN_RANKS[name]
+    db = make()
+    tensor = db.to_numpy().astype(np.int64)
+    for seed in range(6):
+        fit = fitted(db, rank, seed)
+        terms = exact_terms(tensor, fit) if fit.residual < 1e-9 else None
+        if terms is not None:
+            break
+    assert terms is not None
+    certificate = claim(db, Decomposition(tuple(terms)), side="upper")
+    assert certificate.value == rank
+    assert verify(certificate, db).proved
+    assert second_checker(certificate, db)
+
+
+def test_the_border_rank_of_w_is_not_taken_for_its_rank() -> None:
+    tensor = w_tensor().to_numpy().astype(np.int64)
+    limits = BUDGETS["standard"].limits
+    assert list(fits(Problem(tensor), Goal(2, 3, 10**10, limits, 0))) == []
+
+
+def test_two_copies_of_example_2_2_have_effective_rank_nine() -> None:
+    rows = [tuple(copy + token for token in row) for copy in "ab" for row in FIGURE_1]
+    db = Database.from_triples(rows)
+    interval = effective_rank_interval(db, effort="standard")
+    assert str(interval) == "[9, 9]"
+    for end in (interval.lower, interval.upper):
+        assert verify(end, db).proved
+        assert second_checker(end, db)
+    # as a rank it proves nothing: the terms meet in unobserved fibers
+    as_rank = claim(db, *interval.upper.arguments, side="upper")
+    assert not verify(as_rank, db).proved
+
+
+def test_fully_observed_tensors_have_the_effective_rank_of_their_rank() -> None:
+    for name in ("Z/3", "Z/4"):
+        make, rank = KNOWN_RANKS[name]
+        interval = effective_rank_interval(make(), effort="standard")
+        assert str(interval) == f"[{rank}, {rank}]"
+        assert second_checker(interval.lower, make())
+
+
+@given(databases(functional=True))
+@settings(max_examples=40, deadline=None)
+def test_standard_effort_is_proved_too(db: Database) -> None:
+    rank = rank_interval(db, effort="standard")
+    effective = effective_rank_interval(db, effort="standard", rank=rank)
+    for end in (rank.lower, rank.upper, effective.lower, effective.upper):
+        assert verify(end, db).reason is None
+        assert second_checker(end, db)
+    assert effective.lower.value <= rank.upper.value
+    assert effective.upper.value <= rank.upper.value
+
+
+def test_walks_ignore_nothing_that_is_observed() -> None:
+    db = database([(0, 0, 0), (0, 1, 1), (1, 0, 1)])
+    # W with one pair unobserved: effective rank 2, by a pencil with real eigenvectors
+    interval = effective_rank_interval(db, effort="standard")
+    assert str(interval) == "[2, 2]"
+    assert second_checker(interval.upper, db)

@@ -39,6 +39,7 @@ from capacity.rank.stages import (
     Goal,
     Problem,
     Stage,
+    also_peeled,
     diagonalizations,
     flattenings,
 )
@@ -100,7 +101,8 @@ class EffectiveSearch:
             goal = self._goal(others, len(parts))
             for found in stage(_masked(part), goal):
                 # that the slices are diagonal says n from above
-                if isinstance(found, Diagonalization) and found.value <= goal.lower:
+                above = isinstance(found, Diagonalization) and found.value <= goal.lower
+                if above or isinstance(found, Decomposition):
                     continue
                 below = part.relocated(found)
                 if others + below.value > self.value()[0]:
@@ -113,11 +115,16 @@ class EffectiveSearch:
             return
         if name == "flip graph":
             start = as_factors(_terms(self.upper[0], self._db), self._db.shape)
-            shorter = flips(_masked(part), self._goal(0, 1), [] if start is None else [start])
+            starts = [] if start is None else [start]
+            shorter = [
+                *also_peeled(flips)(_masked(part), self._goal(0, 2)),
+                *flips(_masked(part), self._goal(0, 2), starts),
+            ]
         else:
-            shorter = fits(_masked(part), self._goal(0, 1))
+            shorter = also_peeled(fits)(_masked(part), self._goal(0, 1))
         for found in shorter:
-            self.upper, self._value = ((found,), name), found.value
+            if isinstance(found, Decomposition) and found.value < self._value:
+                self.upper, self._value = ((found,), name), found.value
 
     def _goal(self, others: int, n: int) -> Goal:
         lower, upper = self.value()

@@ -20,7 +20,10 @@ from capacity.rank.stages import Goal, Problem
 
 # a coefficient of a balanced term that makes a fit degenerate
 LARGEST = 30.0
+# of a fit; fits that make one exact, and what they take on average
 ITERATIONS = 200
+SNAPS = 120
+ITERATIONS_A_SNAP = 12
 
 
 def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition]:
@@ -34,10 +37,10 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition]:
     while goal.lower <= rank < upper:
         found: list[Term] | None = None
         for start in range(goal.limits.fits):
-            cost = _cost(tensor.shape, rank)
-            if work < cost:
+            iteration = _cost(tensor.shape, rank)
+            if work < ITERATIONS * iteration:
                 return
-            work -= cost
+            work -= ITERATIONS * iteration
             rng = np.random.default_rng([goal.seed, rank, start])
             fit = fit_cp(
                 tensor.astype(np.float64),
@@ -46,8 +49,8 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition]:
                 iterations=ITERATIONS,
             )
             if fit.residual < EXACT_ENOUGH and fit.largest < LARGEST:
-                work -= cost
-                found = exact_terms(tensor, fit, observed=observed)
+                work -= SNAPS * ITERATIONS_A_SNAP * iteration
+                found = exact_terms(tensor, fit, observed=observed, fits=SNAPS)
                 if found is not None:
                     break
         if found is not None:
@@ -64,8 +67,8 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition]:
 
 
 def _cost(shape: tuple[int, ...], rank: int) -> int:
-    """Of a fit, in units of about a nanosecond."""
+    """Of an iteration, in units of about a nanosecond, as measured."""
     n = rank * sum(shape)
-    products = 10 * int(np.prod(shape)) * rank
-    solved = n**3 // 3 if n <= MOST_DENSE else 400 * products
-    return ITERATIONS * (solved // 4 + 4 * n**2 + products + 300_000)
+    if n <= MOST_DENSE:
+        return 250_000 + 12 * n**2 + n**3 // 70
+    return 2_000 * int(np.prod(shape)) * rank

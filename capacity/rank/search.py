@@ -40,6 +40,7 @@ from capacity.rank.stages import (
     Goal,
     Problem,
     Stage,
+    also_peeled,
     diagonalizations,
     flattenings,
     spanning_trees,
@@ -54,8 +55,8 @@ STAGES: dict[str, Stage | None] = {
     "pencil": None,
     "diagonalization": diagonalizations,
     "Koszul flattening": flattenings,
-    "flip graph": flips,
-    "least squares": fits,
+    "flip graph": also_peeled(flips),
+    "least squares": also_peeled(fits),
     "annealed substitution": GAMES["annealed substitution"],
     "substitution in other bases": GAMES["substitution in other bases"],
 }

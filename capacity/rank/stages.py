@@ -35,6 +35,7 @@ from capacity.rank.diagonal import (
 )
 from capacity.rank.effort import Limits
 from capacity.rank.flattening import best_projection
+from capacity.rank.single import Peeled, peel_singles
 from capacity.rank.slices import spanning_tree_terms
 from capacity.rank.substitution import greedy_moves
 
@@ -90,6 +91,11 @@ class Problem:
         if self.known is not None:
             raise ValueError("A core has the rank of the tensor, not its effective rank.")
         return concise_core(self.tensor)
+
+    @cached_property
+    def peeled(self) -> Peeled | None:
+        """What is left without slices of a single entry; None if there are none."""
+        return peel_singles(self.tensor, None if self.known is None else self.known[:, :, 0])
 
     @property
     def size(self) -> int:
@@ -203,9 +209,40 @@ def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
             return
 
 
+Stage: TypeAlias = Callable[[Problem, Goal], Iterable[Finding]]
+
+
+def also_peeled(stage: Stage) -> Stage:
+    """A stage of games, or of decompositions, that also looks at what is left after peeling."""
+
+    def both(problem: Problem, goal: Goal) -> Iterable[Finding]:
+        peeled = problem.peeled
+        if peeled is None:
+            yield from stage(problem, goal)
+            return
+        n, half = len(peeled.taken), goal.work // 2
+        if not peeled.tensor.size:
+            yield peeled.raised(Substitution(View(all_indices((0, 0, 0))), np.zeros((0, 2), int)))
+            yield peeled.completed([])
+            return
+        upper = goal.upper
+        smaller = Problem(peeled.tensor, peeled.known)
+        lower, shifted = goal.lower - n, goal.upper - n
+        for found in stage(smaller, Goal(lower, shifted, half, goal.limits, goal.seed)):
+            if isinstance(found, Substitution):
+                yield peeled.raised(found)
+            elif isinstance(found, Decomposition):
+                completed = peeled.completed(found.terms)
+                upper = min(upper, completed.value)
+                yield completed
+        yield from stage(problem, Goal(goal.lower, upper, half, goal.limits, goal.seed))
+
+    return both
+
+
 GAMES = {
-    "substitution": greedy_games,
-    "annealed substitution": annealed_games,
+    "substitution": also_peeled(greedy_games),
+    "annealed substitution": also_peeled(annealed_games),
+    # the slices that come off are single entries in their own bases alone
     "substitution in other bases": rebased_games,
 }
-Stage: TypeAlias = Callable[[Problem, Goal], Iterable[Finding]]

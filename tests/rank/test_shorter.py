@@ -12,9 +12,10 @@ from capacity.rank.exactify import exact_terms
 from capacity.rank.fits import fits
 from capacity.rank.flip_graph import flip_walk
 from capacity.rank.least_squares import MOST_DENSE, Fit, fit_cp, random_start
-from capacity.rank.stages import Goal, Problem
+from capacity.rank.single import peel_singles
+from capacity.rank.stages import Goal, Problem, also_peeled, greedy_games
 from capacity.rank.verify import verify
-from capacity.rank.walks import as_factors, as_terms
+from capacity.rank.walks import as_factors, as_terms, flips
 from capacity.testing import KnownRank, databases, tensors_of_known_rank
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, matrix_product, w_tensor
 from tests.second_checker import claim, second_checker
@@ -48,7 +49,7 @@ def test_walks_are_exact_and_never_below_the_rank(known: KnownRank, seed: int) -
 @settings(max_examples=100)
 def test_masked_walks_agree_where_it_matters(db: Database, seed: int) -> None:
     tensor = db.to_numpy().astype(np.int64)
-    observed = tensor.any(axis=2)
+    observed = np.asarray(tensor.any(axis=2))
     found = flip_walk(
         fibers(tensor), steps=20_000, seed=seed, target=0, observed=observed, patience=500
     )
@@ -135,12 +136,9 @@ def test_fits_are_made_exact(name: str) -> None:
     make, rank = KNOWN_RANKS[name]
     db = make()
     tensor = db.to_numpy().astype(np.int64)
-    for seed in range(6):
-        fit = fitted(db, rank, seed)
-        terms = exact_terms(tensor, fit) if fit.residual < 1e-9 else None
-        if terms is not None:
-            break
-    assert terms is not None
+    tried = (fitted(db, rank, seed) for seed in range(6))
+    found = (exact_terms(tensor, fit) for fit in tried if fit.residual < 1e-9)
+    terms = next(terms for terms in found if terms is not None)
     certificate = claim(db, Decomposition(tuple(terms)), side="upper")
     assert certificate.value == rank
     assert verify(certificate, db).proved
@@ -192,3 +190,60 @@ def test_walks_ignore_nothing_that_is_observed() -> None:
     interval = effective_rank_interval(db, effort="standard")
     assert str(interval) == "[2, 2]"
     assert second_checker(interval.upper, db)
+
+
+# ---- slices of a single entry -------------------------------------------------------------------
+
+
+@given(databases(max_subjects=6, max_objects=8, max_triples=24), st.booleans(), st.integers(0, 9))
+@settings(max_examples=150, deadline=None)
+def test_slices_of_a_single_entry_come_off_exactly(
+    db: Database, effective: bool, seed: int
+) -> None:
+    tensor = db.to_numpy().astype(np.int64)
+    observed = np.asarray(tensor.any(axis=2))
+    known = np.broadcast_to(observed[:, :, None], tensor.shape) if effective else None
+    peeled = peel_singles(tensor, observed if effective else None)
+    if peeled is None:
+        assert effective or min((tensor != 0).sum(axis=axes).min() for axes in
+                                [(1, 2), (0, 2), (0, 1)]) > 1  # fmt: skip
+        return
+    quantity = "effective_rank" if effective else "rank"
+    limits = BUDGETS["standard"].limits
+    values = []
+    for stage in (greedy_games, flips):
+        for found in also_peeled(stage)(Problem(tensor, known), Goal(0, 99, 10**8, limits, seed)):
+            side = "upper" if isinstance(found, Decomposition) else "lower"
+            certificate = claim(db, found, quantity=quantity, side=side)
+            assert verify(certificate, db).reason is None
+            assert second_checker(certificate, db)
+            values.append((side, certificate.value))
+    assert max(v for side, v in values if side == "lower") <= min(
+        v for side, v in values if side == "upper"
+    )
+
+
+def test_a_database_of_objects_that_are_mentioned_once_is_known_exactly() -> None:
+    # 12 facts of 12 objects, in a full table of 4 x 3
+    db = database([(k, q, 3 * k + q) for k in range(4) for q in range(3)])
+    peeled = peel_singles(db.to_numpy().astype(np.int64))
+    assert peeled is not None
+    assert (len(peeled.taken), peeled.tensor.size) == (12, 0)
+    assert str(rank_interval(db)) == "[12, 12]"
+
+
+def test_what_is_left_is_smaller() -> None:
+    # sparse facts at random: most objects are mentioned once or twice
+    rng = np.random.default_rng(3)
+    pairs = rng.permutation(8 * 4)[:20].tolist()
+    db = database([(p // 4, p % 4, int(rng.integers(12))) for p in pairs])
+    tensor = db.to_numpy().astype(np.int64)
+    peeled = peel_singles(tensor)
+    assert peeled is not None
+    assert len(peeled.taken) == 6
+    assert peeled.tensor.size < tensor.size // 2
+    goal = Goal(0, 99, 10**9, BUDGETS["standard"].limits, 0)
+    # the same search finds no more on the whole
+    plain = min(found.value for found in flips(Problem(tensor), goal))
+    both = min(found.value for found in also_peeled(flips)(Problem(tensor), goal))
+    assert both <= plain

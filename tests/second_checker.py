@@ -16,6 +16,7 @@ from capacity.rank import (
     Certificate,
     Decomposition,
     Diagonalization,
+    Enclosure,
     Koszul,
     Pencil,
     Substitution,
@@ -371,6 +372,11 @@ def _adds_up(
             if given is None:
                 return False
             total = total + given
+        elif isinstance(argument, Enclosure):
+            given = _given_by_newton(argument, db, D, observed if effective else None)
+            if given is None:
+                return False
+            total = total + given
         else:
             assert isinstance(argument, Boxes)
             if len(argument.box) != db.n_triples:
@@ -409,6 +415,70 @@ def _given_whole(
     for m in range(3):
         unfolded = np.moveaxis(part, m, 0).reshape(D.shape[m], -1)
         if _rank(unfolded) > _rank(unfolded[argument.view.indices[m]]):
+            return None
+    return part
+
+
+def _given_by_newton(
+    argument: Enclosure, db: Database, D: np.ndarray, observed: np.ndarray | None
+) -> np.ndarray | None:
+    """Newton's method with 300 bits goes to a zero within the box; no proof, but another way."""
+    view = argument.view
+    seen = _seen(view, D, observed)
+    if seen is None or any(P is not None for P in view.bases) or not 0 < argument.radius < 1:
+        return None
+    rank = argument.value
+    if [f.shape for f in argument.factors] != [(len(i), rank) for i in view.indices]:
+        return None
+    places = [place for place, x in seen.items() if x is not None]
+    flat = [x for f in argument.factors for x in f.ravel().tolist()]
+    starts = np.cumsum([0, *(f.size for f in argument.factors)]).tolist()
+    varying = argument.varying.tolist()
+    n = len(places)
+    if len(set(varying)) != n or len(varying) != n or not all(0 <= x < len(flat) for x in varying):
+        return None
+    old, size = flint.ctx.prec, 1.0
+    flint.ctx.prec = 300
+    try:
+        x = [flint.arb(value) for value in flat]
+        for _ in range(8):
+            J = flint.arb_mat(n, n)
+            left: list[Any] = []
+            column = {unknown: j for j, unknown in enumerate(varying)}
+            for i, place in enumerate(places):
+                at = [[starts[m] + place[m] * rank + r for r in range(rank)] for m in range(3)]
+                value = flint.arb(-int(seen[place]))
+                for r in range(rank):
+                    unknowns = [at[m][r] for m in range(3)]
+                    value += x[unknowns[0]] * x[unknowns[1]] * x[unknowns[2]]
+                    for m in range(3):
+                        if unknowns[m] in column:
+                            a, b = (u for k, u in enumerate(unknowns) if k != m)
+                            J[i, column[unknowns[m]]] = x[a] * x[b]
+                left.append(value)
+            size = max(float(abs(value).upper()) for value in left)
+            try:
+                step = J.solve(flint.arb_mat(n, 1, left))
+            except ZeroDivisionError:
+                return None
+            for j, unknown in enumerate(varying):
+                x[unknown] = (x[unknown] - step[j, 0]).mid()
+        inside = all(
+            float(abs(x[u] - flint.arb(flat[u])).upper()) <= argument.radius for u in varying
+        )
+    finally:
+        flint.ctx.prec = old
+    if size > 1e-60 or not inside:
+        return None
+    names = _component_names(db)
+    part = _of_components(D, names, {names[0, i] for i in view.indices[0].tolist()})
+    for m in range(3):
+        used = set(np.argwhere(part)[:, m].tolist())
+        mine = set(view.indices[m].tolist())
+        if not mine <= used or (observed is not None and mine != used):
+            return None
+        unfolded = np.moveaxis(part, m, 0).reshape(D.shape[m], -1)
+        if _rank(unfolded) > _rank(unfolded[view.indices[m]]):
             return None
     return part
 

@@ -8,6 +8,7 @@ from .certificate import Boxes as Boxes
 from .certificate import Certificate as Certificate
 from .certificate import Decomposition as Decomposition
 from .certificate import Diagonalization as Diagonalization
+from .certificate import Enclosure as Enclosure
 from .certificate import Koszul as Koszul
 from .certificate import Pencil as Pencil
 from .certificate import Substitution as Substitution

@@ -15,6 +15,7 @@ argument           side   gives
 `Pencil`           both   the rank of two slices, by Kronecker's canonical form
 `Boxes`            upper  the number of boxes that facts fill
 `Decomposition`    upper  the number of simple tensors that add up to facts
+`Enclosure`        upper  the number of simple tensors near which some add up to facts
 =================  =====  ====================================================================
 """
 
@@ -216,8 +217,36 @@ class Decomposition:
         return len(self.terms)
 
 
+@dataclass(frozen=True, eq=False)
+class Enclosure:
+    """Simple tensors in floating point, near which there are real ones that add up to facts.
+
+    Attributes
+    ----------
+    view : View
+        A part of the facts, in its own bases.
+    factors : tuple of three ndarrays of float64, shapes (n_m, rank)
+    varying : ndarray of int64
+        The unknowns that vary, numbered along the rows of the three factors.
+    radius : float
+        By which they vary at most.
+    """
+
+    kind: ClassVar = "enclosure"
+    sides: ClassVar[tuple[Side, ...]] = ("upper",)
+    view: View
+    factors: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    varying: Indices
+    radius: float
+
+    @property
+    def value(self) -> int:
+        """The number of terms."""
+        return self.factors[0].shape[1]
+
+
 Argument: TypeAlias = (
-    Unfolding | Substitution | Koszul | Diagonalization | Pencil | Boxes | Decomposition
+    Unfolding | Substitution | Koszul | Diagonalization | Pencil | Boxes | Decomposition | Enclosure
 )
 
 

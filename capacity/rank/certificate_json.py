@@ -7,6 +7,7 @@ it is still only a claim, for `capacity.rank.verify` to check.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capacity.errors import CertificateError
 from capacity.rank.certificate import (
@@ -23,6 +25,7 @@ from capacity.rank.certificate import (
     Certificate,
     Decomposition,
     Diagonalization,
+    Enclosure,
     Indices,
     Koszul,
     Pencil,
@@ -121,6 +124,8 @@ def _argument_to_dict(argument: Argument) -> dict[str, Any]:
             subjects, predicates, objects = (of.tolist() for of in value.indices)
             data |= {"subjects": subjects, "predicates": predicates, "objects": objects}
             data["bases"] = [None if P is None else P.tolist() for P in value.bases]
+        elif isinstance(argument, Enclosure) and name == "factors":
+            data[name] = [factor.tolist() for factor in argument.factors]
         else:
             data[name] = value.tolist() if isinstance(value, np.ndarray) else value
     return data
@@ -158,6 +163,12 @@ def _argument_from_dict(data: object) -> Argument:
         return Pencil(
             _field(fields, "mode", int), _indices(fields, "slices"), _field(fields, "value", int)
         )
+    if kind == Enclosure.kind:
+        a, b, c = (_reals(f) for f in _items(_field(fields, "factors", list), 3, "factors"))
+        if len({f.shape[1] for f in (a, b, c)}) != 1:
+            raise CertificateError("`factors` must have as many columns each.")
+        radius = _field(fields, "radius", float)
+        return Enclosure(_view(fields), (a, b, c), _indices(fields, "varying"), radius)
     if kind == Boxes.kind:
         return Boxes(_indices(fields, "box", least=-1))
     if kind == Decomposition.kind:
@@ -180,6 +191,15 @@ def _matrix(data: object) -> Indices | None:
     if len({len(row) for row in rows}) != 1:
         raise CertificateError("A basis must be a matrix.")
     return np.stack(rows)
+
+
+def _reals(data: object) -> NDArray[np.float64]:
+    rows = [_items(row, None, "a row of a factor") for row in _items(data, None, "a factor")]
+    if len({len(row) for row in rows}) != 1 or not rows[0]:
+        raise CertificateError("A factor must be a matrix.")
+    if not all(type(x) is float and math.isfinite(x) for row in rows for x in row):
+        raise CertificateError("A factor must hold finite floating-point numbers.")
+    return np.array(rows, np.float64)
 
 
 def _coefficients(data: object, what: str) -> Indices:

@@ -20,6 +20,7 @@ from capacity.rank.certificate import (
     Boxes,
     Decomposition,
     Diagonalization,
+    Enclosure,
     Indices,
     Pencil,
     View,
@@ -32,6 +33,7 @@ from capacity.rank.check_view import (
     view_tensor,
 )
 from capacity.rank.diagonal import why_not_diagonal
+from capacity.rank.krawczyk import contracts
 
 # entries of a component that is made dense, and products of coefficients: more takes minutes
 LARGEST_WHOLE = 2**22
@@ -158,7 +160,36 @@ def facts_of_diagonal(
     except ValueError as error:
         raise Refuted(str(error)) from None
     require(why is None, f"the slices are not diagonal in common bases: {why}")
-    inside = np.isin(db.triples[:, argument.mode], argument.view.indices[argument.mode])
+    return _facts_of_view(argument.view, db, labels)
+
+
+def facts_of_enclosure(
+    argument: Enclosure, db: Database, effective: bool, labels: Indices
+) -> NDArray[np.bool_]:
+    """Check that a view has an exact real decomposition, and stands for its components.
+
+    `labels` are the components of all facts. `capacity.rank.krawczyk` proves the decomposition. For
+    the effective rank the view must be all of its components: what a slice of a completion is a
+    combination of is unknown.
+    """
+    require(all(P is None for P in argument.view.bases), "the view must be a part of the facts")
+    size = math.prod(len(of) for of in argument.view.indices)
+    require(size <= LARGEST_WHOLE, "the view is too large to check")
+    tensor, known = view_tensor(argument.view, db, effective)
+    shapes = [f.shape for f in argument.factors]
+    rank = argument.value
+    require(shapes == [(n, rank) for n in tensor.shape], "the factors don't fit the view")
+    observed = known[:, :, 0] if effective else None
+    proved = contracts(tensor, argument.factors, argument.varying, argument.radius, observed)
+    require(proved, "the fit isn't shown to have an exact decomposition near it")
+    return _facts_of_view(argument.view, db, labels, all_of_them=effective)
+
+
+def _facts_of_view(
+    view: View, db: Database, labels: Indices, *, all_of_them: bool = False
+) -> NDArray[np.bool_]:
+    """The facts of a view's components, if the other slices are combinations of the view's."""
+    inside = np.isin(db.triples[:, 0], view.indices[0])
     facts = np.isin(labels, labels[inside])
     used = [np.unique(db.triples[facts, mode]).astype(np.int64) for mode in range(3)]
     size = math.prod(len(of) for of in used)
@@ -168,11 +199,14 @@ def facts_of_diagonal(
         )
     whole, _ = view_tensor(View((used[0], used[1], used[2])), db, False)
     for mode in range(3):
-        require(np.isin(argument.view.indices[mode], used[mode]).all(), "an index is elsewhere")
+        chosen = np.isin(used[mode], view.indices[mode])
+        require(chosen.sum() == len(view.indices[mode]), "an index is elsewhere")
+        require(chosen.all() or not all_of_them, "the view isn't all of its components")
         rows = np.moveaxis(whole, mode, 0).reshape(len(used[mode]), -1)
-        chosen = rows[np.isin(used[mode], argument.view.indices[mode])]
-        ranks = [_rank(M) for M in (rows, chosen)]
-        require(ranks[0] == ranks[1], f"the chosen slices of mode {mode} do not span the others")
+        require(
+            chosen.all() or _rank(rows) == _rank(rows[chosen]),
+            f"the chosen slices of mode {mode} do not span the others",
+        )
     return facts
 
 

@@ -26,6 +26,7 @@ from capacity.rank.certificate import (
     Certificate,
     Decomposition,
     Diagonalization,
+    Enclosure,
     Indices,
 )
 from capacity.rank.effort import BUDGETS, Effort
@@ -102,7 +103,7 @@ class EffectiveSearch:
             for found in stage(_masked(part), goal):
                 # that the slices are diagonal says n from above
                 above = isinstance(found, Diagonalization) and found.value <= goal.lower
-                if above or isinstance(found, Decomposition):
+                if above or isinstance(found, Decomposition | Enclosure):
                     continue
                 below = part.relocated(found)
                 if others + below.value > self.value()[0]:
@@ -123,7 +124,7 @@ class EffectiveSearch:
         else:
             shorter = also_peeled(fits)(_masked(part), self._goal(0, 1))
         for found in shorter:
-            if isinstance(found, Decomposition) and found.value < self._value:
+            if isinstance(found, Decomposition | Enclosure) and found.value < self._value:
                 self.upper, self._value = ((found,), name), found.value
 
     def _goal(self, others: int, n: int) -> Goal:

@@ -1,9 +1,11 @@
 """Look for shorter decompositions by numerical fits that are then made exact.
 
 The number of terms gallops downward from the shortest decomposition that is known: steps get
-smaller where no fit is found, until a step of one fails. What is found is exact, and bounds the
-rank; that nothing is found says nothing. A fit is tried only if its residual vanishes *and* its
-terms stay small: a tensor of border rank below its rank is approached by terms that grow for ever.
+smaller where no fit is found, until a step of one fails. A fit is made exact over the rationals
+(`capacity.rank.exactify`), or proved to have an exact decomposition over the reals beside it
+(`capacity.rank.krawczyk`); that nothing is found says nothing. That is tried only if the residual
+vanishes *and* the terms stay small: a tensor of border rank below its rank is approached by terms
+that grow for ever.
 """
 
 from __future__ import annotations
@@ -11,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from capacity.rank.certificate import Decomposition
+from capacity.rank.certificate import Decomposition, Enclosure, Indices, View
 from capacity.rank.exactify import EXACT_ENOUGH, exact_terms
-from capacity.rank.factor import Term
-from capacity.rank.least_squares import MOST_DENSE, fit_cp, random_start
-from capacity.rank.stages import Goal, Problem
+from capacity.rank.krawczyk import contracts, varying_unknowns
+from capacity.rank.least_squares import MOST_DENSE, Fit, fit_cp, random_start
+from capacity.rank.stages import Goal, Problem, all_indices
 
 # a coefficient of a balanced term that makes a fit degenerate
 LARGEST = 30.0
@@ -24,9 +27,11 @@ LARGEST = 30.0
 ITERATIONS = 200
 SNAPS = 120
 ITERATIONS_A_SNAP = 12
+# of the boxes in which an exact decomposition is looked for
+RADII = (1e-10, 1e-7)
 
 
-def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition]:
+def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
     """Fit, and make exact; yield each decomposition that is shorter than those before."""
     whole = problem.known is not None
     tensor = (problem.tensor if whole else problem.core.tensor).astype(np.int64)
@@ -35,7 +40,7 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition]:
     step = max(1, (goal.upper - goal.lower) // 3)
     rank = upper - step
     while goal.lower <= rank < upper:
-        found: list[Term] | None = None
+        found: Decomposition | Enclosure | None = None
         for start in range(goal.limits.fits):
             iteration = _cost(tensor.shape, rank)
             if work < ITERATIONS * iteration:
@@ -50,12 +55,16 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition]:
             )
             if fit.residual < EXACT_ENOUGH and fit.largest < LARGEST:
                 work -= SNAPS * ITERATIONS_A_SNAP * iteration
-                found = exact_terms(tensor, fit, observed=observed, fits=SNAPS)
+                terms = exact_terms(tensor, fit, observed=observed, fits=SNAPS)
+                if terms is not None:
+                    found = Decomposition(tuple(terms if whole else problem.core.lifted(terms)))
+                else:
+                    found = _enclosure(problem, tensor, fit, observed)
                 if found is not None:
                     break
         if found is not None:
             upper = rank
-            yield Decomposition(tuple(found if whole else problem.core.lifted(found)))
+            yield found
             rank -= step
             if rank < goal.lower:
                 rank, step = goal.lower, 1
@@ -64,6 +73,20 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition]:
         else:
             step //= 2
             rank = upper - step
+
+
+def _enclosure(
+    problem: Problem, tensor: Indices, fit: Fit, observed: NDArray[np.bool_] | None
+) -> Enclosure | None:
+    """A fit as a proof that there is a real decomposition near it."""
+    varying = varying_unknowns(tensor, fit.factors, observed)
+    if varying is None:
+        return None
+    chosen = problem.core.chosen if problem.known is None else all_indices(tensor.shape)
+    for radius in RADII:
+        if contracts(tensor, fit.factors, varying, radius, observed):
+            return Enclosure(View(chosen), fit.factors, varying, radius)
+    return None
 
 
 def _cost(shape: tuple[int, ...], rank: int) -> int:

@@ -13,6 +13,7 @@ from capacity.database.tensor import MODES
 from capacity.rank.certificate import (
     Decomposition,
     Diagonalization,
+    Enclosure,
     Indices,
     Koszul,
     Substitution,
@@ -57,6 +58,8 @@ class Part:
         view = View((a, b, c), found.view.bases)
         if isinstance(found, Substitution):
             return Substitution(view, found.moves)
+        if isinstance(found, Enclosure):
+            return Enclosure(view, found.factors, found.varying, found.radius)
         if isinstance(found, Koszul):
             return Koszul(view, found.mode, found.prime, found.value)
         return Diagonalization(view, found.mode, found.combination, found.value)

@@ -23,6 +23,7 @@ from capacity.rank.certificate import (
     Boxes,
     Decomposition,
     Diagonalization,
+    Enclosure,
     Indices,
     Koszul,
     Pencil,
@@ -199,7 +200,7 @@ class Search:
                 self._games[c] = found, by
                 self.lower[c] = value
             return
-        above = isinstance(found, Decomposition | Pencil) or (
+        above = isinstance(found, Decomposition | Enclosure | Pencil) or (
             isinstance(found, Diagonalization) and value <= self.lower[c]
         )
         below = isinstance(found, Koszul | Pencil | Diagonalization)

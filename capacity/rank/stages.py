@@ -21,6 +21,7 @@ from capacity.rank.bases import sparser
 from capacity.rank.certificate import (
     Decomposition,
     Diagonalization,
+    Enclosure,
     Indices,
     Koszul,
     Substitution,
@@ -40,7 +41,7 @@ from capacity.rank.slices import spanning_tree_terms
 from capacity.rank.substitution import greedy_moves
 
 Mask = NDArray[np.bool_]
-Finding: TypeAlias = Substitution | Koszul | Diagonalization | Decomposition
+Finding: TypeAlias = Substitution | Koszul | Diagonalization | Decomposition | Enclosure
 PRIME = 2**61 - 1
 
 

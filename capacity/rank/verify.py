@@ -20,6 +20,7 @@ from capacity.rank.certificate import (
     Certificate,
     Decomposition,
     Diagonalization,
+    Enclosure,
     Indices,
     Koszul,
     Pencil,
@@ -37,6 +38,7 @@ from capacity.rank.check_lower import (
 from capacity.rank.check_upper import (
     facts_of_boxes,
     facts_of_diagonal,
+    facts_of_enclosure,
     facts_of_pencil,
     facts_of_terms,
 )
@@ -194,7 +196,7 @@ def _check_upper(certificate: Certificate, db: Database) -> None:
     """
     effective = certificate.quantity == "effective_rank"
     given = np.zeros(db.n_triples, np.int64)
-    whole = any(isinstance(a, Pencil | Diagonalization) for a in certificate.arguments)
+    whole = any(isinstance(a, Pencil | Diagonalization | Enclosure) for a in certificate.arguments)
     labels = component_labels(db) if whole else given
     for argument in certificate.arguments:
         if isinstance(argument, Decomposition):
@@ -203,6 +205,8 @@ def _check_upper(certificate: Certificate, db: Database) -> None:
             given += facts_of_pencil(argument, db, labels)
         elif isinstance(argument, Diagonalization):
             given += facts_of_diagonal(argument, db, labels)
+        elif isinstance(argument, Enclosure):
+            given += facts_of_enclosure(argument, db, effective, labels)
         else:
             assert isinstance(argument, Boxes)
             given += facts_of_boxes(argument, db, effective)

@@ -20,6 +20,7 @@ from capacity.rank import (
     Certificate,
     Decomposition,
     Diagonalization,
+    Enclosure,
     Substitution,
     Unfolding,
     View,
@@ -29,6 +30,8 @@ from capacity.rank import (
     save_certificates,
 )
 from capacity.rank.effort import Limits
+from capacity.rank.krawczyk import varying_unknowns
+from capacity.rank.least_squares import fit_cp, random_start
 from capacity.rank.stages import Goal, Problem, rebased_games
 from capacity.rank.verify import verify
 from capacity.testing import databases
@@ -81,7 +84,7 @@ def numbers_in(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         return [p for key, x in data.items() for p in numbers_in(x, (*path, key))]
     if isinstance(data, list):
         return [path, *(p for i, x in enumerate(data) for p in numbers_in(x, (*path, i)))]
-    return [path] if isinstance(data, int) else []
+    return [path] if isinstance(data, int | float) else []
 
 
 def edited(data: dict[str, Any], rng: random.Random) -> dict[str, Any]:
@@ -94,7 +97,9 @@ def edited(data: dict[str, Any], rng: random.Random) -> dict[str, Any]:
         for step in path[:-1]:
             holder = holder[step]
         value = holder[path[-1]]
-        if isinstance(value, int):
+        if isinstance(value, float):
+            holder[path[-1]] = value * rng.choice([0.5, 1 - 1e-12, 1 + 1e-6, 1.5])
+        elif isinstance(value, int):
             holder[path[-1]] = value + rng.choice([-2, -1, 1, 2])
         elif value:
             i, j = rng.randrange(len(value)), rng.randrange(len(value))
@@ -119,6 +124,14 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     view = View((np.arange(3), np.arange(3), np.arange(3)))
     spans = Diagonalization(view, 0, np.array([1, 1, 1]), 3)
     pool += [(diagonal, claim(diagonal, spans, side="upper"))] * 10
+    four = database([(0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0), (2, 1, 1)])
+    dense = four.to_numpy().astype(np.int64)
+    start = random_start(dense.shape, 5, np.random.default_rng(0))
+    fit = fit_cp(dense.astype(float), start)
+    varying = varying_unknowns(dense, fit.factors)
+    assert varying is not None
+    near = Enclosure(whole(four), fit.factors, varying, 1e-8)
+    pool += [(four, claim(four, near, side="upper"))] * 10
     for seed in range(10):
         rows = np.argwhere(np.random.default_rng(seed).random((4, 4, 4)) < 0.4).tolist()
         db = database([(k, q, v) for k, q, v in rows])

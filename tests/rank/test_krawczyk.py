@@ -1,0 +1,99 @@
+"""Real decompositions proved to be near a fit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.database import Database
+from capacity.rank import Enclosure, View
+from capacity.rank.krawczyk import contracts, varying_unknowns
+from capacity.rank.least_squares import Fit, fit_cp, random_start
+from capacity.rank.verify import verify
+from tests.oracles import database, w_tensor
+from tests.second_checker import claim, second_checker
+
+
+def fitted(tensor: np.ndarray, rank: int, seed: int, observed: np.ndarray | None = None) -> Fit:
+    start = random_start(tensor.shape, rank, np.random.default_rng(seed))
+    return fit_cp(tensor.astype(float), start, observed=observed)
+
+
+def whole(db: Database) -> View:
+    k, q, v = (np.arange(n) for n in db.shape)
+    return View((k, q, v))
+
+
+@given(st.integers(0, 999))
+@settings(max_examples=30, deadline=None)
+def test_dense_tensors_have_real_decompositions_near_their_fits(seed: int) -> None:
+    rows = np.argwhere(np.random.default_rng(seed).random((3, 3, 3)) < 0.5).tolist()
+    db = database([(k, q, v) for k, q, v in [*rows, [0, 0, 0]]])
+    tensor = db.to_numpy().astype(np.int64)
+    fit = fitted(tensor, 6, seed)
+    varying = varying_unknowns(tensor, fit.factors)
+    if fit.residual > 1e-9 or varying is None:
+        return
+    if contracts(tensor, fit.factors, varying, 1e-8):
+        near = Enclosure(whole(db), fit.factors, varying, 1e-8)
+        certificate = claim(db, near, side="upper")
+        assert verify(certificate, db).reason is None
+        assert second_checker(certificate, db)
+
+
+def example() -> tuple[Database, Enclosure]:
+    db = database([(0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0), (2, 1, 1)])
+    tensor = db.to_numpy().astype(np.int64)
+    fit = fitted(tensor, 5, 0)
+    varying = varying_unknowns(tensor, fit.factors)
+    assert varying is not None
+    return db, Enclosure(whole(db), fit.factors, varying, 1e-8)
+
+
+def test_a_proof_needs_a_fit_a_box_and_the_facts() -> None:
+    db, near = example()
+    assert verify(claim(db, near, side="upper"), db).proved
+    off = tuple(f + 1e-3 for f in near.factors)
+    fewer = near.varying[:-1]
+    part = View((near.view.indices[0][:2], near.view.indices[1], near.view.indices[2]))
+    for bad in (
+        replace(near, factors=off),  # type: ignore[arg-type]
+        replace(near, varying=fewer),
+        replace(near, radius=1e-16),  # smaller than the fit's error
+        replace(near, radius=0.9),  # the Jacobian is singular somewhere in so large a box
+        replace(near, varying=np.append(fewer, fewer[0])),
+        replace(near, view=part, factors=(near.factors[0][:2], *near.factors[1:])),
+    ):
+        certificate = claim(db, bad, side="upper")
+        assert not verify(certificate, db).proved
+        assert not second_checker(certificate, db) or bad.radius == 0.9
+
+
+def test_the_border_rank_of_w_is_not_proved_at_any_radius() -> None:
+    tensor = w_tensor().to_numpy().astype(np.int64)
+    fit = fitted(tensor, 2, 0)
+    varying = varying_unknowns(tensor, fit.factors)
+    assert varying is None or not any(
+        contracts(tensor, fit.factors, varying, radius) for radius in (1e-10, 1e-7, 1e-4, 1e-2)
+    )
+
+
+def test_a_mask_leaves_unobserved_fibers_alone() -> None:
+    db = database([(0, 0, 0), (0, 1, 1), (1, 0, 1), (2, 1, 0), (2, 2, 1), (1, 2, 2)])
+    tensor = db.to_numpy().astype(np.int64)
+    observed = np.asarray(tensor.any(axis=2))
+    for seed in range(9):
+        fit = fitted(tensor, 4, seed, observed)
+        varying = varying_unknowns(tensor, fit.factors, observed)
+        if varying is not None and contracts(tensor, fit.factors, varying, 1e-8, observed):
+            break
+    else:
+        pytest.fail("no fit was proved")
+    near = Enclosure(whole(db), fit.factors, varying, 1e-8)
+    certificate = claim(db, near, quantity="effective_rank", side="upper")
+    assert verify(certificate, db).reason is None
+    assert second_checker(certificate, db)
+    # it is no decomposition of D itself
+    assert not verify(claim(db, near, side="upper"), db).proved

@@ -12,6 +12,8 @@ G. Kolda, J. A. Duersch, Generalized canonical polyadic tensor decomposition, SI
 
 from __future__ import annotations
 
+import importlib
+import logging
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -143,24 +145,29 @@ def _als(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]
 
 def _gcp(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]) -> Factors:
     try:
-        import pyttb  # pyright: ignore[reportMissingImports]
-        from pyttb.gcp.optimizers import LBFGSB  # pyright: ignore[reportMissingImports]
+        pyttb: Any = importlib.import_module("pyttb")
+        optimizers: Any = importlib.import_module("pyttb.gcp.optimizers")
     except ImportError:
         raise MissingExtraError(
             "method='gcp' needs pyttb; install it with `pip install 'knowledge-capacity[gcp]'`."
         ) from None
-    import contextlib
-    import io
-
+    lbfgs = optimizers.LBFGSB(
+        maxiter=iterations, maxfun=50 * iterations, factr=0.0, pgtol=1e-12, m=20
+    )
     start = random_start(dense.shape, rank, np.random.default_rng(seed))
-    with contextlib.redirect_stdout(io.StringIO()):
+    # it warns of the memory order of its own factors at every step
+    quiet = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
         model, _, _ = pyttb.gcp_opt(
             pyttb.tensor(dense),
             rank,
             objective=pyttb.gcp.handles.Objectives.GAUSSIAN,
-            optimizer=LBFGSB(maxiter=iterations, maxfun=50 * iterations, factr=0.0, pgtol=1e-12),
+            optimizer=lbfgs,
             init=pyttb.ktensor([f.copy() for f in start], np.ones(rank)),
             printitn=0,
         )
+    finally:
+        logging.disable(quiet)
     a, b, c = (np.array(f) for f in model.factor_matrices)
     return a * np.asarray(model.weights), b, c

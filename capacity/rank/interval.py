@@ -4,12 +4,13 @@ Bounds that scale come first: unfoldings and independent sets from below, slices
 component in the mode that suits it. Where the interval of a component is still open and its tensor
 is small, `capacity.rank.search` goes on, as far as the effort allows: spanning trees over the
 slices of the concise core, the substitution game, the exact rank of two slices, Koszul flattenings,
-annealing.
+flip graphs, numerical fits made exact, annealing.
 
 The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers D[k,
 q, :] (Wong 2025, section 2.1). It is at most the rank. From below it has the rank of the observed
 fibers, which is the number of objects on functional data, and the game with the unobserved fibers
-unknown; from above the rank's decompositions, and those of merged subjects and predicates.
+unknown; from above the rank's decompositions, those of merged subjects and predicates, and shorter
+ones that ignore the unobserved fibers.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def rank_interval(
         Functional or not.
     effort : {'quick', 'standard', 'thorough'}
         How much work to spend on components that are still open, counted in steps and not in
-        seconds: the same on every machine. On small data about a second, ten seconds, minutes.
+        seconds: the same on every machine. On small data about a second, half a minute at most, minutes.
     seed : int
         Of the search.
     computed : Bounds, optional

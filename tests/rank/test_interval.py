@@ -29,7 +29,7 @@ def test_both_ends_are_proved_at_quick(db: Database) -> None:
 
 
 @given(databases())
-@settings(max_examples=20)
+@settings(max_examples=8, deadline=None)
 def test_more_effort_never_widens_the_interval(db: Database) -> None:
     for bound in (rank_interval, effective_rank_interval):
         quick, standard = (bound(db, effort=effort) for effort in EFFORTS[:2])
@@ -150,7 +150,7 @@ def test_the_lower_end_of_the_effective_rank_raises_that_of_the_rank() -> None:
 
 
 @given(databases(functional=True))
-@settings(max_examples=30)
+@settings(max_examples=15, deadline=None)
 def test_what_bounds_the_effective_rank_bounds_the_rank(db: Database) -> None:
     interval = effective_rank_interval(db, effort="standard")
     higher = raised(RankInterval(claim(db), interval.upper), interval)

@@ -173,7 +173,7 @@ def test_fully_observed_tensors_have_the_effective_rank_of_their_rank() -> None:
 
 
 @given(databases(functional=True))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_standard_effort_is_proved_too(db: Database) -> None:
     rank = rank_interval(db, effort="standard")
     effective = effective_rank_interval(db, effort="standard", rank=rank)

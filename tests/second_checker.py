@@ -51,7 +51,11 @@ def second_checker(certificate: Certificate, db: Database) -> bool:
     try:
         if certificate.side == "upper":
             return _adds_up(certificate, db, D, observed, effective)
-        touched = [_proves_lower(a, D, observed, effective) for a in certificate.arguments]
+        touched = [
+            _indices(a.view) if isinstance(a, Substitution)
+            else _proves_lower(a, D, observed, effective)
+            for a in certificate.arguments
+        ]  # fmt: skip
     except IndexError:
         return False
     if any(t is None for t in touched):
@@ -66,9 +70,19 @@ def second_checker(certificate: Certificate, db: Database) -> bool:
     if len({i for pair in meeting for i in pair}) < 2 * len(meeting):
         return False  # an argument meets two others
     pairs = [(certificate.arguments[i], certificate.arguments[j], touched[j]) for i, j in meeting]
+    before = dict.fromkeys(map(id, certificate.arguments))
+    for first, second, indices in pairs:
+        if not isinstance(first, Unfolding):
+            return False
+        if {(first.mode, i) for i in first.rows.tolist()} & (indices or set()):
+            return False
+        if not isinstance(second, Substitution) and not _vanishes(first, indices or set(), D):
+            return False
+        before[id(second)] = first
     return all(
-        isinstance(first, Unfolding) and _vanishes(first, indices or set(), D)
-        for first, _, indices in pairs
+        _proves_game(a, D, observed, effective, before[id(a)]) is not None
+        for a in certificate.arguments
+        if isinstance(a, Substitution)
     )
 
 
@@ -163,11 +177,27 @@ def _seen(view: View, D: np.ndarray, observed: np.ndarray | None) -> dict[Any, A
 
 
 def _proves_game(
-    argument: Substitution, D: np.ndarray, observed: np.ndarray, effective: bool
+    argument: Substitution,
+    D: np.ndarray,
+    observed: np.ndarray,
+    effective: bool,
+    before: Any = None,
 ) -> set[tuple[int, int]] | None:
     state = _seen(argument.view, D, observed if effective else None)
     if state is None:
         return None
+    if before is not None:
+        # what is left is D with unknown multiples of the slices that went first
+        gone = np.asarray(np.moveaxis(D, before.mode, 0)[before.rows].any(axis=0))
+        a, b = (m for m in range(3) if m != before.mode)
+        support = [
+            [[i] for i in of.tolist()] if P is None
+            else [of[row != 0].tolist() for row in P]
+            for of, P in zip(argument.view.indices, argument.view.bases, strict=True)
+        ]  # fmt: skip
+        for p in state:
+            if any(gone[i, j] for i in support[a][p[a]] for j in support[b][p[b]]):
+                state[p] = None
     for mode, index in argument.moves.tolist():
         if mode not in (0, 1, 2):
             return None

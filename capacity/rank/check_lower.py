@@ -149,7 +149,9 @@ def _eliminated(i: Indices, j: Indices, n: int, t: int, prime: int) -> list[dict
     return rows[t:]
 
 
-def check_substitution(argument: Substitution, db: Database, effective: bool) -> Touched:
+def check_substitution(
+    argument: Substitution, db: Database, effective: bool, before: Unfolding | None = None
+) -> None:
     """Each move removes a slice and lowers the rank by at least one.
 
     Let T be a sum of R simple tensors a_r (x) b_r (x) c_r, and let its slice T_i, of mode 0 say, be
@@ -157,10 +159,11 @@ def check_substitution(argument: Substitution, db: Database, effective: bool) ->
     a_r[j] / a_r[i] times T_i from every other slice T_j: term r vanishes from all of them, so the
     slices without T_i are a tensor of rank at most R - 1. The multiples aren't known, so what was
     subtracted hides the entries of T_j wherever T_i isn't known to be zero; the others are as they
-    were. For the effective rank the unobserved fibers are hidden from the start.
+    were. For the effective rank the unobserved fibers are hidden from the start, and so are those
+    that slices removed `before` may have changed.
     """
     moves = argument.moves
-    tensor, known = view_tensor(argument.view, db, effective)
+    tensor, known = view_tensor(argument.view, db, effective, before)
     values = tensor != 0
     require(((moves[:, 0] >= 0) & (moves[:, 0] < 3)).all(), "there is no such mode")
     inside = (moves[:, 1] >= 0) & (moves[:, 1] < np.array(values.shape)[moves[:, 0]])
@@ -178,7 +181,6 @@ def check_substitution(argument: Substitution, db: Database, effective: bool) ->
         hidden = ~slice_known | slice_value
         # direct sums rest on this mask too (`capacity.rank.verify`): it must never hide less
         known &= ~np.expand_dims(hidden, mode)
-    return argument.view.indices
 
 
 def check_koszul(argument: Koszul, db: Database, effective: bool) -> Touched:

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.errors import MemoryBudgetError
-from capacity.rank.certificate import Diagonalization, Indices, Pencil, View
+from capacity.rank.certificate import (
+    Diagonalization,
+    Indices,
+    Pencil,
+    Unfolding,
+    View,
+)
 from capacity.rank.diagonal import LARGEST, LARGEST_COEFFICIENT
 from capacity.rank.pencil import sparse_pencil_rank
 
@@ -42,11 +48,14 @@ def positions(indices: Indices, n: int) -> Indices:
     return at
 
 
-def view_tensor(view: View, db: Database, effective: bool) -> tuple[Indices, NDArray[np.bool_]]:
+def view_tensor(
+    view: View, db: Database, effective: bool, before: Unfolding | None = None
+) -> tuple[Indices, NDArray[np.bool_]]:
     """The tensor of a view, and which of its entries are known.
 
     All are known of D itself. Of a tensor that represents the facts, known are the observed fibers,
-    and of their combinations, those that take only observed ones.
+    and of their combinations, those that take only observed ones. If the slices of an unfolding
+    were removed `before`, fibers across its mode are known where all these slices vanish.
     """
     require(all(len(of) for of in view.indices), "a sub-tensor must have indices in each mode")
     at = [positions(of, n) for of, n in zip(view.indices, db.shape, strict=True)]
@@ -59,12 +68,16 @@ def view_tensor(view: View, db: Database, effective: bool) -> tuple[Indices, NDA
     places = np.stack([at[mode][db.triples[:, mode]] for mode in range(3)])
     tensor = np.zeros(shape, np.int64)
     tensor[tuple(places[:, (places >= 0).all(axis=0)])] = 1
-    seen = np.ones(shape[:2], np.int64)
+    across = 2 if before is None else before.mode
+    a, b = (mode for mode in range(3) if mode != across)
+    hidden = np.zeros((shape[a], shape[b]), np.int64)
+    inside = (places[[a, b]] >= 0).all(axis=0)
     if effective:
-        observed = places[:2, (places[:2] >= 0).all(axis=0)]
-        seen[:] = 0
-        seen[tuple(observed)] = 1
-    hidden = 1 - seen
+        hidden[:] = 1
+        hidden[places[a, inside], places[b, inside]] = 0
+    if before is not None:
+        gone = inside & np.isin(db.triples[:, across], before.rows)
+        hidden[places[a, gone], places[b, gone]] = 1
     growth = 1
     for mode, P in enumerate(view.bases):
         if P is None:
@@ -73,9 +86,10 @@ def view_tensor(view: View, db: Database, effective: bool) -> tuple[Indices, NDA
         growth *= max(1, int(np.abs(P).sum(axis=1).max()))
         require(growth < 2**62, "the bases are too large for integers of 64 bits")
         tensor = np.moveaxis(np.tensordot(P, tensor, axes=(1, mode)), 0, mode)
-        if mode < 2:
-            hidden = np.moveaxis(np.tensordot(P != 0, hidden, axes=(1, mode)), 0, mode)
-    known = np.broadcast_to((hidden == 0)[:, :, None], tensor.shape).copy()
+        if mode != across:
+            axis = (a, b).index(mode)
+            hidden = np.moveaxis(np.tensordot(P != 0, hidden, axes=(1, axis)), 0, axis)
+    known = np.broadcast_to(np.expand_dims(hidden == 0, across), tensor.shape).copy()
     return tensor, known
 
 

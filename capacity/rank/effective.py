@@ -28,6 +28,7 @@ from capacity.rank.certificate import (
     Diagonalization,
     Enclosure,
     Indices,
+    Unfolding,
 )
 from capacity.rank.effort import BUDGETS, Effort
 from capacity.rank.factor import Term, vector
@@ -77,8 +78,8 @@ class EffectiveSearch:
         self._fibers: Indices = bounds.unfoldings_by_component[:, 2]
         self.upper: tuple[tuple[Argument, ...], str] = rank.arguments, rank.by
         self._value = rank.value
-        # the facts that the best argument is about, the argument, and the method in words
-        self._best: tuple[Indices, Argument, str] | None = None
+        # the facts that the best arguments are about, the arguments, and the method in words
+        self._best: tuple[Indices, tuple[Argument, ...], str] | None = None
 
     def run(self) -> None:
         """Merge; bound each component, and the whole, from below; shorten the decomposition."""
@@ -105,8 +106,9 @@ class EffectiveSearch:
                 above = isinstance(found, Diagonalization) and found.value <= goal.lower
                 if above or isinstance(found, Decomposition | Enclosure):
                     continue
-                below = part.relocated(found)
-                if others + below.value > self.value()[0]:
+                moved = part.relocated(found)
+                below = moved if isinstance(moved, tuple) else (moved,)
+                if others + sum(one.value for one in below) > self.value()[0]:
                     self._best = facts, below, name
 
     def _shorten(self, name: str) -> None:
@@ -143,8 +145,10 @@ class EffectiveSearch:
         """The interval so far."""
         if self._best is None:
             return int(self._fibers.sum()), self._value
-        facts, game, _ = self._best
-        return int(self._fibers.sum()) - self._fibers_of(facts) + game.value, self._value
+        facts, below, _ = self._best
+        return int(self._fibers.sum()) - self._fibers_of(facts) + sum(
+            one.value for one in below
+        ), self._value
 
     def lower_arguments(self) -> tuple[tuple[Argument, ...], str]:
         """What the lower bound rests on, and the methods in words."""
@@ -154,8 +158,12 @@ class EffectiveSearch:
         first = as_unfolding(self._db, 2, self._minor.of_groups(others))
         if self._best is None:
             return first, "unfolding"
-        _, game, by = self._best
-        return (*first, game), f"unfolding + {by}" if first else by
+        _, below, by = self._best
+        words = f"unfolding + {by}" if first else by
+        if first and isinstance(below[0], Unfolding):
+            # one unfolding has to do, whose slices go first
+            return (_joined(below[0], first[0]), *below[1:]), words
+        return (*first, *below), words
 
     def _fibers_of(self, facts: Indices) -> int:
         """The rank of the observed fibers of whole components."""
@@ -188,6 +196,19 @@ class EffectiveSearch:
         """How many mergers the work allows: each compares slices pair by pair."""
         k, q, _ = self._db.shape
         return self._budget.work // (100 * self._db.n_triples * (k + q))
+
+
+def _joined(first: Unfolding, second: Unfolding) -> Unfolding:
+    """Minors of different components, the first of pivots that are alone, as one."""
+    assert not len(first.blocks)
+    return Unfolding(
+        2,
+        np.concatenate([first.rows, second.rows]),
+        np.concatenate([first.columns, second.columns]),
+        second.blocks,
+        second.eliminated,
+        second.prime,
+    )
 
 
 def _masked(part: Part) -> Problem:

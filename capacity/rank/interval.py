@@ -82,7 +82,7 @@ def rank_interval(
         Functional or not.
     effort : {'quick', 'standard', 'thorough'}
         How much work to spend on components that are still open, counted in steps and not in
-        seconds: the same on every machine. On small data about a second, half a minute at most, minutes.
+        seconds: the same on every machine. On small data about a second, half a minute, minutes.
     seed : int
         Of the search.
     computed : Bounds, optional

@@ -17,6 +17,7 @@ from capacity.rank.certificate import (
     Indices,
     Koszul,
     Substitution,
+    Unfolding,
     View,
 )
 from capacity.rank.factor import lifted
@@ -39,23 +40,43 @@ class Part:
         return cls((k, q, v), np.stack(places, axis=1))
 
     @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of the tensor."""
+        k, q, v = self.indices
+        return len(k), len(q), len(v)
+
+    @property
     def size(self) -> int:
         """Entries times slices."""
-        shape = [len(of) for of in self.indices]
-        return math.prod(shape) * sum(shape)
+        return math.prod(self.shape) * sum(self.shape)
 
     def tensor(self) -> NDArray[np.int8]:
         """The dense tensor."""
-        dense = np.zeros([len(of) for of in self.indices], np.int8)
+        dense = np.zeros(self.shape, np.int8)
         dense[tuple(self.places.T)] = 1
         return dense
 
     def relocated(self, found: Finding) -> Finding:
         """What was found about the tensor, about the whole."""
+        if isinstance(found, tuple):
+            minor, *games = found
+            others = [m for m in MODES if m != minor.mode]
+            columns = [self.indices[m][minor.columns[:, n]] for n, m in enumerate(others)]
+            moved = Unfolding(
+                minor.mode,
+                self.indices[minor.mode][minor.rows],
+                np.stack(columns, axis=1),
+                minor.blocks,
+                minor.eliminated,
+                minor.prime,
+            )
+            if not games:
+                return (moved,)
+            game = games[0]
+            return (moved, Substitution(self._view(game.view), game.moves))
         if isinstance(found, Decomposition):
             return Decomposition(tuple(lifted(list(found.terms), self.indices)))
-        a, b, c = (of[i] for of, i in zip(self.indices, found.view.indices, strict=True))
-        view = View((a, b, c), found.view.bases)
+        view = self._view(found.view)
         if isinstance(found, Substitution):
             return Substitution(view, found.moves)
         if isinstance(found, Enclosure):
@@ -63,3 +84,7 @@ class Part:
         if isinstance(found, Koszul):
             return Koszul(view, found.mode, found.prime, found.value)
         return Diagonalization(view, found.mode, found.combination, found.value)
+
+    def _view(self, view: View) -> View:
+        a, b, c = (of[i] for of, i in zip(self.indices, view.indices, strict=True))
+        return View((a, b, c), view.bases)

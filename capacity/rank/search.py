@@ -28,12 +28,14 @@ from capacity.rank.certificate import (
     Koszul,
     Pencil,
     Substitution,
+    Unfolding,
 )
 from capacity.rank.effort import BUDGETS, Effort
 from capacity.rank.fits import fits
 from capacity.rank.independent import IndependentSets, independent_sets
 from capacity.rank.part import Part
 from capacity.rank.pencil import sparse_pencil_rank
+from capacity.rank.single import peel_singles
 from capacity.rank.slices import sliced
 from capacity.rank.stages import (
     GAMES,
@@ -44,6 +46,7 @@ from capacity.rank.stages import (
     also_peeled,
     diagonalizations,
     flattenings,
+    if_dense,
     spanning_trees,
 )
 from capacity.rank.walks import flips
@@ -51,11 +54,11 @@ from capacity.rank.walks import flips
 # cheapest first, and explicit terms before arguments that only say that there are some; the pencil
 # is no stage of one small tensor: it is feasible for large components too
 STAGES: dict[str, Stage | None] = {
-    "spanning tree": spanning_trees,
+    "spanning tree": if_dense(spanning_trees),
     "substitution": GAMES["substitution"],
     "pencil": None,
-    "diagonalization": diagonalizations,
-    "Koszul flattening": flattenings,
+    "diagonalization": if_dense(diagonalizations),
+    "Koszul flattening": if_dense(flattenings),
     "flip graph": also_peeled(flips),
     "least squares": also_peeled(fits),
     "annealed substitution": GAMES["annealed substitution"],
@@ -82,7 +85,7 @@ class Search:
         self.lower = bounds.unfoldings_by_component.max(axis=1)
         self.upper = bounds.slices_by_component.min(axis=1)
         self._sets: IndependentSets | None = None
-        self._games: dict[int, tuple[Substitution, str]] = {}
+        self._games: dict[int, tuple[tuple[Unfolding | Substitution, ...], str]] = {}
         self._strong: dict[int, tuple[Argument, str]] = {}
         self._above: dict[int, tuple[Argument, str]] = {}
 
@@ -105,7 +108,10 @@ class Search:
                 self._stage(name, stage, parts, problems)
 
     def _small(self, facts_of: list[Indices]) -> tuple[dict[int, Part], dict[int, Problem]]:
-        """The open components that are small enough, the smallest first, and their problems."""
+        """The open components that are small enough, the smallest first, and their problems.
+
+        Larger ones may be so without the slices of a single entry.
+        """
         numbers: list[int] = self._open().tolist()
         open_ = {c: Part.of(self._db, facts_of[c]) for c in numbers}
         order = sorted((part.size, c) for c, part in open_.items())
@@ -113,7 +119,11 @@ class Search:
         problems: dict[int, Problem] = {}
         for size, c in order:
             if size > self._budget.largest:
-                break
+                part, largest = open_[c], self._budget.largest
+                rest = peel_singles(part.places, part.shape, largest=largest // sum(part.shape))
+                if rest is not None and len(different) < self._budget.problems:
+                    problems[c] = Problem(np.zeros((0, 0, 0), np.int8), None, rest)
+                continue
             tensor = open_[c].tensor()
             key = tensor.tobytes(), tensor.shape
             if key in different or len(different) < self._budget.problems:
@@ -154,11 +164,11 @@ class Search:
         rests_on = np.full(len(self.lower), "unfolding", dtype=object)
         if self._sets is not None:
             rests_on[self._sets.values > unfoldings.max(axis=1)] = "independent sets"
-        below: dict[int, tuple[Argument, str]] = {**self._games}
+        below: dict[int, tuple[tuple[Argument, ...], str]] = {**self._games}
         gains = [(a.value - int(self.lower[c]), c) for c, (a, _) in self._strong.items()]
         gain, c = max(gains, default=(0, 0))
         if gain > 0:
-            below[c] = self._strong[c]
+            below[c] = (self._strong[c][0],), self._strong[c][1]
         for c, (_, by) in below.items():
             rests_on[c] = by
         arguments: list[Argument] = []
@@ -168,7 +178,8 @@ class Search:
         for mode in MODES:
             mine = (rests_on == "unfolding") & (unfoldings.argmax(axis=1) == mode)
             arguments += as_unfolding(self._db, mode, self._bounds.minors[mode].of_groups(mine))
-        return (*arguments, *(argument for argument, _ in below.values())), _in_words(rests_on)
+        arguments += [argument for some, _ in below.values() for argument in some]
+        return tuple(arguments), _in_words(rests_on)
 
     def upper_arguments(self) -> tuple[tuple[Argument, ...], str]:
         """What the upper bound rests on, and the methods in words."""
@@ -194,12 +205,14 @@ class Search:
 
     def _take(self, c: int, found: Finding | Pencil, by: str) -> None:
         """Keep what is better than what there is."""
-        value = found.value
-        if isinstance(found, Substitution):
+        if isinstance(found, tuple | Substitution):
+            game = found if isinstance(found, tuple) else (found,)
+            value = sum(argument.value for argument in game)
             if value > self.lower[c]:
-                self._games[c] = found, by
+                self._games[c] = game, by
                 self.lower[c] = value
             return
+        value = found.value
         above = isinstance(found, Decomposition | Enclosure | Pencil) or (
             isinstance(found, Diagonalization) and value <= self.lower[c]
         )

@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.certificate import Decomposition, Indices, Substitution, View
+from capacity.rank.certificate import Decomposition, Indices, Substitution, Unfolding, View
 from capacity.rank.factor import Term, lifted, vector
 
 Mask = NDArray[np.bool_]
@@ -35,41 +35,48 @@ class Peeled:
 
     Attributes
     ----------
-    shape : tuple of int
-        Of the whole.
     order : tuple of int
         The modes of the rest, as modes of the whole; the last is the one that was peeled.
     kept : tuple of three ndarrays of int64
         Indices of the rest, in its modes.
-    tensor : ndarray of int64, shape (n_0, n_1, n_2)
+    tensor : ndarray of int8, shape (n_0, n_1, n_2)
         The rest.
     known : ndarray of bool, shape (n_0, n_1, n_2)
         Its entries that are known; whole fibers of the last mode.
     taken : tuple of (slice, (a, b))
         Slices that came off, in order, and the fibers that they left free.
     fibers : dict
-        For each of these fibers the entries of the whole, by index.
+        For each of these fibers the entries of the whole that are 1, by index.
     """
 
-    shape: tuple[int, int, int]
     order: tuple[int, int, int]
     kept: tuple[Indices, Indices, Indices]
-    tensor: Indices
+    tensor: NDArray[np.int8]
     known: Mask
     taken: tuple[tuple[int, tuple[int, int]], ...]
-    fibers: dict[tuple[int, int], dict[int, int]]
+    fibers: dict[tuple[int, int], list[int]]
+
+    def minor(self) -> Unfolding:
+        """What came off, as a minor of the unfolding of its mode: each pivot is alone in its row.
+
+        Its entries in fibers that were left free before belong to columns that came before.
+        """
+        rows = np.array([i for i, _ in self.taken], np.int64)
+        columns = np.array([place for _, place in self.taken], np.int64)
+        none = np.zeros(0, np.int64)
+        return Unfolding(self.order[2], rows, columns, none, none, 2)
 
     def raised(self, game: Substitution) -> Substitution:
-        """A game on the rest, in its own bases, as one on the whole: what came off goes first."""
-        first = [(self.order[2], i) for i, _ in self.taken]
+        """A game on the rest, about the whole: it follows the minor."""
+        indices: list[Indices] = [np.zeros(0, np.int64)] * 3
+        bases: list[Indices | None] = [None] * 3
+        for mode, whole in enumerate(self.order):
+            indices[whole] = self.kept[mode][game.view.indices[mode]]
+            bases[whole] = game.view.bases[mode]
         moves: list[tuple[int, int]] = game.moves.tolist()
-        then = [
-            (self.order[mode], int(self.kept[mode][game.view.indices[mode][index]]))
-            for mode, index in moves
-        ]
-        k, q, v = self.shape
-        view = View((np.arange(k), np.arange(q), np.arange(v)))
-        return Substitution(view, np.array([*first, *then], np.int64).reshape(-1, 2))
+        turned = np.array([(self.order[mode], i) for mode, i in moves], np.int64).reshape(-1, 2)
+        view = View((indices[0], indices[1], indices[2]), (bases[0], bases[1], bases[2]))
+        return Substitution(view, turned)
 
     def completed(self, terms: Iterable[Term]) -> Decomposition:
         """Terms that give the known entries of the rest, and those that give the whole."""
@@ -85,8 +92,8 @@ class Peeled:
                             given[a, b][i] += s * t * u
         for (a, b), entries in self.fibers.items():
             made = given[a, b]
-            where = sorted(set(entries) | set(made))
-            difference = [entries.get(i, 0) - made.get(i, Fraction(0)) for i in where]
+            where = sorted({*entries, *made})
+            difference = [(i in entries) - made.get(i, Fraction(0)) for i in where]
             found.append((vector([a], [1]), vector([b], [1]), vector(where, difference)))
         back: list[Term] = []
         for term in found:
@@ -95,60 +102,74 @@ class Peeled:
         return Decomposition(tuple(back))
 
 
-def peel_singles(tensor: NDArray[np.integer], observed: Mask | None = None) -> Peeled | None:
-    """Take off slices with a single known nonzero entry, in the mode that has most of them.
+def peel_singles(
+    places: Indices, shape: tuple[int, ...], *, effective: bool = False, largest: int = 2**25
+) -> Peeled | None:
+    """Take off slices with a single entry, in the mode that has most of them.
 
     Parameters
     ----------
-    tensor : integer ndarray, shape (n0, n1, n2)
-    observed : ndarray of bool, shape (n0, n1), optional
-        For the effective rank: the observed fibers. Then only slices of the last mode come off.
+    places : ndarray of int64, shape (n, 3)
+        Where the tensor is 1.
+    shape : tuple of int
+    effective : bool
+        For the effective rank. Then only slices of the last mode come off.
+    largest : int
+        Entries of the largest rest that is made dense.
 
     Returns
     -------
     Peeled or None
-        None if there is no such slice.
+        None if there is no such slice, or too much is left.
     """
-    modes = (0, 1, 2) if observed is None else (2,)
-    best: Peeled | None = None
-    for mode in modes:
-        found = _peeled(tensor, mode, observed)
-        if found.taken and (best is None or len(found.taken) > len(best.taken)):
-            best = found
-    return best
-
-
-def _peeled(tensor: NDArray[np.integer], mode: int, observed: Mask | None) -> Peeled:
+    found = [_taken(places, shape, mode) for mode in ((2,) if effective else (0, 1, 2))]
+    mode, taken, left = max(found, key=lambda one: len(one[1]))
+    if not len(taken):
+        return None
     a, b = (m for m in range(3) if m != mode)
-    X = tensor.transpose(a, b, mode).astype(np.int64)
-    known = np.ones(X.shape[:2], bool) if observed is None else observed.copy()
-    alive = np.ones(X.shape[2], bool)
-    taken: list[tuple[int, tuple[int, int]]] = []
-    while True:
-        entries = (X != 0) & known[:, :, None] & alive
-        singles = np.flatnonzero(entries.sum(axis=(0, 1)) == 1)
-        if not len(singles):
-            break
-        for i in singles.tolist():
-            row, column = np.argwhere(entries[:, :, i])[0].tolist()
-            # another slice may have left this fiber free by now
-            if known[row, column]:
-                taken.append((i, (row, column)))
-                known[row, column] = False
-                alive[i] = False
-    kept = [np.flatnonzero(entries.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1))]
-    rest = np.ix_(*kept)
-    mask = np.broadcast_to(known[:, :, None], X.shape)[rest]
-    fibers = {
-        place: {int(i): int(X[(*place, i)]) for i in np.flatnonzero(X[place])} for _, place in taken
-    }
-    shape = (tensor.shape[0], tensor.shape[1], tensor.shape[2])
+    order = (a, b, mode)
+    k, q, v = (np.unique(places[left, m]) for m in order)
+    if len(k) * len(q) * len(v) > largest:
+        return None
+    at = [np.searchsorted(of, places[left, m]) for of, m in zip((k, q, v), order, strict=True)]
+    tensor = np.zeros((len(k), len(q), len(v)), np.int8)
+    tensor[tuple(at)] = 1
+    known = np.full(tensor.shape[:2], not effective)
+    if effective:
+        seen = np.isin(places[:, a], k) & np.isin(places[:, b], q)
+        known[np.searchsorted(k, places[seen, a]), np.searchsorted(q, places[seen, b])] = True
+    free = places[taken][:, [a, b]]
+    inside = np.isin(free[:, 0], k) & np.isin(free[:, 1], q)
+    known[np.searchsorted(k, free[inside, 0]), np.searchsorted(q, free[inside, 1])] = False
+    fibers: dict[tuple[int, int], list[int]] = {(x, y): [] for x, y in free.tolist()}
+    for place in places.tolist():
+        if (place[a], place[b]) in fibers:
+            fibers[place[a], place[b]].append(place[mode])
     return Peeled(
-        shape,
-        (a, b, mode),
-        (kept[0], kept[1], kept[2]),
-        np.where(mask, X[rest], 0),
-        mask,
-        tuple(taken),
+        order,
+        (k, q, v),
+        tensor,
+        np.broadcast_to(known[:, :, None], tensor.shape),
+        tuple((row[mode], (row[a], row[b])) for row in places[taken].tolist()),
         fibers,
     )
+
+
+def _taken(places: Indices, shape: tuple[int, ...], mode: int) -> tuple[int, Indices, Indices]:
+    """The mode, the entries that are taken, in order, and those that are left."""
+    a, b = (m for m in range(3) if m != mode)
+    fiber = np.unique(places[:, a] * shape[b] + places[:, b], return_inverse=True)[1].ravel()
+    free = np.zeros(int(fiber.max(initial=-1)) + 1, bool)
+    taken: list[Indices] = []
+    left = np.arange(len(places))
+    while len(left):
+        counts = np.bincount(places[left, mode], minlength=shape[mode])
+        singles = left[counts[places[left, mode]] == 1]
+        if not len(singles):
+            break
+        # of two slices with their single entry in one fiber, the second is zero by then
+        singles = singles[np.unique(fiber[singles], return_index=True)[1]]
+        taken.append(singles)
+        free[fiber[singles]] = True
+        left = left[~free[fiber[left]]]
+    return mode, np.concatenate([np.zeros(0, np.int64), *taken]), left

@@ -25,6 +25,7 @@ from capacity.rank.certificate import (
     Indices,
     Koszul,
     Substitution,
+    Unfolding,
     View,
 )
 from capacity.rank.core import Core, concise_core
@@ -41,7 +42,16 @@ from capacity.rank.slices import spanning_tree_terms
 from capacity.rank.substitution import greedy_moves
 
 Mask = NDArray[np.bool_]
-Finding: TypeAlias = Substitution | Koszul | Diagonalization | Decomposition | Enclosure
+# a pair is a minor, and the game that follows it
+Finding: TypeAlias = (
+    Substitution
+    | tuple[Unfolding]
+    | tuple[Unfolding, Substitution]
+    | Koszul
+    | Diagonalization
+    | Decomposition
+    | Enclosure
+)
 PRIME = 2**61 - 1
 
 
@@ -81,10 +91,13 @@ class Problem:
     tensor : integer ndarray, shape (n0, n1, n2)
     known : ndarray of bool, shape (n0, n1, n2), or None
         The entries of observed fibers, for the effective rank; None for the rank.
+    rest : Peeled, optional
+        If the tensor is too large to be dense: what is left of it. It is then empty itself.
     """
 
     tensor: NDArray[np.integer]
     known: Mask | None = None
+    rest: Peeled | None = None
 
     @cached_property
     def core(self) -> Core:
@@ -96,7 +109,10 @@ class Problem:
     @cached_property
     def peeled(self) -> Peeled | None:
         """What is left without slices of a single entry; None if there are none."""
-        return peel_singles(self.tensor, None if self.known is None else self.known[:, :, 0])
+        if self.rest is not None:
+            return self.rest
+        effective = self.known is not None
+        return peel_singles(np.argwhere(self.tensor), self.tensor.shape, effective=effective)
 
     @property
     def size(self) -> int:
@@ -221,29 +237,37 @@ def also_peeled(stage: Stage) -> Stage:
         if peeled is None:
             yield from stage(problem, goal)
             return
-        n, half = len(peeled.taken), goal.work // 2
+        n, half, upper = len(peeled.taken), goal.work // 2, goal.upper
         if not peeled.tensor.size:
-            yield peeled.raised(Substitution(View(all_indices((0, 0, 0))), np.zeros((0, 2), int)))
+            yield (peeled.minor(),)
             yield peeled.completed([])
             return
-        upper = goal.upper
         smaller = Problem(peeled.tensor, peeled.known)
-        lower, shifted = goal.lower - n, goal.upper - n
-        for found in stage(smaller, Goal(lower, shifted, half, goal.limits, goal.seed)):
+        shifted = Goal(goal.lower - n, goal.upper - n, half, goal.limits, goal.seed)
+        for found in stage(smaller, shifted):
             if isinstance(found, Substitution):
-                yield peeled.raised(found)
+                yield (peeled.minor(), peeled.raised(found))
             elif isinstance(found, Decomposition):
                 completed = peeled.completed(found.terms)
                 upper = min(upper, completed.value)
                 yield completed
-        yield from stage(problem, Goal(goal.lower, upper, half, goal.limits, goal.seed))
+        if problem.rest is None:
+            yield from stage(problem, Goal(goal.lower, upper, half, goal.limits, goal.seed))
 
     return both
+
+
+def if_dense(stage: Stage) -> Stage:
+    """A stage that needs the tensor itself."""
+
+    def dense(problem: Problem, goal: Goal) -> Iterable[Finding]:
+        return stage(problem, goal) if problem.rest is None else ()
+
+    return dense
 
 
 GAMES = {
     "substitution": also_peeled(greedy_games),
     "annealed substitution": also_peeled(annealed_games),
-    # the slices that come off are single entries in their own bases alone
-    "substitution in other bases": rebased_games,
+    "substitution in other bases": also_peeled(rebased_games),
 }

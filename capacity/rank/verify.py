@@ -96,14 +96,15 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
     bounds don't add (Shitov's counterexample to Strassen's additivity).
 
     *Pairs.* An unfolding and another argument may be about the same components, if the slices that
-    the unfolding removes vanish on the sub-tensor of the other argument, and are none of its own:
-    that sub-tensor then stays as it is, too. An argument can be in one such pair; in longer chains
+    the unfolding removes are none of the other's sub-tensor, and vanish on it: it then stays as it
+    is, too. A game needs less: where they don't vanish its entries are hidden from the start, for
+    multiples of them were subtracted there. An argument can be in one such pair; in longer chains
     what was subtracted first could come back.
 
     *Lower bounds of the effective rank* don't add over components: two token-disjoint databases can
     share terms in the unobserved fibers. They have one argument, or a pair: the unfolding's minor
-    lies in observed fibers, and what it leaves unchanged of the other's sub-tensor are the observed
-    fibers, which is all that the other argument knows.
+    lies in observed fibers, and where its slices vanish on observed fibers of the other's
+    sub-tensor, these stay as they are, which is all that the other argument knows.
 
     Flattenings, pencils and diagonalizations bound the effective rank where their sub-tensor has
     observed fibers alone, for it is then the same in every tensor that represents the facts.
@@ -136,26 +137,40 @@ def _check_lower(certificate: Certificate, db: Database) -> None:
     touched = [_lower(argument, db, effective) for argument in certificate.arguments]
     strong = [isinstance(a, Koszul | Diagonalization | Pencil) for a in certificate.arguments]
     require(sum(strong) <= 1, "of such arguments only one may be there: they don't add")
-    if len(touched) == 1:
-        return
+    before = _pairs(certificate, touched, db, effective) if len(touched) > 1 else {}
+    for number, argument in enumerate(certificate.arguments):
+        if isinstance(argument, Substitution):
+            check_substitution(argument, db, effective, before.get(number))
+
+
+def _pairs(
+    certificate: Certificate, touched: list[Touched], db: Database, effective: bool
+) -> dict[int, Unfolding]:
+    """For each argument that is the second of a pair, the unfolding whose slices go first."""
     labels = component_labels(db)
     owner: dict[int, int] = {}
     paired: set[int] = set()
+    before: dict[int, Unfolding] = {}
     for j, indices in enumerate(touched):
         about = {0} if effective else _components(indices, db, labels)
         # whoever was there first
         for i in {owner.setdefault(component, j) for component in about} - {j}:
-            first = certificate.arguments[i]
+            first, second = certificate.arguments[i], certificate.arguments[j]
             require(
                 isinstance(first, Unfolding)
                 and not paired & {i, j}
-                and _leaves(first, indices, db),
+                and not np.isin(first.rows, indices[first.mode]).any()
+                and (isinstance(second, Substitution) or _leaves(first, indices, db)),
                 f"argument {i} may change what argument {j} is about",
             )
+            assert isinstance(first, Unfolding)
             paired |= {i, j}
+            before[j] = first
+    return before
 
 
 def _lower(argument: Argument, db: Database, effective: bool) -> Touched:
+    """Check an argument, unless it is a game; return what it is about."""
     if isinstance(argument, Unfolding):
         return check_unfolding(argument, db, effective)
     if isinstance(argument, Koszul):
@@ -165,14 +180,12 @@ def _lower(argument: Argument, db: Database, effective: bool) -> Touched:
     if isinstance(argument, Pencil):
         return check_pencil(argument, db, effective)
     assert isinstance(argument, Substitution)
-    return check_substitution(argument, db, effective)
+    return argument.view.indices
 
 
 def _leaves(argument: Unfolding, indices: Touched, db: Database) -> bool:
     """Whether the slices of an unfolding vanish on the sub-tensor of some indices."""
     chosen = [np.isin(np.arange(n), i) for n, i in zip(db.shape, indices, strict=True)]
-    if chosen[argument.mode][argument.rows].any():
-        return False
     chosen[argument.mode] = np.isin(np.arange(db.shape[argument.mode]), argument.rows)
     inside = [chosen[mode][db.triples[:, mode]] for mode in range(3)]
     return not (inside[0] & inside[1] & inside[2]).any()

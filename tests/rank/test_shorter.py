@@ -13,7 +13,7 @@ from capacity.rank.fits import fits
 from capacity.rank.flip_graph import flip_walk
 from capacity.rank.least_squares import MOST_DENSE, Fit, fit_cp, random_start
 from capacity.rank.single import peel_singles
-from capacity.rank.stages import Goal, Problem, also_peeled, greedy_games
+from capacity.rank.stages import Goal, Problem, also_peeled, greedy_games, rebased_games
 from capacity.rank.verify import verify
 from capacity.rank.walks import as_factors, as_terms, flips
 from capacity.testing import KnownRank, databases, tensors_of_known_rank
@@ -203,18 +203,19 @@ def test_slices_of_a_single_entry_come_off_exactly(
     tensor = db.to_numpy().astype(np.int64)
     observed = np.asarray(tensor.any(axis=2))
     known = np.broadcast_to(observed[:, :, None], tensor.shape) if effective else None
-    peeled = peel_singles(tensor, observed if effective else None)
+    peeled = peel_singles(np.argwhere(tensor), tensor.shape, effective=effective)
     if peeled is None:
-        assert effective or min((tensor != 0).sum(axis=axes).min() for axes in
-                                [(1, 2), (0, 2), (0, 1)]) > 1  # fmt: skip
+        axes = [(0, 1)] if effective else [(1, 2), (0, 2), (0, 1)]
+        assert min(tensor.sum(axis=others).min() for others in axes) > 1
         return
     quantity = "effective_rank" if effective else "rank"
     limits = BUDGETS["standard"].limits
     values = []
-    for stage in (greedy_games, flips):
+    for stage in (greedy_games, rebased_games, flips):
         for found in also_peeled(stage)(Problem(tensor, known), Goal(0, 99, 10**8, limits, seed)):
             side = "upper" if isinstance(found, Decomposition) else "lower"
-            certificate = claim(db, found, quantity=quantity, side=side)
+            arguments = found if isinstance(found, tuple) else (found,)
+            certificate = claim(db, *arguments, quantity=quantity, side=side)
             assert verify(certificate, db).reason is None
             assert second_checker(certificate, db)
             values.append((side, certificate.value))
@@ -226,7 +227,7 @@ def test_slices_of_a_single_entry_come_off_exactly(
 def test_a_database_of_objects_that_are_mentioned_once_is_known_exactly() -> None:
     # 12 facts of 12 objects, in a full table of 4 x 3
     db = database([(k, q, 3 * k + q) for k in range(4) for q in range(3)])
-    peeled = peel_singles(db.to_numpy().astype(np.int64))
+    peeled = peel_singles(db.triples.astype(np.int64), db.shape)
     assert peeled is not None
     assert (len(peeled.taken), peeled.tensor.size) == (12, 0)
     assert str(rank_interval(db)) == "[12, 12]"
@@ -238,12 +239,14 @@ def test_what_is_left_is_smaller() -> None:
     pairs = rng.permutation(8 * 4)[:20].tolist()
     db = database([(p // 4, p % 4, int(rng.integers(12))) for p in pairs])
     tensor = db.to_numpy().astype(np.int64)
-    peeled = peel_singles(tensor)
+    peeled = peel_singles(np.argwhere(tensor), tensor.shape)
     assert peeled is not None
     assert len(peeled.taken) == 6
     assert peeled.tensor.size < tensor.size // 2
     goal = Goal(0, 99, 10**9, BUDGETS["standard"].limits, 0)
     # the same search finds no more on the whole
-    plain = min(found.value for found in flips(Problem(tensor), goal))
-    both = min(found.value for found in also_peeled(flips)(Problem(tensor), goal))
+    plain, both = (
+        min(one.value for one in stage(Problem(tensor), goal) if isinstance(one, Decomposition))
+        for stage in (flips, also_peeled(flips))
+    )
     assert both <= plain

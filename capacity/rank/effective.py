@@ -146,9 +146,8 @@ class EffectiveSearch:
         if self._best is None:
             return int(self._fibers.sum()), self._value
         facts, below, _ = self._best
-        return int(self._fibers.sum()) - self._fibers_of(facts) + sum(
-            one.value for one in below
-        ), self._value
+        others = int(self._fibers.sum()) - self._fibers_of(facts)
+        return others + sum(one.value for one in below), self._value
 
     def lower_arguments(self) -> tuple[tuple[Argument, ...], str]:
         """What the lower bound rests on, and the methods in words."""

@@ -120,7 +120,7 @@ class Search:
         for size, c in order:
             if size > self._budget.largest:
                 part, largest = open_[c], self._budget.largest
-                rest = peel_singles(part.places, part.shape, largest=largest // sum(part.shape))
+                rest = peel_singles(part.places, part.shape, largest=largest)
                 if rest is not None and len(different) < self._budget.problems:
                     problems[c] = Problem(np.zeros((0, 0, 0), np.int8), None, rest)
                 continue

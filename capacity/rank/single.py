@@ -103,7 +103,7 @@ class Peeled:
 
 
 def peel_singles(
-    places: Indices, shape: tuple[int, ...], *, effective: bool = False, largest: int = 2**25
+    places: Indices, shape: tuple[int, ...], *, effective: bool = False, largest: int = 10**10
 ) -> Peeled | None:
     """Take off slices with a single entry, in the mode that has most of them.
 
@@ -115,7 +115,7 @@ def peel_singles(
     effective : bool
         For the effective rank. Then only slices of the last mode come off.
     largest : int
-        Entries of the largest rest that is made dense.
+        Entries times slices of the largest rest that is made dense.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def peel_singles(
     a, b = (m for m in range(3) if m != mode)
     order = (a, b, mode)
     k, q, v = (np.unique(places[left, m]) for m in order)
-    if len(k) * len(q) * len(v) > largest:
+    if len(k) * len(q) * len(v) * (len(k) + len(q) + len(v)) > largest:
         return None
     at = [np.searchsorted(of, places[left, m]) for of, m in zip((k, q, v), order, strict=True)]
     tensor = np.zeros((len(k), len(q), len(v)), np.int8)

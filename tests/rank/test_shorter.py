@@ -250,3 +250,19 @@ def test_what_is_left_is_smaller() -> None:
         for stage in (flips, also_peeled(flips))
     )
     assert both <= plain
+
+
+def test_a_small_rest_of_a_large_component_is_searched() -> None:
+    # the 2 x 2 matrix product, and 300 facts of own objects that tie it to 300 subjects
+    product = matrix_product(2, 2, 2).triples.tolist()
+    rows = [(k, q, v) for k, q, v in product] + [(i, 9, 100 + i) for i in range(300)]
+    db = database(rows)
+    told: list[str] = []
+    interval = rank_interval(db, progress=lambda *state: told.append(state[2]))
+    # the whole is too large to be dense at this effort: 300 x 5 x 304 entries times 609 slices
+    assert "spanning tree" in told
+    assert interval.lower.by == "substitution"
+    # unfoldings see 4 and the slices 8 of the product; greedy games go to 6
+    assert (interval.lower.value, interval.upper.value) == (306, 308)
+    for end in (interval.lower, interval.upper):
+        assert verify(end, db).proved

@@ -82,7 +82,9 @@ def rank_interval(
         Functional or not.
     effort : {'quick', 'standard', 'thorough'}
         How much work to spend on components that are still open, counted in steps and not in
-        seconds: the same on every machine. On small data about a second, half a minute, minutes.
+        seconds. On small data about a second, half a minute, minutes. The same seed gives the same
+        interval on any machine, but for numerical fits (from `standard` on), where the last bits
+        of floating point can decide whether one is found.
     seed : int
         Of the search.
     computed : Bounds, optional

@@ -454,6 +454,8 @@ def _given_by_newton(
 ) -> np.ndarray | None:
     """Newton's method with 300 bits goes to a zero within the box; no proof, but another way."""
     view = argument.view
+    if len(argument.varying) == math.prod(len(i) for i in view.indices):
+        observed = None
     seen = _seen(view, D, observed)
     if seen is None or any(P is not None for P in view.bases) or not 0 < argument.radius < 1:
         return None

@@ -179,10 +179,12 @@ def facts_of_enclosure(
     shapes = [f.shape for f in argument.factors]
     rank = argument.value
     require(shapes == [(n, rank) for n in tensor.shape], "the factors don't fit the view")
-    observed = known[:, :, 0] if effective else None
+    # what gives all entries represents the facts as well
+    part = effective and len(argument.varying) < tensor.size
+    observed = known[:, :, 0] if part else None
     proved = contracts(tensor, argument.factors, argument.varying, argument.radius, observed)
     require(proved, "the fit isn't shown to have an exact decomposition near it")
-    return _facts_of_view(argument.view, db, labels, all_of_them=effective)
+    return _facts_of_view(argument.view, db, labels, all_of_them=part)
 
 
 def _facts_of_view(

@@ -55,6 +55,10 @@ def example() -> tuple[Database, Enclosure]:
 def test_a_proof_needs_a_fit_a_box_and_the_facts() -> None:
     db, near = example()
     assert verify(claim(db, near, side="upper"), db).proved
+    # what gives D itself represents the facts
+    represents = claim(db, near, side="upper", quantity="effective_rank")
+    assert verify(represents, db).proved
+    assert second_checker(represents, db)
     off = tuple(f + 1e-3 for f in near.factors)
     fewer = near.varying[:-1]
     part = View((near.view.indices[0][:2], near.view.indices[1], near.view.indices[2]))

@@ -13,6 +13,7 @@ import multiprocessing
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from traceback import format_exc
 from typing import Any
 
 import numpy as np
@@ -30,36 +31,57 @@ COUNT = 40
 
 
 def small_and_dense(seed: int) -> Database:
-    """A few subjects and predicates, nine of ten pairs filled from few objects."""
+    """One table, like the paper's: nine of ten cells filled, from few objects."""
     rng = np.random.default_rng(seed)
-    k, q, v = rng.integers(3, 8), rng.integers(3, 8), rng.integers(2, 7)
-    rows = [(i, j, rng.integers(v)) for i in range(k) for j in range(q) if rng.random() < 0.9]
-    return Database.from_triples([(f"k{a}", f"q{b}", f"v{c}") for a, b, c in rows])
+    k, q = int(rng.integers(2, 13)), int(rng.integers(1, 9))
+    v = int(rng.integers(2, max(3, k * q * 3 // 10 + 1)))
+    cells = [(i, j, rng.integers(v)) for i in range(k) for j in range(q) if rng.random() < 0.9]
+    return Database.from_triples([(f"k{a}", f"q{b}", f"v{c}") for a, b, c in cells])
 
 
 def tables(seed: int) -> Database:
-    """The paper's kind: a few tables, some of them chained."""
-    return random_database(seed, triples=(10, 100))
+    """A few tables, some of them chained."""
+    return random_database(
+        seed,
+        tables=(1, 3),
+        subjects=(2, 10),
+        predicates=(1, 6),
+        pool=(0.3, 0.8),
+        triples=(4, 100),
+    )
 
 
 def sparse_uniform(seed: int) -> Database:
-    """Pairs and objects at random."""
+    """Pairs and objects at random; the sizes over a decade."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(25, 90))
-    k, q, v = n // 3, int(rng.integers(4, 9)), n // 2
-    pairs = rng.permutation(k * q)[:n]
+    k, q, v = (_log_uniform(rng, 3, 40) for _ in range(3))
+    pairs = rng.permutation(k * q)[: _log_uniform(rng, 10, 200)]
     return Database.from_triples(
         [(f"k{p // q}", f"q{p % q}", f"v{rng.integers(v)}") for p in pairs.tolist()]
     )
+
+
+def _log_uniform(rng: np.random.Generator, low: int, high: int) -> int:
+    return int(np.exp(rng.uniform(np.log(low), np.log(high + 1))))
 
 
 FAMILIES = {"small and dense": small_and_dense, "tables": tables, "sparse uniform": sparse_uniform}
 
 
 def measure(task: tuple[str, int | str, str]) -> dict[str, Any]:
-    """Both intervals of one database at one effort."""
+    """Both intervals of one database at one effort; what failed instead, so that no row is lost."""
     family, which, effort = task
-    db = load(which, multi="keep") if isinstance(which, str) else FAMILIES[family](which)
+    try:
+        return measured(family, which, effort)
+    except Exception:
+        return {"family": family, "database": which, "effort": effort, "failed": format_exc()}
+
+
+def measured(family: str, which: int | str, effort: str) -> dict[str, Any]:
+    if isinstance(which, str):
+        db = load(which, multi="first" if family == "functional" else "keep")
+    else:
+        db = FAMILIES[family](which)
     b = database_bounds(db)
     start = time.process_time()
     rank = rank_interval(db, effort=effort, computed=b)  # type: ignore[arg-type]
@@ -124,19 +146,24 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--efforts", default="quick,standard")
     parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
     tasks: list[tuple[str, int | str, str]] = []
     for effort in options.efforts.split(","):
-        tasks += [(family, seed, effort) for family in FAMILIES for seed in range(options.count)]
-        tasks += [("files", file, effort) for file in options.files]
+        tasks += [
+            (family, seed, effort)
+            for family in options.families.split(",")
+            for seed in range(options.count)
+        ]
+        tasks += [(kind, file, effort) for file in options.files for kind in ("raw", "functional")]
     rows: list[dict[str, Any]] = []
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         for row in pool.imap_unordered(measure, tasks):
             rows.append(row)
             print(row, flush=True)
     rows.sort(key=lambda r: (r["family"], r["effort"], str(r["database"]).zfill(9)))
-    means = list(summaries([r for r in rows if r["family"] != "files"]))
+    means = list(summaries([r for r in rows if r["family"] in FAMILIES and "failed" not in r]))
     write(
         "interval_width",
         what="certified intervals of the rank and the effective rank; CPU seconds of each",

@@ -225,10 +225,12 @@ def _dense(view: View, D: np.ndarray) -> np.ndarray | None:
 def _proves_flattening(argument: Koszul, D: np.ndarray) -> set[tuple[int, int]] | None:
     """By exterior products of basis vectors, written as sorted tuples with signs."""
     T = _dense(argument.view, D)
-    if T is None or argument.mode not in (0, 1, 2) or T.shape[argument.mode] % 2 == 0:
+    if T is None or argument.mode not in (0, 1, 2):
         return None
     X = np.moveaxis(T, argument.mode, 0)
-    n, p, b, c = len(X), len(X) // 2, X.shape[1], X.shape[2]
+    n, p, b, c = len(X), argument.p, X.shape[1], X.shape[2]
+    if not 0 <= p < n:
+        return None
     subsets = list(itertools.combinations(range(n), p))
     targets = list(itertools.combinations(range(n), p + 1))
     matrix: list[list[Fraction]] = []
@@ -240,8 +242,8 @@ def _proves_flattening(argument: Koszul, D: np.ndarray) -> set[tuple[int, int]] 
                 swaps = sum(x > y for x, y in itertools.combinations(word, 2))
                 image[tuple(sorted(word)), k] += (-1) ** swaps * X[i][j][k]
         matrix.append(list(image.values()))
-    # a simple tensor has rank C(2p, p)
-    if argument.value > -(-rational_rank(matrix) // math.comb(2 * p, p)):
+    # a simple tensor has rank C(n - 1, p)
+    if argument.value > -(-rational_rank(matrix) // math.comb(n - 1, p)):
         return None
     return _indices(argument.view)
 

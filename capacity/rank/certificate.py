@@ -117,18 +117,19 @@ class Koszul:
     Attributes
     ----------
     view : View
-        Its tensor has 2p + 1 slices in the mode.
-    mode : int
+        Its tensor has a slices in the mode.
+    mode, p : int
     prime : int
         The rank is taken modulo this prime.
     value : int
-        The rank of the flattening over C(2p, p), rounded up.
+        The rank of the flattening over C(a - 1, p), rounded up.
     """
 
     kind: ClassVar = "koszul"
     sides: ClassVar[tuple[Side, ...]] = ("lower",)
     view: View
     mode: int
+    p: int
     prime: int
     value: int
 

@@ -149,6 +149,7 @@ def _argument_from_dict(data: object) -> Argument:
         return Koszul(
             _view(fields),
             _field(fields, "mode", int),
+            _field(fields, "p", int),
             _field(fields, "prime", int),
             _field(fields, "value", int),
         )

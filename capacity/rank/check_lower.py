@@ -40,6 +40,9 @@ UNOBSERVED = "there are unobserved fibers among its entries"
 # rows of a dense block, and steps of a sparse elimination: more takes minutes
 LARGEST_BLOCK = 4_000
 MOST_STEPS = 30_000_000
+# entries of a flattening, and its slices
+LARGEST_FLATTENING = 10**7
+MOST_SLICES = 13
 # the indices of each mode that an argument is about
 Touched: TypeAlias = tuple[Indices, Indices, Indices]
 
@@ -184,33 +187,32 @@ def check_substitution(
 
 
 def check_koszul(argument: Koszul, db: Database, effective: bool) -> Touched:
-    """rank(X) >= rank(M) / C(2p, p) for the Koszul flattening M = sum_i (e_i ^ .) (x) X_i.
+    """rank(X) >= rank(M) / C(a - 1, p) for the Koszul flattening M = sum_i (e_i ^ .) (x) X_i.
 
-    X_i are the 2p + 1 slices of the view; M maps wedge^p (x) B to wedge^(p+1) (x) C. It is linear
-    in X, and for a simple X = a (x) b (x) c it is (a ^ .) (x) b (x) c, of the rank of a ^ . on
-    wedge^p, which is C(2p, p) for a nonzero: in a basis that begins with a, what survives are the
-    p-subsets of the other 2p vectors. The rank modulo a prime is no larger than the rank.
+    X_i are the a slices of the view; M maps wedge^p (x) B to wedge^(p+1) (x) C. It is linear in X,
+    and for a simple X = x (x) y (x) z it is (x ^ .) (x) y (x) z, of the rank of x ^ . on wedge^p,
+    which is C(a - 1, p) for a nonzero x: in a basis that begins with x, what survives are the
+    p-subsets of the other a - 1 vectors. The rank modulo a prime is no larger than the rank.
     """
     require(argument.mode in (0, 1, 2), "there is no such mode")
     tensor, known = view_tensor(argument.view, db, effective)
     require(known.all(), UNOBSERVED)
     X = np.moveaxis(tensor, argument.mode, 0)
-    n, p = len(X), len(X) // 2
-    require(n % 2 and n < 10, f"a flattening needs 2p + 1 slices; got {n}")
-    require(math.comb(n, p) ** 2 * X[0].size <= 10**7, "the flattening is too large to check")
+    a, p = len(X), argument.p
+    require(0 <= p < a <= MOST_SLICES, f"there is no flattening of {a} slices with p = {p}")
+    rows, columns = math.comb(a, p) * X.shape[1], math.comb(a, p + 1) * X.shape[2]
+    require(rows * columns <= LARGEST_FLATTENING, "the flattening is too large to check")
     require_prime(argument.prime)
-    lower = list(itertools.combinations(range(n), p))
-    upper = list(itertools.combinations(range(n), p + 1))
+    upper = {subset: u for u, subset in enumerate(itertools.combinations(range(a), p + 1))}
+    M = np.zeros((math.comb(a, p), X.shape[1], len(upper), X.shape[2]), np.int64)
     # e_i ^ e_S = (-1)^(number of elements of S below i) e_(S + i)
-    wedge = np.zeros((n, len(lower), len(upper)), np.int64)
-    for s, subset in enumerate(lower):
-        for i in set(range(n)) - set(subset):
-            u = upper.index(tuple(sorted((*subset, i))))
-            wedge[i, s, u] = (-1) ** sum(x < i for x in subset)
-    M = np.einsum("isu,ijk->sjuk", wedge, X).reshape(len(lower) * X.shape[1], -1)
+    for s, subset in enumerate(itertools.combinations(range(a), p)):
+        for i in set(range(a)) - set(subset):
+            sign = (-1) ** sum(x < i for x in subset)
+            M[s, :, upper[tuple(sorted((*subset, i)))], :] = sign * X[i]
     entries = (M % argument.prime).ravel().tolist()
-    rank = flint.nmod_mat(M.shape[0], M.shape[1], entries, argument.prime).rank()
-    bound = -(-rank // math.comb(2 * p, p))
+    rank = flint.nmod_mat(rows, columns, entries, argument.prime).rank()
+    bound = -(-rank // math.comb(a - 1, p))
     require(argument.value == bound, f"the flattening has rank {rank}, which gives {bound}")
     return argument.view.indices
 

@@ -17,13 +17,12 @@ class Limits:
 
     Attributes
     ----------
-    games, projections, bases, annealing, flips, fits : int
-        Greedy games, random projections of a mode, changes of bases, steps of annealing, steps in
-        the flip graph, and numerical fits for each number of terms.
+    games, bases, annealing, flips, fits : int
+        Greedy games, changes of bases, steps of annealing, steps in the flip graph, and numerical
+        fits for each number of terms.
     """
 
     games: int
-    projections: int
     bases: int
     annealing: int
     flips: int
@@ -55,11 +54,9 @@ class Budget:
 
 
 BUDGETS: dict[Effort, Budget] = {
-    "quick": Budget(3 * 10**8, 10**7, 300, 500, Limits(8, 1, 0, 0, 0, 0)),
-    "standard": Budget(10**10, 10**9, 3_000, 2_000, Limits(50, 5, 4, 20_000, 5 * 10**6, 8)),
-    "thorough": Budget(
-        3 * 10**11, 10**10, 30_000, 2_000, Limits(500, 20, 16, 400_000, 2 * 10**8, 40)
-    ),
+    "quick": Budget(3 * 10**8, 10**7, 300, 500, Limits(8, 0, 0, 0, 0)),
+    "standard": Budget(10**10, 10**9, 3_000, 2_000, Limits(50, 4, 20_000, 5 * 10**6, 8)),
+    "thorough": Budget(3 * 10**11, 10**10, 30_000, 2_000, Limits(500, 16, 400_000, 2 * 10**8, 40)),
 }
 
 

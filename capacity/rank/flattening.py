@@ -1,23 +1,30 @@
 """Lower bounds from Koszul (Strassen) flattenings.
 
-Project one mode of a tensor to 2p + 1 dimensions, T in A (x) B (x) C with dim A = 2p + 1, and let
-T act as a map from wedge^p A (x) B* to wedge^(p+1) A (x) C, multiplying by T's part in A. A simple
-tensor a (x) b (x) c gives a map of rank C(2p, p), for a ^ . has that rank on wedge^p A. So
+Project one mode of a tensor to a dimensions, T in A (x) B (x) C with dim A = a, and let T act as a
+map from wedge^p A (x) B* to wedge^(p+1) A (x) C, multiplying by T's part in A. A simple tensor
+x (x) y (x) z gives a map of rank C(a - 1, p), for x ^ . has that rank on wedge^p A. So
 
-    rank(T) >= rank of the map / C(2p, p).
+    rank(T) >= rank of the map / C(a - 1, p).
 
-For p = 0 these are unfoldings. Flattenings see at most linear bounds: this one at most about
-(2p + 1) / (p + 1) times the smaller of the other two dimensions. They hold over every field.
+For p = 0 and p = a - 1 these are unfoldings. The map's shape allows at most
+
+    min(b a / (a - p), c a / (p + 1)),
+
+where b, c are the other two dimensions: it pays to choose p so that both are about equal, near
+(p + 1) / a = c / (b + c), and then the limit is b + c. a = 2p + 1, as in the literature, is the
+choice for b = c. Flattenings see at most linear bounds. They hold over every field.
 
 References
 ----------
-V. Strassen, Rank and optimal computation of generic tensors, LAA 1983 (p = 1); J. M. Landsberg, G.
-Ottaviani, New lower bounds for the border rank of matrix multiplication, Theory of Computing 2015;
+V. Strassen, Rank and optimal computation of generic tensors, LAA 1983 (a = 3); J. M. Landsberg, G.
+Ottaviani, Equations for secant varieties of Veronese and other varieties, Ann. Mat. Pura Appl.
+2013, and New lower bounds for the border rank of matrix multiplication, Theory of Computing 2015;
 K. Efremenko et al., Barriers for rank methods, 2017, arXiv 1710.09502.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations
 from math import comb
 
@@ -26,8 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
-# rows times columns of the largest flattening that is looked at; the checker takes no more
+# rows times columns of the largest flattening, and dimensions that are kept; the checker takes no
+# more
 LARGEST = 10**7
+MOST_SLICES = 13
 
 
 def koszul_matrix(slices: Indices, p: int) -> Indices:
@@ -35,13 +44,13 @@ def koszul_matrix(slices: Indices, p: int) -> Indices:
 
     Parameters
     ----------
-    slices : ndarray of int64, shape (2p + 1, b, c)
+    slices : ndarray of int64, shape (a, b, c)
         The tensor, after projection.
     p : int
 
     Returns
     -------
-    ndarray of int64, shape (C(2p+1, p) b, C(2p+1, p+1) c)
+    ndarray of int64, shape (C(a, p) b, C(a, p + 1) c)
 
     Examples
     --------
@@ -60,46 +69,62 @@ def koszul_matrix(slices: Indices, p: int) -> Indices:
     return matrix
 
 
-def best_projection(
-    tensor: NDArray[np.integer], *, tries: int, seed: int, prime: int, work: int = 10**8
-) -> tuple[int, int, Indices] | None:
-    """Look for the projection whose flattening gives the largest bound.
+def best_flattening(
+    tensor: NDArray[np.integer], *, seed: int, prime: int, work: int, enough: int | None = None
+) -> tuple[int, int, int, Indices] | None:
+    """Look for the mode, the projection and the p that give the largest bound.
+
+    The smallest flattenings come first; those whose shape allows no more than what is found are
+    left out. Almost all projections to a given dimension give the same rank, so one is tried.
 
     Parameters
     ----------
     tensor : integer ndarray, shape (n0, n1, n2)
-    tries : int
-        Random projections a mode and a p, at most; one more seldom helps.
     seed : int
     prime : int
         Ranks are taken modulo this prime.
     work : int
-        Of all, in units of about a nanosecond, which is what an entry costs a pivot.
+        Of all, in units of about a nanosecond.
+    enough : int, optional
+        Stop at this bound.
 
     Returns
     -------
-    (bound, mode, projection) or None
-        The projection has shape (2p + 1, n_mode), with p from 1 to 4; None if no flattening fits.
+    (bound, mode, p, projection) or None
+        The projection has shape (a, n_mode); None if no flattening fits.
     """
-    rng = np.random.default_rng(seed)
-    best: tuple[int, int, Indices] | None = None
-    for mode in range(3):
+    best: tuple[int, int, int, Indices] | None = None
+    for cost, limit, mode, a, p in sorted(_flattenings(tensor.shape)):
+        if best is not None and (limit <= best[0] or best[0] == enough):
+            continue
+        work -= cost
+        if work < 0:
+            break
         slices = np.moveaxis(tensor, mode, 0).astype(np.int64)
-        n, b, c = slices.shape
-        for p in (1, 2, 3, 4):
-            a = 2 * p + 1
-            size = comb(a, p) ** 2 * b * c
-            affordable = work // 12 // (size * comb(a, p) * min(b, c) // 3 + 10**4)
-            if n < a or size > LARGEST:
-                continue
-            for _ in range(min(affordable, 1 if n == a else tries)):
-                projection = np.eye(a, dtype=np.int64) if n == a else rng.integers(-9, 10, (a, n))
-                matrix = koszul_matrix(np.tensordot(projection, slices, axes=1), p)
-                rank = _rank_modulo(matrix, prime)
-                bound = -(-rank // comb(2 * p, p))
-                if best is None or bound > best[0]:
-                    best = (bound, mode, projection)
+        rng = np.random.default_rng([seed, mode, a])
+        everything = a == len(slices)
+        projection = (
+            np.eye(a, dtype=np.int64) if everything else rng.integers(-99, 100, (a, len(slices)))
+        )
+        matrix = koszul_matrix(np.tensordot(projection, slices, axes=1), p)
+        bound = -(-_rank_modulo(matrix, prime) // comb(a - 1, p))
+        if best is None or bound > best[0]:
+            best = (bound, mode, p, projection)
     return best
+
+
+def _flattenings(shape: tuple[int, ...]) -> Iterable[tuple[int, int, int, int, int]]:
+    """Cost, largest bound, mode, a and p of all that are small enough."""
+    for mode, n in enumerate(shape):
+        b, c = (shape[m] for m in range(3) if m != mode)
+        for a in range(3, min(n, MOST_SLICES) + 1):
+            for p in range(1, a - 1):
+                rows, columns = comb(a, p) * b, comb(a, p + 1) * c
+                if rows * columns <= LARGEST:
+                    # an entry's way into the matrix; the elimination, as measured
+                    cost = 200 * rows * columns + rows * columns * min(rows, columns) // 6
+                    limit = -(-min(rows, columns) // comb(a - 1, p))
+                    yield cost, limit, mode, a, p
 
 
 def _rank_modulo(matrix: Indices, prime: int) -> int:

@@ -82,7 +82,7 @@ class Part:
         if isinstance(found, Enclosure):
             return Enclosure(view, found.factors, found.varying, found.radius)
         if isinstance(found, Koszul):
-            return Koszul(view, found.mode, found.prime, found.value)
+            return Koszul(view, found.mode, found.p, found.prime, found.value)
         return Diagonalization(view, found.mode, found.combination, found.value)
 
     def _view(self, view: View) -> View:

@@ -36,7 +36,7 @@ from capacity.rank.diagonal import (
     why_not_diagonal,
 )
 from capacity.rank.effort import Limits
-from capacity.rank.flattening import best_projection
+from capacity.rank.flattening import best_flattening
 from capacity.rank.single import Peeled, peel_singles
 from capacity.rank.slices import spanning_tree_terms
 from capacity.rank.substitution import greedy_moves
@@ -52,7 +52,7 @@ Finding: TypeAlias = (
     | Decomposition
     | Enclosure
 )
-PRIME = 2**61 - 1
+PRIME = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -194,15 +194,13 @@ def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
 def flattenings(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Koszul flattenings of the core."""
     tensor = problem.core.tensor
-    found = best_projection(
-        tensor, tries=goal.limits.projections, seed=goal.seed, prime=PRIME, work=goal.work
-    )
+    found = best_flattening(tensor, seed=goal.seed, prime=PRIME, work=goal.work, enough=goal.upper)
     if found is None:
         return
-    value, mode, projection = found
+    value, mode, p, projection = found
     bases: list[Indices | None] = [None, None, None]
     bases[mode] = projection
-    yield Koszul(View(problem.core.chosen, (bases[0], bases[1], bases[2])), mode, PRIME, value)
+    yield Koszul(View(problem.core.chosen, (bases[0], bases[1], bases[2])), mode, p, PRIME, value)
 
 
 def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:

@@ -128,7 +128,8 @@ def one_fit(
         return None
     a, b, c = factors
     difference = dense - np.einsum("ir,jr,kr->ijk", a, b, c)
-    return Fit((a, b, c), float(np.linalg.norm(difference) / np.linalg.norm(dense)))
+    residual = float(np.linalg.norm(difference) / np.linalg.norm(dense))
+    return Fit((a, b, c), residual, iterations)
 
 
 def _als(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]) -> Factors:

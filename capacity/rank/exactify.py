@@ -32,6 +32,8 @@ GRIDS: tuple[Array, ...] = (
 # relative residual of a fit that passes as exact, and the largest coefficient it may have
 EXACT_ENOUGH = 1e-9
 LARGEST = 1e3
+# fits in a row that may fail: where it succeeds, 7 did at most
+PATIENCE = 10
 
 
 def exact_terms(
@@ -104,6 +106,7 @@ def _snapped(
     snappable = np.arange(len(x)) < cuts[1]
     # the largest of each column are 1 by now
     fixed = snappable & (np.abs(x - 1) < 1e-15)
+    failed = 0
     for grid in GRIDS:
         refused = np.zeros(len(x), bool)
         most = batch = max(1, int(cuts[1]) // 8)
@@ -113,7 +116,7 @@ def _snapped(
             open_ = np.flatnonzero(snappable & ~fixed & ~refused)
             if not len(open_):
                 break
-            if fits <= 0:
+            if fits <= 0 or failed > PATIENCE:
                 return None
             fits -= 1
             chosen = open_[np.argsort(distance[open_], kind="stable")[:batch]]
@@ -123,9 +126,11 @@ def _snapped(
             fit = fit_cp(tensor, (a, b, c), observed=observed, free=~more, iterations=40, reg=0.0)
             z = np.concatenate([f.ravel() for f in fit.factors])
             if fit.residual < EXACT_ENOUGH and np.abs(z).max() < LARGEST:
-                x, fixed = z, more
+                x, fixed, failed = z, more, 0
                 batch = min(2 * batch, most)
-            elif batch == 1:
+                continue
+            failed += 1
+            if batch == 1:
                 refused[chosen] = True
             else:
                 batch = max(1, batch // 3)

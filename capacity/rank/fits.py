@@ -1,11 +1,11 @@
 """Look for shorter decompositions by numerical fits that are then made exact.
 
 The number of terms gallops downward from the shortest decomposition that is known: steps get
-smaller where no fit is found, until a step of one fails. A fit is made exact over the rationals
-(`capacity.rank.exactify`), or proved to have an exact decomposition over the reals beside it
-(`capacity.rank.krawczyk`); that nothing is found says nothing. That is tried only if the residual
-vanishes *and* the terms stay small: a tensor of border rank below its rank is approached by terms
-that grow for ever.
+smaller where no fit is found, until a step of one fails. A fit is proved to have an exact
+decomposition over the reals beside it (`capacity.rank.krawczyk`), which works for dense tensors and
+takes seconds at most; or made exact over the rationals (`capacity.rank.exactify`), which works for
+sparse ones. That nothing is found says nothing. It is tried only if the residual vanishes *and* the
+terms stay small: a tensor of border rank below its rank is approached by terms that grow for ever.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.rank.certificate import Decomposition, Enclosure, Indices, View
+from capacity.rank.enclose import enclose
 from capacity.rank.exactify import EXACT_ENOUGH, exact_terms
-from capacity.rank.krawczyk import contracts, varying_unknowns
+from capacity.rank.krawczyk import LARGEST as MOST_EQUATIONS
 from capacity.rank.least_squares import MOST_DENSE, Fit, fit_cp, random_start
 from capacity.rank.stages import Goal, Problem, all_indices
 
 # a coefficient of a balanced term that makes a fit degenerate
 LARGEST = 30.0
-# of a fit; fits that make one exact, and what they take on average
+# of a fit; how many of a rank are snapped, fits that it takes, and their iterations on average
 ITERATIONS = 200
-SNAPS = 120
-ITERATIONS_A_SNAP = 12
-# of the boxes in which an exact decomposition is looked for
-RADII = (1e-10, 1e-7)
+MOST_SNAPPED = 2
+SNAPS = 80
+ITERATIONS_A_SNAP = 6
 
 
 def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
@@ -41,11 +41,10 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
     rank = upper - step
     while goal.lower <= rank < upper:
         found: Decomposition | Enclosure | None = None
+        iteration, snaps = _cost(tensor.shape, rank), 0
         for start in range(goal.limits.fits):
-            iteration = _cost(tensor.shape, rank)
             if work < ITERATIONS * iteration:
                 return
-            work -= ITERATIONS * iteration
             rng = np.random.default_rng([goal.seed, rank, start])
             fit = fit_cp(
                 tensor.astype(np.float64),
@@ -53,13 +52,18 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
                 observed=observed,
                 iterations=ITERATIONS,
             )
+            work -= fit.iterations * iteration
             if fit.residual < EXACT_ENOUGH and fit.largest < LARGEST:
-                work -= SNAPS * ITERATIONS_A_SNAP * iteration
-                terms = exact_terms(tensor, fit, observed=observed, fits=SNAPS)
-                if terms is not None:
-                    found = Decomposition(tuple(terms if whole else problem.core.lifted(terms)))
-                else:
+                if not problem.explicit:
+                    work -= _cost_of_proof(tensor.size)
                     found = _enclosure(problem, tensor, fit, observed)
+                if found is None and snaps < MOST_SNAPPED:
+                    snaps += 1
+                    work -= SNAPS * ITERATIONS_A_SNAP * iteration
+                    terms = exact_terms(tensor, fit, observed=observed, fits=SNAPS)
+                    if terms is not None:
+                        terms = terms if whole else problem.core.lifted(terms)
+                        found = Decomposition(tuple(terms))
                 if found is not None:
                     break
         if found is not None:
@@ -79,14 +83,11 @@ def _enclosure(
     problem: Problem, tensor: Indices, fit: Fit, observed: NDArray[np.bool_] | None
 ) -> Enclosure | None:
     """A fit as a proof that there is a real decomposition near it."""
-    varying = varying_unknowns(tensor, fit.factors, observed)
-    if varying is None:
+    found = enclose(tensor, fit.factors, observed)
+    if found is None:
         return None
     chosen = problem.core.chosen if problem.known is None else all_indices(tensor.shape)
-    for radius in RADII:
-        if contracts(tensor, fit.factors, varying, radius, observed):
-            return Enclosure(View(chosen), fit.factors, varying, radius)
-    return None
+    return Enclosure(View(chosen), *found)
 
 
 def _cost(shape: tuple[int, ...], rank: int) -> int:
@@ -95,3 +96,8 @@ def _cost(shape: tuple[int, ...], rank: int) -> int:
     if n <= MOST_DENSE:
         return 250_000 + 12 * n**2 + n**3 // 70
     return 2_000 * int(np.prod(shape)) * rank
+
+
+def _cost_of_proof(equations: int) -> int:
+    """Of an attempt to prove a fit, as measured."""
+    return 10**7 + 8 * equations**3 if equations <= MOST_EQUATIONS else 0

@@ -1,16 +1,18 @@
-"""Prove, in interval arithmetic, that a decomposition over the real numbers exists near a fit.
+"""Prove, in integer arithmetic, that a decomposition over the real numbers exists near a fit.
 
 Not every decomposition has rational factors. Let F(x) = sum_r a_r (x) b_r (x) c_r - T on the M
 entries that matter, and let M of the unknowns x vary, y, while the others stay at the floating-
 point numbers that they are. With y_0 the fit, any matrix C, and the box Y of radius rho around y_0,
 Krawczyk's theorem says: if
 
-    y_0 - C F(y_0) + (I - C J(Y)) (Y - y_0)  lies within the interior of Y,
+    |C F(y_0)| + |I - C J(y)| rho < rho    for all y in Y,
 
-then F has a zero in Y, for which all that is needed is |C F(y_0)| + |I - C J(Y)| rho < rho in the
-maximum norm, with J(Y) an enclosure of the Jacobian over the box. All is computed in balls that
-contain the exact numbers, so that rounding is accounted for. C is an approximate inverse of the
-Jacobian; were it a bad one, the inequality would fail.
+row by row, the second with sums of absolute values, then y - C F(y) maps the box into itself and
+has a fixed point there; C is nonsingular, for |I - C J| < 1, so that F vanishes there. An entry of
+the Jacobian J is a product of two unknowns, x x', and changes by (|x| + |x'|) rho + rho^2 at most
+over the box. Floating-point numbers are integers over a power of two, and C may be rounded to such
+as well: so all is computed exactly. C is an approximate inverse of the Jacobian; were it a bad one,
+the inequality would fail.
 
 References
 ----------
@@ -27,9 +29,11 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 Array = NDArray[np.float64]
-# equations of the largest system that is looked at; 300 take some seconds
-LARGEST = 400
-PRECISION = 128
+# equations of the largest system that is looked at, which takes some seconds
+LARGEST = 1_500
+# of the inverse's entries, after the point; of any number's, so that integers stay short
+INVERSE_BITS = 30
+MOST_BITS = 256
 
 
 def contracts(
@@ -62,53 +66,65 @@ def contracts(
     >>> contracts(np.array([[[1]]]), (root, root, np.array([[2.0]])), np.array([0]), 1e-9)
     True
     """
-    dims, rank = tensor.shape, factors[0].shape[1]
-    seen = np.ones(dims[:2], bool) if observed is None else observed
-    places = np.argwhere(np.broadcast_to(seen[:, :, None], dims))
+    places = observed_places(tensor, observed)
+    starts = np.cumsum([0, *(f.size for f in factors)])
     n = len(places)
     if not 0 < n <= LARGEST or len(varying) != n or not 0 < radius < 1:
         return False
-    starts = np.cumsum([0, *(f.size for f in factors)])
     if len(np.unique(varying)) < n or varying.min() < 0 or varying.max() >= starts[3]:
         return False
-    jacobian = _jacobian(factors, places, starts)[:, varying]
-    if np.linalg.matrix_rank(jacobian) < n:
-        return False
-    previous = flint.ctx.prec
-    flint.ctx.prec = PRECISION
     try:
-        inverse = flint.arb_mat(n, n, np.linalg.inv(jacobian).ravel().tolist())
-        exact = [[[flint.arb(x) for x in row] for row in f.tolist()] for f in factors]
-        left: list[flint.arb] = []
-        for i, j, k in places.tolist():
-            total = flint.arb(-int(tensor[i, j, k]))
-            for r in range(rank):
-                total += exact[0][i][r] * exact[1][j][r] * exact[2][k][r]
-            left.append(total)
-        step = _largest_row(inverse * flint.arb_mat(n, 1, left), n, 1)
-        # an unknown that varies is a ball, one that doesn't the number that it is
-        box = [[list(row) for row in f] for f in exact]
-        column = dict(zip(varying.tolist(), range(n), strict=True))
-        for number in column:
-            mode = int(np.searchsorted(starts, number, side="right")) - 1
-            i, r = divmod(number - int(starts[mode]), rank)
-            box[mode][i][r] = flint.arb(float(factors[mode][i, r]), radius)
-        entries = [flint.arb(0)] * (n * n)
-        for row, place in enumerate(places.tolist()):
-            for mode in range(3):
-                a, b = (m for m in range(3) if m != mode)
-                for r in range(rank):
-                    at = column.get(int(starts[mode]) + place[mode] * rank + r)
-                    if at is not None:
-                        entries[row * n + at] = box[a][place[a]][r] * box[b][place[b]][r]
-        identity = flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
-        shrinks = _largest_row(identity - inverse * flint.arb_mat(n, n, entries), n, n)
-        return bool(step + shrinks * flint.arb(radius) < flint.arb(radius))
-    finally:
-        flint.ctx.prec = previous
+        inverse = np.linalg.inv(jacobian(factors, places, starts)[:, varying]) * 2.0**INVERSE_BITS
+    except np.linalg.LinAlgError:
+        return False
+    if not (np.abs(inverse) < 2.0**62).all():
+        return False
+    numbers = [float(radius), *np.concatenate([f.ravel() for f in factors]).tolist()]
+    bits = max(x.as_integer_ratio()[1].bit_length() - 1 for x in numbers)
+    if bits > MOST_BITS:
+        return False
+    width = _scaled(np.array(radius), bits).item()
+    a, b, c = (_scaled(f, bits) for f in factors)
+    one = 1 << (2 * bits + INVERSE_BITS)
+    left = (a[places[:, 0]] * b[places[:, 1]] * c[places[:, 2]]).sum(axis=1)
+    left -= tensor[tuple(places.T)].astype(object) << (3 * bits)
+    J = np.zeros((n, n), object)
+    grows = np.zeros(n, object)
+    column = np.full(int(starts[3]), -1)
+    column[varying] = np.arange(n)
+    rank = a.shape[1]
+    for mode, (x, y) in enumerate(((b, c), (a, c), (a, b))):
+        i, j = (places[:, m] for m in range(3) if m != mode)
+        at = column[starts[mode] + places[:, mode, None] * rank + np.arange(rank)]
+        rows = np.broadcast_to(np.arange(n)[:, None], at.shape)[at >= 0]
+        J[rows, at[at >= 0]] = (x[i] * y[j])[at >= 0]
+        grows += ((at >= 0) * ((abs(x[i]) + abs(y[j])) * width + width**2)).sum(axis=1)
+    C = np.rint(inverse).astype(np.int64)
+    exact = flint.fmpz_mat(C.tolist())
+    products = (exact * flint.fmpz_mat(J.tolist())).tolist()
+    step = (exact * flint.fmpz_mat(n, 1, left.tolist())).tolist()
+    growth = (flint.fmpz_mat(np.abs(C).tolist()) * flint.fmpz_mat(n, 1, grows.tolist())).tolist()
+    for i, row in enumerate(products):
+        row[i] -= one
+        if not abs(step[i][0]) + (sum(map(abs, row)) + growth[i][0]) * width < one * width:
+            return False
+    return True
 
 
-def _jacobian(factors: tuple[Array, Array, Array], places: Indices, starts: Indices) -> Array:
+def _scaled(x: Array, bits: int) -> NDArray[np.object_]:
+    """Numbers times 2^bits, which are integers."""
+    flat = [p * ((1 << bits) // q) for p, q in map(float.as_integer_ratio, x.ravel().tolist())]
+    return np.array(flat, object).reshape(x.shape)
+
+
+def observed_places(tensor: Indices, observed: NDArray[np.bool_] | None) -> Indices:
+    """The entries on which the sum matters."""
+    if observed is None:
+        return np.argwhere(np.ones(tensor.shape, bool))
+    return np.argwhere(np.broadcast_to(observed[:, :, None], tensor.shape))
+
+
+def jacobian(factors: tuple[Array, Array, Array], places: Indices, starts: Indices) -> Array:
     """Derivatives of the entries at some places with respect to all unknowns."""
     rank = factors[0].shape[1]
     J = np.zeros((len(places), int(starts[3])))
@@ -118,38 +134,3 @@ def _jacobian(factors: tuple[Array, Array, Array], places: Indices, starts: Indi
         at = starts[mode] + places[:, mode, None] * rank + columns
         J[rows, at] = factors[a][places[:, a]] * factors[b][places[:, b]]
     return J
-
-
-def _largest_row(M: flint.arb_mat, height: int, width: int) -> flint.arb:
-    """An upper bound of the largest sum of absolute values of a row."""
-    best = flint.arb(0)
-    for i in range(height):
-        total = flint.arb(0)
-        for j in range(width):
-            total += abs(M[i, j])
-        best = best.max(total)
-    return best
-
-
-def varying_unknowns(
-    tensor: Indices,
-    factors: tuple[Array, Array, Array],
-    observed: NDArray[np.bool_] | None = None,
-) -> Indices | None:
-    """Choose the unknowns that vary: columns of the Jacobian, by QR with pivoting.
-
-    None if there are fewer than equations, or they are nearly dependent, as for most sparse
-    decompositions: their families meet others.
-    """
-    from scipy.linalg import qr
-
-    seen = np.ones(tensor.shape[:2], bool) if observed is None else observed
-    places = np.argwhere(np.broadcast_to(seen[:, :, None], tensor.shape))
-    starts = np.cumsum([0, *(f.size for f in factors)])
-    if not 0 < len(places) <= min(LARGEST, int(starts[3])):
-        return None
-    _, R, order = qr(_jacobian(factors, places, starts), mode="economic", pivoting=True)
-    diagonal = np.abs(np.diag(R))
-    if diagonal[-1] < 1e-7 * diagonal[0]:
-        return None
-    return np.sort(order[: len(places)]).astype(np.int64)

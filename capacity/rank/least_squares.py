@@ -46,10 +46,13 @@ class Fit:
     factors : tuple of three ndarrays of float64, shapes (n_m, rank)
     residual : float
         Norm of what is left of the tensor, where it is observed, over its norm.
+    iterations : int
+        How many it took.
     """
 
     factors: Factors
     residual: float
+    iterations: int
 
     @property
     def largest(self) -> float:
@@ -110,8 +113,9 @@ def fit_cp(
         iterations = 0
     difference = left(unpacked(x))
     cost, damping = float((difference**2).sum()), 1.0 if free is None else 1e-3
-    best, stalled = cost, 0
-    for _ in range(iterations):
+    best, stalled, taken = cost, 0, 0
+    while taken < iterations:
+        taken += 1
         factors = unpacked(x)
         gradient = (_gradient(difference, factors) - reg * x)[may]
         solve = _solver(factors, mask, may)
@@ -142,7 +146,7 @@ def fit_cp(
         best = min(best, cost)
         if stalled > 80:
             break
-    return Fit(unpacked(x), cost**0.5 / norm)
+    return Fit(unpacked(x), cost**0.5 / norm, taken)
 
 
 def _gradient(difference: Array, factors: Factors) -> Array:

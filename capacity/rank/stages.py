@@ -93,11 +93,14 @@ class Problem:
         The entries of observed fibers, for the effective rank; None for the rank.
     rest : Peeled, optional
         If the tensor is too large to be dense: what is left of it. It is then empty itself.
+    explicit : bool
+        Whether of upper bounds only terms are of use, and no proof that there are some.
     """
 
     tensor: NDArray[np.integer]
     known: Mask | None = None
     rest: Peeled | None = None
+    explicit: bool = False
 
     @cached_property
     def core(self) -> Core:
@@ -240,7 +243,7 @@ def also_peeled(stage: Stage) -> Stage:
             yield (peeled.minor(),)
             yield peeled.completed([])
             return
-        smaller = Problem(peeled.tensor, peeled.known)
+        smaller = Problem(peeled.tensor, peeled.known, explicit=True)
         shifted = Goal(goal.lower - n, goal.upper - n, half, goal.limits, goal.seed)
         for found in stage(smaller, shifted):
             if isinstance(found, Substitution):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import Enclosure, View
-from capacity.rank.krawczyk import contracts, varying_unknowns
+from capacity.rank.enclose import enclose
+from capacity.rank.krawczyk import contracts
 from capacity.rank.least_squares import Fit, fit_cp, random_start
 from capacity.rank.verify import verify
 from tests.oracles import database, w_tensor
@@ -33,12 +34,10 @@ def test_dense_tensors_have_real_decompositions_near_their_fits(seed: int) -> No
     db = database([(k, q, v) for k, q, v in [*rows, [0, 0, 0]]])
     tensor = db.to_numpy().astype(np.int64)
     fit = fitted(tensor, 6, seed)
-    varying = varying_unknowns(tensor, fit.factors)
-    if fit.residual > 1e-9 or varying is None:
-        return
-    if contracts(tensor, fit.factors, varying, 1e-8):
-        near = Enclosure(whole(db), fit.factors, varying, 1e-8)
-        certificate = claim(db, near, side="upper")
+    found = enclose(tensor, fit.factors)
+    if found is not None:
+        assert fit.residual < 1e-9
+        certificate = claim(db, Enclosure(whole(db), *found), side="upper")
         assert verify(certificate, db).reason is None
         assert second_checker(certificate, db)
 
@@ -47,9 +46,9 @@ def example() -> tuple[Database, Enclosure]:
     db = database([(0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0), (2, 1, 1)])
     tensor = db.to_numpy().astype(np.int64)
     fit = fitted(tensor, 5, 0)
-    varying = varying_unknowns(tensor, fit.factors)
-    assert varying is not None
-    return db, Enclosure(whole(db), fit.factors, varying, 1e-8)
+    found = enclose(tensor, fit.factors)
+    assert found is not None
+    return db, Enclosure(whole(db), *found)
 
 
 def test_a_proof_needs_a_fit_a_box_and_the_facts() -> None:
@@ -78,10 +77,11 @@ def test_a_proof_needs_a_fit_a_box_and_the_facts() -> None:
 def test_the_border_rank_of_w_is_not_proved_at_any_radius() -> None:
     tensor = w_tensor().to_numpy().astype(np.int64)
     fit = fitted(tensor, 2, 0)
-    varying = varying_unknowns(tensor, fit.factors)
-    assert varying is None or not any(
-        contracts(tensor, fit.factors, varying, radius) for radius in (1e-10, 1e-7, 1e-4, 1e-2)
-    )
+    assert fit.residual < 1e-3
+    assert enclose(tensor, fit.factors) is None
+    for radius in (1e-10, 1e-7, 1e-4, 1e-2):
+        for varying in (np.arange(8), np.arange(4, 12), np.delete(np.arange(12), [0, 5, 8, 11])):
+            assert not contracts(tensor, fit.factors, varying, radius)
 
 
 def test_a_mask_leaves_unobserved_fibers_alone() -> None:
@@ -90,14 +90,26 @@ def test_a_mask_leaves_unobserved_fibers_alone() -> None:
     observed = np.asarray(tensor.any(axis=2))
     for seed in range(9):
         fit = fitted(tensor, 4, seed, observed)
-        varying = varying_unknowns(tensor, fit.factors, observed)
-        if varying is not None and contracts(tensor, fit.factors, varying, 1e-8, observed):
+        found = enclose(tensor, fit.factors, observed)
+        if found is not None:
             break
     else:
         pytest.fail("no fit was proved")
-    near = Enclosure(whole(db), fit.factors, varying, 1e-8)
+    near = Enclosure(whole(db), *found)
     certificate = claim(db, near, quantity="effective_rank", side="upper")
     assert verify(certificate, db).reason is None
     assert second_checker(certificate, db)
     # it is no decomposition of D itself
     assert not verify(claim(db, near, side="upper"), db).proved
+
+
+def test_hundreds_of_equations_are_proved_exactly() -> None:
+    tensor = np.random.default_rng(0).integers(0, 2, (8, 8, 8))
+    found = enclose(tensor, fitted(tensor, 26, 0).factors)
+    assert found is not None
+    factors, varying, radius = found
+    assert len(varying) == 512
+    assert contracts(tensor, factors, varying, radius)
+    # the facts are not those of another tensor
+    tensor[0, 0, 0] = 1 - tensor[0, 0, 0]
+    assert not contracts(tensor, factors, varying, radius)

@@ -30,7 +30,7 @@ from capacity.rank import (
     save_certificates,
 )
 from capacity.rank.effort import Limits
-from capacity.rank.krawczyk import varying_unknowns
+from capacity.rank.enclose import enclose
 from capacity.rank.least_squares import fit_cp, random_start
 from capacity.rank.stages import Goal, Problem, rebased_games
 from capacity.rank.verify import verify
@@ -128,9 +128,9 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     dense = four.to_numpy().astype(np.int64)
     start = random_start(dense.shape, 5, np.random.default_rng(0))
     fit = fit_cp(dense.astype(float), start)
-    varying = varying_unknowns(dense, fit.factors)
-    assert varying is not None
-    near = Enclosure(whole(four), fit.factors, varying, 1e-8)
+    found = enclose(dense, fit.factors)
+    assert found is not None
+    near = Enclosure(whole(four), *found)
     pool += [(four, claim(four, near, side="upper"))] * 10
     for seed in range(10):
         rows = np.argwhere(np.random.default_rng(seed).random((4, 4, 4)) < 0.4).tolist()

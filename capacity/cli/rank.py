@@ -102,13 +102,13 @@ def rank(
     if as_json:
         print_json(result)
     else:
-        _print(result, repr(db))
+        _print(result, repr(db), {name: i.explanation for name, i in intervals.items()})
     if interrupted:
         print("interrupted; the intervals hold, but may be wider", file=sys.stderr)
         raise typer.Exit(code=130)
 
 
-def _print(result: dict[str, Any], what: str) -> None:
+def _print(result: dict[str, Any], what: str, why: dict[str, tuple[str, ...]]) -> None:
     b, fit = result["bounds"], result["estimate"]
     slices = [b[f"{name}_slices"] for name in ("subject", "predicate", "object")]
     print(f"{result['source']}: {what}")
@@ -122,8 +122,9 @@ def _print(result: dict[str, Any], what: str) -> None:
             continue
         known = "known exactly" if interval["closed"] else "certified"
         ends = f"[{interval['lower']}, {interval['upper']}]"
-        by = f"lower by {interval['lower_by']}, upper by {interval['upper_by']}"
-        print(f"  {name.replace('_', ' '):<24} {ends}   {known}; {by}")
+        print(f"  {name.replace('_', ' '):<24} {ends}   {known}")
+        for line in why[name]:
+            print(f"    {line}")
     if fit:
         print(f"  estimate                 {fit['rank']}   {fit['method']}, residual "
               f"{fit['residual']:.1e}; no certificate")  # fmt: skip

@@ -31,6 +31,7 @@ from capacity.rank.certificate import (
     Unfolding,
 )
 from capacity.rank.effort import BUDGETS, Effort
+from capacity.rank.explain import Open, explained
 from capacity.rank.factor import Term, vector
 from capacity.rank.fits import fits
 from capacity.rank.merging import merged_arguments
@@ -163,6 +164,23 @@ class EffectiveSearch:
             # one unfolding has to do, whose slices go first
             return (_joined(below[0], first[0]), *below[1:]), words
         return (*first, *below), words
+
+    def explanation(self) -> tuple[str, ...]:
+        """What the bounds rest on, and what is left, in words."""
+        facts, below, by = self._best or (np.zeros(0, np.int64), (), "")
+        values = [int(self._fibers.sum()) - self._fibers_of(facts), *(a.value for a in below)]
+        methods = ["the observed fibers' rank", *[by] * len(below)]
+        if not values[0]:
+            del values[0], methods[0]
+        lower, upper = self.value()
+        whole = Part.of(self._db, np.arange(self._db.n_triples))
+        searched = whole.size <= self._budget.largest
+        left = Open(self._db.n_triples, whole.shape, lower, upper, searched, complete=False)
+        return explained(
+            (np.array(values), np.array(methods, object)),
+            (np.array([upper]), np.array([self.upper[1]], object)),
+            left if lower < upper else None,
+        )
 
     def _fibers_of(self, facts: Indices) -> int:
         """The rank of the observed fibers of whole components."""

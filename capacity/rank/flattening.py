@@ -24,9 +24,9 @@ K. Efremenko et al., Barriers for rank methods, 2017, arXiv 1710.09502.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from itertools import combinations
-from math import comb
 
 import flint
 import numpy as np
@@ -107,10 +107,16 @@ def best_flattening(
             np.eye(a, dtype=np.int64) if everything else rng.integers(-99, 100, (a, len(slices)))
         )
         matrix = koszul_matrix(np.tensordot(projection, slices, axes=1), p)
-        bound = -(-_rank_modulo(matrix, prime) // comb(a - 1, p))
+        bound = -(-_rank_modulo(matrix, prime) // math.comb(a - 1, p))
         if best is None or bound > best[0]:
             best = (bound, mode, p, projection)
     return best
+
+
+def highest_bound(shape: tuple[int, ...]) -> int:
+    """What no flattening of a tensor of this shape that is looked at exceeds, nor an unfolding."""
+    unfoldings = (min(n, math.prod(shape) // n) for n in shape)
+    return max([*unfoldings, *(limit for _, limit, *_ in _flattenings(shape))])
 
 
 def _flattenings(shape: tuple[int, ...]) -> Iterable[tuple[int, int, int, int, int]]:
@@ -119,11 +125,11 @@ def _flattenings(shape: tuple[int, ...]) -> Iterable[tuple[int, int, int, int, i
         b, c = (shape[m] for m in range(3) if m != mode)
         for a in range(3, min(n, MOST_SLICES) + 1):
             for p in range(1, a - 1):
-                rows, columns = comb(a, p) * b, comb(a, p + 1) * c
+                rows, columns = math.comb(a, p) * b, math.comb(a, p + 1) * c
                 if rows * columns <= LARGEST:
                     # an entry's way into the matrix; the elimination, as measured
                     cost = 200 * rows * columns + rows * columns * min(rows, columns) // 6
-                    limit = -(-min(rows, columns) // comb(a - 1, p))
+                    limit = -(-min(rows, columns) // math.comb(a - 1, p))
                     yield cost, limit, mode, a, p
 
 

@@ -35,11 +35,15 @@ class RankInterval:
     lower, upper : Certificate
     interrupted : bool
         Whether the search was ended by Ctrl-C. The interval holds all the same.
+    explanation : tuple of str
+        In words: which methods give how much of each end; of what is open the widest part, and
+        what stopped it.
     """
 
     lower: Certificate
     upper: Certificate
     interrupted: bool = False
+    explanation: tuple[str, ...] = ()
 
     @property
     def closed(self) -> bool:
@@ -106,8 +110,11 @@ def rank_interval(
     Examples
     --------
     >>> facts = [(k, q, "v") for k in "abc" for q in "pq"]
-    >>> print(rank_interval(Database.from_triples(facts)))
+    >>> interval = rank_interval(Database.from_triples(facts))
+    >>> print(interval)
     [1, 1]
+    >>> interval.explanation
+    ('at least 1: 1 by unfolding', 'at most 1: 1 by slices')
     """
     require_effort(effort)
     search = Search(db, computed or database_bounds(db), effort, seed, progress)
@@ -120,6 +127,7 @@ def rank_interval(
         _certificate(db, "rank", "lower", *search.lower_arguments()),
         _certificate(db, "rank", "upper", *search.upper_arguments()),
         interrupted,
+        search.explanation(),
     )
 
 
@@ -163,6 +171,7 @@ def effective_rank_interval(
         _certificate(db, "effective_rank", "lower", *search.lower_arguments()),
         _certificate(db, "effective_rank", "upper", *search.upper),
         interrupted,
+        search.explanation(),
     )
 
 
@@ -178,7 +187,9 @@ def raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
     certificate = Certificate(
         "rank", "lower", lower.value, lower.by, lower.arguments, lower.facts_sha256, lower.multi
     )
-    return RankInterval(certificate, rank.upper, rank.interrupted)
+    first = f"at least {lower.value:,}: as the effective rank is, by {lower.by}"
+    explanation = (first, *rank.explanation[1:])
+    return RankInterval(certificate, rank.upper, rank.interrupted, explanation)
 
 
 def _certificate(

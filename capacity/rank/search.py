@@ -31,6 +31,7 @@ from capacity.rank.certificate import (
     Unfolding,
 )
 from capacity.rank.effort import BUDGETS, Effort
+from capacity.rank.explain import Methods, Open, explained
 from capacity.rank.fits import fits
 from capacity.rank.independent import IndependentSets, independent_sets
 from capacity.rank.part import Part
@@ -88,6 +89,7 @@ class Search:
         self._games: dict[int, tuple[tuple[Unfolding | Substitution, ...], str]] = {}
         self._strong: dict[int, tuple[Argument, str]] = {}
         self._above: dict[int, tuple[Argument, str]] = {}
+        self._searched: set[int] = set()
 
     def run(self) -> None:
         """Go through all stages, the cheapest first, for whatever is open then."""
@@ -101,6 +103,7 @@ class Search:
         counts = np.bincount(self._bounds.component)
         facts_of: list[Indices] = np.split(order, np.cumsum(counts)[:-1])
         parts, problems = self._small(facts_of)
+        self._searched = set(parts)
         for name, stage in STAGES.items():
             if stage is None:
                 self._pencils(facts_of)
@@ -158,8 +161,8 @@ class Search:
         best = max((a.value - int(self.lower[c]) for c, (a, _) in self._strong.items()), default=0)
         return int(self.lower.sum()) + max(0, best), int(self.upper.sum())
 
-    def lower_arguments(self) -> tuple[tuple[Argument, ...], str]:
-        """What the lower bound rests on, and the methods in words."""
+    def _below(self) -> tuple[Methods, dict[int, tuple[Argument, ...]]]:
+        """What each component's lower bound rests on: in words, and arguments that were found."""
         unfoldings = self._bounds.unfoldings_by_component
         rests_on = np.full(len(self.lower), "unfolding", dtype=object)
         if self._sets is not None:
@@ -171,6 +174,12 @@ class Search:
             below[c] = (self._strong[c][0],), self._strong[c][1]
         for c, (_, by) in below.items():
             rests_on[c] = by
+        return rests_on, {c: arguments for c, (arguments, _) in below.items()}
+
+    def lower_arguments(self) -> tuple[tuple[Argument, ...], str]:
+        """What the lower bound rests on, and the methods in words."""
+        unfoldings = self._bounds.unfoldings_by_component
+        rests_on, below = self._below()
         arguments: list[Argument] = []
         if self._sets is not None:
             mine = rests_on == "independent sets"
@@ -178,15 +187,13 @@ class Search:
         for mode in MODES:
             mine = (rests_on == "unfolding") & (unfoldings.argmax(axis=1) == mode)
             arguments += as_unfolding(self._db, mode, self._bounds.minors[mode].of_groups(mine))
-        arguments += [argument for some, _ in below.values() for argument in some]
+        arguments += [argument for some in below.values() for argument in some]
         return tuple(arguments), _in_words(rests_on)
 
     def upper_arguments(self) -> tuple[tuple[Argument, ...], str]:
         """What the upper bound rests on, and the methods in words."""
         component = self._bounds.component
-        rests_on = np.full(len(self.upper), "slices", dtype=object)
-        for c, (_, by) in self._above.items():
-            rests_on[c] = by
+        rests_on = self._rests_on_above()
         box, terms = sliced(
             self._db,
             self._bounds.slices_by_component.argmin(axis=1),
@@ -202,6 +209,31 @@ class Search:
         if terms:
             arguments.append(Decomposition(tuple(terms)))
         return tuple(arguments), _in_words(rests_on)
+
+    def _rests_on_above(self) -> Methods:
+        rests_on = np.full(len(self.upper), "slices", dtype=object)
+        for c, (_, by) in self._above.items():
+            rests_on[c] = by
+        return rests_on
+
+    def explanation(self) -> tuple[str, ...]:
+        """What the bounds rest on, and what is left, in words."""
+        rests_on, below = self._below()
+        lower = self.lower.copy()
+        for c, arguments in below.items():
+            lower[c] = sum(argument.value for argument in arguments)
+        gaps = self.upper - lower
+        c = int(gaps.argmax())
+        facts = np.flatnonzero(self._bounds.component == c)
+        bounds = int(lower[c]), int(self.upper[c])
+        widest = Open(len(facts), Part.of(self._db, facts).shape, *bounds, c in self._searched)
+        return explained(
+            (lower, rests_on),
+            (self.upper, self._rests_on_above()),
+            widest if gaps[c] > 0 else None,
+            int((gaps > 0).sum()),
+            len(lower),
+        )
 
     def _take(self, c: int, found: Finding | Pencil, by: str) -> None:
         """Keep what is better than what there is."""

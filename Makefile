@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 GET    := $(PIP) install --quiet --constraint constraints.txt
 
-.PHONY: demo test check wheel-check clean
+.PHONY: demo test check wheel-check soak clean
 .DEFAULT_GOAL := demo
 
 # torch is asked for first: a package that needs some torch would pull another build
@@ -51,6 +51,10 @@ wheel-check: $(VENV)/tests-installed
 	build/wheel/env/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt build/wheel/*.whl
 	cd build/wheel && env/bin/capacity rank ../../examples/figure-1.ttl
 	cd build/wheel && env/bin/python -c 'import importlib.util as u; assert u.find_spec("torch") is None'
+
+# slow, and by hand: its record is benchmarks/results/soak_rank.json; stopped, it goes on
+soak: $(VENV)/tests-installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_rank.py
 
 clean:
 	rm -rf $(VENV) build dist runs/demo

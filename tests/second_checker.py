@@ -45,7 +45,7 @@ def second_checker(certificate: Certificate, db: Database) -> bool:
         return False
     D = db.to_numpy().astype(int)
     observed = np.asarray(D.any(axis=2))
-    effective = certificate.quantity == "effective_rank"
+    effective = certificate.quantity == "effective_rank" and not observed.all()
     if certificate.value != sum(a.value for a in certificate.arguments):
         return False
     try:

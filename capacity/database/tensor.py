@@ -86,3 +86,8 @@ def component_labels(db: Database) -> NDArray[np.int64]:
     _, labels = connected_components(graph, directed=False)
     # isolated numbers can't occur: each vertex has a fact
     return labels[db.triples[:, 0]].astype(np.int64)
+
+
+def is_complete(db: Database) -> bool:
+    """Whether every fiber D[k, q, :] is observed, so that no other tensor represents the facts."""
+    return db.n_pairs == db.shape[0] * db.shape[1]

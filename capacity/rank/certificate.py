@@ -150,11 +150,18 @@ class Diagonalization:
     """
 
     kind: ClassVar = "diagonalization"
-    sides: ClassVar[tuple[Side, ...]] = ("lower", "upper")
     view: View
     mode: int
     combination: Indices
     value: int
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """From above if the value is n, from below if it is larger."""
+        mode = (self.mode + 1) % 3
+        basis = self.view.bases[mode]
+        n = len(self.view.indices[mode] if basis is None else basis)
+        return ("upper",) if self.value == n else ("lower",)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,6 @@ from capacity.rank.certificate import (
     Boxes,
     Certificate,
     Decomposition,
-    Diagonalization,
     Enclosure,
     Indices,
     Unfolding,
@@ -103,12 +102,10 @@ class EffectiveSearch:
             others = int(self._fibers.sum()) - self._fibers_of(facts)
             goal = self._goal(others, len(parts))
             for found in stage(_masked(part), goal):
-                # that the slices are diagonal says n from above
-                above = isinstance(found, Diagonalization) and found.value <= goal.lower
-                if above or isinstance(found, Decomposition | Enclosure):
-                    continue
                 moved = part.relocated(found)
                 below = moved if isinstance(moved, tuple) else (moved,)
+                if "lower" not in below[-1].sides:
+                    continue
                 if others + sum(one.value for one in below) > self.value()[0]:
                     self._best = facts, below, name
 
@@ -198,11 +195,11 @@ class EffectiveSearch:
         return [*(facts_of[c] for c in most if counts[c] > 1), everything]
 
     def _merge(self) -> None:
-        if not self._db.is_functional:
+        if not self._db.is_functional or not self._goes_on("merging"):
             return
         rng = np.random.default_rng(self._seed)
         for _ in range(min(self._budget.limits.games, self._tries())):
-            if not self._goes_on("merging"):
+            if self._value == self.value()[0]:
                 return
             candidate = merged_arguments(self._db, rng)
             value = sum(argument.value for argument in candidate)

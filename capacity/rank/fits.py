@@ -1,7 +1,7 @@
 """Look for shorter decompositions by numerical fits that are then made exact.
 
-The number of terms gallops downward from the shortest decomposition that is known: steps get
-smaller where no fit is found, until a step of one fails. A fit is proved to have an exact
+The number of terms gallops downward from the shortest decomposition that is known: each fit doubles
+the step, one that fails brings it back to one, until that fails. A fit is proved to have an exact
 decomposition over the reals beside it (`capacity.rank.krawczyk`), which works for dense tensors and
 takes seconds at most; or made exact over the rationals (`capacity.rank.exactify`), which works for
 sparse ones. That nothing is found says nothing. It is tried only if the residual vanishes *and* the
@@ -24,8 +24,10 @@ from capacity.rank.stages import Goal, Problem, all_indices
 
 # a coefficient of a balanced term that makes a fit degenerate
 LARGEST = 30.0
+# fits of a longer step
+HURRIED = 2
 # of a fit; how many of a rank are snapped, fits that it takes, and their iterations on average
-ITERATIONS = 200
+ITERATIONS, FEWEST = 400, 40
 MOST_SNAPPED = 2
 SNAPS = 80
 ITERATIONS_A_SNAP = 6
@@ -37,23 +39,23 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
     tensor = (problem.tensor if whole else problem.core.tensor).astype(np.int64)
     observed = None if problem.known is None else problem.known[:, :, 0]
     upper, work = goal.upper, goal.work
-    step = max(1, (goal.upper - goal.lower) // 3)
-    rank = upper - step
+    step, rank = 1, upper - 1
     while goal.lower <= rank < upper:
         found: Decomposition | Enclosure | None = None
         iteration, snaps = _cost(tensor.shape, rank), 0
-        for start in range(goal.limits.fits):
-            if work < ITERATIONS * iteration:
+        for start in range(goal.limits.fits if step == 1 else HURRIED):
+            iterations = min(ITERATIONS, work // iteration)
+            if iterations < FEWEST:
                 return
             rng = np.random.default_rng([goal.seed, rank, start])
             fit = fit_cp(
                 tensor.astype(np.float64),
                 random_start(tensor.shape, rank, rng),
                 observed=observed,
-                iterations=ITERATIONS,
+                iterations=iterations,
             )
             work -= fit.iterations * iteration
-            if fit.residual < EXACT_ENOUGH and fit.largest < LARGEST:
+            if accepted(fit):
                 if not problem.explicit:
                     work -= _cost_of_proof(tensor.size)
                     found = _enclosure(problem, tensor, fit, observed)
@@ -69,14 +71,17 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
         if found is not None:
             upper = rank
             yield found
-            rank -= step
-            if rank < goal.lower:
-                rank, step = goal.lower, 1
+            step *= 2
         elif step == 1:
             return
         else:
-            step //= 2
-            rank = upper - step
+            step = 1
+        rank = max(upper - step, goal.lower)
+
+
+def accepted(fit: Fit) -> bool:
+    """Whether a fit is worth being made exact: its residual vanishes, and its terms are small."""
+    return fit.residual < EXACT_ENOUGH and fit.largest < LARGEST
 
 
 def _enclosure(
@@ -100,4 +105,4 @@ def _cost(shape: tuple[int, ...], rank: int) -> int:
 
 def _cost_of_proof(equations: int) -> int:
     """Of an attempt to prove a fit, as measured."""
-    return 10**7 + 8 * equations**3 if equations <= MOST_EQUATIONS else 0
+    return 10**7 + 3 * equations**3 if equations <= MOST_EQUATIONS else 0

@@ -15,10 +15,11 @@ ones that ignore the unobserved fibers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from capacity.database.facts import Database
+from capacity.database.tensor import is_complete
 from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.certificate import Argument, Certificate, Quantity, Side
 from capacity.rank.effective import EffectiveSearch
@@ -161,6 +162,13 @@ def effective_rank_interval(
     bounds = computed or database_bounds(db)
     if rank is None:
         rank = rank_interval(db, effort=effort, seed=seed, computed=bounds, progress=progress)
+    if is_complete(db):
+        return replace(
+            rank,
+            lower=replace(rank.lower, quantity="effective_rank"),
+            upper=replace(rank.upper, quantity="effective_rank"),
+            explanation=(*rank.explanation, "every pair has an object: this is the rank"),
+        )
     search = EffectiveSearch(db, bounds, rank.upper, effort, seed, progress)
     interrupted = rank.interrupted
     try:
@@ -184,12 +192,10 @@ def raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
     if effective.lower.value <= rank.lower.value:
         return rank
     lower = effective.lower
-    certificate = Certificate(
-        "rank", "lower", lower.value, lower.by, lower.arguments, lower.facts_sha256, lower.multi
-    )
+    certificate = replace(lower, quantity="rank")
     first = f"at least {lower.value:,}: as the effective rank is, by {lower.by}"
     explanation = (first, *rank.explanation[1:])
-    return RankInterval(certificate, rank.upper, rank.interrupted, explanation)
+    return replace(rank, lower=certificate, explanation=explanation)
 
 
 def _certificate(

@@ -22,10 +22,7 @@ from capacity.rank.certificate import (
     Argument,
     Boxes,
     Decomposition,
-    Diagonalization,
-    Enclosure,
     Indices,
-    Koszul,
     Pencil,
     Substitution,
     Unfolding,
@@ -245,15 +242,11 @@ class Search:
                 self.lower[c] = value
             return
         value = found.value
-        above = isinstance(found, Decomposition | Enclosure | Pencil) or (
-            isinstance(found, Diagonalization) and value <= self.lower[c]
-        )
-        below = isinstance(found, Koszul | Pencil | Diagonalization)
-        if above and value < self.upper[c]:
+        if "upper" in found.sides and value < self.upper[c]:
             self._above[c] = found, by
             self.upper[c] = value
         best = self._strong[c][0].value if c in self._strong else int(self.lower[c])
-        if below and value > best:
+        if "lower" in found.sides and value > best:
             self._strong[c] = found, by
 
     def _is_open(self, c: int) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.database.tensor import component_labels
+from capacity.database.tensor import component_labels, is_complete
 from capacity.errors import CertificateError
 from capacity.rank.certificate import (
     Argument,
@@ -106,6 +106,7 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
     lies in observed fibers, and where its slices vanish on observed fibers of the other's
     sub-tensor, these stay as they are, which is all that the other argument knows.
 
+    If all fibers are observed, D alone represents the facts: the effective rank is the rank.
     Flattenings, pencils and diagonalizations bound the effective rank where their sub-tensor has
     observed fibers alone, for it is then the same in every tensor that represents the facts.
 
@@ -133,7 +134,7 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
 
 
 def _check_lower(certificate: Certificate, db: Database) -> None:
-    effective = certificate.quantity == "effective_rank"
+    effective = _is_effective(certificate, db)
     touched = [_lower(argument, db, effective) for argument in certificate.arguments]
     strong = [isinstance(a, Koszul | Diagonalization | Pencil) for a in certificate.arguments]
     require(sum(strong) <= 1, "of such arguments only one may be there: they don't add")
@@ -141,6 +142,11 @@ def _check_lower(certificate: Certificate, db: Database) -> None:
     for number, argument in enumerate(certificate.arguments):
         if isinstance(argument, Substitution):
             check_substitution(argument, db, effective, before.get(number))
+
+
+def _is_effective(certificate: Certificate, db: Database) -> bool:
+    """Whether other tensors than D represent the facts: if a fiber is unobserved."""
+    return certificate.quantity == "effective_rank" and not is_complete(db)
 
 
 def _pairs(
@@ -207,7 +213,7 @@ def _check_upper(certificate: Certificate, db: Database) -> None:
     and nothing else if those are as many as its triples. For the effective rank only the observed
     fibers have to agree, so triples of a box that lie in unobserved ones don't count.
     """
-    effective = certificate.quantity == "effective_rank"
+    effective = _is_effective(certificate, db)
     given = np.zeros(db.n_triples, np.int64)
     whole = any(isinstance(a, Pencil | Diagonalization | Enclosure) for a in certificate.arguments)
     labels = component_labels(db) if whole else given

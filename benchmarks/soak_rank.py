@@ -1,0 +1,170 @@
+"""Whether any numerical result falls below a certified lower bound, in thousands of random trials.
+
+    make soak          (10,000 trials; about half an hour on two cores; goes on where it was stopped)
+
+A trial draws small facts, bounds their rank and effective rank, and lets the fits try to do with
+one term less than the certified lower bound: `cp_estimate`, Levenberg-Marquardt fits of the rank,
+and masked ones of the effective rank, under the conditions on which their results are accepted. One
+that is accepted refutes a certificate, or shows that fits are accepted too easily. A third of the
+facts are of border rank below their rank, where fits come as close as one likes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from record import write
+from rich.progress import track
+
+from capacity.database import Database, random_database
+from capacity.rank import cp_estimate, effective_rank_interval, rank_interval
+from capacity.rank.fits import accepted
+from capacity.rank.least_squares import fit_cp, random_start
+from capacity.rank.verify import verify
+
+STARTS = 3
+
+
+def dense(rng: np.random.Generator) -> list[tuple[int, int, int]]:
+    """A full table of few objects."""
+    k, q, v = rng.integers(2, 6, 3)
+    return [(i, j, int(rng.integers(v))) for i in range(k) for j in range(q)]
+
+
+def uniform(rng: np.random.Generator) -> list[tuple[int, int, int]]:
+    """Triples at random, with several objects a pair."""
+    shape = rng.integers(2, 6, 3)
+    n = int(rng.integers(3, max(4, int(shape.prod() * 0.7))))
+    cells = rng.permutation(int(shape.prod()))[:n]
+    return [tuple(map(int, row)) for row in np.stack(np.unravel_index(cells, shape), axis=1)]
+
+
+def truncated(rng: np.random.Generator) -> list[tuple[int, int, int]]:
+    """Products of truncated polynomials side by side: W is x^2; the border rank is the degree."""
+    rows: list[tuple[int, int, int]] = []
+    for block in range(int(rng.integers(1, 3))):
+        n, at = int(rng.integers(2, 5)), 10 * block
+        rows += [(at + i, at + j, at + i + j) for i in range(n) for j in range(n - i)]
+    extra = int(rng.integers(0, 3))
+    return rows + [tuple(map(int, rng.integers(0, 4, 3))) for _ in range(extra)]
+
+
+def tables(rng: np.random.Generator) -> list[tuple[int, int, int]]:
+    """A table or two."""
+    db = random_database(rng, tables=(1, 2), subjects=(2, 6), predicates=(1, 4), triples=(4, 30))
+    return [tuple(map(int, row)) for row in db.triples]
+
+
+FAMILIES: tuple[Callable[[np.random.Generator], list[tuple[int, int, int]]], ...] = (
+    dense, uniform, truncated, tables, truncated, uniform,
+)  # fmt: skip
+
+
+def trial(seed: int) -> dict[str, Any]:
+    """Certified ends, and the smallest residuals of fits below them."""
+    rng = np.random.default_rng(seed)
+    family = FAMILIES[seed % len(FAMILIES)]
+    rows = {(f"k{k}", f"q{q}", f"v{v}") for k, q, v in family(rng)}
+    db = Database.from_triples(sorted(rows))
+    tensor = db.to_numpy()
+    rank = rank_interval(db, seed=seed)
+    effective = effective_rank_interval(db, seed=seed, rank=rank)
+    ends = (rank.lower, rank.upper, effective.lower, effective.upper)
+    below = _below(tensor, rank.lower.value, seed, None)
+    masked = _below(tensor, effective.lower.value, seed, tensor.any(axis=2))
+    estimate = cp_estimate(db, seed=seed, max_iterations=300, n_starts=2).rank
+    return {
+        "seed": seed,
+        "family": family.__name__,
+        "rank": [rank.lower.value, rank.upper.value],
+        "effective_rank": [effective.lower.value, effective.upper.value],
+        "estimate": estimate,
+        "residual_below": below[0],
+        "masked_residual_below": masked[0],
+        "verified": all(verify(end, db).proved for end in ends),
+        "refuted": bool(estimate < rank.lower.value or below[1] or masked[1]),
+    }
+
+
+def _below(
+    tensor: NDArray[Any], lower: int, seed: int, observed: NDArray[np.bool_] | None
+) -> tuple[float, bool]:
+    """The smallest residual of fits of one term less, and whether one is accepted."""
+    if lower < 2:
+        return 1.0, False
+    found = [
+        fit_cp(
+            tensor.astype(float),
+            random_start(tensor.shape, lower - 1, np.random.default_rng([seed, start])),
+            observed=observed,
+        )
+        for start in range(STARTS)
+    ]
+    return min(fit.residual for fit in found), any(map(accepted, found))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--trials", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=Path, default=Path("runs/soak_rank.jsonl"))
+    options = parser.parse_args()
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    rows = _read(options.out)
+    todo = sorted(set(range(options.trials)) - {row["seed"] for row in rows})
+    with (
+        options.out.open("a") as file,
+        multiprocessing.get_context("spawn").Pool(options.workers) as pool,
+    ):
+        for row in track(pool.imap_unordered(trial, todo, chunksize=8), "trials", len(todo)):
+            rows.append(row)
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+    rows = sorted((row for row in rows if row["seed"] < options.trials), key=lambda r: r["seed"])
+    write(
+        "soak_rank",
+        what="fits of one term less than a certified lower bound: how many are accepted",
+        peer="none: any that is accepted is an error",
+        rows=[summary(rows), *(row for row in rows if row["refuted"] or not row["verified"])],
+        packages=["numpy", "scipy", "python-flint"],
+    )
+    print(json.dumps(summary(rows), indent=1))
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """Trials that are done; a line that was cut off is done again."""
+    rows: list[dict[str, Any]] = []
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return rows
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many trials, how many refute a bound, and how close fits come."""
+    residuals = np.array([row["residual_below"] for row in rows])
+    masked = np.array([row["masked_residual_below"] for row in rows])
+    return {
+        "trials": len(rows),
+        "refuted": sum(row["refuted"] for row in rows),
+        "not_verified": sum(not row["verified"] for row in rows),
+        "closed": round(float(np.mean([len(set(row["rank"])) == 1 for row in rows])), 3),
+        "smallest_residual_below": float(residuals.min()),
+        "smallest_masked_residual_below": float(masked.min()),
+        "residuals_below_1e-3": int((residuals < 1e-3).sum() + (masked < 1e-3).sum()),
+        "estimates_above_upper": sum(row["estimate"] > row["rank"][1] for row in rows),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -455,13 +455,25 @@ def _given_by_newton(
     argument: Enclosure, db: Database, D: np.ndarray, observed: np.ndarray | None
 ) -> np.ndarray | None:
     """Newton's method with 300 bits goes to a zero within the box; no proof, but another way."""
-    view = argument.view
-    if len(argument.varying) == math.prod(len(i) for i in view.indices):
+    view, fibers = argument.view, {tuple(pair) for pair in argument.fibers.tolist()}
+    if argument.mode not in (0, 1, 2) or len(fibers) < len(argument.fibers):
+        return None
+    others = [m for m in range(3) if m != argument.mode]
+
+    def free(place: Any) -> bool:
+        return tuple(int(place[m]) for m in others) in fibers
+
+    def outside(local: Any) -> bool:
+        return not free([view.indices[m][local[m]] for m in range(3)])
+
+    local = list(itertools.product(*(range(len(i)) for i in view.indices)))
+    if len(argument.varying) == sum(map(outside, local)):
         observed = None
     seen = _seen(view, D, observed)
     if seen is None or any(P is not None for P in view.bases) or not 0 < argument.radius < 1:
         return None
-    rank = argument.value
+    seen = {place: x for place, x in seen.items() if outside(place)}
+    rank = argument.factors[0].shape[1]
     if [f.shape for f in argument.factors] != [(len(i), rank) for i in view.indices]:
         return None
     places = [place for place, x in seen.items() if x is not None]
@@ -505,7 +517,14 @@ def _given_by_newton(
     if size > 1e-60 or not inside:
         return None
     names = _component_names(db)
-    part = _of_components(D, names, {names[0, i] for i in view.indices[0].tolist()})
+    mine = {names[0, i] for i in view.indices[0].tolist()}
+    facts = [tuple(place) for place in np.argwhere(D).tolist()]
+    mine |= {names[0, place[0]] for place in facts if free(place)}
+    part = _of_components(D, names, mine)
+    if fibers:
+        left = [place for place in np.argwhere(part).tolist() if not free(place)]
+        chosen = [set(i.tolist()) for i in view.indices]
+        return part if all(place[m] in chosen[m] for place in left for m in range(3)) else None
     for m in range(3):
         used = set(np.argwhere(part)[:, m].tolist())
         mine = set(view.indices[m].tolist())

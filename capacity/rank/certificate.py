@@ -21,7 +21,7 @@ argument           side   gives
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -238,6 +238,9 @@ class Enclosure:
         The unknowns that vary, numbered along the rows of the three factors.
     radius : float
         By which they vary at most.
+    mode : int
+    fibers : ndarray of int64, shape (n, 2)
+        Fibers of the mode that have a simple tensor each, and so may be anything before.
     """
 
     kind: ClassVar = "enclosure"
@@ -246,11 +249,13 @@ class Enclosure:
     factors: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
     varying: Indices
     radius: float
+    mode: int = 2
+    fibers: Indices = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
     @property
     def value(self) -> int:
-        """The number of terms."""
-        return self.factors[0].shape[1]
+        """The number of terms, and of fibers."""
+        return self.factors[0].shape[1] + len(self.fibers)
 
 
 Argument: TypeAlias = (

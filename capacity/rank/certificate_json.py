@@ -169,7 +169,9 @@ def _argument_from_dict(data: object) -> Argument:
         if len({f.shape[1] for f in (a, b, c)}) != 1:
             raise CertificateError("`factors` must have as many columns each.")
         radius = _field(fields, "radius", float)
-        return Enclosure(_view(fields), (a, b, c), _indices(fields, "varying"), radius)
+        mode, fibers = _field(fields, "mode", int), _pairs(fields, "fibers")
+        varying = _indices(fields, "varying")
+        return Enclosure(_view(fields), (a, b, c), varying, radius, mode, fibers)
     if kind == Boxes.kind:
         return Boxes(_indices(fields, "box", least=-1))
     if kind == Decomposition.kind:

@@ -168,23 +168,53 @@ def facts_of_enclosure(
 ) -> NDArray[np.bool_]:
     """Check that a view has an exact real decomposition, and stands for its components.
 
-    `labels` are the components of all facts. `capacity.rank.krawczyk` proves the decomposition. For
-    the effective rank the view must be all of its components: what a slice of a completion is a
-    combination of is unknown.
+    `labels` are the components of all facts. `capacity.rank.krawczyk` proves the decomposition.
+    Other slices must be combinations of the view's, unless
+
+    * it is for a completion alone: what a slice of one is a combination of is unknown;
+    * fibers have a simple tensor each, which puts them right whatever the decomposition makes of
+      them: then entries in them don't count, and facts must lie in them or in the view.
     """
-    require(all(P is None for P in argument.view.bases), "the view must be a part of the facts")
-    size = math.prod(len(of) for of in argument.view.indices)
+    view, fibers = argument.view, argument.fibers
+    require(all(P is None for P in view.bases), "the view must be a part of the facts")
+    size = math.prod(len(of) for of in view.indices)
     require(size <= LARGEST_WHOLE, "the view is too large to check")
-    tensor, known = view_tensor(argument.view, db, effective)
-    shapes = [f.shape for f in argument.factors]
-    rank = argument.value
-    require(shapes == [(n, rank) for n in tensor.shape], "the factors don't fit the view")
+    tensor, known = view_tensor(view, db, effective)
+    rank = argument.factors[0].shape[1]
+    shapes = [(n, rank) for n in tensor.shape]
+    require([f.shape for f in argument.factors] == shapes, "the factors don't fit the view")
+    outside, free = _beside_fibers(argument, db)
     # what gives all entries represents the facts as well
-    part = effective and len(argument.varying) < tensor.size
-    observed = known[:, :, 0] if part else None
-    proved = contracts(tensor, argument.factors, argument.varying, argument.radius, observed)
+    masked = effective and len(argument.varying) < outside.sum()
+    counts = known & outside if masked else outside
+    proved = contracts(tensor, argument.factors, argument.varying, argument.radius, counts)
     require(proved, "the fit isn't shown to have an exact decomposition near it")
-    return _facts_of_view(argument.view, db, labels, all_of_them=part)
+    if not len(fibers):
+        return _facts_of_view(view, db, labels, all_of_them=masked)
+    inside = np.isin(db.triples[:, 0], view.indices[0])
+    facts = np.isin(labels, labels[inside | free])
+    for mode in range(3):
+        index = db.triples[:, mode]
+        require(np.isin(view.indices[mode], index[facts]).all(), "an index is elsewhere")
+        require(np.isin(index[facts & ~free], view.indices[mode]).all(), "a fact is left out")
+    return facts
+
+
+def _beside_fibers(
+    argument: Enclosure, db: Database
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which entries of the view lie outside the fibers, and which facts lie in them."""
+    mode, fibers = argument.mode, argument.fibers
+    require(mode in (0, 1, 2), "there is no such mode")
+    a, b = (m for m in range(3) if m != mode)
+    free = np.zeros((db.shape[a], db.shape[b]), bool)
+    inside = (fibers >= 0).all() and (fibers < free.shape).all()
+    require(inside and len(np.unique(fibers, axis=0)) == len(fibers), "fibers must be different")
+    free[fibers[:, 0], fibers[:, 1]] = True
+    chosen = free[np.ix_(argument.view.indices[a], argument.view.indices[b])]
+    shape = [len(of) for of in argument.view.indices]
+    outside = ~np.broadcast_to(np.expand_dims(chosen, mode), shape)
+    return outside, free[db.triples[:, a], db.triples[:, b]]
 
 
 def _facts_of_view(

@@ -24,13 +24,14 @@ from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import database_bounds
 from capacity.rank.decompose import as_dense, one_fit
-from capacity.rank.least_squares import MOST_DENSE
 
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
 
 # about an hour on one core
 LARGEST_WORK = 3e12
+# unknowns up to which fits are by Levenberg-Marquardt
+MOST_UNKNOWNS = 1_500
 LARGEST_TERM = 1e3
 
 
@@ -74,7 +75,7 @@ def cp_estimate(
     The number of terms is searched by bisection between the largest unfolding rank and the smallest
     sum of slice ranks, where a decomposition is known. Each number is tried from several random
     starts, by Levenberg-Marquardt, or by alternating least squares where that has more than
-    `MOST_DENSE` unknowns.
+    `MOST_UNKNOWNS` unknowns.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def _fit(
     from tensorly.cp_tensor import CPTensor
 
     norm = float(np.linalg.norm(dense))
-    small = rank * sum(dense.shape) <= MOST_DENSE
+    small = rank * sum(dense.shape) <= MOST_UNKNOWNS
     for start in range(n_starts):
         fit = one_fit(dense, rank, "lm" if small else "als", iterations, [seed, rank, start])
         # a term this much larger than the tensor cancels against others: the fit is degenerate

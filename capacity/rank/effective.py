@@ -122,7 +122,7 @@ class EffectiveSearch:
                 *flips(_masked(part), self._goal(0, 2), starts),
             ]
         else:
-            shorter = also_peeled(fits)(_masked(part), self._goal(0, 1))
+            shorter = also_peeled(fits, whole=False)(_masked(part), self._goal(0, 1))
         for found in shorter:
             if isinstance(found, Decomposition | Enclosure) and found.value < self._value:
                 self.upper, self._value = ((found,), name), found.value

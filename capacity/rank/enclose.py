@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, inv, qr
 
 from capacity.rank.certificate import Indices
-from capacity.rank.krawczyk import LARGEST, contracts, jacobian, observed_places
+from capacity.rank.krawczyk import LARGEST, contracts, jacobian
 from capacity.rank.least_squares import Array, Factors
 
 # of the Jacobian's diagonal after pivoting: below, its columns are nearly dependent
@@ -22,7 +22,7 @@ BITS = 60
 
 
 def enclose(
-    tensor: Indices, factors: Factors, observed: NDArray[np.bool_] | None = None
+    tensor: Indices, factors: Factors, known: NDArray[np.bool_] | None = None
 ) -> tuple[Factors, Indices, float] | None:
     """Find factors, the unknowns that vary, and a radius that prove a decomposition.
 
@@ -31,8 +31,8 @@ def enclose(
     tensor : ndarray of int64, shape (n_0, n_1, n_2)
     factors : tuple of three ndarrays of float64, shapes (n_m, rank)
         Of a fit.
-    observed : ndarray of bool, shape (n_0, n_1), optional
-        Fibers of the last mode on which the sum matters; left out: all.
+    known : ndarray of bool, shape (n_0, n_1, n_2), optional
+        Entries on which the sum matters; left out: all.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def enclose(
         None if there are fewer unknowns than equations, or if these are nearly dependent, as for
         most sparse decompositions: their families meet others.
     """
-    places = observed_places(tensor, observed)
+    places = np.argwhere(np.ones(tensor.shape, bool) if known is None else known)
     starts = np.cumsum([0, *(f.size for f in factors)])
     n = len(places)
     if not 0 < n <= min(LARGEST, int(starts[3])):
@@ -64,7 +64,7 @@ def enclose(
         sizes = [np.abs(f).max(axis=1)[places[:, m]] for m, f in enumerate(near)]
         kappa = float((np.abs(inverse) @ (2 * near[0].shape[1] * sum(sizes))).max())
         radius = max(2.5 * beta, 1e-14)
-        if 4 * kappa * radius < 1 and contracts(tensor, near, varying, radius, observed):
+        if 4 * kappa * radius < 1 and contracts(tensor, near, varying, radius, known):
             return near, varying, radius
         x[varying] -= step
     return None

@@ -1,11 +1,14 @@
 """Look for shorter decompositions by numerical fits that are then made exact.
 
-The number of terms gallops downward from the shortest decomposition that is known: each fit doubles
-the step, one that fails brings it back to one, until that fails. A fit is proved to have an exact
-decomposition over the reals beside it (`capacity.rank.krawczyk`), which works for dense tensors and
-takes seconds at most; or made exact over the rationals (`capacity.rank.exactify`), which works for
-sparse ones. That nothing is found says nothing. It is tried only if the residual vanishes *and* the
-terms stay small: a tensor of border rank below its rank is approached by terms that grow for ever.
+Where there are more terms than it takes for as many unknowns as equations, fits are easy: the
+number of terms is bisected there, with few tries. Then it gallops downward: each fit doubles the
+step, one that fails brings it back to one, until that fails.
+
+A fit is proved to have an exact decomposition over the reals beside it (`capacity.rank.krawczyk`),
+which works for dense tensors and takes seconds at most; or made exact over the rationals
+(`capacity.rank.exactify`), which works for sparse ones. That nothing is found says nothing. It is
+tried only if the residual vanishes *and* the terms stay small: a tensor of border rank below its
+rank is approached by terms that grow for ever.
 """
 
 from __future__ import annotations
@@ -13,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from capacity.rank.certificate import Decomposition, Enclosure, Indices, View
+from capacity.rank.certificate import Decomposition, Enclosure, View
 from capacity.rank.enclose import enclose
 from capacity.rank.exactify import EXACT_ENOUGH, exact_terms
 from capacity.rank.krawczyk import LARGEST as MOST_EQUATIONS
@@ -24,59 +26,108 @@ from capacity.rank.stages import Goal, Problem, all_indices
 
 # a coefficient of a balanced term that makes a fit degenerate
 LARGEST = 30.0
-# fits of a longer step
-HURRIED = 2
+# fits of a number of terms that may be too small
+HURRIED = 3
 # of a fit; how many of a rank are snapped, fits that it takes, and their iterations on average
-ITERATIONS, FEWEST = 400, 40
+ITERATIONS, EASY, FEWEST = 400, 40, 20
 MOST_SNAPPED = 2
 SNAPS = 80
-ITERATIONS_A_SNAP = 6
+ITERATIONS_A_SNAP = 15
 
 
 def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
     """Fit, and make exact; yield each decomposition that is shorter than those before."""
-    whole = problem.known is not None
-    tensor = (problem.tensor if whole else problem.core.tensor).astype(np.int64)
-    observed = None if problem.known is None else problem.known[:, :, 0]
-    upper, work = goal.upper, goal.work
-    step, rank = 1, upper - 1
-    while goal.lower <= rank < upper:
-        found: Decomposition | Enclosure | None = None
-        iteration, snaps = _cost(tensor.shape, rank), 0
-        for start in range(goal.limits.fits if step == 1 else HURRIED):
-            iterations = min(ITERATIONS, work // iteration)
-            if iterations < FEWEST:
-                return
-            rng = np.random.default_rng([goal.seed, rank, start])
-            fit = fit_cp(
-                tensor.astype(np.float64),
-                random_start(tensor.shape, rank, rng),
-                observed=observed,
-                iterations=iterations,
-            )
-            work -= fit.iterations * iteration
-            if accepted(fit):
-                if not problem.explicit:
-                    work -= _cost_of_proof(tensor.size)
-                    found = _enclosure(problem, tensor, fit, observed)
-                if found is None and snaps < MOST_SNAPPED:
-                    snaps += 1
-                    work -= SNAPS * ITERATIONS_A_SNAP * iteration
-                    terms = exact_terms(tensor, fit, observed=observed, fits=SNAPS)
-                    if terms is not None:
-                        terms = terms if whole else problem.core.lifted(terms)
-                        found = Decomposition(tuple(terms))
-                if found is not None:
-                    break
+    upper, search = goal.upper, _Fits(problem, goal)
+    # hurried fits, for where terms abound, and how many were too few for them
+    too_few = max(goal.lower, search.count) - 1
+    rank = 3 * search.count // 2 + 1
+    rising = True
+    while too_few < rank < upper - 1 and search.work > 0:
+        found = search.exact_fit(rank, HURRIED, EASY)
+        if found is not None:
+            upper, rising = rank, False
+            yield found
+        else:
+            too_few = rank
+        rank = (rank if rising else too_few) + upper >> 1
+    rank, step = upper - 1, 1
+    while goal.lower <= rank < upper and search.work > 0:
+        found = search.exact_fit(rank, goal.limits.fits, ITERATIONS)
         if found is not None:
             upper = rank
             yield found
-            step *= 2
-        elif step == 1:
+            rank, step = max(upper - step, goal.lower), 2 * step
+        elif rank == upper - 1:
             return
         else:
-            step = 1
-        rank = max(upper - step, goal.lower)
+            rank, step = upper - 1, 1
+
+
+class _Fits:
+    """Fits of one problem, and the work that is left for them."""
+
+    def __init__(self, problem: Problem, goal: Goal) -> None:
+        self._problem, self._seed, self.work = problem, goal.seed, goal.work
+        whole = problem.known is not None
+        self._tensor = (problem.tensor if whole else problem.core.tensor).astype(np.int64)
+        self._observed = None if problem.known is None else problem.known[:, :, 0]
+        k, q, v = self._tensor.shape
+        self._equations = v * (k * q if self._observed is None else int(self._observed.sum()))
+
+    @property
+    def count(self) -> int:
+        """How many terms have as many unknowns as there are equations."""
+        # two factors of each term can be scaled against the third
+        return -(-self._equations // (sum(self._tensor.shape) - 2))
+
+    def exact_fit(self, rank: int, tries: int, longest: int) -> Decomposition | Enclosure | None:
+        """Fit from several starts until one can be made exact."""
+        shape = self._tensor.shape
+        iteration = _cost(shape, rank)
+        enough = rank >= self.count
+        to_snap: list[Fit] = []
+        for start in range(tries):
+            iterations = min(longest, self.work // iteration)
+            if iterations < FEWEST:
+                break
+            rng = np.random.default_rng([self._seed, rank, start])
+            fit = fit_cp(
+                self._tensor.astype(np.float64),
+                random_start(shape, rank, rng),
+                observed=self._observed,
+                iterations=iterations,
+            )
+            self.work -= fit.iterations * iteration
+            if not accepted(fit):
+                continue
+            if enough:
+                found = self._enclosed(fit)
+                if found is not None:
+                    return found
+            to_snap.append(fit)
+            if not enough and len(to_snap) == MOST_SNAPPED:
+                break
+        # near a typical rank more terms are the better way
+        for fit in to_snap[: 0 if enough and longest == EASY else MOST_SNAPPED]:
+            snaps = min(SNAPS, self.work // (ITERATIONS_A_SNAP * iteration))
+            self.work -= snaps * ITERATIONS_A_SNAP * iteration
+            terms = exact_terms(self._tensor, fit, observed=self._observed, fits=snaps)
+            if terms is not None:
+                lift = self._problem.core.lifted if self._problem.known is None else tuple
+                return Decomposition(tuple(lift(terms)))
+        return None
+
+    def _enclosed(self, fit: Fit) -> Enclosure | None:
+        """A fit as a proof that there is a real decomposition near it."""
+        equations = min(self._equations, MOST_EQUATIONS)
+        self.work -= 10**7 + equations**3 // 5
+        found = enclose(self._tensor, fit.factors, self._problem.known)
+        if found is None:
+            return None
+        self.work -= 3 * equations**3
+        part = self._problem.known is not None
+        chosen = all_indices(self._tensor.shape) if part else self._problem.core.chosen
+        return Enclosure(View(chosen), *found)
 
 
 def accepted(fit: Fit) -> bool:
@@ -84,25 +135,9 @@ def accepted(fit: Fit) -> bool:
     return fit.residual < EXACT_ENOUGH and fit.largest < LARGEST
 
 
-def _enclosure(
-    problem: Problem, tensor: Indices, fit: Fit, observed: NDArray[np.bool_] | None
-) -> Enclosure | None:
-    """A fit as a proof that there is a real decomposition near it."""
-    found = enclose(tensor, fit.factors, observed)
-    if found is None:
-        return None
-    chosen = problem.core.chosen if problem.known is None else all_indices(tensor.shape)
-    return Enclosure(View(chosen), *found)
-
-
 def _cost(shape: tuple[int, ...], rank: int) -> int:
     """Of an iteration, in units of about a nanosecond, as measured."""
     n = rank * sum(shape)
     if n <= MOST_DENSE:
-        return 250_000 + 12 * n**2 + n**3 // 70
-    return 2_000 * int(np.prod(shape)) * rank
-
-
-def _cost_of_proof(equations: int) -> int:
-    """Of an attempt to prove a fit, as measured."""
-    return 10**7 + 3 * equations**3 if equations <= MOST_EQUATIONS else 0
+        return 250_000 + 12 * n**2 + n**3 // 100
+    return 800 * int(np.prod(shape)) * rank

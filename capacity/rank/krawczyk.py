@@ -41,9 +41,9 @@ def contracts(
     factors: tuple[Array, Array, Array],
     varying: Indices,
     radius: float,
-    observed: NDArray[np.bool_] | None = None,
+    known: NDArray[np.bool_] | None = None,
 ) -> bool:
-    """Whether a tensor, where it is observed, has an exact real decomposition near some factors.
+    """Whether a tensor, where it is known, has an exact real decomposition near some factors.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ def contracts(
         Read as the exact binary fractions that they are.
     varying : ndarray of int64, shape (M,)
         Which unknowns vary, numbered along the rows of the three factors; as many as entries of
-        the tensor are observed.
+        the tensor are known.
     radius : float
         Of the box.
-    observed : ndarray of bool, shape (n_0, n_1), optional
-        Fibers of the last mode on which the sum matters; left out: all.
+    known : ndarray of bool, shape (n_0, n_1, n_2), optional
+        Entries on which the sum matters; left out: all.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def contracts(
     >>> contracts(np.array([[[1]]]), (root, root, np.array([[2.0]])), np.array([0]), 1e-9)
     True
     """
-    places = observed_places(tensor, observed)
+    places = np.argwhere(np.ones(tensor.shape, bool) if known is None else known)
     starts = np.cumsum([0, *(f.size for f in factors)])
     n = len(places)
     if not 0 < n <= LARGEST or len(varying) != n or not 0 < radius < 1:
@@ -115,13 +115,6 @@ def _scaled(x: Array, bits: int) -> NDArray[np.object_]:
     """Numbers times 2^bits, which are integers."""
     flat = [p * ((1 << bits) // q) for p, q in map(float.as_integer_ratio, x.ravel().tolist())]
     return np.array(flat, object).reshape(x.shape)
-
-
-def observed_places(tensor: Indices, observed: NDArray[np.bool_] | None) -> Indices:
-    """The entries on which the sum matters."""
-    if observed is None:
-        return np.argwhere(np.ones(tensor.shape, bool))
-    return np.argwhere(np.broadcast_to(observed[:, :, None], tensor.shape))
 
 
 def jacobian(factors: tuple[Array, Array, Array], places: Indices, starts: Indices) -> Array:

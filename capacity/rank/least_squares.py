@@ -32,7 +32,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 Array: TypeAlias = NDArray[np.float64]
 Factors: TypeAlias = tuple[Array, Array, Array]
 # unknowns up to which the normal equations are factored
-MOST_DENSE = 1_500
+MOST_DENSE = 2_500
 # relative residual at which a fit is exact for its purposes
 EXACT = 1e-13
 

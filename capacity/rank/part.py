@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,11 @@ class Part:
         if isinstance(found, Substitution):
             return Substitution(view, found.moves)
         if isinstance(found, Enclosure):
-            return Enclosure(view, found.factors, found.varying, found.radius)
+            a, b = (m for m in MODES if m != found.mode)
+            fibers = np.stack(
+                [self.indices[a][found.fibers[:, 0]], self.indices[b][found.fibers[:, 1]]], axis=1
+            )
+            return replace(found, view=view, fibers=fibers)
         if isinstance(found, Koszul):
             return Koszul(view, found.mode, found.p, found.prime, found.value)
         return Diagonalization(view, found.mode, found.combination, found.value)

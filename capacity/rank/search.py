@@ -58,7 +58,7 @@ STAGES: dict[str, Stage | None] = {
     "diagonalization": if_dense(diagonalizations),
     "Koszul flattening": if_dense(flattenings),
     "flip graph": also_peeled(flips),
-    "least squares": also_peeled(fits),
+    "least squares": also_peeled(fits, whole=False),
     "annealed substitution": GAMES["annealed substitution"],
     "substitution in other bases": GAMES["substitution in other bases"],
 }

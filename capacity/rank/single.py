@@ -23,7 +23,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.certificate import Decomposition, Indices, Substitution, Unfolding, View
+from capacity.rank.certificate import (
+    Decomposition,
+    Enclosure,
+    Indices,
+    Substitution,
+    Unfolding,
+    View,
+)
 from capacity.rank.factor import Term, lifted, vector
 
 Mask = NDArray[np.bool_]
@@ -68,15 +75,31 @@ class Peeled:
 
     def raised(self, game: Substitution) -> Substitution:
         """A game on the rest, about the whole: it follows the minor."""
+        moves: list[tuple[int, int]] = game.moves.tolist()
+        turned = np.array([(self.order[mode], i) for mode, i in moves], np.int64).reshape(-1, 2)
+        return Substitution(self._view(game.view), turned)
+
+    def _view(self, view: View) -> View:
+        """A view of the rest as one of the whole."""
         indices: list[Indices] = [np.zeros(0, np.int64)] * 3
         bases: list[Indices | None] = [None] * 3
         for mode, whole in enumerate(self.order):
-            indices[whole] = self.kept[mode][game.view.indices[mode]]
-            bases[whole] = game.view.bases[mode]
-        moves: list[tuple[int, int]] = game.moves.tolist()
-        turned = np.array([(self.order[mode], i) for mode, i in moves], np.int64).reshape(-1, 2)
-        view = View((indices[0], indices[1], indices[2]), (bases[0], bases[1], bases[2]))
-        return Substitution(view, turned)
+            indices[whole] = self.kept[mode][view.indices[mode]]
+            bases[whole] = view.bases[mode]
+        return View((indices[0], indices[1], indices[2]), (bases[0], bases[1], bases[2]))
+
+    def enclosed(self, found: Enclosure) -> Enclosure:
+        """A proof that the known entries of the rest have terms, as one for the whole."""
+        place = [self.order.index(mode) for mode in range(3)]
+        a, b, c = (found.factors[m] for m in place)
+        numbers = np.split(
+            np.arange(sum(f.size for f in found.factors)),
+            np.cumsum([f.size for f in found.factors[:2]]),
+        )
+        turned = np.argsort(np.concatenate([numbers[m] for m in place]))[found.varying]
+        free = np.array([fiber for _, fiber in self.taken], np.int64)
+        view = self._view(found.view)
+        return Enclosure(view, (a, b, c), turned, found.radius, self.order[2], free)
 
     def completed(self, terms: Iterable[Term]) -> Decomposition:
         """Terms that give the known entries of the rest, and those that give the whole."""

@@ -93,14 +93,11 @@ class Problem:
         The entries of observed fibers, for the effective rank; None for the rank.
     rest : Peeled, optional
         If the tensor is too large to be dense: what is left of it. It is then empty itself.
-    explicit : bool
-        Whether of upper bounds only terms are of use, and no proof that there are some.
     """
 
     tensor: NDArray[np.integer]
     known: Mask | None = None
     rest: Peeled | None = None
-    explicit: bool = False
 
     @cached_property
     def core(self) -> Core:
@@ -230,30 +227,39 @@ def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
 Stage: TypeAlias = Callable[[Problem, Goal], Iterable[Finding]]
 
 
-def also_peeled(stage: Stage) -> Stage:
-    """A stage of games, or of decompositions, that also looks at what is left after peeling."""
+def also_peeled(stage: Stage, *, whole: bool = True) -> Stage:
+    """A stage of games, or of decompositions, that looks at what is left after peeling.
+
+    It looks at the `whole` as well, if asked to: what is left has the same answer, and is smaller,
+    but luck differs.
+    """
 
     def both(problem: Problem, goal: Goal) -> Iterable[Finding]:
         peeled = problem.peeled
         if peeled is None:
             yield from stage(problem, goal)
             return
-        n, half, upper = len(peeled.taken), goal.work // 2, goal.upper
+        n, upper = len(peeled.taken), goal.upper
+        twice = whole and problem.rest is None
+        work = goal.work // 2 if twice else goal.work
         if not peeled.tensor.size:
             yield (peeled.minor(),)
             yield peeled.completed([])
             return
-        smaller = Problem(peeled.tensor, peeled.known, explicit=True)
-        shifted = Goal(goal.lower - n, goal.upper - n, half, goal.limits, goal.seed)
+        smaller = Problem(peeled.tensor, peeled.known)
+        shifted = Goal(goal.lower - n, goal.upper - n, work, goal.limits, goal.seed)
         for found in stage(smaller, shifted):
             if isinstance(found, Substitution):
                 yield (peeled.minor(), peeled.raised(found))
-            elif isinstance(found, Decomposition):
-                completed = peeled.completed(found.terms)
+            elif isinstance(found, Decomposition | Enclosure):
+                if isinstance(found, Decomposition):
+                    completed = peeled.completed(found.terms)
+                else:
+                    completed = peeled.enclosed(found)
                 upper = min(upper, completed.value)
                 yield completed
-        if problem.rest is None:
-            yield from stage(problem, Goal(goal.lower, upper, half, goal.limits, goal.seed))
+        if twice:
+            yield from stage(problem, Goal(goal.lower, upper, work, goal.limits, goal.seed))
 
     return both
 

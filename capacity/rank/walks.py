@@ -43,7 +43,11 @@ def flips(problem: Problem, goal: Goal, more: Iterable[Factors] = ()) -> Iterabl
     whole = problem.known is not None
     tensor = problem.tensor if whole else problem.core.tensor
     observed = None if problem.known is None else problem.known[:, :, 0]
-    starts = [f for f in (*more, *_starts(tensor.astype(np.int64))) if len(f[0]) <= MOST_TERMS]
+    starts = [
+        f
+        for f in (*more, *first_decompositions(tensor.astype(np.int64)))
+        if len(f[0]) <= MOST_TERMS
+    ]
     starts.sort(key=lambda factors: len(factors[0]))
     if not starts:
         return
@@ -84,7 +88,8 @@ def as_factors(terms: Iterable[Term], shape: tuple[int, ...]) -> Factors | None:
     return found[0], found[1], found[2]
 
 
-def _starts(tensor: Indices) -> Iterable[Factors]:
+def first_decompositions(tensor: Indices) -> Iterable[Factors]:
+    """The fibers of each mode, and the spanning trees whose factors are integers."""
     for mode in MODES:
         yield _fibers(tensor, mode)
         factors = as_factors(spanning_tree_terms(tensor, mode), tensor.shape)

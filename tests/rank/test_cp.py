@@ -53,7 +53,7 @@ def test_large_tensors_are_fitted_by_als_and_singular_starts_are_survived(
 
     parafac = decomposition.parafac
     monkeypatch.setattr(decomposition, "parafac", singular_at_first)
-    monkeypatch.setattr("capacity.rank.cp.MOST_DENSE", 10)
+    monkeypatch.setattr("capacity.rank.cp.MOST_UNKNOWNS", 10)
     fit = cp_estimate(figure_1())
     assert fit.rank == 5
     assert len(calls) > 1

@@ -1,5 +1,6 @@
 """Real decompositions proved to be near a fit."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database
-from capacity.rank import Enclosure, View
+from capacity.rank import Certificate, Enclosure, View
 from capacity.rank.enclose import enclose
 from capacity.rank.krawczyk import contracts
 from capacity.rank.least_squares import Fit, fit_cp, random_start
+from capacity.rank.single import peel_singles
 from capacity.rank.verify import verify
 from tests.oracles import database, w_tensor
 from tests.second_checker import claim, second_checker
@@ -90,7 +92,8 @@ def test_a_mask_leaves_unobserved_fibers_alone() -> None:
     observed = np.asarray(tensor.any(axis=2))
     for seed in range(9):
         fit = fitted(tensor, 4, seed, observed)
-        found = enclose(tensor, fit.factors, observed)
+        known = np.broadcast_to(observed[:, :, None], tensor.shape)
+        found = enclose(tensor, fit.factors, known)
         if found is not None:
             break
     else:
@@ -101,6 +104,51 @@ def test_a_mask_leaves_unobserved_fibers_alone() -> None:
     assert second_checker(certificate, db)
     # it is no decomposition of D itself
     assert not verify(claim(db, near, side="upper"), db).proved
+
+
+def peeled_example(mode: int) -> tuple[Database, Enclosure]:
+    """Slices of a single entry in one mode, and a rest that isn't sparse."""
+    rng = np.random.default_rng(mode)
+    rest = np.argwhere(rng.random((3, 3, 3)) < 0.6).tolist()
+    singles = [(0, 1, 7), (1, 2, 8), (2, 0, 9)]
+    rows = [np.roll(row, mode + 1).tolist() for row in [*rest, *singles]]
+    db = database([(k, q, v) for k, q, v in rows])
+    peeled = peel_singles(db.triples.astype(np.int64), db.shape)
+    assert peeled is not None
+    assert peeled.order[2] == mode
+    for seed in range(20):
+        observed = peeled.known[:, :, 0]
+        fit = fitted(peeled.tensor.astype(np.int64), 6, seed, observed)
+        found = enclose(peeled.tensor.astype(np.int64), fit.factors, peeled.known)
+        if found is not None:
+            view = View(tuple(np.arange(n) for n in peeled.tensor.shape))  # type: ignore[arg-type]
+            return db, peeled.enclosed(Enclosure(view, *found))
+    raise AssertionError("no fit was proved")
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_fibers_with_a_simple_tensor_each_need_not_fit(mode: int) -> None:
+    db, near = peeled_example(mode)
+    assert near.value == 6 + len(near.fibers) >= 6 + 3
+    certificate = claim(db, near, side="upper")
+    assert verify(certificate, db).reason is None
+    assert second_checker(certificate, db)
+    again = Certificate.from_dict(json.loads(json.dumps(certificate.to_dict())))
+    assert verify(again, db).proved
+    elsewhere = near.fibers.copy()
+    elsewhere[0] = (elsewhere[0] + 1) % 3
+    twice = np.concatenate([near.fibers[:1], near.fibers[:-1]])
+    for bad in (
+        replace(near, fibers=near.fibers[:-1]),
+        replace(near, fibers=elsewhere),
+        replace(near, fibers=twice),
+        replace(near, fibers=near.fibers + 100),
+        replace(near, mode=(mode + 1) % 3),
+        replace(near, mode=3),
+    ):
+        wrong = claim(db, bad, side="upper")
+        assert not verify(wrong, db).proved
+        assert not second_checker(wrong, db)
 
 
 def test_hundreds_of_equations_are_proved_exactly() -> None:

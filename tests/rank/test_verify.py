@@ -36,6 +36,7 @@ from capacity.rank.stages import Goal, Problem, rebased_games
 from capacity.rank.verify import verify
 from capacity.testing import databases
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, example_2_4, figure_1
+from tests.rank.test_krawczyk import peeled_example
 from tests.second_checker import claim, second_checker
 
 # ---- what is found is proved --------------------------------------------------------------------
@@ -132,6 +133,9 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     assert found is not None
     near = Enclosure(whole(four), *found)
     pool += [(four, claim(four, near, side="upper"))] * 10
+    for mode in range(3):
+        db, free = peeled_example(mode)
+        pool += [(db, claim(db, free, side="upper"))] * 5
     for seed in range(10):
         rows = np.argwhere(np.random.default_rng(seed).random((4, 4, 4)) < 0.4).tolist()
         db = database([(k, q, v) for k, q, v in rows])

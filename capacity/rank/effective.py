@@ -16,6 +16,8 @@ so.
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
 from capacity.database.facts import Database
@@ -117,10 +119,10 @@ class EffectiveSearch:
         if name == "flip graph":
             start = as_factors(_terms(self.upper[0], self._db), self._db.shape)
             starts = [] if start is None else [start]
-            shorter = [
-                *also_peeled(flips)(_masked(part), self._goal(0, 2)),
-                *flips(_masked(part), self._goal(0, 2), starts),
-            ]
+            shorter = chain(
+                also_peeled(flips)(_masked(part), self._goal(0, 2)),
+                flips(_masked(part), self._goal(0, 2), starts),
+            )
         else:
             shorter = also_peeled(fits, whole=False)(_masked(part), self._goal(0, 1))
         for found in shorter:

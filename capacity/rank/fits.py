@@ -49,7 +49,7 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
             yield found
         else:
             too_few = rank
-        rank = (rank if rising else too_few) + upper >> 1
+        rank = ((rank if rising else too_few) + upper) // 2
     rank, step = upper - 1, 1
     while goal.lower <= rank < upper and search.work > 0:
         found = search.exact_fit(rank, goal.limits.fits, ITERATIONS)

@@ -29,7 +29,7 @@ from capacity.layer.recipe import Recipe
 
 # parts of every key: raise them when the columns, or what the code makes of a run, change
 SCHEMA_VERSION = 1
-ALGORITHM_VERSION = 3
+ALGORITHM_VERSION = 4
 # one epoch of the reference engine takes about a millisecond; shards take about this many
 EPOCHS_A_SHARD = 5000
 

@@ -51,14 +51,12 @@ def annealed_moves(
     packed_mode = int(np.argmax(values.shape))
     modes = [m for m in range(3) if m != packed_mode] + [packed_mode]
     value, unknown = (_packed(x.transpose(modes)) for x in (values & known, ~known))
-    value_of = _packed((values & known).transpose(modes))
     slices = np.array([(place, i) for place in range(3) for i in range(values.shape[modes[place]])])
     number = {(modes[place], i): n for n, (place, i) in enumerate(slices.tolist())}
     first = [number[m, i] for m, i in start.tolist()]
     rest = rng.permutation([n for n in range(len(slices)) if n not in set(first)])
     order = np.array([*first, *rest], np.int64)
-    played = _anneal(value_of, unknown, order, slices, steps, int(rng.integers(2**31)), target)
-    del value
+    played = _anneal(value, unknown, order, slices, steps, int(rng.integers(2**31)), target)
     if len(played) <= len(start):
         return start
     found = slices[played]

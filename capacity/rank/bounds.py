@@ -91,6 +91,8 @@ class Bounds:
         Sums of slice ranks, and unfolding ranks, in each mode.
     minors : tuple of three Minor
         Of the unfoldings, with the components as groups.
+    facts_sha256 : str
+        `Database.facts_sha256` of the database.
     """
 
     triples: int
@@ -99,6 +101,7 @@ class Bounds:
     slices_by_component: Indices
     unfoldings_by_component: Indices
     minors: tuple[Minor, Minor, Minor]
+    facts_sha256: str
 
     @property
     def slices(self) -> tuple[int, int, int]:
@@ -143,6 +146,7 @@ def database_bounds(db: Database) -> Bounds:
         np.stack(slices, axis=1),
         np.stack([a, b, c], axis=1),
         (first, second, third),
+        db.facts_sha256,
     )
 
 

@@ -62,9 +62,10 @@ def certificate_from_dict(data: object) -> Certificate:
     """
     fields = _mapping(data, "a certificate")
     if fields.get("format") != FORMAT:
-        raise CertificateError(
-            f"A certificate must have the format {FORMAT!r}; got {fields.get('format')!r}."
-        )
+        got = fields.get("format")
+        # of nested data not even the text can be written
+        what = repr(got[:60]) if isinstance(got, str) else type(got).__name__
+        raise CertificateError(f"A certificate must have the format {FORMAT!r}; got {what}.")
     quantity, side = _field(fields, "quantity", str), _field(fields, "side", str)
     if quantity not in ("rank", "effective_rank") or side not in ("lower", "upper"):
         raise CertificateError(f"A certificate is of no {quantity!r}, {side!r}.")

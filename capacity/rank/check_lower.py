@@ -25,15 +25,15 @@ from capacity.rank.certificate import (
     Unfolding,
 )
 from capacity.rank.check_view import (
-    Refuted,
     positions,
     require,
     require_pencil,
     require_prime,
     square_slices,
     view_tensor,
+    why_slices_are_not_diagonal,
 )
-from capacity.rank.diagonal import all_singular, why_not_diagonal
+from capacity.rank.diagonal import all_singular
 
 # for the effective rank these arguments need a sub-tensor that every completion has
 UNOBSERVED = "there are unobserved fibers among its entries"
@@ -227,11 +227,7 @@ def check_not_diagonal(argument: Diagonalization, db: Database, effective: bool)
     slices, n = square_slices(argument, db)
     require(argument.value == n + 1, f"slices of {n} x {n} can show {n + 1}")
     if len(argument.combination):
-        require(len(argument.combination) == len(slices), "a coefficient a slice must be given")
-        try:
-            why = why_not_diagonal(slices, argument.combination)
-        except ValueError as error:
-            raise Refuted(str(error)) from None
+        why = why_slices_are_not_diagonal(argument, slices)
         require(why is not None, "the slices are diagonal in common bases")
     else:
         require(all_singular(slices), "some combination of the slices may be nonsingular")

@@ -26,13 +26,12 @@ from capacity.rank.certificate import (
     View,
 )
 from capacity.rank.check_view import (
-    Refuted,
     require,
     require_pencil,
     square_slices,
     view_tensor,
+    why_slices_are_not_diagonal,
 )
-from capacity.rank.diagonal import why_not_diagonal
 from capacity.rank.krawczyk import contracts
 
 # entries of a component that is made dense, and products of coefficients: more takes minutes
@@ -89,6 +88,7 @@ def _only_unobserved(
 
 def facts_of_terms(argument: Decomposition, db: Database, effective: bool) -> NDArray[np.bool_]:
     """Add the terms up; what they give must be 1 at some facts and 0 elsewhere."""
+    require(len(argument.terms) > 0, "a decomposition must have terms")
     total: defaultdict[tuple[int, int, int], Fraction] = defaultdict(Fraction)
     products = 0
     for number, term in enumerate(argument.terms):
@@ -155,10 +155,7 @@ def facts_of_diagonal(
     """
     slices, n = square_slices(argument, db)
     require(argument.value == n, f"slices of {n} x {n} can show {n}")
-    try:
-        why = why_not_diagonal(slices, argument.combination)
-    except ValueError as error:
-        raise Refuted(str(error)) from None
+    why = why_slices_are_not_diagonal(argument, slices)
     require(why is None, f"the slices are not diagonal in common bases: {why}")
     return _facts_of_view(argument.view, db, labels)
 
@@ -169,11 +166,13 @@ def facts_of_enclosure(
     """Check that a view has an exact real decomposition, and stands for its components.
 
     `labels` are the components of all facts. `capacity.rank.krawczyk` proves the decomposition.
-    Other slices must be combinations of the view's, unless
+    As many unknowns vary as entries count: all of the view, or for the effective rank those of
+    observed fibers.
 
-    * it is for a completion alone: what a slice of one is a combination of is unknown;
-    * fibers have a simple tensor each, which puts them right whatever the decomposition makes of
-      them: then entries in them don't count, and facts must lie in them or in the view.
+    If all count, other slices must be combinations of the view's. Otherwise the view must hold all
+    facts of its components: what a slice of a completion is a combination of is unknown. Fibers
+    that have a simple tensor each, which puts them right whatever the decomposition makes of them,
+    don't count, and facts in them may lie outside the view.
     """
     view, fibers = argument.view, argument.fibers
     require(all(P is None for P in view.bases), "the view must be a part of the facts")
@@ -183,43 +182,41 @@ def facts_of_enclosure(
     rank = argument.factors[0].shape[1]
     shapes = [(n, rank) for n in tensor.shape]
     require([f.shape for f in argument.factors] == shapes, "the factors don't fit the view")
-    outside, free = _beside_fibers(argument, db)
+    beside, in_fibers = _beside_fibers(argument, db)
     # what gives all entries represents the facts as well
-    masked = effective and len(argument.varying) < outside.sum()
-    counts = known & outside if masked else outside
+    masked = effective and len(argument.varying) < beside.sum()
+    counts = known & beside if masked else beside
     proved = contracts(tensor, argument.factors, argument.varying, argument.radius, counts)
     require(proved, "the fit isn't shown to have an exact decomposition near it")
-    if not len(fibers):
-        return _facts_of_view(view, db, labels, all_of_them=masked)
-    inside = np.isin(db.triples[:, 0], view.indices[0])
-    facts = np.isin(labels, labels[inside | free])
+    if not (masked or len(fibers)):
+        return _facts_of_view(view, db, labels)
+    touched = np.isin(db.triples[:, 0], view.indices[0]) | in_fibers
+    facts = np.isin(labels, labels[touched])
     for mode in range(3):
         index = db.triples[:, mode]
         require(np.isin(view.indices[mode], index[facts]).all(), "an index is elsewhere")
-        require(np.isin(index[facts & ~free], view.indices[mode]).all(), "a fact is left out")
+        require(np.isin(index[facts & ~in_fibers], view.indices[mode]).all(), "a fact is left out")
     return facts
 
 
 def _beside_fibers(
     argument: Enclosure, db: Database
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which entries of the view lie outside the fibers, and which facts lie in them."""
-    mode, fibers = argument.mode, argument.fibers
+    """Which entries of the view lie beside the fibers, and which facts lie in them."""
+    mode, fibers, indices = argument.mode, argument.fibers, argument.view.indices
     require(mode in (0, 1, 2), "there is no such mode")
     a, b = (m for m in range(3) if m != mode)
-    free = np.zeros((db.shape[a], db.shape[b]), bool)
-    inside = (fibers >= 0).all() and (fibers < free.shape).all()
-    require(inside and len(np.unique(fibers, axis=0)) == len(fibers), "fibers must be different")
-    free[fibers[:, 0], fibers[:, 1]] = True
-    chosen = free[np.ix_(argument.view.indices[a], argument.view.indices[b])]
-    shape = [len(of) for of in argument.view.indices]
-    outside = ~np.broadcast_to(np.expand_dims(chosen, mode), shape)
-    return outside, free[db.triples[:, a], db.triples[:, b]]
+    width = db.shape[b]
+    inside = (fibers >= 0).all() and (fibers < [db.shape[a], width]).all()
+    free = np.unique(fibers[:, 0] * width + fibers[:, 1])
+    require(inside and len(free) == len(fibers), "fibers must be different")
+    chosen = np.isin(indices[a][:, None] * width + indices[b], free)
+    beside = ~np.broadcast_to(np.expand_dims(chosen, mode), [len(of) for of in indices])
+    triples = db.triples.astype(np.int64)
+    return beside, np.isin(triples[:, a] * width + triples[:, b], free)
 
 
-def _facts_of_view(
-    view: View, db: Database, labels: Indices, *, all_of_them: bool = False
-) -> NDArray[np.bool_]:
+def _facts_of_view(view: View, db: Database, labels: Indices) -> NDArray[np.bool_]:
     """The facts of a view's components, if the other slices are combinations of the view's."""
     inside = np.isin(db.triples[:, 0], view.indices[0])
     facts = np.isin(labels, labels[inside])
@@ -233,7 +230,6 @@ def _facts_of_view(
     for mode in range(3):
         chosen = np.isin(used[mode], view.indices[mode])
         require(chosen.sum() == len(view.indices[mode]), "an index is elsewhere")
-        require(chosen.all() or not all_of_them, "the view isn't all of its components")
         rows = np.moveaxis(whole, mode, 0).reshape(len(used[mode]), -1)
         require(
             chosen.all() or _rank(rows) == _rank(rows[chosen]),

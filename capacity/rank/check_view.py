@@ -17,7 +17,7 @@ from capacity.rank.certificate import (
     Unfolding,
     View,
 )
-from capacity.rank.diagonal import LARGEST, LARGEST_COEFFICIENT
+from capacity.rank.diagonal import LARGEST, LARGEST_COEFFICIENT, why_not_diagonal
 from capacity.rank.pencil import sparse_pencil_rank
 
 # entries of the largest tensor that is made dense
@@ -83,7 +83,9 @@ def view_tensor(
         if P is None:
             continue
         require(P.ndim == 2 and P.shape[1] == shape[mode], "a basis doesn't fit the sub-tensor")
-        growth *= max(1, int(np.abs(P).sum(axis=1).max()))
+        # Python integers: a sum of 64-bit ones can wrap
+        require(P.dtype == np.int64, "a basis must be of integers")
+        growth *= max(1, *(sum(map(abs, row)) for row in P.tolist()))
         require(growth < 2**62, "the bases are too large for integers of 64 bits")
         tensor = np.moveaxis(np.tensordot(P, tensor, axes=(1, mode)), 0, mode)
         if mode != across:
@@ -104,6 +106,15 @@ def square_slices(argument: Diagonalization, db: Database) -> tuple[Indices, int
     require(n == slices.shape[2], "the slices must be square")
     require(n <= LARGEST and len(slices) <= LARGEST, "the slices are too large to check")
     return slices, n
+
+
+def why_slices_are_not_diagonal(argument: Diagonalization, slices: Indices) -> str | None:
+    """Why slices aren't diagonal in common bases, if the combination shows that they aren't."""
+    require(len(argument.combination) == len(slices), "a coefficient a slice must be given")
+    try:
+        return why_not_diagonal(slices, argument.combination)
+    except ValueError as error:
+        raise Refuted(str(error)) from None
 
 
 def require_pencil(argument: Pencil, db: Database) -> NDArray[np.bool_]:

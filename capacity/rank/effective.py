@@ -167,10 +167,10 @@ class EffectiveSearch:
     def explanation(self) -> tuple[str, ...]:
         """What the bounds rest on, and what is left, in words."""
         facts, below, by = self._best or (np.zeros(0, np.int64), (), "")
-        values = [int(self._fibers.sum()) - self._fibers_of(facts), *(a.value for a in below)]
-        methods = ["the observed fibers' rank", *[by] * len(below)]
-        if not values[0]:
-            del values[0], methods[0]
+        values = [int(self._fibers.sum()) - self._fibers_of(facts), sum(a.value for a in below)]
+        methods = ["the observed fibers' rank", by]
+        there = [n for n, value in enumerate(values) if value]
+        values, methods = [values[n] for n in there], [methods[n] for n in there]
         lower, upper = self.value()
         whole = Part.of(self._db, np.arange(self._db.n_triples))
         searched = whole.size <= self._budget.largest

@@ -46,7 +46,10 @@ class Open:
         if not self.searched:
             lines.append("too large for the searches of this effort: only bounds that scale")
         elif self.complete and (highest := highest_bound(self.shape)) < self.upper:
-            lines.append(f"no flattening of this shape shows more than {highest}; games may")
+            lines.append(
+                f"no flattening that is tried can show more than {highest}; the substitution game "
+                "could"
+            )
         return lines
 
 

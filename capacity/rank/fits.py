@@ -37,6 +37,8 @@ ITERATIONS_A_SNAP = 15
 
 def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
     """Fit, and make exact; yield each decomposition that is shorter than those before."""
+    if not goal.limits.fits:
+        return
     upper, search = goal.upper, _Fits(problem, goal)
     # hurried fits, for where terms abound, and how many were too few for them
     too_few = max(goal.lower, search.count) - 1
@@ -109,7 +111,7 @@ class _Fits:
                 break
         # near a typical rank more terms are the better way
         for fit in to_snap[: 0 if enough and longest == EASY else MOST_SNAPPED]:
-            snaps = min(SNAPS, self.work // (ITERATIONS_A_SNAP * iteration))
+            snaps = max(0, min(SNAPS, self.work // (ITERATIONS_A_SNAP * iteration)))
             self.work -= snaps * ITERATIONS_A_SNAP * iteration
             terms = exact_terms(self._tensor, fit, observed=self._observed, fits=snaps)
             if terms is not None:

@@ -114,7 +114,7 @@ def best_flattening(
 
 
 def highest_bound(shape: tuple[int, ...]) -> int:
-    """What no flattening of a tensor of this shape that is looked at exceeds, nor an unfolding."""
+    """What no flattening that is tried on a tensor of this shape exceeds, nor an unfolding."""
     unfoldings = (min(n, math.prod(shape) // n) for n in shape)
     return max([*unfoldings, *(limit for _, limit, *_ in _flattenings(shape))])
 

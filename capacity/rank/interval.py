@@ -20,6 +20,7 @@ from typing import Any
 
 from capacity.database.facts import Database
 from capacity.database.tensor import is_complete
+from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.certificate import Argument, Certificate, Quantity, Side
 from capacity.rank.effective import EffectiveSearch
@@ -104,7 +105,7 @@ def rank_interval(
     Raises
     ------
     ValueError
-        For an unknown effort.
+        For an unknown effort, or for bounds of another database.
     MemoryBudgetError
         As `database_bounds` does.
 
@@ -118,7 +119,7 @@ def rank_interval(
     ('at least 1: 1 by unfolding', 'at most 1: 1 by slices')
     """
     require_effort(effort)
-    search = Search(db, computed or database_bounds(db), effort, seed, progress)
+    search = Search(db, _bounds(db, computed), effort, seed, progress)
     interrupted = False
     try:
         search.run()
@@ -159,9 +160,16 @@ def effective_rank_interval(
     [1, 1]
     """
     require_effort(effort)
-    bounds = computed or database_bounds(db)
+    bounds = _bounds(db, computed)
     if rank is None:
         rank = rank_interval(db, effort=effort, seed=seed, computed=bounds, progress=progress)
+    mine = ("rank", db.facts_sha256, db.multi)
+    if (rank.upper.quantity, rank.upper.facts_sha256, rank.upper.multi) != mine:
+        raise InvalidArgumentError(
+            "`rank` must be what `rank_interval` gave for this database; got an interval of the "
+            f"{rank.upper.quantity} of facts {rank.upper.facts_sha256[:12]} with "
+            f"multi={rank.upper.multi}."
+        )
     if is_complete(db):
         return replace(
             rank,
@@ -172,7 +180,8 @@ def effective_rank_interval(
     search = EffectiveSearch(db, bounds, rank.upper, effort, seed, progress)
     interrupted = rank.interrupted
     try:
-        search.run()
+        if not interrupted:
+            search.run()
     except KeyboardInterrupt:
         interrupted = True
     return RankInterval(
@@ -194,8 +203,21 @@ def raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
     lower = effective.lower
     certificate = replace(lower, quantity="rank")
     first = f"at least {lower.value:,}: as the effective rank is, by {lower.by}"
-    explanation = (first, *rank.explanation[1:])
+    # what was said of the widest component no longer holds
+    explanation = (first, *rank.explanation[1:2])
     return replace(rank, lower=certificate, explanation=explanation)
+
+
+def _bounds(db: Database, computed: Bounds | None) -> Bounds:
+    """The bounds that are at hand, if they are this database's."""
+    if computed is None:
+        return database_bounds(db)
+    if computed.facts_sha256 != db.facts_sha256:
+        raise InvalidArgumentError(
+            "`computed` must be what `database_bounds` gave for this database, of facts "
+            f"{db.facts_sha256[:12]}; got bounds of {computed.facts_sha256[:12]}."
+        )
+    return computed
 
 
 def _certificate(

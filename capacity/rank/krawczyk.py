@@ -7,12 +7,16 @@ Krawczyk's theorem says: if
 
     |C F(y_0)| + |I - C J(y)| rho < rho    for all y in Y,
 
-row by row, the second with sums of absolute values, then y - C F(y) maps the box into itself and
-has a fixed point there; C is nonsingular, for |I - C J| < 1, so that F vanishes there. An entry of
-the Jacobian J is a product of two unknowns, x x', and changes by (|x| + |x'|) rho + rho^2 at most
-over the box. Floating-point numbers are integers over a power of two, and C may be rounded to such
-as well: so all is computed exactly. C is an approximate inverse of the Jacobian; were it a bad one,
-the inequality would fail.
+row by row, the second with sums of absolute values, then K(y) = y - C F(y) maps the box into
+itself: K(y) - K(y_0) is I - C J, averaged along the way, times y - y_0, and such averages obey any
+bound of the entries that holds all along. So K has a fixed point there, by Brouwer's theorem, where
+C F vanishes, and F, for C is nonsingular: |I - C J| < 1.
+An entry of the Jacobian J is a product of two unknowns, x x', and differs from that at y_0 by
+(|x| + |x'|) rho + rho^2 at most.
+
+Floating-point numbers are integers over a power of two, and C may be rounded to such as well: so
+all is computed exactly. C is an approximate inverse of the Jacobian; were it a bad one, the
+inequality would fail.
 
 References
 ----------
@@ -29,9 +33,11 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 Array = NDArray[np.float64]
-# equations of the largest system that is looked at, which takes some seconds
+# equations of the largest system that is looked at, which takes ten seconds, and entries of its
+# Jacobian with respect to all unknowns
 LARGEST = 1_500
-# of the inverse's entries, after the point; of any number's, so that integers stay short
+MOST_ENTRIES = 2**23
+# of the inverse's entries, after the point; of any number, before and after it
 INVERSE_BITS = 30
 MOST_BITS = 256
 
@@ -73,15 +79,17 @@ def contracts(
         return False
     if len(np.unique(varying)) < n or varying.min() < 0 or varying.max() >= starts[3]:
         return False
+    numbers = np.concatenate([[radius], *(f.ravel() for f in factors)])
+    if n * len(numbers) > MOST_ENTRIES or not (np.abs(numbers) < 2.0**MOST_BITS).all():
+        return False
+    bits = max(x.as_integer_ratio()[1].bit_length() - 1 for x in numbers.tolist())
+    if bits > MOST_BITS:
+        return False
     try:
         inverse = np.linalg.inv(jacobian(factors, places, starts)[:, varying]) * 2.0**INVERSE_BITS
     except np.linalg.LinAlgError:
         return False
     if not (np.abs(inverse) < 2.0**62).all():
-        return False
-    numbers = [float(radius), *np.concatenate([f.ravel() for f in factors]).tolist()]
-    bits = max(x.as_integer_ratio()[1].bit_length() - 1 for x in numbers)
-    if bits > MOST_BITS:
         return False
     width = _scaled(np.array(radius), bits).item()
     a, b, c = (_scaled(f, bits) for f in factors)

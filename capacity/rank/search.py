@@ -133,14 +133,15 @@ class Search:
     def _stage(
         self, name: str, stage: Stage, parts: dict[int, Part], problems: dict[int, Problem]
     ) -> None:
-        todo = [c for c in parts if self._is_open(c)]
+        # of bounds that don't add all but one need a game in their place
+        adds = name in GAMES and len(self._strong) > 1
+        todo = [c for c in parts if (self.lower[c] if adds else self._best(c)) < self.upper[c]]
         weights = {id(problems[c]): math.sqrt(parts[c].size) for c in todo}
         total = sum(weights.values())
         found: dict[tuple[int, Goal], list[Finding]] = {}
         for c in todo:
             work = int(self._budget.work * weights[id(problems[c])] / total)
-            lower, upper = int(self.lower[c]), int(self.upper[c])
-            goal = Goal(lower, upper, work, self._budget.limits, self._seed)
+            goal = Goal(self._best(c), int(self.upper[c]), work, self._budget.limits, self._seed)
             key = id(problems[c]), goal
             if key not in found:
                 self._say(name)
@@ -245,13 +246,13 @@ class Search:
         if "upper" in found.sides and value < self.upper[c]:
             self._above[c] = found, by
             self.upper[c] = value
-        best = self._strong[c][0].value if c in self._strong else int(self.lower[c])
-        if "lower" in found.sides and value > best:
+        if "lower" in found.sides and value > self._best(c):
             self._strong[c] = found, by
 
-    def _is_open(self, c: int) -> bool:
+    def _best(self, c: int) -> int:
+        """The lower bound of a component alone."""
         strong = self._strong[c][0].value if c in self._strong else 0
-        return max(self.lower[c], strong) < self.upper[c]
+        return max(int(self.lower[c]), strong)
 
     def _open(self) -> Indices:
         return np.flatnonzero(self.lower < self.upper)

@@ -76,6 +76,8 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
     ------
     CertificateError
         If the certificate is for other facts or another policy.
+    MemoryBudgetError
+        If it takes more memory, or time, to check than a certificate may.
 
     Notes
     -----
@@ -135,9 +137,10 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
 
 def _check_lower(certificate: Certificate, db: Database) -> None:
     effective = _is_effective(certificate, db)
-    touched = [_lower(argument, db, effective) for argument in certificate.arguments]
+    # before any of them is looked at, which may take seconds
     strong = [isinstance(a, Koszul | Diagonalization | Pencil) for a in certificate.arguments]
     require(sum(strong) <= 1, "of such arguments only one may be there: they don't add")
+    touched = [_lower(argument, db, effective) for argument in certificate.arguments]
     before = _pairs(certificate, touched, db, effective) if len(touched) > 1 else {}
     for number, argument in enumerate(certificate.arguments):
         if isinstance(argument, Substitution):
@@ -217,7 +220,11 @@ def _check_upper(certificate: Certificate, db: Database) -> None:
     given = np.zeros(db.n_triples, np.int64)
     whole = any(isinstance(a, Pencil | Diagonalization | Enclosure) for a in certificate.arguments)
     labels = component_labels(db) if whole else given
+    for kind in (Decomposition, Boxes):
+        several = sum(isinstance(argument, kind) for argument in certificate.arguments) > 1
+        require(not several, f"there may be one {kind.kind} at most")
     for argument in certificate.arguments:
+        require((given <= 1).all(), "a fact is given twice")
         if isinstance(argument, Decomposition):
             given += facts_of_terms(argument, db, effective)
         elif isinstance(argument, Pencil):

@@ -38,6 +38,8 @@ def flips(problem: Problem, goal: Goal, more: Iterable[Factors] = ()) -> Iterabl
     more : iterable of factors, optional
         Other decompositions to start from.
     """
+    if not goal.limits.flips:
+        return
     from capacity.rank.flip_graph import flip_walk
 
     whole = problem.known is not None

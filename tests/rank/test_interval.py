@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from capacity.database import Database
+from capacity.errors import InvalidArgumentError
 from capacity.rank import (
     RankInterval,
     database_bounds,
@@ -169,3 +172,37 @@ def test_fact_4_adds_the_objects_of_other_components_to_a_game() -> None:
     assert interval.lower.by == "unfolding + substitution"
     assert verify(interval.lower, db).proved
     assert second_checker(interval.lower, db)
+
+
+def test_bounds_of_another_database_are_refused() -> None:
+    db, other = figure_1(), database([(0, 0, 0), (1, 1, 1)])
+    with pytest.raises(InvalidArgumentError, match="`computed`"):
+        rank_interval(db, computed=database_bounds(other))
+    for wrong in (rank_interval(other), effective_rank_interval(db)):
+        with pytest.raises(InvalidArgumentError, match="`rank`"):
+            effective_rank_interval(db, rank=wrong)
+
+
+def test_one_interrupt_ends_both_searches() -> None:
+    db = database([(k, q, (k * q) % 3) for k in range(4) for q in range(4) if k != q])
+    rank = replace(rank_interval(db), interrupted=True)
+    said: list[str] = []
+    found = effective_rank_interval(
+        db, effort="standard", rank=rank, progress=lambda _lower, _upper, what: said.append(what)
+    )
+    assert found.interrupted
+    assert not said
+    assert verify(found.lower, db).proved
+    assert verify(found.upper, db).proved
+
+
+def test_games_go_on_where_only_one_of_two_bounds_counts() -> None:
+    entries = np.argwhere(np.random.default_rng([3, 77]).random((3, 3, 3)) < 0.6).tolist()
+    rows = [(k, q, v) for k, q, v in entries]
+    one = rank_interval(database(rows), effort="standard")
+    assert one.closed
+    twice = database([*rows, *((9 + k, 9 + q, 9 + v) for k, q, v in rows)])
+    two = rank_interval(twice, effort="standard")
+    # 4 by one flattening, and 4 by a game where another flattening doesn't add
+    assert (one.lower.value, two.lower.value) == (5, 9)
+    assert verify(two.lower, twice).proved

@@ -107,11 +107,11 @@ def _check_blocks(i: Indices, j: Indices, bounds: Indices, argument: Unfolding) 
         mine = mine[block_j[mine] == number]
         n, t = stop - start, steps[number - 1]
         require(t <= n, "more pivots are eliminated than there are")
-        rest = _eliminated(i[mine] - start, j[mine] - start, n, t, argument.prime)
         if n - t > LARGEST_BLOCK:
             raise MemoryBudgetError(
                 f"A dense block must have {LARGEST_BLOCK:,} rows at most; got {n - t:,}."
             )
+        rest = _eliminated(i[mine] - start, j[mine] - start, n, t, argument.prime)
         entries = [row.get(k, 0) for row in rest for k in range(t, n)]
         rank = flint.nmod_mat(n - t, n - t, entries, argument.prime).rank()
         require(rank == n - t, f"block {number} has rank {t + rank} of {n} modulo the prime")

@@ -34,9 +34,12 @@ from capacity.rank.check_view import (
 )
 from capacity.rank.krawczyk import contracts
 
-# entries of a component that is made dense, and products of coefficients: more takes minutes
+# entries of a component that is made dense, products of coefficients, and bits of their numerators
+# and of their common denominator: more takes minutes
 LARGEST_WHOLE = 2**22
-MOST_PRODUCTS = 20_000_000
+MOST_PRODUCTS = 5_000_000
+MOST_BITS = 2_000
+PRIME = 2**31 - 1
 
 
 def facts_of_boxes(argument: Boxes, db: Database, effective: bool) -> NDArray[np.bool_]:
@@ -90,11 +93,15 @@ def facts_of_terms(argument: Decomposition, db: Database, effective: bool) -> ND
     """Add the terms up; what they give must be 1 at some facts and 0 elsewhere."""
     require(len(argument.terms) > 0, "a decomposition must have terms")
     total: defaultdict[tuple[int, int, int], Fraction] = defaultdict(Fraction)
-    products = 0
+    products, denominator = 0, 1
     for number, term in enumerate(argument.terms):
-        for (indices, _), n in zip(term, db.shape, strict=True):
+        for (indices, values), n in zip(term, db.shape, strict=True):
             require(all(0 <= i < n for i in indices), f"term {number} has an index out of range")
             require(len(set(indices)) == len(indices), f"term {number} has an index twice")
+            for x in values:
+                denominator = math.lcm(denominator, x.denominator)
+                bits = max(denominator.bit_length(), x.numerator.bit_length())
+                require(bits <= MOST_BITS, f"term {number} has numbers of too many digits")
         products += math.prod(len(indices) for indices, _ in term)
         if products > MOST_PRODUCTS:
             raise MemoryBudgetError(
@@ -227,15 +234,27 @@ def _facts_of_view(view: View, db: Database, labels: Indices) -> NDArray[np.bool
             f"A component must have {LARGEST_WHOLE:,} entries at most; got {size:,}."
         )
     whole, _ = view_tensor(View((used[0], used[1], used[2])), db, False)
-    for mode in range(3):
+    sizes = [len(of) for of in view.indices]
+    for mode, n in enumerate(sizes):
         chosen = np.isin(used[mode], view.indices[mode])
-        require(chosen.sum() == len(view.indices[mode]), "an index is elsewhere")
+        require(chosen.sum() == n, "an index is elsewhere")
         rows = np.moveaxis(whole, mode, 0).reshape(len(used[mode]), -1)
-        require(
-            chosen.all() or _rank(rows) == _rank(rows[chosen]),
-            f"the chosen slices of mode {mode} do not span the others",
-        )
+        # if the view's slices span the others in each mode, its unfolding is as large as this one
+        span = chosen.all() or _span(rows[chosen], rows, min(n, math.prod(sizes) // n))
+        require(span, f"the chosen slices of mode {mode} do not span the others")
     return facts
+
+
+def _span(some: Indices, rows: Indices, most: int) -> bool:
+    """Whether all rows are combinations of some of them, and their rank is `most` at most.
+
+    A large rank takes hours, exactly. Modulo a prime it is no larger, and takes a second.
+    """
+    different = np.unique(rows, axis=0)
+    m, n = different.shape
+    if flint.nmod_mat(m, n, different.ravel().tolist(), PRIME).rank() > most:
+        return False
+    return _rank(different) == _rank(some)
 
 
 def _rank(M: Indices) -> int:

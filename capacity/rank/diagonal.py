@@ -36,7 +36,7 @@ from capacity.rank.real_roots import distinct_real_roots
 Indices = NDArray[np.int64]
 # what is decided at all, in seconds: n and m, coefficients, and the number of determinants that
 # show that all are singular
-LARGEST = 40
+LARGEST = 24
 LARGEST_COEFFICIENT = 1_000
 MOST_DETERMINANTS = 20_000
 

@@ -119,10 +119,11 @@ class EffectiveSearch:
         if name == "flip graph":
             start = as_factors(_terms(self.upper[0], self._db), self._db.shape)
             starts = [] if start is None else [start]
-            shorter = chain(
-                also_peeled(flips)(_masked(part), self._goal(0, 2)),
-                flips(_masked(part), self._goal(0, 2), starts),
-            )
+            problem = _masked(part)
+            peels = problem.peeled is not None
+            shorter = flips(problem, self._goal(0, 1 + peels), starts)
+            if peels:
+                shorter = chain(also_peeled(flips, whole=False)(problem, self._goal(0, 2)), shorter)
         else:
             shorter = also_peeled(fits, whole=False)(_masked(part), self._goal(0, 1))
         for found in shorter:

@@ -55,6 +55,11 @@ class Fit:
     iterations: int
 
     @property
+    def rank(self) -> int:
+        """The number of terms."""
+        return self.factors[0].shape[1]
+
+    @property
     def largest(self) -> float:
         """The largest coefficient, when each term is shared evenly among its three factors."""
         norms = np.prod([np.linalg.norm(f, axis=0) for f in self.factors], axis=0)

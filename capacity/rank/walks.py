@@ -1,8 +1,9 @@
 """Where walks in the flip graph start, and how long they go on.
 
 A walk starts from decompositions with small integer coefficients: the fibers of each mode, one term
-a fiber, and the spanning trees over the slices of each mode, where their factors are integers. The
-first half of the steps is shared among these starts; the rest goes on from the shortest.
+a fiber; fibers of modes drawn at random; and the spanning trees over the slices of each mode, where
+their factors are integers. The first half of the steps is shared among these starts; the rest goes
+on from the shortest.
 """
 
 from __future__ import annotations
@@ -45,11 +46,8 @@ def flips(problem: Problem, goal: Goal, more: Iterable[Factors] = ()) -> Iterabl
     whole = problem.known is not None
     tensor = problem.tensor if whole else problem.core.tensor
     observed = None if problem.known is None else problem.known[:, :, 0]
-    starts = [
-        f
-        for f in (*more, *first_decompositions(tensor.astype(np.int64)))
-        if len(f[0]) <= MOST_TERMS
-    ]
+    first = first_decompositions(tensor.astype(np.int64), np.random.default_rng(goal.seed))
+    starts = [f for f in (*more, *first) if len(f[0]) <= MOST_TERMS]
     starts.sort(key=lambda factors: len(factors[0]))
     if not starts:
         return
@@ -59,13 +57,13 @@ def flips(problem: Problem, goal: Goal, more: Iterable[Factors] = ()) -> Iterabl
     best, shortest = starts[0], goal.upper
     seed = 1000 * goal.seed
     for turn in range(len(starts) + max(1, steps // 2 // STRIDE)):
-        first = turn < len(starts)
-        n = min(STRIDE, steps // 2 // len(starts) if first else steps // 2)
+        from_start = turn < len(starts)
+        n = min(STRIDE, steps // 2 // len(starts) if from_start else steps // 2)
         if n < 1000 or shortest <= goal.lower:
             return
-        start = starts[turn] if first else best
+        start = starts[turn] if from_start else best
         found = flip_walk(start, steps=n, seed=seed + turn, target=goal.lower, observed=observed)
-        if len(found[0]) < len(best[0]) or (not first and len(found[0]) == len(best[0])):
+        if len(found[0]) < len(best[0]) or (not from_start and len(found[0]) == len(best[0])):
             best = found
         if len(best[0]) < shortest:
             shortest = len(best[0])
@@ -90,8 +88,9 @@ def as_factors(terms: Iterable[Term], shape: tuple[int, ...]) -> Factors | None:
     return found[0], found[1], found[2]
 
 
-def first_decompositions(tensor: Indices) -> Iterable[Factors]:
-    """The fibers of each mode, and the spanning trees whose factors are integers."""
+def first_decompositions(tensor: Indices, rng: np.random.Generator) -> Iterable[Factors]:
+    """Fibers of each mode, and of random ones, and the spanning trees with integer factors."""
+    yield _random_fibers(tensor, rng)
     for mode in MODES:
         yield _fibers(tensor, mode)
         factors = as_factors(spanning_tree_terms(tensor, mode), tensor.shape)
@@ -109,6 +108,24 @@ def _fibers(tensor: Indices, mode: int) -> Factors:
     ]
     factors.insert(mode, across[i, j])
     return factors[0], factors[1], factors[2]
+
+
+def _random_fibers(tensor: Indices, rng: np.random.Generator) -> Factors:
+    """What is left of a fiber through each entry in turn, of a random mode, until none is left."""
+    rest, r = tensor.copy(), 0
+    places: list[list[int]] = rng.permutation(np.argwhere(tensor)).tolist()
+    found = [np.zeros((len(places), n), np.int64) for n in tensor.shape]
+    for place in places:
+        if not rest[tuple(place)]:
+            continue
+        mode = int(rng.integers(3))
+        fiber = np.moveaxis(rest, mode, 2)[tuple(place[m] for m in MODES if m != mode)]
+        for m in MODES:
+            found[m][r, place[m]] = 1
+        found[mode][r] = fiber
+        fiber[:] = 0
+        r += 1
+    return found[0][:r], found[1][:r], found[2][:r]
 
 
 def _sparse(x: Indices) -> Vector:

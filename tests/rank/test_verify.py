@@ -333,11 +333,20 @@ def test_what_takes_too_long_to_check_is_refused() -> None:
     db = database([(i, i, i) for i in range(300)])
     many = (tuple(range(300)), (Fraction(1),) * 300)
     term = (many, many, many)
-    with pytest.raises(MemoryBudgetError, match="20,000,000 products"):
+    with pytest.raises(MemoryBudgetError, match="5,000,000 products"):
         verify(claim(db, Decomposition((term,)), side="upper"), db)
     twice = (((0, 0), (Fraction(1), Fraction(0))), ((0,), (Fraction(1),)), ((0,), (Fraction(1),)))
     verdict = verify(claim(db, Decomposition((twice,)), side="upper"), db)
     assert verdict.reason == "term 0 has an index twice"
+    one, small = Fraction(1), Fraction(1, 10**400)
+    terms = tuple((((0,), (small + i,)), ((0,), (one,)), ((0,), (one,))) for i in range(3))
+    assert verify(claim(db, Decomposition(terms), side="upper"), db).reason == (
+        "the terms give neither 0 nor 1 at (0, 0, 0)"
+    )
+    terms = (*terms, (((0,), (Fraction(1, 7**300),)), ((0,), (one,)), ((0,), (one,))))
+    assert verify(claim(db, Decomposition(terms), side="upper"), db).reason == (
+        "term 3 has numbers of too many digits"
+    )
 
 
 def test_a_box_of_many_unobserved_fibers_is_checked_by_its_observed_ones() -> None:

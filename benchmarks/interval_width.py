@@ -2,6 +2,8 @@
 
     python benchmarks/interval_width.py [--efforts quick,standard] [FILE ...]
 
+It goes on where it was stopped: rows are kept in `--out`, which must go when the code changes.
+
 Beside each stands the baseline that needs no search, [largest unfolding rank, Proposition 2.1]; for
 the effective rank, [number of objects, Proposition 2.1].
 """
@@ -9,7 +11,7 @@ the effective rank, [number of objects, Proposition 2.1].
 from __future__ import annotations
 
 import argparse
-import multiprocessing
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ from traceback import format_exc
 from typing import Any
 
 import numpy as np
-from record import write
+from record import run_all, write
 
 from capacity.database import Database, load, random_database
 from capacity.rank import (
@@ -155,6 +157,8 @@ def main() -> None:
     parser.add_argument("--efforts", default="quick,standard")
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--families", default=",".join(FAMILIES))
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=Path, default=Path("runs/interval_width.jsonl"))
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
     tasks: list[tuple[str, int | str, str]] = []
@@ -165,11 +169,7 @@ def main() -> None:
             for seed in range(options.count)
         ]
         tasks += [(kind, file, effort) for file in options.files for kind in ("raw", "functional")]
-    rows: list[dict[str, Any]] = []
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        for row in pool.imap_unordered(measure, tasks):
-            rows.append(row)
-            print(row, flush=True)
+    rows = run_all(measure, tasks, kept=options.out, workers=options.workers)
     rows.sort(key=lambda r: (r["family"], r["effort"], str(r["database"]).zfill(9)))
     means = list(summaries([r for r in rows if r["family"] in FAMILIES and "failed" not in r]))
     write(

@@ -6,6 +6,7 @@ Ours and the peer's runs are interleaved, so that what else the machine does fal
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import platform
 import statistics
@@ -13,9 +14,12 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from rich.progress import track
 
 RESULTS = Path(__file__).parent / "results"
+Task = TypeVar("Task")
 
 
 def cpu_flags() -> list[str]:
@@ -37,6 +41,46 @@ def medians(runs: dict[str, Callable[[], object]], *, repeats: int) -> dict[str,
             run()
             times[name].append(time.process_time() - start)
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def run_all(
+    run: Callable[[Task], dict[str, Any]], tasks: list[Task], *, kept: Path, workers: int
+) -> list[dict[str, Any]]:
+    """Run all tasks, and keep each row in a file as it comes: what is there isn't run again."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    rows = {str(task): row for task, row in _kept(kept)}
+    todo = [task for task in tasks if str(task) not in rows]
+    context = multiprocessing.get_context("spawn")
+    with kept.open("a") as file, context.Pool(workers) as pool:
+        # a line that was cut off stays alone
+        file.write("\n")
+        for task, row in track(pool.imap_unordered(_Keyed(run), todo), kept.stem, total=len(todo)):
+            rows[str(task)] = row
+            file.write(json.dumps([str(task), row]) + "\n")
+            file.flush()
+    return [rows[str(task)] for task in tasks]
+
+
+class _Keyed:
+    """A run that says of which task its row is."""
+
+    def __init__(self, run: Callable[[Any], dict[str, Any]]) -> None:
+        self._run = run
+
+    def __call__(self, task: Any) -> tuple[Any, dict[str, Any]]:
+        return task, self._run(task)
+
+
+def _kept(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """What is done; a line that was cut off is done again."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            task, row = json.loads(line)
+        except ValueError:
+            continue
+        found.append((task, row))
+    return found
 
 
 def write(

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from record import write
-from rich.progress import track
+from record import run_all, write
 
 from capacity.database import Database, random_database
 from capacity.rank import cp_estimate, effective_rank_interval, rank_interval
@@ -119,18 +117,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("runs/soak_rank.jsonl"))
     options = parser.parse_args()
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    rows = _read(options.out)
-    todo = sorted(set(range(options.trials)) - {row["seed"] for row in rows})
-    with (
-        options.out.open("a") as file,
-        multiprocessing.get_context("spawn").Pool(options.workers) as pool,
-    ):
-        for row in track(pool.imap_unordered(trial, todo, chunksize=8), "trials", len(todo)):
-            rows.append(row)
-            file.write(json.dumps(row) + "\n")
-            file.flush()
-    rows = sorted((row for row in rows if row["seed"] < options.trials), key=lambda r: r["seed"])
+    rows = run_all(trial, list(range(options.trials)), kept=options.out, workers=options.workers)
     write(
         "soak_rank",
         what="fits of one term less than a certified lower bound: how many are accepted",
@@ -139,17 +126,6 @@ def main() -> None:
         packages=["numpy", "scipy", "python-flint"],
     )
     print(json.dumps(summary(rows), indent=1))
-
-
-def _read(path: Path) -> list[dict[str, Any]]:
-    """Trials that are done; a line that was cut off is done again."""
-    rows: list[dict[str, Any]] = []
-    for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return rows
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:

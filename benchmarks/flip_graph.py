@@ -18,7 +18,8 @@ from record import medians, write
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from capacity.rank.flip_graph import Factors, flip_walk
+from capacity.rank.arrays import IntegerFactors
+from capacity.rank.flip_graph import flip_walk
 from capacity.rank.walks import first_decompositions
 from tests.oracles import KNOWN_RANKS, matrix_product
 
@@ -26,7 +27,7 @@ COMPILED, INTERPRETED = 3_000_000, 6_000
 REPEATS = 5
 
 
-def instances() -> dict[str, tuple[Factors, np.ndarray | None]]:
+def instances() -> dict[str, tuple[IntegerFactors, np.ndarray | None]]:
     """Decompositions to start from, and the fibers that are observed, of ranks below 40."""
     rng = np.random.default_rng(0)
     table = np.zeros((7, 5, 6), np.int64)

@@ -17,14 +17,13 @@ import time
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from record import write
 
 from capacity.database import Database, label, load
 from capacity.rank import database_bounds, rank_interval
+from capacity.rank.arrays import Indices
 from capacity.rank.verify import verify
 
-Indices = NDArray[np.int64]
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)
 
 

@@ -308,3 +308,9 @@ def test_an_interrupted_search_prints_the_best_interval_so_far(
     assert 4 <= found["lower"] < 6 <= found["upper"] <= 8
     code, _, _ = run(capsys, "verify", str(certificate), str(facts))
     assert code == 0
+
+
+def test_a_seed_out_of_range_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "rank", FIGURE_1, "--seed", "-1")
+    assert (code, out) == (2, "")
+    assert "--seed" in err

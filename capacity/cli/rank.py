@@ -23,9 +23,12 @@ def rank(
     file: File,
     format: FormatOption = None,
     multi: MultiOption = None,
-    effort: Annotated[Effort, typer.Option(help="How much work to spend.")] = "quick",
+    effort: Annotated[
+        Effort, typer.Option(help="On small data a second, half a minute, minutes.")
+    ] = "quick",
+    seed: Annotated[int, typer.Option(help="Of the search.", min=0, max=2**32 - 1)] = 0,
     effective: Annotated[
-        bool, typer.Option("--effective", help="Also bound the effective rank.")
+        bool, typer.Option("--effective", help="Also bound the effective rank (Section 2.1).")
     ] = False,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Also fit CP decompositions (dense, slower).")
@@ -46,6 +49,7 @@ def rank(
         found = rank_interval(
             db,
             effort=effort,
+            seed=seed,
             computed=b,
             progress=lambda lower, upper, what: say(f"rank in [{lower}, {upper}], {what}"),
         )
@@ -54,6 +58,7 @@ def rank(
             intervals["effective_rank"] = found = effective_rank_interval(
                 db,
                 effort=effort,
+                seed=seed,
                 computed=b,
                 rank=found,
                 progress=lambda lower, upper, what: say(
@@ -67,7 +72,7 @@ def rank(
         from capacity.rank.cp import cp_estimate
 
         with spinner("fitting CP decompositions"):
-            fit = cp_estimate(db)
+            fit = cp_estimate(db, seed=seed)
     if certificate is not None:
         from capacity.rank.certificate_json import save_certificates
 

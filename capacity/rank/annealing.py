@@ -21,9 +21,11 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from capacity.rank.arrays import Indices, Mask
+
 HOTTEST = 0.6
+# entries that are looked at before an interrupt is heard: about a second
+STRIDE = 5 * 10**8
 
 
 def annealed_moves(
@@ -56,10 +58,17 @@ def annealed_moves(
     first = [number[m, i] for m, i in start.tolist()]
     rest = rng.permutation([n for n in range(len(slices)) if n not in set(first)])
     order = np.array([*first, *rest], np.int64)
-    played = _anneal(value, unknown, order, slices, steps, int(rng.integers(2**31)), target)
-    if len(played) <= len(start):
+    _seed(int(rng.integers(2**31)))
+    length, best = -1, np.zeros(0, np.int64)
+    stride = max(1, STRIDE // values.size)
+    for step in range(0, max(1, steps), stride):
+        state, between = (order, length, best), (step, min(step + stride, steps))
+        order, length, best = _anneal(value, unknown, slices, state, between, steps, target)
+        if len(best) >= target:
+            break
+    if len(best) <= len(start):
         return start
-    found = slices[played]
+    found = slices[best]
     return np.stack([np.array(modes)[found[:, 0]], found[:, 1]], axis=1)
 
 
@@ -138,16 +147,23 @@ def _play(value: Any, unknown: Any, order: Any, slices: Any, played: Any) -> int
 
 
 @nb.njit(cache=True)
-def _anneal(
-    value: Any, unknown: Any, order: Any, slices: Any, steps: int, seed: int, target: int
-) -> Any:
+def _seed(seed: int) -> None:
     np.random.seed(seed)  # noqa: NPY002 - the generator of compiled code
+
+
+@nb.njit(cache=True)
+def _anneal(
+    value: Any, unknown: Any, slices: Any, state: Any, between: Any, steps: int, target: int
+) -> Any:
+    """Some of the steps, from a state: the order, its game's length, and the best game so far."""
+    order, current, best = state
     n = len(order)
     played = np.empty(n, np.int64)
     v, u = value.copy(), unknown.copy()
-    current = _play(v, u, order, slices, played)
-    best = played[:current].copy()
-    for step in range(steps):
+    if current < 0:
+        current = _play(v, u, order, slices, played)
+        best = played[:current].copy()
+    for step in range(*between):
         if len(best) >= target:
             break
         i, j = np.random.randint(n), np.random.randint(n)  # noqa: NPY002
@@ -169,4 +185,4 @@ def _anneal(
             order, current = changed, length
             if length > len(best):
                 best = played[:length].copy()
-    return best
+    return order, current, best

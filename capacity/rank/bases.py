@@ -16,10 +16,8 @@ B. Alexeev, M. Forbes, J. Tsimerman, Tensor rank: some lower and upper bounds, C
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from capacity.rank.arrays import Indices, Mask
 
 
 def sparser(

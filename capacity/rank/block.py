@@ -34,13 +34,12 @@ from dataclasses import dataclass
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from capacity.errors import MemoryBudgetError
+from capacity.rank.arrays import Indices
 from capacity.rank.elimination import LARGEST_ENTRY, eliminate
 
-Indices = NDArray[np.int64]
 DENSE_BUDGET = 2**31
 # a flint entry is one 64-bit word, and an entry on its way there a Python int as well
 BYTES_AN_ENTRY = 48

@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.database.tensor import (
@@ -30,10 +29,9 @@ from capacity.database.tensor import (
     stacked_slice_entries,
     unfolding_entries,
 )
+from capacity.rank.arrays import Indices
 from capacity.rank.certificate import Unfolding
 from capacity.rank.exact import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
-
-Indices = NDArray[np.int64]
 
 
 def paper_bound(db: Database) -> int:

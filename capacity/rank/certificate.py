@@ -28,9 +28,10 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.rank.arrays import Indices
+
 Side: TypeAlias = Literal["lower", "upper"]
 Quantity: TypeAlias = Literal["rank", "effective_rank"]
-Indices: TypeAlias = NDArray[np.int64]
 # a sparse vector: indices of one mode, and a coefficient for each
 Vector: TypeAlias = tuple[tuple[int, ...], tuple[Fraction, ...]]
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import CertificateError
+from capacity.rank.arrays import Indices
 from capacity.rank.certificate import (
     Argument,
     Boxes,
@@ -26,7 +27,6 @@ from capacity.rank.certificate import (
     Decomposition,
     Diagonalization,
     Enclosure,
-    Indices,
     Koszul,
     Pencil,
     Substitution,

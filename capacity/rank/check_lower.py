@@ -16,9 +16,9 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.errors import MemoryBudgetError
+from capacity.rank.arrays import Indices
 from capacity.rank.certificate import (
     Diagonalization,
-    Indices,
     Koszul,
     Pencil,
     Substitution,

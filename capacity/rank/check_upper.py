@@ -12,16 +12,15 @@ from fractions import Fraction
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.errors import MemoryBudgetError
+from capacity.rank.arrays import Indices, Mask
 from capacity.rank.certificate import (
     Boxes,
     Decomposition,
     Diagonalization,
     Enclosure,
-    Indices,
     Pencil,
     View,
 )
@@ -42,7 +41,7 @@ MOST_BITS = 2_000
 PRIME = 2**31 - 1
 
 
-def facts_of_boxes(argument: Boxes, db: Database, effective: bool) -> NDArray[np.bool_]:
+def facts_of_boxes(argument: Boxes, db: Database, effective: bool) -> Mask:
     """Check that each box holds its own facts, and no other triple that counts."""
     require(len(argument.box) == db.n_triples, "there must be a box, or -1, for each fact")
     inside = argument.box >= 0
@@ -89,7 +88,7 @@ def _only_unobserved(
                 )
 
 
-def facts_of_terms(argument: Decomposition, db: Database, effective: bool) -> NDArray[np.bool_]:
+def facts_of_terms(argument: Decomposition, db: Database, effective: bool) -> Mask:
     """Add the terms up; what they give must be 1 at some facts and 0 elsewhere."""
     require(len(argument.terms) > 0, "a decomposition must have terms")
     total: defaultdict[tuple[int, int, int], Fraction] = defaultdict(Fraction)
@@ -125,7 +124,7 @@ def facts_of_terms(argument: Decomposition, db: Database, effective: bool) -> ND
     return given
 
 
-def facts_of_pencil(argument: Pencil, db: Database, labels: Indices) -> NDArray[np.bool_]:
+def facts_of_pencil(argument: Pencil, db: Database, labels: Indices) -> Mask:
     """Check that the facts of two slices' components have the rank of these two slices.
 
     `labels` are the components of all facts.
@@ -149,9 +148,7 @@ def facts_of_pencil(argument: Pencil, db: Database, labels: Indices) -> NDArray[
     return facts
 
 
-def facts_of_diagonal(
-    argument: Diagonalization, db: Database, labels: Indices
-) -> NDArray[np.bool_]:
+def facts_of_diagonal(argument: Diagonalization, db: Database, labels: Indices) -> Mask:
     """Check that the facts of a view's components have the rank n of the view.
 
     `labels` are the components of all facts.
@@ -167,9 +164,7 @@ def facts_of_diagonal(
     return _facts_of_view(argument.view, db, labels)
 
 
-def facts_of_enclosure(
-    argument: Enclosure, db: Database, effective: bool, labels: Indices
-) -> NDArray[np.bool_]:
+def facts_of_enclosure(argument: Enclosure, db: Database, effective: bool, labels: Indices) -> Mask:
     """Check that a view has an exact real decomposition, and stands for its components.
 
     `labels` are the components of all facts. `capacity.rank.krawczyk` proves the decomposition.
@@ -206,9 +201,7 @@ def facts_of_enclosure(
     return facts
 
 
-def _beside_fibers(
-    argument: Enclosure, db: Database
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _beside_fibers(argument: Enclosure, db: Database) -> tuple[Mask, Mask]:
     """Which entries of the view lie beside the fibers, and which facts lie in them."""
     mode, fibers, indices = argument.mode, argument.fibers, argument.view.indices
     require(mode in (0, 1, 2), "there is no such mode")
@@ -223,7 +216,7 @@ def _beside_fibers(
     return beside, np.isin(triples[:, a] * width + triples[:, b], free)
 
 
-def _facts_of_view(view: View, db: Database, labels: Indices) -> NDArray[np.bool_]:
+def _facts_of_view(view: View, db: Database, labels: Indices) -> Mask:
     """The facts of a view's components, if the other slices are combinations of the view's."""
     inside = np.isin(db.triples[:, 0], view.indices[0])
     facts = np.isin(labels, labels[inside])

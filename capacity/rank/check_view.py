@@ -6,18 +6,17 @@ import math
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.errors import MemoryBudgetError
+from capacity.rank.arrays import Indices, Mask
 from capacity.rank.certificate import (
     Diagonalization,
-    Indices,
     Pencil,
     Unfolding,
     View,
 )
-from capacity.rank.diagonal import LARGEST, LARGEST_COEFFICIENT, why_not_diagonal
+from capacity.rank.diagonal import LARGEST_COEFFICIENT, LARGEST_SIDE, why_not_diagonal
 from capacity.rank.pencil import sparse_pencil_rank
 
 # entries of the largest tensor that is made dense
@@ -50,7 +49,7 @@ def positions(indices: Indices, n: int) -> Indices:
 
 def view_tensor(
     view: View, db: Database, effective: bool, before: Unfolding | None = None
-) -> tuple[Indices, NDArray[np.bool_]]:
+) -> tuple[Indices, Mask]:
     """The tensor of a view, and which of its entries are known.
 
     All are known of D itself. Of a tensor that represents the facts, known are the observed fibers,
@@ -104,7 +103,7 @@ def square_slices(argument: Diagonalization, db: Database) -> tuple[Indices, int
     slices = np.moveaxis(view_tensor(argument.view, db, False)[0], argument.mode, 0)
     n = slices.shape[1]
     require(n == slices.shape[2], "the slices must be square")
-    require(n <= LARGEST and len(slices) <= LARGEST, "the slices are too large to check")
+    require(n <= LARGEST_SIDE and len(slices) <= LARGEST_SIDE, "the slices are too large to check")
     return slices, n
 
 
@@ -117,7 +116,7 @@ def why_slices_are_not_diagonal(argument: Diagonalization, slices: Indices) -> s
         raise Refuted(str(error)) from None
 
 
-def require_pencil(argument: Pencil, db: Database) -> NDArray[np.bool_]:
+def require_pencil(argument: Pencil, db: Database) -> Mask:
     """End the check unless two slices have the rank that is claimed; return their facts."""
     mode = argument.mode
     require(mode in (0, 1, 2), "there is no such mode")

@@ -23,10 +23,9 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.rank.arrays import Indices
 from capacity.rank.certificate import Vector
 from capacity.rank.factor import Term, vector
-
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

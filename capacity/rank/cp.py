@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import database_bounds
-from capacity.rank.decompose import as_dense, one_fit
+from capacity.rank.decompose import as_dense, one_fit, require_starts
 
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
@@ -97,14 +97,16 @@ def cp_estimate(
     MemoryBudgetError
         If the dense tensor doesn't fit the budget of `Database.to_numpy`.
     ValueError
-        For an array that isn't a finite, nonzero 3-tensor, or for one so large that the fits would
-        take more than `LARGEST_WORK` multiplications; nothing is begun then.
+        For an array that isn't a finite, nonzero 3-tensor, or whose entries are out of scale, for
+        options out of their range, and for a tensor so large that the fits would take more than
+        `LARGEST_WORK` multiplications; nothing is begun then.
 
     Examples
     --------
     >>> cp_estimate(np.ones((4, 3, 2))).rank
     1
     """
+    require_starts(n_starts, max_iterations, tolerance, seed)
     sweeps = n_starts * max_iterations
     if isinstance(tensor, Database):
         _check_work(min(database_bounds(tensor).slices), tensor.shape, sweeps)

@@ -22,12 +22,15 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, MissingExtraError
+from capacity.rank.effort import require_seed
 from capacity.rank.least_squares import Factors, Fit, fit_cp, random_start
 
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
 
 Method: TypeAlias = Literal["lm", "als", "gcp"]
+# beyond, squares of residuals overflow or vanish
+LARGEST_ENTRY = 1e50
 METHODS: tuple[Method, ...] = get_args(Method)
 
 
@@ -67,7 +70,8 @@ def cp_decompose(
     Raises
     ------
     ValueError
-        For an array that isn't a finite, nonzero 3-tensor, a rank below 1, or another method.
+        For an array that isn't a finite, nonzero 3-tensor, or whose entries are out of scale, and
+        for options out of their range.
     MissingExtraError
         If pyttb isn't there for 'gcp'.
 
@@ -81,11 +85,10 @@ def cp_decompose(
     from tensorly.cp_tensor import CPTensor
 
     dense = as_dense(tensor)
-    if rank < 1 or method not in METHODS:
-        raise InvalidArgumentError(
-            f"`rank` must be at least 1 and `method` one of {', '.join(METHODS)}; got {rank} and "
-            f"{method!r}."
-        )
+    require_count("rank", rank)
+    require_starts(n_starts, max_iterations, tolerance, seed)
+    if method not in METHODS:
+        raise InvalidArgumentError(f"`method` must be one of {', '.join(METHODS)}; got {method!r}.")
     best: Fit | None = None
     for start in range(n_starts):
         fit = one_fit(dense, rank, method, max_iterations, [seed, rank, start])
@@ -101,6 +104,21 @@ def cp_decompose(
     return CPTensor((np.ones(rank), list(best.factors)))
 
 
+def require_starts(n_starts: int, max_iterations: int, tolerance: float, seed: int) -> None:
+    """Raise an error for options that no fit can go by."""
+    require_count("n_starts", n_starts)
+    require_count("max_iterations", max_iterations)
+    if not tolerance >= 0:
+        raise InvalidArgumentError(f"`tolerance` must be at least 0; got {tolerance}.")
+    require_seed(seed)
+
+
+def require_count(name: str, n: object) -> None:
+    """Raise an error for what isn't a positive integer."""
+    if not isinstance(n, int | np.integer) or n < 1:
+        raise InvalidArgumentError(f"`{name}` must be an integer of at least 1; got {n!r}.")
+
+
 def as_dense(tensor: Database | NDArray[Any]) -> NDArray[np.float64]:
     """A database or an array as a dense tensor of floats, or an error."""
     if isinstance(tensor, Database):
@@ -109,6 +127,12 @@ def as_dense(tensor: Database | NDArray[Any]) -> NDArray[np.float64]:
     if dense.ndim != 3 or not np.isfinite(dense).all() or not dense.any():
         raise InvalidArgumentError(
             f"`tensor` must be a finite, nonzero 3-tensor; got an array of shape {dense.shape}."
+        )
+    largest = float(np.abs(dense).max())
+    if not 1 / LARGEST_ENTRY < largest < LARGEST_ENTRY:
+        raise InvalidArgumentError(
+            f"The largest entry of `tensor` must lie within {1 / LARGEST_ENTRY:.0e} and "
+            f"{LARGEST_ENTRY:.0e}; got {largest:.0e}. Scale it: the rank stays the same."
         )
     return dense
 

@@ -29,14 +29,13 @@ from itertools import combinations, product
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
+from capacity.rank.arrays import Indices
 from capacity.rank.real_roots import distinct_real_roots
 
-Indices = NDArray[np.int64]
 # what is decided at all, in seconds: n and m, coefficients, and the number of determinants that
 # show that all are singular
-LARGEST = 24
+LARGEST_SIDE = 24
 LARGEST_COEFFICIENT = 1_000
 MOST_DETERMINANTS = 20_000
 
@@ -89,7 +88,7 @@ def all_singular(slices: Indices) -> bool | None:
     True
     """
     m, n = slices.shape[:2]
-    if (n + 1) ** (m - 1) > MOST_DETERMINANTS or n > LARGEST:
+    if (n + 1) ** (m - 1) > MOST_DETERMINANTS or n > LARGEST_SIDE:
         return None
     matrices = [_matrix(M) for M in slices]
     return all(

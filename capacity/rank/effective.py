@@ -16,11 +16,13 @@ so.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.rank.arrays import Indices
 from capacity.rank.bounds import Bounds, as_unfolding
 from capacity.rank.certificate import (
     Argument,
@@ -28,11 +30,10 @@ from capacity.rank.certificate import (
     Certificate,
     Decomposition,
     Enclosure,
-    Indices,
     Unfolding,
 )
 from capacity.rank.effort import BUDGETS, Effort
-from capacity.rank.explain import Open, explained
+from capacity.rank.explain import TOO_LARGE, Open, explained
 from capacity.rank.factor import Term, vector
 from capacity.rank.fits import fits
 from capacity.rank.merging import merged_arguments
@@ -40,12 +41,14 @@ from capacity.rank.part import Part
 from capacity.rank.search import Progress
 from capacity.rank.stages import (
     GAMES,
+    Finding,
     Goal,
     Problem,
     Stage,
     also_peeled,
     diagonalizations,
     flattenings,
+    peelings,
 )
 from capacity.rank.walks import as_factors, flips
 
@@ -79,6 +82,7 @@ class EffectiveSearch:
         self._minor = bounds.minors[2]
         self._fibers: Indices = bounds.unfoldings_by_component[:, 2]
         self.upper: tuple[tuple[Argument, ...], str] = rank.arguments, rank.by
+        self._of_rank = rank.value
         self._value = rank.value
         # the facts that the best arguments are about, the arguments, and the method in words
         self._best: tuple[Indices, tuple[Argument, ...], str] | None = None
@@ -89,6 +93,8 @@ class EffectiveSearch:
         parts = [(facts, Part.of(self._db, facts)) for facts in self._subsets()]
         parts = [(facts, part) for facts, part in parts if part.size <= self._budget.largest]
         first, *others = GAMES
+        self._bound("peeling", peelings, parts)
+        self._shorten("peeling")
         self._bound(first, GAMES[first], parts)
         for name, stage in COMPLETE.items():
             self._bound(name, stage, [p for p in parts if _masked(p[1]).known is None])
@@ -116,19 +122,21 @@ class EffectiveSearch:
         part = Part.of(self._db, np.arange(self._db.n_triples))
         if part.size > self._budget.largest or not self._goes_on(name):
             return
-        if name == "flip graph":
-            start = as_factors(_terms(self.upper[0], self._db), self._db.shape)
-            starts = [] if start is None else [start]
-            problem = _masked(part)
-            peels = problem.peeled is not None
-            shorter = flips(problem, self._goal(0, 1 + peels), starts)
-            if peels:
-                shorter = chain(also_peeled(flips, whole=False)(problem, self._goal(0, 2)), shorter)
-        else:
-            shorter = also_peeled(fits, whole=False)(_masked(part), self._goal(0, 1))
-        for found in shorter:
+        for found in self._shorter(name, _masked(part)):
             if isinstance(found, Decomposition | Enclosure) and found.value < self._value:
                 self.upper, self._value = ((found,), name), found.value
+
+    def _shorter(self, name: str, whole: Problem) -> Iterable[Finding]:
+        if name == "peeling":
+            return peelings(whole, self._goal(0, 1))
+        if name == "least squares":
+            return also_peeled(fits, whole=False)(whole, self._goal(0, 1))
+        start = as_factors(_terms(self.upper[0], self._db), self._db.shape)
+        starts = [] if start is None else [start]
+        if whole.peeled is None:
+            return flips(whole, self._goal(0, 1), starts)
+        goal = self._goal(0, 2)
+        return chain(also_peeled(flips, whole=False)(whole, goal), flips(whole, goal, starts))
 
     def _goal(self, others: int, n: int) -> Goal:
         lower, upper = self.value()
@@ -173,12 +181,13 @@ class EffectiveSearch:
         there = [n for n, value in enumerate(values) if value]
         values, methods = [values[n] for n in there], [methods[n] for n in there]
         lower, upper = self.value()
+        above = self.upper[1] if upper < self._of_rank else f"the rank's terms ({self.upper[1]})"
         whole = Part.of(self._db, np.arange(self._db.n_triples))
-        searched = whole.size <= self._budget.largest
-        left = Open(self._db.n_triples, whole.shape, lower, upper, searched, complete=False)
+        notes = (TOO_LARGE,) if whole.size > self._budget.largest else ()
+        left = Open(self._db.n_triples, whole.shape, lower, upper, notes, flattened=False)
         return explained(
             (np.array(values), np.array(methods, object)),
-            (np.array([upper]), np.array([self.upper[1]], object)),
+            (np.array([upper]), np.array([above], object)),
             left if lower < upper else None,
         )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
+
 from capacity.errors import InvalidArgumentError
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
@@ -64,3 +66,9 @@ def require_effort(effort: str) -> None:
     """Raise an error for an unknown effort."""
     if effort not in EFFORTS:
         raise InvalidArgumentError(f"`effort` must be one of {', '.join(EFFORTS)}; got {effort!r}.")
+
+
+def require_seed(seed: object) -> None:
+    """Raise an error for what no search can start from."""
+    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+        raise InvalidArgumentError(f"`seed` must be an integer from 0 to 2^32 - 1; got {seed!r}.")

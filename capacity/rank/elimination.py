@@ -17,9 +17,9 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
+from capacity.rank.arrays import Indices
+
 MOST_FILL = 10_000
 LARGEST_ENTRY = 2**31
 

@@ -8,11 +8,10 @@ inverse's growth over a box of radius 1, about beta + kappa rho^2 < rho. So rho 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, inv, qr
 
-from capacity.rank.certificate import Indices
-from capacity.rank.krawczyk import LARGEST, contracts, jacobian
+from capacity.rank.arrays import Indices, Mask
+from capacity.rank.krawczyk import MOST_EQUATIONS, contracts, jacobian
 from capacity.rank.least_squares import Array, Factors
 
 # of the Jacobian's diagonal after pivoting: below, its columns are nearly dependent
@@ -22,7 +21,7 @@ BITS = 60
 
 
 def enclose(
-    tensor: Indices, factors: Factors, known: NDArray[np.bool_] | None = None
+    tensor: Indices, factors: Factors, known: Mask | None = None
 ) -> tuple[Factors, Indices, float] | None:
     """Find factors, the unknowns that vary, and a radius that prove a decomposition.
 
@@ -43,7 +42,7 @@ def enclose(
     places = np.argwhere(np.ones(tensor.shape, bool) if known is None else known)
     starts = np.cumsum([0, *(f.size for f in factors)])
     n = len(places)
-    if not 0 < n <= min(LARGEST, int(starts[3])):
+    if not 0 < n <= min(MOST_EQUATIONS, int(starts[3])):
         return None
     x = np.concatenate([f.ravel() for f in factors])
     _, R, order = qr(jacobian(factors, places, starts), mode="economic", pivoting=True)

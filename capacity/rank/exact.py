@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.rank.arrays import Indices, Mask
 from capacity.rank.block import PRIME, block_basis
 from capacity.rank.peeling import reduce
-
-Indices = NDArray[np.int64]
 
 
 def matrix_rank(matrix: NDArray[np.integer]) -> int:
@@ -112,7 +111,7 @@ class Minor:
     prime: int
     groups: Indices
 
-    def of_groups(self, chosen: NDArray[np.bool_]) -> Minor:
+    def of_groups(self, chosen: Mask) -> Minor:
         """The part of the minor that lies in some groups, given for each group."""
         first = len(self.rows) - int(self.blocks.sum()) + np.cumsum(self.blocks) - self.blocks
         kept, mine = chosen[self.groups], chosen[self.groups[first]]

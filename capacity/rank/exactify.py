@@ -17,9 +17,8 @@ from fractions import Fraction
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
-from capacity.rank.certificate import Indices
+from capacity.rank.arrays import Indices, Mask
 from capacity.rank.factor import Term, vector
 from capacity.rank.least_squares import Array, Factors, Fit, fit_cp
 
@@ -31,13 +30,13 @@ GRIDS: tuple[Array, ...] = (
 )
 # relative residual of a fit that passes as exact, and the largest coefficient it may have
 EXACT_ENOUGH = 1e-9
-LARGEST = 1e3
+LARGEST_COEFFICIENT = 1e3
 # fits in a row that may fail: where it succeeds, 7 did at most
 PATIENCE = 10
 
 
 def exact_terms(
-    tensor: Indices, fit: Fit, *, observed: NDArray[np.bool_] | None = None, fits: int = 200
+    tensor: Indices, fit: Fit, *, observed: Mask | None = None, fits: int = 200
 ) -> list[Term] | None:
     """Turn a numerical decomposition into one over the rationals.
 
@@ -96,9 +95,7 @@ def _scaled(factors: list[Array]) -> Factors:
     return a, b, c
 
 
-def _snapped(
-    tensor: Array, factors: Factors, observed: NDArray[np.bool_] | None, fits: int
-) -> Factors | None:
+def _snapped(tensor: Array, factors: Factors, observed: Mask | None, fits: int) -> Factors | None:
     """Factors whose first two are on the grids."""
     shapes = [f.shape for f in factors]
     cuts = np.cumsum([f.size for f in factors])
@@ -125,7 +122,7 @@ def _snapped(
             a, b, c = (p.reshape(s) for p, s in zip(np.split(y, cuts[:2]), shapes, strict=True))
             fit = fit_cp(tensor, (a, b, c), observed=observed, free=~more, iterations=40, reg=0.0)
             z = np.concatenate([f.ravel() for f in fit.factors])
-            if fit.residual < EXACT_ENOUGH and np.abs(z).max() < LARGEST:
+            if fit.residual < EXACT_ENOUGH and np.abs(z).max() < LARGEST_COEFFICIENT:
                 x, fixed, failed = z, more, 0
                 batch = min(2 * batch, most)
                 continue
@@ -143,7 +140,7 @@ def _snapped(
 
 
 def _solved(
-    tensor: Indices, a: list[list[Fraction]], b: list[list[Fraction]], mask: NDArray[np.bool_]
+    tensor: Indices, a: list[list[Fraction]], b: list[list[Fraction]], mask: Mask
 ) -> list[list[Fraction]] | None:
     """C with sum_r a[k][r] b[q][r] C[v][r] = T[k, q, v] on the mask; None if there is none."""
     rank, width = len(a[0]), tensor.shape[2]

@@ -8,11 +8,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.rank.arrays import Indices
 from capacity.rank.flattening import highest_bound
 
-Indices: TypeAlias = NDArray[np.int64]
 # in words, of each component
 Methods: TypeAlias = NDArray[np.object_]
+# why a component isn't searched
+TOO_LARGE = "too large for the searches of this effort: only bounds that scale"
+TOO_MANY = "not searched: more components are open than this effort takes on"
 
 
 @dataclass(frozen=True)
@@ -25,27 +28,25 @@ class Open:
     shape : tuple of int
         Subjects, predicates, objects.
     lower, upper : int
-    searched : bool
-        Whether they were few enough for the searches of this effort.
-    complete : bool
-        Whether all entries are known, so that flattenings are of use.
+    notes : tuple of str
+        What else is to be said of them: why they weren't searched, or a bound that doesn't add.
+    flattened : bool
+        Whether flattenings are tried: all entries must be known for that.
     """
 
     n_facts: int
     shape: tuple[int, int, int]
     lower: int
     upper: int
-    searched: bool
-    complete: bool = True
+    notes: tuple[str, ...] = ()
+    flattened: bool = True
 
     def in_words(self) -> list[str]:
         """What they are, and what stopped the search."""
         k, q, v = self.shape
         ends = f"[{self.lower:,}, {self.upper:,}]"
-        lines = [f"{self.n_facts:,} facts, {k:,} x {q:,} x {v:,}, in {ends}"]
-        if not self.searched:
-            lines.append("too large for the searches of this effort: only bounds that scale")
-        elif self.complete and (highest := highest_bound(self.shape)) < self.upper:
+        lines = [f"{self.n_facts:,} facts, {k:,} x {q:,} x {v:,}, in {ends}", *self.notes]
+        if self.flattened and (highest := highest_bound(self.shape)) < self.upper:
             lines.append(
                 f"no flattening that is tried can show more than {highest}; the substitution game "
                 "could"

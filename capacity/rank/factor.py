@@ -11,15 +11,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import flint
-import numpy as np
-from numpy.typing import NDArray
 
-from capacity.rank.certificate import Indices, Vector
+from capacity.rank.arrays import Indices
+from capacity.rank.certificate import Vector
 
 Term = tuple[Vector, Vector, Vector]
 
 
-def factors(matrix: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], list[Fraction]]]:
+def factors(matrix: Indices) -> list[tuple[Indices, list[Fraction]]]:
     """Write an integer matrix as a sum of rank-many products of a column and a row.
 
     Parameters
@@ -34,7 +33,7 @@ def factors(matrix: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], list[Fra
     """
     m, n = matrix.shape
     reduced, rank = flint.fmpq_mat(flint.fmpz_mat(m, n, matrix.ravel().tolist())).rref()
-    found: list[tuple[NDArray[np.int64], list[Fraction]]] = []
+    found: list[tuple[Indices, list[Fraction]]] = []
     for t in range(rank):
         row = [Fraction(int(x.p), int(x.q)) for x in (reduced[t, j] for j in range(n))]
         pivot = next(j for j, x in enumerate(row) if x)

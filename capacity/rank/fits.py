@@ -20,12 +20,12 @@ import numpy as np
 from capacity.rank.certificate import Decomposition, Enclosure, View
 from capacity.rank.enclose import enclose
 from capacity.rank.exactify import EXACT_ENOUGH, exact_terms
-from capacity.rank.krawczyk import LARGEST as MOST_EQUATIONS
+from capacity.rank.krawczyk import MOST_EQUATIONS
 from capacity.rank.least_squares import MOST_DENSE, Factors, Fit, fit_cp, random_start
 from capacity.rank.stages import Goal, Problem, all_indices
 
 # a coefficient of a balanced term that makes a fit degenerate
-LARGEST = 30.0
+LARGEST_COEFFICIENT = 30.0
 # fits of a number of terms that may be too small
 HURRIED = 3
 # a start from a longer fit: how many terms more that has, and the noise that is added
@@ -151,7 +151,7 @@ class _Fits:
 
 def accepted(fit: Fit) -> bool:
     """Whether a fit is worth being made exact: its residual vanishes, and its terms are small."""
-    return fit.residual < EXACT_ENOUGH and fit.largest < LARGEST
+    return fit.residual < EXACT_ENOUGH and fit.largest < LARGEST_COEFFICIENT
 
 
 def _cost(shape: tuple[int, ...], rank: int) -> int:

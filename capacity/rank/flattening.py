@@ -32,11 +32,8 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
-# rows times columns of the largest flattening, and dimensions that are kept; the checker takes no
-# more
-LARGEST = 10**7
-MOST_SLICES = 13
+from capacity.rank.arrays import Indices
+from capacity.rank.check_lower import LARGEST_FLATTENING, MOST_SLICES
 
 
 def koszul_matrix(slices: Indices, p: int) -> Indices:
@@ -126,7 +123,7 @@ def _flattenings(shape: tuple[int, ...]) -> Iterable[tuple[int, int, int, int, i
         for a in range(3, min(n, MOST_SLICES) + 1):
             for p in range(1, a - 1):
                 rows, columns = math.comb(a, p) * b, math.comb(a, p + 1) * c
-                if rows * columns <= LARGEST:
+                if rows * columns <= LARGEST_FLATTENING:
                     # an entry's way into the matrix; the elimination, as measured
                     cost = 200 * rows * columns + rows * columns * min(rows, columns) // 6
                     limit = -(-min(rows, columns) // math.comb(a - 1, p))

@@ -28,23 +28,23 @@ from typing import Any
 
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
 
-Factors = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+from capacity.rank.arrays import IntegerFactors, Mask
+
 LARGEST_COEFFICIENT = 2
 # terms that plus transitions may add to the shortest decomposition so far
 SLACK = 3
 
 
 def flip_walk(
-    factors: Factors,
+    factors: IntegerFactors,
     *,
     steps: int,
     seed: int,
     target: int,
-    observed: NDArray[np.bool_] | None = None,
+    observed: Mask | None = None,
     patience: int = 20_000,
-) -> Factors:
+) -> IntegerFactors:
     """Walk in the flip graph from a decomposition; give the shortest that is met.
 
     Parameters

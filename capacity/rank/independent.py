@@ -19,22 +19,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_bipartite_matching
 
 from capacity.database.facts import Database
 from capacity.database.tensor import Mode, unfolding_entries
+from capacity.rank.arrays import Indices, Mask
 from capacity.rank.bounds import as_unfolding
 from capacity.rank.certificate import Unfolding
 from capacity.rank.exact import Minor, minor_by_group
 
-Indices = NDArray[np.int64]
-
 
 def largest_independent_set(
     left: Indices, right: Indices, n_left: int, n_right: int
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+) -> tuple[Mask, Mask]:
     """Largest set of vertices of a bipartite graph of which no two are joined.
 
     Parameters
@@ -91,7 +89,7 @@ class IndependentSets:
     modes: Indices
     minors: list[tuple[Mode, int, Minor]]
 
-    def arguments(self, db: Database, chosen: NDArray[np.bool_]) -> tuple[Unfolding, ...]:
+    def arguments(self, db: Database, chosen: Mask) -> tuple[Unfolding, ...]:
         """Pairs of arguments, the object slices of L and the unfolding of D[A], for components.
 
         Parameters
@@ -123,7 +121,7 @@ def independent_sets(db: Database, component: Indices) -> IndependentSets:
         a, of = largest_independent_set(
             triples[:, mode], triples[:, 2], db.shape[mode], db.shape[2]
         )
-        sets: tuple[tuple[NDArray[np.bool_], Mode], ...] = (
+        sets: tuple[tuple[Mask, Mode], ...] = (
             (of[triples[:, 2]], 2),
             (a[triples[:, mode]], mode),
         )

@@ -24,8 +24,10 @@ from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.certificate import Argument, Certificate, Quantity, Side
 from capacity.rank.effective import EffectiveSearch
-from capacity.rank.effort import Effort, require_effort
+from capacity.rank.effort import Effort, require_effort, require_seed
 from capacity.rank.search import Progress, Search
+
+INTERRUPTED = ("interrupted before the search was over",)
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ def rank_interval(
     Raises
     ------
     ValueError
-        For an unknown effort, or for bounds of another database.
+        For an unknown effort, a seed that is no integer from 0 to 2^32 - 1, or bounds of another
+        database.
     MemoryBudgetError
         As `database_bounds` does.
 
@@ -119,6 +122,7 @@ def rank_interval(
     ('at least 1: 1 by unfolding', 'at most 1: 1 by slices')
     """
     require_effort(effort)
+    require_seed(seed)
     search = Search(db, _bounds(db, computed), effort, seed, progress)
     interrupted = False
     try:
@@ -129,7 +133,7 @@ def rank_interval(
         _certificate(db, "rank", "lower", *search.lower_arguments()),
         _certificate(db, "rank", "upper", *search.upper_arguments()),
         interrupted,
-        search.explanation(),
+        search.explanation() + INTERRUPTED * interrupted,
     )
 
 
@@ -160,6 +164,7 @@ def effective_rank_interval(
     [1, 1]
     """
     require_effort(effort)
+    require_seed(seed)
     bounds = _bounds(db, computed)
     if rank is None:
         rank = rank_interval(db, effort=effort, seed=seed, computed=bounds, progress=progress)
@@ -188,7 +193,7 @@ def effective_rank_interval(
         _certificate(db, "effective_rank", "lower", *search.lower_arguments()),
         _certificate(db, "effective_rank", "upper", *search.upper),
         interrupted,
-        search.explanation(),
+        search.explanation() + INTERRUPTED * interrupted,
     )
 
 

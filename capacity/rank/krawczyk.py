@@ -31,11 +31,12 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
+from capacity.rank.arrays import Indices, Mask
+
 Array = NDArray[np.float64]
 # equations of the largest system that is looked at, which takes ten seconds, and entries of its
 # Jacobian with respect to all unknowns
-LARGEST = 1_500
+MOST_EQUATIONS = 1_500
 MOST_ENTRIES = 2**23
 # of the inverse's entries, after the point; of any number, before and after it
 INVERSE_BITS = 30
@@ -47,7 +48,7 @@ def contracts(
     factors: tuple[Array, Array, Array],
     varying: Indices,
     radius: float,
-    known: NDArray[np.bool_] | None = None,
+    known: Mask | None = None,
 ) -> bool:
     """Whether a tensor, where it is known, has an exact real decomposition near some factors.
 
@@ -75,7 +76,7 @@ def contracts(
     places = np.argwhere(np.ones(tensor.shape, bool) if known is None else known)
     starts = np.cumsum([0, *(f.size for f in factors)])
     n = len(places)
-    if not 0 < n <= LARGEST or len(varying) != n or not 0 < radius < 1:
+    if not 0 < n <= MOST_EQUATIONS or len(varying) != n or not 0 < radius < 1:
         return False
     if len(np.unique(varying)) < n or varying.min() < 0 or varying.max() >= starts[3]:
         return False

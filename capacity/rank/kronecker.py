@@ -22,11 +22,10 @@ from typing import TypeAlias
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
+from capacity.rank.arrays import Indices
 from capacity.rank.real_roots import distinct_real_roots
 
-Indices = NDArray[np.int64]
 Row: TypeAlias = list[flint.fmpq]
 PRIME = 2**61 - 1
 

@@ -29,6 +29,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
+from capacity.rank.arrays import Mask
+
 Array: TypeAlias = NDArray[np.float64]
 Factors: TypeAlias = tuple[Array, Array, Array]
 # unknowns up to which the normal equations are factored
@@ -76,8 +78,8 @@ def fit_cp(
     tensor: NDArray[np.floating],
     start: Factors,
     *,
-    observed: NDArray[np.bool_] | None = None,
-    free: NDArray[np.bool_] | None = None,
+    observed: Mask | None = None,
+    free: Mask | None = None,
     iterations: int = 400,
     reg: float = 1e-3,
 ) -> Fit:
@@ -167,7 +169,7 @@ def _gradient(difference: Array, factors: Factors) -> Array:
 Solver: TypeAlias = Callable[[Array, float], Array | None]
 
 
-def _solver(factors: Factors, mask: Array, may: NDArray[np.bool_]) -> Solver:
+def _solver(factors: Factors, mask: Array, may: Mask) -> Solver:
     """What solves (J^T J + damping) step = gradient for the unknowns that may change."""
     if may.sum() > MOST_DENSE:
         return _iterative(factors, mask, may)
@@ -217,7 +219,7 @@ def _normal_matrix(factors: Factors, mask: Array) -> Array:
     return normal
 
 
-def _iterative(factors: Factors, mask: Array, may: NDArray[np.bool_]) -> Solver:
+def _iterative(factors: Factors, mask: Array, may: Mask) -> Solver:
     a, b, c = factors
     cuts = np.cumsum([f.size for f in factors])[:-1]
 

@@ -10,14 +10,12 @@ the first one; its rank bounds the effective rank from above.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.rank.arrays import Indices
 from capacity.rank.certificate import Argument, Boxes, Decomposition
 from capacity.rank.factor import Term
 from capacity.rank.slices import slice_terms
-
-Indices = NDArray[np.int64]
 
 
 def merged(triples: Indices, rng: np.random.Generator) -> tuple[Indices, Indices]:

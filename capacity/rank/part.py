@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
+from capacity.rank.arrays import Indices
 from capacity.rank.certificate import (
     Decomposition,
     Diagonalization,
     Enclosure,
-    Indices,
     Koszul,
     Substitution,
     Unfolding,

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-Indices = NDArray[np.int64]
+from capacity.rank.arrays import Indices
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
+from capacity.rank.arrays import Indices
 from capacity.rank.kronecker import kronecker_form
 
-Indices = NDArray[np.int64]
 # entries of the largest block that is solved: seconds for a sparse one, half a minute for a dense
-LARGEST = 2_000
+LARGEST_BLOCK = 2_000
 
 
 def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
@@ -56,7 +56,8 @@ def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
     ValueError
         If an entry exceeds 2^31.
     MemoryBudgetError
-        If a block that doesn't split has more than `LARGEST` entries; raised before it is solved.
+        If a block that doesn't split has more than `LARGEST_BLOCK` entries; raised before it is
+        solved.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
 
 
 def sparse_pencil_rank(
-    rows: Indices, columns: Indices, values: Indices, *, largest: int = LARGEST
+    rows: Indices, columns: Indices, values: Indices, *, largest: int = LARGEST_BLOCK
 ) -> int:
     """Rank over R of a sparse tensor with two slices.
 

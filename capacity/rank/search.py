@@ -16,23 +16,21 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
-from capacity.errors import MemoryBudgetError
+from capacity.rank.arrays import Indices
 from capacity.rank.bounds import Bounds, as_unfolding
 from capacity.rank.certificate import (
     Argument,
     Boxes,
     Decomposition,
-    Indices,
     Pencil,
     Substitution,
     Unfolding,
 )
 from capacity.rank.effort import BUDGETS, Effort
-from capacity.rank.explain import Methods, Open, explained
+from capacity.rank.explain import TOO_LARGE, TOO_MANY, Methods, Open, explained
 from capacity.rank.fits import fits
 from capacity.rank.independent import IndependentSets, independent_sets
 from capacity.rank.part import Part
-from capacity.rank.pencil import sparse_pencil_rank
 from capacity.rank.single import peel_singles
 from capacity.rank.slices import sliced
 from capacity.rank.stages import (
@@ -45,13 +43,16 @@ from capacity.rank.stages import (
     diagonalizations,
     flattenings,
     if_dense,
+    peelings,
     spanning_trees,
 )
+from capacity.rank.two_slices import pencil_of
 from capacity.rank.walks import flips
 
 # cheapest first, and explicit terms before arguments that only say that there are some; the pencil
 # is no stage of one small tensor: it is feasible for large components too
 STAGES: dict[str, Stage | None] = {
+    "peeling": peelings,
     "spanning tree": if_dense(spanning_trees),
     "substitution": GAMES["substitution"],
     "pencil": None,
@@ -86,7 +87,7 @@ class Search:
         self._games: dict[int, tuple[tuple[Unfolding | Substitution, ...], str]] = {}
         self._strong: dict[int, tuple[Argument, str]] = {}
         self._above: dict[int, tuple[Argument, str]] = {}
-        self._searched: set[int] = set()
+        self._left_out: dict[int, str] = {}
 
     def run(self) -> None:
         """Go through all stages, the cheapest first, for whatever is open then."""
@@ -100,7 +101,6 @@ class Search:
         counts = np.bincount(self._bounds.component)
         facts_of: list[Indices] = np.split(order, np.cumsum(counts)[:-1])
         parts, problems = self._small(facts_of)
-        self._searched = set(parts)
         for name, stage in STAGES.items():
             if stage is None:
                 self._pencils(facts_of)
@@ -121,13 +121,19 @@ class Search:
             if size > self._budget.largest:
                 part, largest = open_[c], self._budget.largest
                 rest = peel_singles(part.places, part.shape, largest=largest)
-                if rest is not None and len(different) < self._budget.problems:
+                if rest is None:
+                    self._left_out[c] = TOO_LARGE
+                elif len(different) >= self._budget.problems:
+                    self._left_out[c] = TOO_MANY
+                else:
                     problems[c] = Problem(np.zeros((0, 0, 0), np.int8), None, rest)
                 continue
             tensor = open_[c].tensor()
             key = tensor.tobytes(), tensor.shape
             if key in different or len(different) < self._budget.problems:
                 problems[c] = different.setdefault(key, Problem(tensor))
+            else:
+                self._left_out[c] = TOO_MANY
         return {c: open_[c] for c in problems}, problems
 
     def _stage(
@@ -224,7 +230,12 @@ class Search:
         c = int(gaps.argmax())
         facts = np.flatnonzero(self._bounds.component == c)
         bounds = int(lower[c]), int(self.upper[c])
-        widest = Open(len(facts), Part.of(self._db, facts).shape, *bounds, c in self._searched)
+        left_out = c in self._left_out
+        notes = (self._left_out[c],) if left_out else ()
+        if self._best(c) > lower[c]:
+            argument, by = self._strong[c]
+            notes += (f"at least {argument.value:,} alone, by {by}, which doesn't add",)
+        widest = Open(len(facts), Part.of(self._db, facts).shape, *bounds, notes, not left_out)
         return explained(
             (lower, rests_on),
             (self.upper, self._rests_on_above()),
@@ -264,7 +275,7 @@ class Search:
         for c in two:
             self._say("pencil")
             for mode in np.flatnonzero(spans[c] == 2).tolist():
-                argument = _pencil(self._db, facts_of[c], mode, self._budget.pencil)
+                argument = pencil_of(self._db, facts_of[c], mode, self._budget.pencil)
                 if argument is not None:
                     self._take(c, argument, "pencil")
                     break
@@ -272,29 +283,6 @@ class Search:
     def _say(self, what: str) -> None:
         if self._progress is not None:
             self._progress(*self.value(), what)
-
-
-def _pencil(db: Database, facts: Indices, mode: int, largest: int) -> Pencil | None:
-    """The rank of facts whose slices of a mode are combinations of two; None if too large."""
-    triples = db.triples[facts].astype(np.int64)
-    a, b = (m for m in MODES if m != mode)
-    place = np.unique(triples[:, a] * db.shape[b] + triples[:, b], return_inverse=True)
-    slices = np.unique(triples[:, mode])
-    first = set(place[1].ravel()[triples[:, mode] == slices[0]].tolist())
-    for other in slices[1:].tolist():
-        second = set(place[1].ravel()[triples[:, mode] == other].tolist())
-        if second != first:
-            break
-    else:
-        return None
-    both = sorted(first | second)
-    values = np.array([[p in first, p in second] for p in both], np.int64)
-    rows, columns = np.divmod(place[0][both], db.shape[b])
-    try:
-        rank = sparse_pencil_rank(rows, columns, values, largest=largest)
-    except MemoryBudgetError:
-        return None
-    return Pencil(mode, np.array([slices[0], other]), rank)
 
 
 def _in_words(methods: Iterable[str]) -> str:

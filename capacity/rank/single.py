@@ -23,17 +23,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.rank.arrays import Indices, Mask
 from capacity.rank.certificate import (
     Decomposition,
     Enclosure,
-    Indices,
     Substitution,
     Unfolding,
     View,
 )
 from capacity.rank.factor import Term, lifted, vector
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES, Mode, stacked_slice_entries
+from capacity.rank.arrays import Indices
 from capacity.rank.factor import Term, factors, term, vector
 from capacity.rank.peeling import reduce
 
-Indices = NDArray[np.int64]
 # entries up to which a block is factored
 FACTORED_ENTRIES = 200_000
 

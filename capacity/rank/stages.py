@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.tensor import MODES
+from capacity.rank.arrays import Indices, Mask
 from capacity.rank.bases import sparser
 from capacity.rank.certificate import (
     Decomposition,
     Diagonalization,
     Enclosure,
-    Indices,
     Koszul,
     Substitution,
     Unfolding,
@@ -30,7 +30,7 @@ from capacity.rank.certificate import (
 )
 from capacity.rank.core import Core, concise_core
 from capacity.rank.diagonal import (
-    LARGEST,
+    LARGEST_SIDE,
     all_singular,
     nonsingular_combination,
     why_not_diagonal,
@@ -41,7 +41,6 @@ from capacity.rank.single import Peeled, peel_singles
 from capacity.rank.slices import spanning_tree_terms
 from capacity.rank.substitution import greedy_moves
 
-Mask = NDArray[np.bool_]
 # a pair is a minor, and the game that follows it
 Finding: TypeAlias = (
     Substitution
@@ -207,7 +206,7 @@ def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Whether the rank is n, or more, if the core is n x n x m with m <= n."""
     shape = problem.core.tensor.shape
     n = max(shape)
-    if goal.lower > n or n > LARGEST or n**4 * max(shape) > goal.work:
+    if goal.lower > n or n > LARGEST_SIDE or n**4 * max(shape) > goal.work:
         return
     for mode in range(3):
         if any(shape[m] != n for m in range(3) if m != mode):
@@ -227,6 +226,14 @@ def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
 Stage: TypeAlias = Callable[[Problem, Goal], Iterable[Finding]]
 
 
+def peelings(problem: Problem, _: Goal) -> Iterable[Finding]:
+    """The answer, if nothing is left after peeling."""
+    peeled = problem.peeled
+    if peeled is not None and not peeled.tensor.size:
+        yield (peeled.minor(),)
+        yield peeled.completed([])
+
+
 def also_peeled(stage: Stage, *, whole: bool = True) -> Stage:
     """A stage of games, or of decompositions, that looks at what is left after peeling.
 
@@ -243,8 +250,6 @@ def also_peeled(stage: Stage, *, whole: bool = True) -> Stage:
         twice = whole and problem.rest is None
         work = goal.work // 2 if twice else goal.work
         if not peeled.tensor.size:
-            yield (peeled.minor(),)
-            yield peeled.completed([])
             return
         smaller = Problem(peeled.tensor, peeled.known)
         shifted = Goal(goal.lower - n, goal.upper - n, work, goal.limits, goal.seed)

@@ -16,8 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from capacity.rank.arrays import Indices, Mask
 
 
 def greedy_moves(

@@ -14,6 +14,7 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.database.tensor import component_labels, is_complete
 from capacity.errors import CertificateError
+from capacity.rank.arrays import Indices
 from capacity.rank.certificate import (
     Argument,
     Boxes,
@@ -21,7 +22,6 @@ from capacity.rank.certificate import (
     Decomposition,
     Diagonalization,
     Enclosure,
-    Indices,
     Koszul,
     Pencil,
     Substitution,

@@ -10,25 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capacity.database.tensor import MODES
-from capacity.rank.certificate import Decomposition, Indices, Vector
+from capacity.rank.arrays import Indices, IntegerFactors
+from capacity.rank.certificate import Decomposition, Vector
 from capacity.rank.factor import Term, vector
 from capacity.rank.slices import spanning_tree_terms
 from capacity.rank.stages import Goal, Problem
 
-Factors: TypeAlias = tuple[Indices, Indices, Indices]
 # steps of a walk at a time, so that an interrupt is heard
 STRIDE = 500_000
 # terms beyond which pairs are too many
 MOST_TERMS = 1_500
 
 
-def flips(problem: Problem, goal: Goal, more: Iterable[Factors] = ()) -> Iterable[Decomposition]:
+def flips(
+    problem: Problem, goal: Goal, more: Iterable[IntegerFactors] = ()
+) -> Iterable[Decomposition]:
     """Walk in the flip graph; yield each decomposition that is shorter than those before.
 
     Parameters
@@ -71,12 +71,12 @@ def flips(problem: Problem, goal: Goal, more: Iterable[Factors] = ()) -> Iterabl
             yield Decomposition(tuple(terms if whole else problem.core.lifted(terms)))
 
 
-def as_terms(factors: Factors) -> list[Term]:
+def as_terms(factors: IntegerFactors) -> list[Term]:
     """Dense factors, a term a row, as terms."""
     return [(_sparse(a), _sparse(b), _sparse(c)) for a, b, c in zip(*factors, strict=True)]
 
 
-def as_factors(terms: Iterable[Term], shape: tuple[int, ...]) -> Factors | None:
+def as_factors(terms: Iterable[Term], shape: tuple[int, ...]) -> IntegerFactors | None:
     """Terms as dense factors, if their coefficients are integers within -2 .. 2."""
     listed = list(terms)
     found = [np.zeros((len(listed), n), np.int64) for n in shape]
@@ -88,7 +88,7 @@ def as_factors(terms: Iterable[Term], shape: tuple[int, ...]) -> Factors | None:
     return found[0], found[1], found[2]
 
 
-def first_decompositions(tensor: Indices, rng: np.random.Generator) -> Iterable[Factors]:
+def first_decompositions(tensor: Indices, rng: np.random.Generator) -> Iterable[IntegerFactors]:
     """Fibers of each mode, and of random ones, and the spanning trees with integer factors."""
     yield _random_fibers(tensor, rng)
     for mode in MODES:
@@ -98,11 +98,11 @@ def first_decompositions(tensor: Indices, rng: np.random.Generator) -> Iterable[
             yield factors
 
 
-def _fibers(tensor: Indices, mode: int) -> Factors:
+def _fibers(tensor: Indices, mode: int) -> IntegerFactors:
     """A term for each nonzero fiber of a mode."""
     across = np.moveaxis(tensor, mode, 2)
     i, j = np.nonzero(across.any(axis=2))
-    factors: list[NDArray[np.int64]] = [
+    factors: list[Indices] = [
         np.eye(across.shape[0], dtype=np.int64)[i],
         np.eye(across.shape[1], dtype=np.int64)[j],
     ]
@@ -110,7 +110,7 @@ def _fibers(tensor: Indices, mode: int) -> Factors:
     return factors[0], factors[1], factors[2]
 
 
-def _random_fibers(tensor: Indices, rng: np.random.Generator) -> Factors:
+def _random_fibers(tensor: Indices, rng: np.random.Generator) -> IntegerFactors:
     """What is left of a fiber through each entry in turn, of a random mode, until none is left."""
     rest, r = tensor.copy(), 0
     places: list[list[int]] = rng.permutation(np.argwhere(tensor)).tolist()

@@ -1,4 +1,5 @@
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,16 @@ def test_bad_decompositions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
         cp_decompose(figure_1(), 0)
     with pytest.raises(ValueError, match="one of lm, als, gcp"):
         cp_decompose(figure_1(), 1, method="svd")  # type: ignore[arg-type]
+    options = {"n_starts": 0, "max_iterations": 0, "tolerance": -1.0, "seed": -1}
+    for name, value in options.items():
+        for fit in (partial(cp_decompose, figure_1(), 3), partial(cp_estimate, figure_1())):
+            with pytest.raises(ValueError, match=f"`{name}` must be"):
+                fit(**{name: value})
+    with pytest.raises(ValueError, match="`rank` must be an integer"):
+        cp_decompose(figure_1(), 1.5)  # type: ignore[arg-type]
+    for scale in (1e200, 1e-200):
+        with pytest.raises(ValueError, match="Scale it"):
+            cp_decompose(scale * figure_1().to_numpy(), 5)
     monkeypatch.setitem(sys.modules, "pyttb", None)
     with pytest.raises(MissingExtraError, match=r"knowledge-capacity\[gcp\]"):
         cp_decompose(figure_1(), 1, method="gcp")

@@ -1,6 +1,7 @@
 """What the words of an interval say is true of it."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from capacity.database import Database, random_database
 from capacity.rank import effective_rank_interval, rank_interval
+from capacity.rank.effort import BUDGETS
 from capacity.rank.flattening import best_flattening, highest_bound
 from tests.oracles import database
 
@@ -60,3 +62,58 @@ def test_no_flattening_shows_more_than_the_highest_bound(seed: int) -> None:
 def test_a_closed_interval_has_nothing_left() -> None:
     db = Database.from_triples([("a", "p", "x")])
     assert len(rank_interval(db).explanation) == 2
+
+
+def test_what_is_one_too_many_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BUDGETS, "quick", replace(BUDGETS["quick"], problems=0))
+    rng = np.random.default_rng(0)
+    db = database([(k, q, int(rng.integers(3))) for k in range(6) for q in range(6)])
+    assert "more components are open" in rank_interval(db).explanation[-1]
+
+
+def test_a_bound_that_does_not_add_is_named() -> None:
+    # of two equal components one has its flattening's bound in the sum
+    entries = np.argwhere(np.random.default_rng(5).random((4, 5, 5)) < 0.5).tolist()
+    rows = [(k, q, v) for k, q, v in entries]
+    one, two = (
+        rank_interval(database([(n + k, n + q, n + v) for n in (0, 9)[:count] for k, q, v in rows]))
+        for count in (1, 2)
+    )
+    assert one.lower.by == "Koszul flattening"
+    assert two.lower.value < 2 * one.lower.value
+    alone = f"at least {one.lower.value} alone, by Koszul flattening, which doesn't add"
+    assert alone in two.explanation
+
+
+def test_what_peeling_solves_is_said_to_be_peeled() -> None:
+    db = database([(k, q, 3 * k + q) for k in range(4) for q in range(3)] + [(0, 0, 99)])
+    interval = rank_interval(db)
+    assert {interval.lower.by, interval.upper.by} <= {"unfolding", "slices", "peeling"}
+
+
+def test_an_interrupt_is_said_to_be_one() -> None:
+    def interrupt(lower: int, upper: int, what: str) -> None:
+        raise KeyboardInterrupt
+
+    rng = np.random.default_rng(0)
+    db = database([(k, q, int(rng.integers(3))) for k in range(6) for q in range(6)])
+    found = rank_interval(db, progress=interrupt)
+    assert found.explanation[-1] == "interrupted before the search was over"
+    assert not any("too large" in line for line in found.explanation)
+
+
+def test_terms_of_the_rank_are_named_as_such() -> None:
+    rows = [(k, q, (3 * k * q) % 4) for k in range(5) for q in range(4) if (k + q) % 4]
+    db = database(rows)
+    rank = rank_interval(db)
+    effective = effective_rank_interval(db, rank=rank)
+    same = effective.upper.value == rank.upper.value
+    assert same is effective.explanation[1].endswith(f"by the rank's terms ({rank.upper.by})")
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, 2**70, "one"])
+def test_a_seed_is_a_small_integer(seed: object) -> None:
+    db = database([(0, 0, 0)])
+    for search in (rank_interval, effective_rank_interval):
+        with pytest.raises(ValueError, match=r"`seed` must be an integer from 0 to 2\^32 - 1"):
+            search(db, seed=seed)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from capacity.database import Database
 from capacity.errors import MemoryBudgetError
 from capacity.rank import Pencil, pencil_rank, rank_interval
 from capacity.rank.effort import BUDGETS
-from capacity.rank.pencil import LARGEST, sparse_pencil_rank
+from capacity.rank.pencil import LARGEST_BLOCK, sparse_pencil_rank
 from capacity.rank.real_roots import distinct_real_roots
 from capacity.rank.verify import verify
 from capacity.testing import databases
@@ -156,7 +156,7 @@ def test_too_large_a_block_is_refused_before_it_is_solved() -> None:
     with pytest.raises(MemoryBudgetError, match="2,000 entries at most; got one of 3,600"):
         sparse_pencil_rank(*np.divmod(places, n), values)
     # what the search tries, the checker takes
-    assert max(budget.pencil for budget in BUDGETS.values()) <= LARGEST
+    assert max(budget.pencil for budget in BUDGETS.values()) <= LARGEST_BLOCK
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=4), st.integers(0, 2))

@@ -13,7 +13,7 @@ from capacity.rank.fits import fits
 from capacity.rank.flip_graph import flip_walk
 from capacity.rank.least_squares import MOST_DENSE, Fit, fit_cp, random_start
 from capacity.rank.single import peel_singles
-from capacity.rank.stages import Goal, Problem, also_peeled, greedy_games, rebased_games
+from capacity.rank.stages import Goal, Problem, also_peeled, greedy_games, peelings, rebased_games
 from capacity.rank.verify import verify
 from capacity.rank.walks import as_factors, as_terms, flips
 from capacity.testing import KnownRank, databases, tensors_of_known_rank
@@ -211,8 +211,8 @@ def test_slices_of_a_single_entry_come_off_exactly(
     quantity = "effective_rank" if effective else "rank"
     limits = BUDGETS["standard"].limits
     values = []
-    for stage in (greedy_games, rebased_games, flips):
-        for found in also_peeled(stage)(Problem(tensor, known), Goal(0, 99, 10**8, limits, seed)):
+    for stage in (peelings, *map(also_peeled, (greedy_games, rebased_games, flips))):
+        for found in stage(Problem(tensor, known), Goal(0, 99, 10**8, limits, seed)):
             side = "upper" if isinstance(found, Decomposition) else "lower"
             arguments = found if isinstance(found, tuple) else (found,)
             certificate = claim(db, *arguments, quantity=quantity, side=side)

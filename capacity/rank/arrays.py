@@ -1,0 +1,15 @@
+"""Types of arrays that the modules of this floor share."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+# integers that count, or stand for places
+Indices: TypeAlias = NDArray[np.int64]
+# whether an entry is known, or nonzero
+Mask: TypeAlias = NDArray[np.bool_]
+# the factors of a decomposition with integer coefficients, shapes (rank, n_m)
+IntegerFactors: TypeAlias = tuple[Indices, Indices, Indices]

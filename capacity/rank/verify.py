@@ -95,7 +95,8 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
     and y; and k, of which nothing is known any more, couldn't go. So B is left as it was. If the
     game is played on a view of A, restrict to the view first. One component may have any lower
     bound of its rank, such as a flattening's: the others' slices are removed first. Two such
-    bounds don't add (Shitov's counterexample to Strassen's additivity).
+    bounds don't add in general (Shitov's counterexample to Strassen's additivity); but one
+    flattening may be about several components at once: its rank is the sum of theirs.
 
     *Pairs.* An unfolding and another argument may be about the same components, if the slices that
     the unfolding removes are none of the other's sub-tensor, and vanish on it: it then stays as it

@@ -44,7 +44,7 @@ def instances() -> dict[str, tuple[IntegerFactors, np.ndarray | None]]:
     return {
         name: (
             min(
-                first_decompositions(tensor.astype(np.int64), rng),
+                first_decompositions(tensor.astype(np.int64), rng, work=10**9),
                 key=lambda f: len(f[0]),
             ),
             observed,

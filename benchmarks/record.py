@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import platform
 import statistics
+import subprocess
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -20,6 +21,8 @@ from rich.progress import track
 
 RESULTS = Path(__file__).parent / "results"
 Task = TypeVar("Task")
+# stands for the commit, among the tasks
+COMMIT = "commit"
 
 
 def cpu_flags() -> list[str]:
@@ -46,19 +49,32 @@ def medians(runs: dict[str, Callable[[], object]], *, repeats: int) -> dict[str,
 def run_all(
     run: Callable[[Task], dict[str, Any]], tasks: list[Task], *, kept: Path, workers: int
 ) -> list[dict[str, Any]]:
-    """Run all tasks, and keep each row in a file as it comes: what is there isn't run again."""
+    """Run all tasks, and keep each row in a file as it comes: what is there isn't run again.
+
+    But for what has "failed". The file is of one commit: others' rows are refused.
+    """
     kept.parent.mkdir(parents=True, exist_ok=True)
-    rows = {str(task): row for task, row in _kept(kept)}
+    rows = {task: row for task, row in _kept(kept) if "failed" not in row}
+    of = rows.setdefault(COMMIT, {"is": _commit()})["is"]
+    if of != _commit():
+        raise SystemExit(f"{kept} holds rows of commit {of}; here is {_commit()}. Remove it.")
     todo = [task for task in tasks if str(task) not in rows]
     context = multiprocessing.get_context("spawn")
     with kept.open("a") as file, context.Pool(workers) as pool:
         # a line that was cut off stays alone
-        file.write("\n")
+        file.write("\n" + json.dumps([COMMIT, rows[COMMIT]]) + "\n")
         for task, row in track(pool.imap_unordered(_Keyed(run), todo), kept.stem, total=len(todo)):
             rows[str(task)] = row
             file.write(json.dumps([str(task), row]) + "\n")
             file.flush()
     return [rows[str(task)] for task in tasks]
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40"]
+    return subprocess.run(
+        command, cwd=Path(__file__).parent, capture_output=True, text=True
+    ).stdout.strip()
 
 
 class _Keyed:

@@ -24,9 +24,9 @@ def rank(
     format: FormatOption = None,
     multi: MultiOption = None,
     effort: Annotated[
-        Effort, typer.Option(help="On small data a second, half a minute, minutes.")
+        Effort, typer.Option(help="On small data about a second, half a minute, or minutes.")
     ] = "quick",
-    seed: Annotated[int, typer.Option(help="Of the search.", min=0, max=2**32 - 1)] = 0,
+    seed: Annotated[int, typer.Option(help="Of searches and fits.", min=0, max=2**32 - 1)] = 0,
     effective: Annotated[
         bool, typer.Option("--effective", help="Also bound the effective rank (Section 2.1).")
     ] = False,

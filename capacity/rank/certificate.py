@@ -34,6 +34,8 @@ Side: TypeAlias = Literal["lower", "upper"]
 Quantity: TypeAlias = Literal["rank", "effective_rank"]
 # a sparse vector: indices of one mode, and a coefficient for each
 Vector: TypeAlias = tuple[tuple[int, ...], tuple[Fraction, ...]]
+# a simple tensor: a sparse vector a mode
+Term: TypeAlias = tuple[Vector, Vector, Vector]
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +220,7 @@ class Decomposition:
 
     kind: ClassVar = "decomposition"
     sides: ClassVar[tuple[Side, ...]] = ("upper",)
-    terms: tuple[tuple[Vector, Vector, Vector], ...]
+    terms: tuple[Term, ...]
 
     @property
     def value(self) -> int:

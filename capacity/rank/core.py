@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.rank.arrays import Indices
-from capacity.rank.certificate import Vector
-from capacity.rank.factor import Term, vector
+from capacity.rank.certificate import Term, Vector
+from capacity.rank.factor import vector
 
 
 @dataclass(frozen=True)

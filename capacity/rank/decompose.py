@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, MissingExtraError
-from capacity.rank.effort import require_seed
+from capacity.rank.effort import checked_seed
 from capacity.rank.least_squares import Factors, Fit, fit_cp, random_start
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def require_starts(n_starts: int, max_iterations: int, tolerance: float, seed: i
     require_count("max_iterations", max_iterations)
     if not tolerance >= 0:
         raise InvalidArgumentError(f"`tolerance` must be at least 0; got {tolerance}.")
-    require_seed(seed)
+    checked_seed(seed)
 
 
 def require_count(name: str, n: object) -> None:

@@ -17,6 +17,7 @@ so.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -30,15 +31,18 @@ from capacity.rank.certificate import (
     Certificate,
     Decomposition,
     Enclosure,
+    Term,
     Unfolding,
 )
+from capacity.rank.check_upper import most_steps, steps_of_terms
 from capacity.rank.effort import BUDGETS, Effort
-from capacity.rank.explain import TOO_LARGE, Open, explained
-from capacity.rank.factor import Term, vector
+from capacity.rank.explain import AS_A_WHOLE, TOO_LARGE, Open, explained
+from capacity.rank.factor import vector
 from capacity.rank.fits import fits
 from capacity.rank.merging import merged_arguments
 from capacity.rank.part import Part
 from capacity.rank.search import Progress
+from capacity.rank.single import peel_singles
 from capacity.rank.stages import (
     GAMES,
     Finding,
@@ -57,6 +61,15 @@ COMPLETE: dict[str, Stage] = {
     "diagonalization": diagonalizations,
     "Koszul flattening": flattenings,
 }
+
+
+@dataclass(frozen=True)
+class _Small:
+    """Some facts, as a part of the database and as a problem."""
+
+    facts: Indices
+    part: Part
+    problem: Problem
 
 
 class EffectiveSearch:
@@ -84,46 +97,61 @@ class EffectiveSearch:
         self.upper: tuple[tuple[Argument, ...], str] = rank.arguments, rank.by
         self._of_rank = rank.value
         self._value = rank.value
+        self._notes: tuple[str, ...] = ()
         # the facts that the best arguments are about, the arguments, and the method in words
         self._best: tuple[Indices, tuple[Argument, ...], str] | None = None
 
     def run(self) -> None:
         """Merge; bound each component, and the whole, from below; shorten the decomposition."""
         self._merge()
-        parts = [(facts, Part.of(self._db, facts)) for facts in self._subsets()]
-        parts = [(facts, part) for facts, part in parts if part.size <= self._budget.largest]
+        parts = [one for facts in self._subsets() if (one := self._small(facts)) is not None]
+        whole = next((p.problem for p in parts if len(p.facts) == self._db.n_triples), None)
+        self._notes = () if whole else (AS_A_WHOLE if parts else TOO_LARGE,)
         first, *others = GAMES
         self._bound("peeling", peelings, parts)
-        self._shorten("peeling")
+        self._shorten("peeling", whole)
         self._bound(first, GAMES[first], parts)
+        complete = [p for p in parts if p.problem.known is None and p.problem.rest is None]
         for name, stage in COMPLETE.items():
-            self._bound(name, stage, [p for p in parts if _masked(p[1]).known is None])
-        self._shorten("flip graph")
-        self._shorten("least squares")
+            self._bound(name, stage, complete)
+        self._shorten("flip graph", whole)
+        self._shorten("least squares", whole)
         for name in others:
             self._bound(name, GAMES[name], parts)
 
-    def _bound(self, name: str, stage: Stage, parts: list[tuple[Indices, Part]]) -> None:
-        for facts, part in parts:
+    def _small(self, facts: Indices) -> _Small | None:
+        """Facts as a small problem, maybe without the slices of a single entry."""
+        part = Part.of(self._db, facts)
+        if part.size <= self._budget.largest:
+            return _Small(facts, part, _masked(part))
+        rest = peel_singles(part.places, part.shape, effective=True, largest=self._budget.largest)
+        if rest is None:
+            return None
+        return _Small(facts, part, Problem(np.zeros((0, 0, 0), np.int8), None, rest))
+
+    def _bound(self, name: str, stage: Stage, parts: list[_Small]) -> None:
+        for one in parts:
             if not self._goes_on(name):
                 return
+            facts = one.facts
             others = int(self._fibers.sum()) - self._fibers_of(facts)
             goal = self._goal(others, len(parts))
-            for found in stage(_masked(part), goal):
-                moved = part.relocated(found)
+            for found in stage(one.problem, goal):
+                moved = one.part.relocated(found)
                 below = moved if isinstance(moved, tuple) else (moved,)
                 if "lower" not in below[-1].sides:
                     continue
                 if others + sum(one.value for one in below) > self.value()[0]:
                     self._best = facts, below, name
 
-    def _shorten(self, name: str) -> None:
+    def _shorten(self, name: str, whole: Problem | None) -> None:
         """Look for shorter decompositions of the whole."""
-        part = Part.of(self._db, np.arange(self._db.n_triples))
-        if part.size > self._budget.largest or not self._goes_on(name):
+        if whole is None or not self._goes_on(name):
             return
-        for found in self._shorter(name, _masked(part)):
-            if isinstance(found, Decomposition | Enclosure) and found.value < self._value:
+        for found in self._shorter(name, whole):
+            if not isinstance(found, Decomposition | Enclosure) or found.value >= self._value:
+                continue
+            if steps_of_terms(_found((found,))) <= most_steps(self._db):
                 self.upper, self._value = ((found,), name), found.value
 
     def _shorter(self, name: str, whole: Problem) -> Iterable[Finding]:
@@ -131,6 +159,8 @@ class EffectiveSearch:
             return peelings(whole, self._goal(0, 1))
         if name == "least squares":
             return also_peeled(fits, whole=False)(whole, self._goal(0, 1))
+        if whole.rest is not None:
+            return also_peeled(flips)(whole, self._goal(0, 1))
         start = as_factors(_terms(self.upper[0], self._db), self._db.shape)
         starts = [] if start is None else [start]
         if whole.peeled is None:
@@ -182,9 +212,8 @@ class EffectiveSearch:
         values, methods = [values[n] for n in there], [methods[n] for n in there]
         lower, upper = self.value()
         above = self.upper[1] if upper < self._of_rank else f"the rank's terms ({self.upper[1]})"
-        whole = Part.of(self._db, np.arange(self._db.n_triples))
-        notes = (TOO_LARGE,) if whole.size > self._budget.largest else ()
-        left = Open(self._db.n_triples, whole.shape, lower, upper, notes, flattened=False)
+        shape = Part.of(self._db, np.arange(self._db.n_triples)).shape
+        left = Open(self._db.n_triples, shape, lower, upper, self._notes, flattened=False)
         return explained(
             (np.array(values), np.array(methods, object)),
             (np.array([upper]), np.array([above], object)),
@@ -215,7 +244,7 @@ class EffectiveSearch:
                 return
             candidate = merged_arguments(self._db, rng)
             value = sum(argument.value for argument in candidate)
-            if value < self._value:
+            if value < self._value and steps_of_terms(_found(candidate)) <= most_steps(self._db):
                 self.upper, self._value = (candidate, "merging"), value
 
     def _tries(self) -> int:
@@ -226,6 +255,8 @@ class EffectiveSearch:
 
 def _joined(first: Unfolding, second: Unfolding) -> Unfolding:
     """Minors of different components, the first of pivots that are alone, as one."""
+    # a complete part that peels in another mode is a matrix: its fibers say as much
+    assert first.mode == 2
     assert not len(first.blocks)
     return Unfolding(
         2,
@@ -245,6 +276,11 @@ def _masked(part: Part) -> Problem:
     tensor = part.tensor()
     known = np.broadcast_to(tensor.any(axis=2, keepdims=True), tensor.shape)
     return Problem(tensor, None if known.all() else known)
+
+
+def _found(arguments: tuple[Argument, ...]) -> list[Term]:
+    """The terms of decompositions."""
+    return [t for one in arguments if isinstance(one, Decomposition) for t in one.terms]
 
 
 def _terms(arguments: tuple[Argument, ...], db: Database) -> list[Term]:

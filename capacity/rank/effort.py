@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
-
-import numpy as np
+from operator import index
+from typing import Any, Literal, TypeAlias, get_args
 
 from capacity.errors import InvalidArgumentError
 
@@ -68,7 +67,12 @@ def require_effort(effort: str) -> None:
         raise InvalidArgumentError(f"`effort` must be one of {', '.join(EFFORTS)}; got {effort!r}.")
 
 
-def require_seed(seed: object) -> None:
-    """Raise an error for what no search can start from."""
-    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+def checked_seed(seed: Any) -> int:
+    """A seed as an int, or an error for what no search can start from."""
+    try:
+        number = index(seed)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 2**32:
         raise InvalidArgumentError(f"`seed` must be an integer from 0 to 2^32 - 1; got {seed!r}.")
+    return number

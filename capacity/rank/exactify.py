@@ -19,7 +19,8 @@ import flint
 import numpy as np
 
 from capacity.rank.arrays import Indices, Mask
-from capacity.rank.factor import Term, vector
+from capacity.rank.certificate import Term
+from capacity.rank.factor import vector
 from capacity.rank.least_squares import Array, Factors, Fit, fit_cp
 
 GRIDS: tuple[Array, ...] = (

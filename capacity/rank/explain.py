@@ -15,6 +15,7 @@ from capacity.rank.flattening import highest_bound
 Methods: TypeAlias = NDArray[np.object_]
 # why a component isn't searched
 TOO_LARGE = "too large for the searches of this effort: only bounds that scale"
+AS_A_WHOLE = "too large as a whole: only components are searched, one by one"
 TOO_MANY = "not searched: more components are open than this effort takes on"
 
 
@@ -48,8 +49,8 @@ class Open:
         lines = [f"{self.n_facts:,} facts, {k:,} x {q:,} x {v:,}, in {ends}", *self.notes]
         if self.flattened and (highest := highest_bound(self.shape)) < self.upper:
             lines.append(
-                f"no flattening that is tried can show more than {highest}; the substitution game "
-                "could"
+                f"no flattening that is tried can show more than {highest:,}; the substitution "
+                "game could"
             )
         return lines
 

@@ -1,8 +1,10 @@
 """Exact factors of integer matrices, and the decompositions of tensors that slices give.
 
 A matrix of rank r is a sum of r products of a column and a row: with P its pivot columns and R the
-nonzero rows of its reduced row echelon form, M = P R over the rationals. A tensor whose slice T_i
-is M, and 0 elsewhere, is the sum of the simple tensors P_t (x) R_t (x) e_i.
+nonzero rows of its reduced row echelon form, M = P R over the rationals. R has r columns of the
+identity, and fractions elsewhere: a wide matrix is transposed first, so that there are few.
+
+A tensor whose slice T_i is M, and 0 elsewhere, is the sum of the simple tensors of P_t, R_t, e_i.
 """
 
 from __future__ import annotations
@@ -13,12 +15,10 @@ from fractions import Fraction
 import flint
 
 from capacity.rank.arrays import Indices
-from capacity.rank.certificate import Vector
-
-Term = tuple[Vector, Vector, Vector]
+from capacity.rank.certificate import Term, Vector
 
 
-def factors(matrix: Indices) -> list[tuple[Indices, list[Fraction]]]:
+def factors(matrix: Indices) -> list[tuple[list[Fraction], list[Fraction]]]:
     """Write an integer matrix as a sum of rank-many products of a column and a row.
 
     Parameters
@@ -28,16 +28,17 @@ def factors(matrix: Indices) -> list[tuple[Indices, list[Fraction]]]:
     Returns
     -------
     list of (column, row)
-        ``column`` an integer ndarray of shape (m,), ``row`` n fractions; the products add up to the
-        matrix exactly.
+        m and n fractions; the products add up to the matrix exactly.
     """
     m, n = matrix.shape
+    if m < n:
+        return [(column, row) for row, column in factors(matrix.T)]
     reduced, rank = flint.fmpq_mat(flint.fmpz_mat(m, n, matrix.ravel().tolist())).rref()
-    found: list[tuple[Indices, list[Fraction]]] = []
+    found: list[tuple[list[Fraction], list[Fraction]]] = []
     for t in range(rank):
         row = [Fraction(int(x.p), int(x.q)) for x in (reduced[t, j] for j in range(n))]
         pivot = next(j for j, x in enumerate(row) if x)
-        found.append((matrix[:, pivot], row))
+        found.append(([Fraction(int(x)) for x in matrix[:, pivot]], row))
     return found
 
 

@@ -24,7 +24,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.certificate import Argument, Certificate, Quantity, Side
 from capacity.rank.effective import EffectiveSearch
-from capacity.rank.effort import Effort, require_effort, require_seed
+from capacity.rank.effort import Effort, checked_seed, require_effort
 from capacity.rank.search import Progress, Search
 
 INTERRUPTED = ("interrupted before the search was over",)
@@ -122,7 +122,7 @@ def rank_interval(
     ('at least 1: 1 by unfolding', 'at most 1: 1 by slices')
     """
     require_effort(effort)
-    require_seed(seed)
+    seed = checked_seed(seed)
     search = Search(db, _bounds(db, computed), effort, seed, progress)
     interrupted = False
     try:
@@ -164,7 +164,7 @@ def effective_rank_interval(
     [1, 1]
     """
     require_effort(effort)
-    require_seed(seed)
+    seed = checked_seed(seed)
     bounds = _bounds(db, computed)
     if rank is None:
         rank = rank_interval(db, effort=effort, seed=seed, computed=bounds, progress=progress)
@@ -209,7 +209,9 @@ def raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
     certificate = replace(lower, quantity="rank")
     first = f"at least {lower.value:,}: as the effective rank is, by {lower.by}"
     # what was said of the widest component no longer holds
-    explanation = (first, *rank.explanation[1:2])
+    left = (f"open: [{lower.value:,}, {rank.upper.value:,}]",)
+    still_open = left if lower.value < rank.upper.value else ()
+    explanation = (first, *rank.explanation[1:2], *still_open, *INTERRUPTED * rank.interrupted)
     return replace(rank, lower=certificate, explanation=explanation)
 
 

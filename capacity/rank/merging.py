@@ -13,8 +13,7 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.rank.arrays import Indices
-from capacity.rank.certificate import Argument, Boxes, Decomposition
-from capacity.rank.factor import Term
+from capacity.rank.certificate import Argument, Boxes, Decomposition, Term
 from capacity.rank.slices import slice_terms
 
 

@@ -26,6 +26,7 @@ from capacity.rank.certificate import (
     Substitution,
     Unfolding,
 )
+from capacity.rank.check_upper import most_steps, steps_of_terms
 from capacity.rank.effort import BUDGETS, Effort
 from capacity.rank.explain import TOO_LARGE, TOO_MANY, Methods, Open, explained
 from capacity.rank.fits import fits
@@ -87,7 +88,9 @@ class Search:
         self._games: dict[int, tuple[tuple[Unfolding | Substitution, ...], str]] = {}
         self._strong: dict[int, tuple[Argument, str]] = {}
         self._above: dict[int, tuple[Argument, str]] = {}
+        # components that aren't searched, and why; those that flattenings look at
         self._left_out: dict[int, str] = {}
+        self._dense: set[int] = set()
 
     def run(self) -> None:
         """Go through all stages, the cheapest first, for whatever is open then."""
@@ -101,6 +104,7 @@ class Search:
         counts = np.bincount(self._bounds.component)
         facts_of: list[Indices] = np.split(order, np.cumsum(counts)[:-1])
         parts, problems = self._small(facts_of)
+        self._dense = {c for c, problem in problems.items() if problem.rest is None}
         for name, stage in STAGES.items():
             if stage is None:
                 self._pencils(facts_of)
@@ -230,12 +234,11 @@ class Search:
         c = int(gaps.argmax())
         facts = np.flatnonzero(self._bounds.component == c)
         bounds = int(lower[c]), int(self.upper[c])
-        left_out = c in self._left_out
-        notes = (self._left_out[c],) if left_out else ()
+        notes = (self._left_out[c],) if c in self._left_out else ()
         if self._best(c) > lower[c]:
             argument, by = self._strong[c]
             notes += (f"at least {argument.value:,} alone, by {by}, which doesn't add",)
-        widest = Open(len(facts), Part.of(self._db, facts).shape, *bounds, notes, not left_out)
+        widest = Open(len(facts), Part.of(self._db, facts).shape, *bounds, notes, c in self._dense)
         return explained(
             (lower, rests_on),
             (self.upper, self._rests_on_above()),
@@ -254,11 +257,19 @@ class Search:
                 self.lower[c] = value
             return
         value = found.value
-        if "upper" in found.sides and value < self.upper[c]:
+        if "upper" in found.sides and value < self.upper[c] and self._checkable(c, found):
             self._above[c] = found, by
             self.upper[c] = value
         if "lower" in found.sides and value > self._best(c):
             self._strong[c] = found, by
+
+    def _checkable(self, c: int, found: Argument) -> bool:
+        """Whether terms leave enough of what a checker does to all that is found elsewhere."""
+        if not isinstance(found, Decomposition):
+            return True
+        others = [a for d, (a, _) in self._above.items() if d != c and isinstance(a, Decomposition)]
+        steps = sum(steps_of_terms(one.terms) for one in (found, *others))
+        return steps <= most_steps(self._db) // 2
 
     def _best(self, c: int) -> int:
         """The lower bound of a component alone."""

@@ -28,10 +28,11 @@ from capacity.rank.certificate import (
     Decomposition,
     Enclosure,
     Substitution,
+    Term,
     Unfolding,
     View,
 )
-from capacity.rank.factor import Term, lifted, vector
+from capacity.rank.factor import lifted, vector
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from capacity.rank.diagonal import (
 from capacity.rank.effort import Limits
 from capacity.rank.flattening import best_flattening
 from capacity.rank.single import Peeled, peel_singles
-from capacity.rank.slices import spanning_tree_terms
+from capacity.rank.slices import spanning_tree_terms, spanning_tree_work
 from capacity.rank.substitution import greedy_moves
 
 # a pair is a minor, and the game that follows it
@@ -137,9 +137,7 @@ def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Slices of the core, added along a cheapest spanning tree, in each mode."""
     tensor = problem.core.tensor
     for mode in MODES:
-        # a rank for each pair of slices
-        shortest = min(tensor.shape[m] for m in MODES if m != mode)
-        if 2 * tensor.shape[mode] * tensor.size * shortest > goal.work // 3:
+        if spanning_tree_work(tensor.shape, mode) > goal.work // 3:
             continue
         yield Decomposition(tuple(problem.core.lifted(spanning_tree_terms(tensor, mode))))
 

@@ -15,13 +15,15 @@ import numpy as np
 
 from capacity.database.tensor import MODES
 from capacity.rank.arrays import Indices, IntegerFactors
-from capacity.rank.certificate import Decomposition, Vector
-from capacity.rank.factor import Term, vector
-from capacity.rank.slices import spanning_tree_terms
+from capacity.rank.certificate import Decomposition, Term, Vector
+from capacity.rank.factor import vector
+from capacity.rank.slices import spanning_tree_terms, spanning_tree_work
 from capacity.rank.stages import Goal, Problem
 
 # steps of a walk at a time, so that an interrupt is heard
 STRIDE = 500_000
+# steps that are worth a start
+FEWEST = 1_000
 # terms beyond which pairs are too many
 MOST_TERMS = 1_500
 
@@ -46,20 +48,23 @@ def flips(
     whole = problem.known is not None
     tensor = problem.tensor if whole else problem.core.tensor
     observed = None if problem.known is None else problem.known[:, :, 0]
-    first = first_decompositions(tensor.astype(np.int64), np.random.default_rng(goal.seed))
-    starts = [f for f in (*more, *first) if len(f[0]) <= MOST_TERMS]
+    fewest = min(int(np.count_nonzero(tensor.any(axis=mode))) for mode in MODES)
+    if min(goal.limits.flips, goal.work // _cost(tensor.shape, fewest)) < 2 * FEWEST:
+        return
+    first = first_decompositions(
+        tensor.astype(np.int64), np.random.default_rng(goal.seed), work=goal.work // 6
+    )
+    starts = [*(f for f in more if len(f[0]) <= MOST_TERMS), *first]
     starts.sort(key=lambda factors: len(factors[0]))
     if not starts:
         return
-    # a step looks at the factors of two terms, and at the pairs of two others
-    cost = 100 + 3 * max(tensor.shape) + 4 * len(starts[0][0])
-    steps = min(goal.limits.flips, goal.work // cost)
+    steps = min(goal.limits.flips, goal.work // _cost(tensor.shape, len(starts[0][0])))
     best, shortest = starts[0], goal.upper
     seed = 1000 * goal.seed
     for turn in range(len(starts) + max(1, steps // 2 // STRIDE)):
         from_start = turn < len(starts)
         n = min(STRIDE, steps // 2 // len(starts) if from_start else steps // 2)
-        if n < 1000 or shortest <= goal.lower:
+        if n < FEWEST or shortest <= goal.lower:
             return
         start = starts[turn] if from_start else best
         found = flip_walk(start, steps=n, seed=seed + turn, target=goal.lower, observed=observed)
@@ -88,13 +93,28 @@ def as_factors(terms: Iterable[Term], shape: tuple[int, ...]) -> IntegerFactors 
     return found[0], found[1], found[2]
 
 
-def first_decompositions(tensor: Indices, rng: np.random.Generator) -> Iterable[IntegerFactors]:
-    """Fibers of each mode, and of random ones, and the spanning trees with integer factors."""
-    yield _random_fibers(tensor, rng)
+def _cost(shape: tuple[int, ...], n_terms: int) -> int:
+    """Of a step: it looks at the factors of two terms, and at the pairs of two others."""
+    return 100 + 3 * max(shape) + 4 * n_terms
+
+
+def first_decompositions(
+    tensor: Indices, rng: np.random.Generator, *, work: int
+) -> Iterable[IntegerFactors]:
+    """Fibers of each mode, and of random ones, and the spanning trees with integer factors.
+
+    Those of more than `MOST_TERMS` terms are left out, and trees that cost more than the work.
+    """
+    fibers = _random_fibers(tensor, rng)
+    if fibers is not None:
+        yield fibers
     for mode in MODES:
-        yield _fibers(tensor, mode)
+        if np.count_nonzero(tensor.any(axis=mode)) <= MOST_TERMS:
+            yield _fibers(tensor, mode)
+        if spanning_tree_work(tensor.shape, mode) > work:
+            continue
         factors = as_factors(spanning_tree_terms(tensor, mode), tensor.shape)
-        if factors is not None:
+        if factors is not None and len(factors[0]) <= MOST_TERMS:
             yield factors
 
 
@@ -110,22 +130,26 @@ def _fibers(tensor: Indices, mode: int) -> IntegerFactors:
     return factors[0], factors[1], factors[2]
 
 
-def _random_fibers(tensor: Indices, rng: np.random.Generator) -> IntegerFactors:
-    """What is left of a fiber through each entry in turn, of a random mode, until none is left."""
-    rest, r = tensor.copy(), 0
-    places: list[list[int]] = rng.permutation(np.argwhere(tensor)).tolist()
-    found = [np.zeros((len(places), n), np.int64) for n in tensor.shape]
-    for place in places:
+def _random_fibers(tensor: Indices, rng: np.random.Generator) -> IntegerFactors | None:
+    """What is left of a fiber through each entry in turn, of a random mode, until none is left.
+
+    None if there are more than `MOST_TERMS`.
+    """
+    rest = tensor.copy()
+    rows: list[list[list[int]]] = [[], [], []]
+    for place in rng.permutation(np.argwhere(tensor)):
         if not rest[tuple(place)]:
             continue
+        if len(rows[0]) == MOST_TERMS:
+            return None
         mode = int(rng.integers(3))
         fiber = np.moveaxis(rest, mode, 2)[tuple(place[m] for m in MODES if m != mode)]
-        for m in MODES:
-            found[m][r, place[m]] = 1
-        found[mode][r] = fiber
+        for m, n in enumerate(tensor.shape):
+            unit = [int(i == place[m]) for i in range(n)]
+            rows[m].append(fiber.tolist() if m == mode else unit)
         fiber[:] = 0
-        r += 1
-    return found[0][:r], found[1][:r], found[2][:r]
+    a, b, c = (np.array(of, np.int64).reshape(len(of), -1) for of in rows)
+    return a, b, c
 
 
 def _sparse(x: Indices) -> Vector:

@@ -12,6 +12,7 @@ from capacity.database import Database, random_database
 from capacity.rank import effective_rank_interval, rank_interval
 from capacity.rank.effort import BUDGETS
 from capacity.rank.flattening import best_flattening, highest_bound
+from capacity.rank.verify import verify
 from tests.oracles import database
 
 
@@ -117,3 +118,26 @@ def test_a_seed_is_a_small_integer(seed: object) -> None:
     for search in (rank_interval, effective_rank_interval):
         with pytest.raises(ValueError, match=r"`seed` must be an integer from 0 to 2\^32 - 1"):
             search(db, seed=seed)  # type: ignore[arg-type]
+
+
+def test_a_whole_that_is_small_when_peeled_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    pairs = [(k, q) for k in range(8) for q in range(5) if rng.random() < 0.6]
+    core = [(k, q, int(rng.integers(4))) for k, q in pairs]
+    # objects that are mentioned once, each of a subject of its own
+    singles = [(100 + i, q, 100 + i) for i, q in enumerate([0, 1, 2, 3, 4] * 6)]
+    small, large = database(core), database([*core, *singles])
+    monkeypatch.setitem(BUDGETS, "quick", replace(BUDGETS["quick"], largest=20_000))
+    alone, both = effective_rank_interval(small), effective_rank_interval(large)
+    assert not any("too large" in line for line in both.explanation)
+    assert both.lower.value - len(singles) >= alone.lower.value - 4 > 0
+    for end in (both.lower, both.upper):
+        assert verify(end, large).proved
+    monkeypatch.setitem(BUDGETS, "quick", replace(BUDGETS["quick"], largest=10))
+    assert "too large" in effective_rank_interval(large).explanation[-1]
+
+
+def test_numpy_seeds_are_seeds() -> None:
+    db = database([(k, q, (k * q) % 3) for k in range(4) for q in range(4)])
+    one = rank_interval(db, effort="standard", seed=np.uint8(3))  # type: ignore[arg-type]
+    assert str(one) == str(rank_interval(db, effort="standard", seed=3))

@@ -333,20 +333,44 @@ def test_what_takes_too_long_to_check_is_refused() -> None:
     db = database([(i, i, i) for i in range(300)])
     many = (tuple(range(300)), (Fraction(1),) * 300)
     term = (many, many, many)
-    with pytest.raises(MemoryBudgetError, match="5,000,000 products"):
+    with pytest.raises(MemoryBudgetError, match="20,030,000 steps at most"):
         verify(claim(db, Decomposition((term,)), side="upper"), db)
     twice = (((0, 0), (Fraction(1), Fraction(0))), ((0,), (Fraction(1),)), ((0,), (Fraction(1),)))
     verdict = verify(claim(db, Decomposition((twice,)), side="upper"), db)
     assert verdict.reason == "term 0 has an index twice"
-    one, small = Fraction(1), Fraction(1, 10**400)
-    terms = tuple((((0,), (small + i,)), ((0,), (one,)), ((0,), (one,))) for i in range(3))
-    assert verify(claim(db, Decomposition(terms), side="upper"), db).reason == (
-        "the terms give neither 0 nor 1 at (0, 0, 0)"
-    )
-    terms = (*terms, (((0,), (Fraction(1, 7**300),)), ((0,), (one,)), ((0,), (one,))))
-    assert verify(claim(db, Decomposition(terms), side="upper"), db).reason == (
-        "term 3 has numbers of too many digits"
-    )
+    lacks = (((0, 1), (Fraction(1),)), ((0,), (Fraction(1),)), ((0,), (Fraction(1),)))
+    verdict = verify(claim(db, Decomposition((lacks,)), side="upper"), db)
+    assert verdict.reason == "term 0 lacks a number, or an index"
+
+
+def test_fractions_take_the_longer_the_more_digits_they_have() -> None:
+    db = database([(i, 0, 0) for i in range(300)])
+    one = ((0,), (Fraction(1),))
+    # 300 products of 10^5 bits each
+    long = (tuple(range(300)), tuple(Fraction(n, 2**99_999) for n in range(1, 301)))
+    terms = tuple((long, one, one) for _ in range(40))
+    with pytest.raises(MemoryBudgetError, match="20,030,000 steps at most"):
+        verify(claim(db, Decomposition(terms), side="upper"), db)
+    # short ones, of other primes each: their sum is long
+    primes = [n for n in range(2, 3_000) if all(n % d for d in range(2, n))]
+    few = (tuple(range(300)), (Fraction(1),) * 300)
+    terms = tuple((few, ((0,), (Fraction(1, p),)), one) for p in primes * 12)
+    with pytest.raises(MemoryBudgetError, match="and more for fractions"):
+        verify(claim(db, Decomposition(terms), side="upper"), db)
+
+
+@pytest.mark.parametrize("shape", [(3, 40, 90), (2, 90, 40), (1, 60, 150)])
+def test_what_slices_that_lack_rank_give_can_be_checked(shape: tuple[int, int, int]) -> None:
+    # dense predicate slices of full rank but one, along the wide side of which fractions abound
+    rng = np.random.default_rng(0)
+    n, k, v = shape
+    slices = rng.random(shape) < 0.5
+    slices[:, -1] = slices[:, 0]
+    rows = [(int(i), int(q), int(j)) for q, i, j in np.argwhere(slices)]
+    db = database(rows)
+    interval = rank_interval(db)
+    assert interval.upper.value <= n * (min(k, v) - (k <= v))
+    assert verify(interval.upper, db).proved
 
 
 def test_a_box_of_many_unobserved_fibers_is_checked_by_its_observed_ones() -> None:

@@ -12,7 +12,7 @@ from capacity.database import Database, load
 from capacity.layer import AttentionLayer
 from capacity.rank.search import STAGES
 from capacity.sweep import RUNS_SCHEMA
-from tests.oracles import EXAMPLES
+from tests.oracles import EXAMPLES, ROOT
 
 FIGURE_1 = str(EXAMPLES / "figure-1.ttl")
 
@@ -314,3 +314,21 @@ def test_a_seed_out_of_range_is_wrong_use(capsys: pytest.CaptureFixture[str]) ->
     code, out, err = run(capsys, "rank", FIGURE_1, "--seed", "-1")
     assert (code, out) == (2, "")
     assert "--seed" in err
+
+
+def test_a_dry_run_prints_the_plan_and_trains_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    demo, out = "experiments/configs/demo.toml", tmp_path / "out"
+    plan = run_json(capsys, "sweep", demo, "--dry-run", "--out", str(out))
+    assert (plan["runs"], plan["databases"]) == (90, 17)
+    assert not out.exists()
+    code, text, _ = run(capsys, "sweep", demo, "--dry-run")
+    assert code == 0
+    assert "90, in 8 shards" in text
+    assert "about 1.2 minutes on one core" in text
+    # but where it trains there must be a folder
+    code, _, err = run(capsys, "sweep", demo)
+    assert code == 2
+    assert "--out must name the folder" in err

@@ -46,7 +46,7 @@ def train(
     from capacity.database.files import load
     from capacity.layer.config import LayerConfig
     from capacity.layer.recipe import Recipe
-    from capacity.sweep.execute import do_run, resolve_device
+    from capacity.sweep.one_run import do_run, resolve_device
     from capacity.sweep.plan import Run
 
     recipe = Recipe(epochs=epochs, learning_rate=learning_rate)
@@ -78,26 +78,52 @@ def train(
 
 def sweep(
     config: Annotated[Path, typer.Argument(help="TOML file.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="Folder of the sweep.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="Folder of the sweep.")] = None,
     workers: Annotated[int, typer.Option(help="Processes to train in.")] = 1,
     device: DeviceOption = "auto",
     shard: Annotated[
         str | None, typer.Option(help="i/N: do the i-th of N parts, counted from 0.")
     ] = None,
+    dask: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler whose workers train instead.")
+    ] = None,
+    allow_other_engine: Annotated[
+        bool,
+        typer.Option(
+            "--allow-other-engine",
+            help="Do all runs again beside those of another engine, dtype or version.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan, its time and its size.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Train every run of a plan; the same command again goes on where it stopped."""
+    from capacity.sweep.config import read_plan
+
+    part = _part(shard)
+    plan = read_plan(config)
+    if dry_run:
+        _print_plan(plan.summary(), as_json)
+        return
+    if out is None:
+        raise InvalidArgumentError("--out must name the folder of the sweep; --dry-run needs none.")
     _require_layers()
     from capacity.sweep.execute import run_sweep
-    from capacity.sweep.plan import read_plan
-    from capacity.sweep.store import load
+    from capacity.sweep.table import load, n_planned
 
-    plan = read_plan(config)
-    part = _part(shard)
     try:
-        with bar("training") as progress:
+        with bar("training", "runs") as progress:
             whole = run_sweep(
-                plan, out, workers=workers, device=device, shard=part, progress=progress
+                plan,
+                out,
+                workers=workers,
+                device=device,
+                shard=part,
+                dask=dask,
+                allow_other_engine=allow_other_engine,
+                progress=progress,
             )
     except KeyboardInterrupt:
         print("capacity: interrupted; the same command goes on from here.", file=sys.stderr)
@@ -111,8 +137,22 @@ def sweep(
         print_json(table.to_dict("records"))
         return
     counts = ", ".join(f"{n} {status}" for status, n in table["status"].value_counts().items())
-    print(f"{out}: {len(table)} of {len(plan.runs)} runs done ({counts})")
+    print(f"{out}: {len(table)} of {n_planned(out)} runs done ({counts})")
     print(f"  table: {whole}" if whole else "  other parts are still to be done")
+
+
+def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(plan)
+        return
+    least, most = plan["smallest_database"], plan["largest_database"]
+    minutes = plan["seconds"] / 60
+    time = f"{minutes / 60:.1f} hours" if minutes > 90 else f"{minutes:.1f} minutes"
+    print(f"  runs        {plan['runs']:,}, in {plan['shards']:,} shards")
+    print(f"  databases   {plan['databases']:,}, of {least:,} to {most:,} facts")
+    print(f"  layers      {plan['layers']:,}")
+    print(f"  time        at most about {time} on one core; runs that memorise stop early")
+    print(f"  size        about {plan['bytes'] / 1e6:.1f} MB")
 
 
 def grid(
@@ -125,7 +165,7 @@ def grid(
 ) -> None:
     """Average the accuracies of a sweep over bins of the two rank bounds."""
     from capacity.evaluator.grid import accuracy_grid
-    from capacity.sweep.store import load
+    from capacity.sweep.table import load
 
     try:
         threshold: Any = float(tau)

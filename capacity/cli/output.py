@@ -66,21 +66,36 @@ def spinner(what: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Progress on standard error, silent when that is not a terminal."""
+def bar(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Progress, its speed and the time left, on standard error; silent without a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        Task,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class Speed(TextColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text(f"{speed:.3g} {unit}/s" if speed else "", style="progress.data.speed")
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-               TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Speed(""),
+               TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())  # fmt: skip
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        told = False
+
+        def tell(done: int, total: int) -> None:
+            nonlocal told
+            # what was done before is no part of the speed
+            (bar.update if told else bar.reset)(task, completed=done, total=total)
+            told = True
+
+        yield tell

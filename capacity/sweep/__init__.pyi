@@ -1,8 +1,9 @@
-from .execute import do_run as do_run
+from .config import make_plan as make_plan
+from .config import read_plan as read_plan
 from .execute import run_sweep as run_sweep
+from .one_run import do_run as do_run
 from .plan import Plan as Plan
 from .plan import Run as Run
-from .plan import make_plan as make_plan
-from .plan import read_plan as read_plan
-from .store import RUNS_SCHEMA as RUNS_SCHEMA
-from .store import load as load
+from .table import RUNS_SCHEMA as RUNS_SCHEMA
+from .table import compact as compact
+from .table import load as load

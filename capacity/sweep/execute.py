@@ -1,41 +1,27 @@
-"""Do the runs of a plan, in this process or in several, and store them shard by shard.
+"""Do the runs of a plan, here, in several processes or on a cluster, and store them by shards.
 
-A run's row depends on the run alone: its generator is seeded from its key, and every run computes
-on one thread, so that the table is the same on any number of workers.
+First the ranks of the databases that are still needed, each once, then the shards. Whoever computes
+them, this process alone writes them.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from functools import cache
-from multiprocessing import active_children, get_context, parent_process
-from multiprocessing.connection import wait
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-import numpy as np
-
-from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, SweepError
-from capacity.evaluator.accuracy import TAUS, evaluate
-from capacity.layer.config import layer_rank_bound, layer_rank_upper
-from capacity.rank.bounds import database_bounds
-from capacity.rank.interval import rank_interval
+from capacity.sweep.cluster import on_dask
+from capacity.sweep.manifest import environment
+from capacity.sweep.one_run import Device, database_ranks, do_run, resolve_device
 from capacity.sweep.plan import Plan, Run
+from capacity.sweep.pool import Executor, Outcome, in_this_process, processes
 from capacity.sweep.store import Store
 
-if TYPE_CHECKING:
-    from capacity.layer.attention import AttentionLayer
-
-Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 # (runs done, runs in all)
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -47,6 +33,8 @@ def run_sweep(
     workers: int = 1,
     device: Device = "auto",
     shard: tuple[int, int] | None = None,
+    dask: str | None = None,
+    allow_other_engine: bool = False,
     progress: Progress | None = None,
 ) -> Path | None:
     """Do what is left of a sweep.
@@ -61,6 +49,11 @@ def run_sweep(
     device : {'auto', 'cpu', 'cuda'}
     shard : (i, n), optional
         Do the i-th of n equal parts only, counted from 0: every n-th shard.
+    dask : str, optional
+        Address of a Dask scheduler whose workers compute instead; they must have the same versions
+        as this process. Their device is 'cpu' unless 'cuda' is asked for.
+    allow_other_engine : bool
+        Do all runs beside those that another engine, dtype or version has done in the folder.
     progress : callable, optional
         Is told the number of runs done, and of all runs, whenever it changes.
 
@@ -72,7 +65,8 @@ def run_sweep(
     Raises
     ------
     SweepError
-        If the folder holds another sweep or can't be written, or a worker process died.
+        If the folder holds another sweep or can't be written, if another process does the same
+        part, or, at the end, if some shards failed; the others are done then.
     ValueError
         For a number of workers below 1, or a part that doesn't exist.
     """
@@ -81,186 +75,110 @@ def run_sweep(
     part, parts = shard or (0, 1)
     if not 0 <= part < parts:
         raise InvalidArgumentError(f"`shard` i/N must have 0 <= i < N; got {part}/{parts}.")
-    chosen = resolve_device(device)
-    store = Store(folder, plan)
-    mine = range(part, len(plan.shards), parts)
-    todo = [i for i in mine if not store.is_done(i)]
-    total = sum(len(plan.shards[i]) for i in mine)
-    done = total - sum(len(plan.shards[i]) for i in todo)
-    report = progress or (lambda _done, _total: None)
-    report(done, total)
-    if workers == 1:
-        for i in todo:
-            rows = []
-            for run in plan.shards[i]:
-                rows.append(do_run(run, chosen)[0])
-                report(done + len(rows), total)
-            store.write(i, rows)
-            done += len(rows)
-    elif todo:
-        tasks = [(i, plan.shards[i]) for i in todo]
-        for i, rows in _in_processes(tasks, min(workers, len(todo)), chosen):
-            store.write(i, rows)
-            done += len(rows)
-            report(done, total)
+    # this process may have no GPU where the cluster has
+    chosen = resolve_device(device) if dask is None else "cuda" if device == "cuda" else "cpu"
+    here = environment(chosen) if dask is None else {**environment(), "device": chosen}
+    store = Store(folder, plan, here, allow_other_engine=allow_other_engine)
+    with store.mine(part, parts) as mine:
+        _Driver(store, mine, f"{part}-of-{parts}", chosen, progress).run(workers, dask)
     return store.finish()
 
 
-def _in_processes(
-    tasks: Sequence[tuple[int, Sequence[Run]]], workers: int, device: str
-) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """Rows of shards as they are done, from processes that don't outlive this one."""
-    others = set(active_children())
-    # spawned, not forked: torch's threads don't survive a fork
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_follow_parent)
-    futures = {pool.submit(_rows, runs, device): i for i, runs in tasks}
-    try:
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    except BrokenProcessPool:
-        raise SweepError(
-            "A worker process died, killed or out of memory. What was done is kept; the same "
-            "command goes on, and fewer --workers need less memory. A script must call run_sweep "
-            'under `if __name__ == "__main__":`, for each worker reads it anew.'
-        ) from None
-    finally:
-        # on an interrupt there is no waiting for shards that will be dropped
-        for process in set(active_children()) - others:
-            process.terminate()
-        pool.shutdown(cancel_futures=True)
+class _Driver:
+    """What is left of a part, and how far it is."""
+
+    def __init__(
+        self, store: Store, mine: range, part: str, device: str, progress: Progress | None
+    ) -> None:
+        self._store, self._shards, self._part = store, store.plan.shards, part
+        self._device, self._report = device, progress or (lambda _done, _total: None)
+        self._todo = [number for number in mine if not store.is_done(number)]
+        self._total = sum(len(self._shards[number]) for number in mine)
+        self._done = self._total - sum(len(self._shards[number]) for number in self._todo)
+        self._here = environment()
+        self._ranks: dict[str, dict[str, int]] = {}
+
+    def run(self, workers: int, dask: str | None) -> None:
+        self._report(self._done, self._total)
+        if not self._todo:
+            return
+        alone = workers == 1 and dask is None
+        with self._executor(workers, dask) as execute:
+            failed = [*self._bound(execute), *self._train(execute, self._tell if alone else None)]
+        if failed:
+            for outcome in failed:
+                self._store.log(self._part, failed=outcome.name, error=outcome.error)
+            left = sum(not self._store.is_done(number) for number in self._todo)
+            first = failed[0]
+            raise SweepError(
+                f"{left} of {len(self._todo)} shards aren't done, for {len(failed)} tasks failed; "
+                "the others are, and the same command tries these again. The log has all; the "
+                f"first, {first.name}: {first.error}"
+            )
+
+    def _executor(self, workers: int, dask: str | None) -> AbstractContextManager[Executor]:
+        if dask is not None:
+            return on_dask(dask)
+        if workers > 1:
+            return processes(min(workers, len(self._todo)))
+        return nullcontext(in_this_process)
+
+    def _bound(self, execute: Executor) -> Iterator[Outcome]:
+        """Bound the ranks of the databases that are still needed; give what fails."""
+        needed: dict[str, Any] = {}
+        for number in self._todo:
+            for run in self._shards[number]:
+                needed[run.database.facts_sha256] = run.database
+        for facts in needed:
+            known = self._store.ranks(facts)
+            if known is not None:
+                self._ranks[facts] = known
+        tasks = {f: (db,) for f, db in needed.items() if f not in self._ranks}
+        for outcome in execute(database_ranks, tasks):
+            if outcome.error is not None:
+                yield outcome
+                continue
+            self._store.keep_ranks(outcome.name, outcome.value)
+            self._ranks[outcome.name] = outcome.value
+
+    def _train(self, execute: Executor, tell: Callable[[int], None] | None) -> Iterator[Outcome]:
+        """Do the shards whose ranks are known; give what fails."""
+        tasks: dict[int, tuple[Any, ...]] = {}
+        for number in self._todo:
+            runs = self._shards[number]
+            facts = {run.database.facts_sha256 for run in runs}
+            if facts <= self._ranks.keys():
+                tasks[number] = (runs, {f: self._ranks[f] for f in facts}, self._device)
+        for outcome in execute(partial(_shard, tell=tell) if tell else _shard, tasks):
+            if outcome.error is not None:
+                yield outcome
+                continue
+            rows, there, seconds = outcome.value
+            if there != self._here:
+                raise SweepError(
+                    f"A worker must have what this process has, {self._here}; it has {there}. Rows "
+                    "of both would be mixed: give it the same versions, on one kind of processor."
+                )
+            self._store.write(outcome.name, rows)
+            self._store.log(self._part, shard=outcome.name, runs=len(rows), seconds=seconds)
+            self._done += len(rows)
+            self._report(self._done, self._total)
+
+    def _tell(self, n: int) -> None:
+        self._report(self._done + n, self._total)
 
 
-def _follow_parent() -> None:
-    """In a worker: leave interrupts to the parent, and end when it does, however it ends."""
-    parent = parent_process()
-    assert parent is not None
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _rows(runs: Sequence[Run], device: str) -> list[dict[str, Any]]:
-    return [do_run(run, device)[0] for run in runs]
-
-
-def do_run(run: Run, device: str = "cpu") -> tuple[dict[str, Any], AttentionLayer]:
-    """Train and score one layer.
-
-    Parameters
-    ----------
-    run : Run
-        Of a functional database.
-    device : str
-
-    Returns
-    -------
-    row : dict
-        One row of the runs table.
-    layer : AttentionLayer
-        Trained.
-
-    Raises
-    ------
-    MultiValuedError
-        If the database is multi-valued.
-    """
-    import torch
-
-    from capacity.layer.attention import AttentionLayer
-    from capacity.layer.training import train
-
-    db, recipe = run.database, run.recipe
-    db.require_functional("Training")
-    weights, order = np.random.default_rng(int(run.key, 16)).spawn(2)
-    with _one_thread():
-        layer = AttentionLayer(
-            run.layer,
-            db.n_tokens,
-            seed=weights,
-            dtype=getattr(torch, recipe.dtype),
-            device=device,
-        )
-        training = train(layer, db, recipe, seed=order)
-        scores = evaluate(layer, db)
-    diverged = training.status == "diverged"
-    k, q, v = db.shape
-    lower, upper, paper = _database_ranks(db)
-    row: dict[str, Any] = {
-        "run_key": run.key,
-        "database_id": run.database_id,
-        "layer_id": run.layer.name,
-        "seed": run.seed,
-        "n_subjects": k,
-        "n_predicates": q,
-        "n_objects": v,
-        "n_tokens": db.n_tokens,
-        "n_triples": db.n_triples,
-        "database_rank_bound": paper,
-        "database_rank_lower": lower,
-        "database_rank_upper": upper,
-        "d_model": run.layer.d_model,
-        "n_heads": run.layer.n_heads,
-        "d_head_qk": run.layer.d_head_qk,
-        "d_head_vo": run.layer.d_head_vo,
-        "n_parameters": run.layer.n_parameters,
-        "n_embedding_parameters": run.layer.n_embedding_parameters(db.n_tokens),
-        "layer_rank_bound": layer_rank_bound(run.layer),
-        "layer_rank_upper": layer_rank_upper(run.layer, k, q, v),
-        "recipe": json.dumps(recipe.to_dict(), sort_keys=True),
-        "engine": training.engine,
-        "dtype": recipe.dtype,
-        "epochs": training.epochs,
-        "loss": training.loss,
-        "status": training.status,
-        "tied": scores.tied,
-        "accuracy_argmax": scores.argmax,
-        "accuracy_argmax_paper": scores.argmax_paper,
-        "accuracy_0.50": scores.majority,
-        **{f"accuracy_{tau:.2f}": scores.softmax[tau] for tau in TAUS},
-    }
-    if diverged:
-        row |= dict.fromkeys((n for n in row if n == "tied" or n.startswith("acc")), math.nan)
-    return row, layer
-
-
-@cache
-def _database_ranks(db: Database) -> tuple[int, int, int]:
-    b = database_bounds(db)
-    interval = rank_interval(db, effort="quick", computed=b)
-    return interval.lower.value, interval.upper.value, b.paper
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def resolve_device(device: Device) -> str:
-    """The device that 'auto' stands for: a GPU if there is one.
-
-    Raises
-    ------
-    ValueError
-        For another name, or a GPU that isn't there.
-    """
-    import torch
-
-    if device not in ("auto", "cpu", "cuda"):
-        raise InvalidArgumentError(f"`device` must be auto, cpu or cuda; got {device!r}.")
-    there = torch.cuda.is_available()
-    if device == "cuda" and not there:
-        raise InvalidArgumentError(
-            "`device` is cuda, and this machine has no usable GPU. Say cpu or auto."
-        )
-    return "cuda" if device != "cpu" and there else "cpu"
+def _shard(
+    runs: Sequence[Run],
+    ranks: Mapping[str, Mapping[str, int]],
+    device: str,
+    tell: Callable[[int], None] | None = None,
+) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
+    """The rows of some runs, what computed them, and the seconds that it took."""
+    start = time.perf_counter()
+    rows: list[dict[str, Any]] = []
+    for run in runs:
+        rows.append(do_run(run, device, ranks=ranks[run.database.facts_sha256])[0])
+        if tell is not None:
+            tell(len(rows))
+    return rows, environment(), round(time.perf_counter() - start, 3)

@@ -1,4 +1,4 @@
-"""From a TOML file to the runs of a sweep. No torch in here.
+"""The runs of a sweep, their keys, and the shards they are stored in. No torch in here.
 
 A run is one (database, layer, seed, recipe). Its key is the SHA-256 of all that determines its
 result; device, workers and what else is in the sweep stay out of it.
@@ -6,32 +6,25 @@ result; device, workers and what else is in the sweep stay out of it.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
-import itertools
 import json
-import os
-import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any, get_args
-
-import numpy as np
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import Any
 
 from capacity.database.facts import Database
-from capacity.database.policy import MultiPolicy
-from capacity.database.synthetic import random_database
-from capacity.errors import SweepError
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
 
 # parts of every key: raise them when the columns, or what the code makes of a run, change
 SCHEMA_VERSION = 1
-ALGORITHM_VERSION = 4
-# one epoch of the reference engine takes about a millisecond; shards take about this many
-EPOCHS_A_SHARD = 5000
+ALGORITHM_VERSION = 5
+# a shard that is lost to a kill costs about so much
+SHARD_SECONDS = 10.0
+# of a file, and of a row in it, as measured
+SHARD_BYTES, ROW_BYTES = 13_000, 100
 
 
 @dataclass(frozen=True)
@@ -46,6 +39,8 @@ class Run:
     seed : int
     recipe : Recipe
         With the engine resolved.
+    variant : str
+        Empty, or a hash of what sets it apart from the same run: another engine, other versions.
     """
 
     database_id: str
@@ -53,21 +48,50 @@ class Run:
     layer: LayerConfig
     seed: int
     recipe: Recipe
+    variant: str = ""
 
     @cached_property
     def key(self) -> str:
         """SHA-256 of all that determines the run's result."""
+        recipe = self.recipe
         return _digest(
             {
+                "question": self.question,
                 "schema": SCHEMA_VERSION,
                 "algorithm": ALGORITHM_VERSION,
-                "database_id": self.database_id,
-                "facts": self.database.facts_sha256,
-                "layer": self.layer.to_dict(),
-                "seed": self.seed,
-                "recipe": self.recipe.to_dict(),
+                **{name: getattr(recipe, name) for name in COMPUTED_BY},
+                **({"variant": self.variant} if self.variant else {}),
             }
         )
+
+    @cached_property
+    def question(self) -> str:
+        """SHA-256 of what the run is about, whatever computes it; its generators start from it."""
+        recipe = {k: v for k, v in _as_dict(self.recipe).items() if k not in COMPUTED_BY}
+        return _digest(
+            {
+                "database_id": self.database_id,
+                "facts": self.database.facts_sha256,
+                "layer": _as_dict(self.layer),
+                "seed": self.seed,
+                "recipe": recipe,
+            }
+        )
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes on a core of 2025 if it doesn't stop early.
+
+        As measured for the reference engine: a step has a cost of its own, and one for each entry
+        of the logits.
+        """
+        n, recipe = self.database.n_triples, self.recipe
+        steps = math.ceil(n / recipe.batch_size) if recipe.batch_size else 1
+        logits = n * self.database.n_tokens * (1.1e-8 + 2.5e-10 * self.layer.d_model)
+        return 0.01 + recipe.epochs * (1.2e-3 * steps + logits)
+
+
+COMPUTED_BY = ("engine", "dtype")
 
 
 @dataclass(frozen=True)
@@ -79,204 +103,84 @@ class Plan:
     runs : tuple of Run
     config : mapping
         The configuration as it was read, for the manifest.
+    sources : mapping of str to str
+        SHA-256 of each file that facts were read from.
     """
 
     runs: tuple[Run, ...]
     config: Mapping[str, Any]
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @cached_property
     def shards(self) -> tuple[tuple[Run, ...], ...]:
         """The runs cut into the units that are stored, numbered from 0."""
-        epochs = max(1, self.runs[0].recipe.epochs)
-        size = max(1, EPOCHS_A_SHARD // epochs)
-        return tuple(self.runs[i : i + size] for i in range(0, len(self.runs), size))
+        return tuple(_cut(self.runs))
 
     @cached_property
     def key(self) -> str:
         """SHA-256 of the keys of all runs, in order."""
         return shard_key(self.runs)
 
+    @cached_property
+    def question(self) -> str:
+        """SHA-256 of what all runs are about, whatever computes them."""
+        return _digest([run.question for run in self.runs])
 
-def shard_key(runs: tuple[Run, ...]) -> str:
+    @cached_property
+    def databases(self) -> dict[str, Database]:
+        """Each database once, by the SHA-256 of its facts."""
+        return {run.database.facts_sha256: run.database for run in self.runs}
+
+    @property
+    def seconds(self) -> float:
+        """About how long all runs take, one after the other (`Run.seconds`)."""
+        return sum(run.seconds for run in self.runs)
+
+    @property
+    def bytes(self) -> int:
+        """About how much a folder holds in the end: each row in a shard and in the table."""
+        return SHARD_BYTES * (len(self.shards) + 1) + 2 * ROW_BYTES * len(self.runs)
+
+    def summary(self) -> dict[str, Any]:
+        """The plan in numbers, as ``capacity sweep --dry-run`` prints it."""
+        sizes = [db.n_triples for db in self.databases.values()]
+        return {
+            "runs": len(self.runs),
+            "databases": len(sizes),
+            "smallest_database": min(sizes),
+            "largest_database": max(sizes),
+            "layers": len({run.layer for run in self.runs}),
+            "shards": len(self.shards),
+            "seconds": round(self.seconds, 1),
+            "bytes": self.bytes,
+        }
+
+    def under(self, variant: str) -> Plan:
+        """The same runs under other keys."""
+        return replace(self, runs=tuple(replace(run, variant=variant) for run in self.runs))
+
+
+def shard_key(runs: Iterable[Run]) -> str:
     """SHA-256 of the keys of some runs, in order."""
     return _digest([run.key for run in runs])
 
 
-def read_plan(path: str | os.PathLike[str]) -> Plan:
-    """Read and check a sweep's TOML file, and draw its runs.
-
-    Parameters
-    ----------
-    path : path
-        Its own paths are looked up in the current folder, then beside it.
-
-    Raises
-    ------
-    SweepError
-        For a file that can't be read, an unknown key (with the nearest known one), a value out of
-        range, a database that isn't functional under its policy, or more pairs than there are.
-    DatabaseFormatError
-        If one of its database files can't be read.
-    """
-    try:
-        config = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SweepError(f"{os.fspath(path)}: must be a readable TOML file; {error}.") from None
-    try:
-        return make_plan(config, folder=Path(path).parent)
-    except SweepError as error:
-        raise SweepError(f"{os.fspath(path)}: {error}") from None
+def _cut(runs: Iterable[Run]) -> Iterator[tuple[Run, ...]]:
+    shard: list[Run] = []
+    seconds = 0.0
+    for run in runs:
+        if shard and seconds + run.seconds > SHARD_SECONDS:
+            yield tuple(shard)
+            shard, seconds = [], 0.0
+        shard.append(run)
+        seconds += run.seconds
+    if shard:
+        yield tuple(shard)
 
 
-def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
-    """Check a configuration and draw its runs; raises as `read_plan` does."""
-    _known(config, "the file", ("databases", "layers", "runs", "recipe"))
-    recipe = _recipe(config.get("recipe", {}))
-    layers = list(_layers(_required(config, "layers", "the file")))
-    if len(set(layers)) < len(layers):
-        raise SweepError("[layers] must name each size once; some layer would be trained twice.")
-    databases = _databases(_required(config, "databases", "the file"), folder)
-    options = config.get("runs", {})
-    _known(options, "[runs]", ("pairs", "seed"))
-    seed = _integer(options, "seed", "[runs]", default=0, least=0)
-    every = list(itertools.product(databases, layers))
-    pairs = options.get("pairs")
-    if pairs is not None:
-        pairs = _integer(options, "pairs", "[runs]", least=1)
-        if pairs > len(every):
-            raise SweepError(
-                f"`pairs` in [runs] must be at most the {len(every)} pairs there are "
-                f"({len(databases)} databases x {len(layers)} layers); got {pairs}."
-            )
-        chosen = np.random.default_rng(seed).choice(len(every), pairs, replace=False)
-        every = [every[i] for i in sorted(chosen.tolist())]
-    runs = (Run(name, db, layer, seed, recipe) for (name, db), layer in every)
-    return Plan(tuple(runs), dict(config))
-
-
-def _recipe(options: Mapping[str, Any]) -> Recipe:
-    _known(options, "[recipe]", tuple(f.name for f in fields(Recipe)))
-    try:
-        recipe = Recipe(**options)
-    except (ValueError, TypeError) as error:
-        raise SweepError(f"in [recipe]: {error}") from None
-    return replace(recipe, engine=recipe.resolved_engine)
-
-
-def _layers(options: Mapping[str, Any]) -> Iterator[LayerConfig]:
-    names = ("d_model", "n_heads", "d_head_qk", "d_head_vo")
-    _known(options, "[layers]", names)
-    values: list[list[Any]] = []
-    for name in names:
-        listed = _required(options, name, "[layers]")
-        if not isinstance(listed, list) or not listed:
-            raise SweepError(f"`{name}` in [layers] must be a list of sizes; got {listed!r}.")
-        values.append(listed)
-    found = False
-    for d_model, n_heads, qk, vo in itertools.product(*values):
-        try:
-            # the sizes themselves are checked before the combination is left out
-            LayerConfig(max(d_model, qk, vo), n_heads, qk, vo)
-            if max(qk, vo) > d_model:
-                continue
-            found = True
-            yield LayerConfig(d_model, n_heads, qk, vo)
-        except (ValueError, TypeError) as error:
-            raise SweepError(f"in [layers]: {error}") from None
-    if not found:
-        raise SweepError("[layers] must hold a layer with d_head_qk, d_head_vo <= d_model.")
-
-
-def _databases(options: Mapping[str, Any], folder: Path) -> list[tuple[str, Database]]:
-    _known(options, "[databases]", ("synthetic", "files"))
-    named: list[tuple[str, Database]] = []
-    if "synthetic" in options:
-        named += _synthetic(options["synthetic"])
-    files = options.get("files", [])
-    if not isinstance(files, list):
-        raise SweepError(f"`files` in [databases] must be a list of tables; got {files!r}.")
-    for entry in files:
-        named += _from_file(entry, folder)
-    if not named:
-        raise SweepError("[databases] must hold `synthetic` or at least one of `files`.")
-    # the same facts drawn twice are one database, or one run would be counted twice
-    unique = {db.facts_sha256: (name, db) for name, db in reversed(named)}
-    return [(f"{name}-{db.facts_sha256[:8]}", db) for name, db in reversed(list(unique.values()))]
-
-
-def _synthetic(options: Mapping[str, Any]) -> Iterator[tuple[str, Database]]:
-    where = "`synthetic` of [databases]"
-    _known(options, where, ("count", "seed", "max_triples"))
-    count = _integer(options, "count", where, least=1)
-    seed = _integer(options, "seed", where, default=0, least=0)
-    largest = _integer(options, "max_triples", where, default=200, least=4)
-    for i in range(count):
-        rng = np.random.default_rng([seed, i])
-        yield f"synthetic-{seed}-{i}", random_database(rng, triples=(4, largest))
-
-
-def _from_file(entry: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, Database]]:
-    where = "[[databases.files]]"
-    _known(entry, where, ("path", "multi", "subset"))
-    name = _required(entry, "path", where)
-    if not isinstance(name, str):
-        raise SweepError(f"`path` in {where} must be a text; got {name!r}.")
-    path = Path(name)
-    if not path.exists() and (folder / path).exists():
-        path = folder / path
-    multi = entry.get("multi", "error")
-    if multi not in get_args(MultiPolicy):
-        raise SweepError(
-            f"`multi` in {where} must be one of {', '.join(get_args(MultiPolicy))}; got {multi!r}."
-        )
-    db = Database.load(path, multi=multi)
-    if not db.is_functional:
-        raise SweepError(
-            f"{path} must be functional to train on; under `{multi}` {db.n_multi_valued_pairs} of "
-            f"{db.n_pairs} pairs have several objects. Choose another `multi` in {where}."
-        )
-    if "subset" not in entry:
-        yield path.stem, db
-        return
-    subset = entry["subset"]
-    _known(subset, f"`subset` of {where}", ("subjects", "seed", "count"))
-    n_subjects = _integer(subset, "subjects", f"`subset` of {where}", least=1)
-    seed = _integer(subset, "seed", f"`subset` of {where}", default=0, least=0)
-    for i in range(_integer(subset, "count", f"`subset` of {where}", default=1, least=1)):
-        try:
-            part = db.sample_subjects(n_subjects, np.random.default_rng([seed, i]))
-        except ValueError as error:
-            raise SweepError(f"in `subset` of {where}, {path}: {error}") from None
-        yield f"{path.stem}-{n_subjects}-{seed}-{i}", part
-
-
-def _known(options: Any, where: str, names: tuple[str, ...]) -> None:
-    if not isinstance(options, Mapping):
-        raise SweepError(f"{where} must be a table of keys; got {options!r}.")
-    for name in options:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f" Did you mean `{near[0]}`?" if near else ""
-            raise SweepError(
-                f"{where} has the unknown key `{name}`; known are {', '.join(names)}.{hint}"
-            )
-
-
-def _required(options: Mapping[str, Any], name: str, where: str) -> Any:
-    if name not in options:
-        raise SweepError(f"{where} must have the key `{name}`.")
-    return options[name]
-
-
-def _integer(
-    options: Mapping[str, Any], name: str, where: str, *, least: int, default: int | None = None
-) -> int:
-    value = _required(options, name, where) if default is None else options.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise SweepError(
-            f"`{name}` in {where} must be an integer of at least {least}; got {value!r}."
-        )
-    return value
+@cache
+def _as_dict(part: Recipe | LayerConfig) -> dict[str, Any]:
+    return part.to_dict()
 
 
 def _digest(data: Any) -> str:

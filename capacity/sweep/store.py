@@ -1,55 +1,38 @@
-"""The folder of a sweep: atomic parquet shards, a manifest, and the table they make.
+"""The folder of a sweep: atomic parquet shards, and what else it takes to go on.
 
 ::
 
-    DIR/manifest.json              what the sweep is; written once
+    DIR/manifest.json              what the sweep is (`capacity.sweep.manifest`)
     DIR/shards/00000-<key>.parquet rows of one shard; that the file is valid records that it is done
+    DIR/ranks/<facts>.json         bounds of a database's rank, computed once
+    DIR/log-<i>-of-<n>.jsonl       when each shard was done, and how long it took; in no table
     DIR/runs.parquet               all rows, written when the last shard is done
 
-Every file is written under a temporary name, synced, and renamed: a kill at any moment leaves whole
-files only, and the same command goes on where it stopped.
+Every file but the logs is written under a temporary name, synced, and renamed: a kill at any moment
+leaves whole files only, and the same command goes on where it stopped. Readers never see a
+temporary name, so that the folder can be read while it grows, by `load` or by any other reader of
+``DIR/shards/*.parquet``.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
-from importlib.metadata import version
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 
 from capacity.errors import SweepError
-from capacity.sweep.plan import Plan, shard_key
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-_text, _int, _real = pa.string(), pa.int64(), pa.float64()
-RUNS_SCHEMA = pa.schema(
-    [
-        pa.field(name, kind, nullable=False)
-        for kind, names in [
-            (_text, "run_key database_id layer_id"),
-            (_int, "seed n_subjects n_predicates n_objects n_tokens n_triples database_rank_bound "
-                   "database_rank_lower database_rank_upper d_model n_heads d_head_qk d_head_vo "
-                   "n_parameters n_embedding_parameters layer_rank_bound layer_rank_upper"),
-            (_text, "recipe engine dtype"),
-            (_int, "epochs"),
-            (_real, "loss"),
-            (_text, "status"),
-            (_real, "tied accuracy_argmax accuracy_argmax_paper accuracy_0.50 accuracy_0.75 "
-                    "accuracy_0.95 accuracy_0.99"),
-        ]
-        for name in names.split()
-    ]
-)  # fmt: skip
-Row = Mapping[str, Any]
+from capacity.sweep.files import remove_parts, write_whole
+from capacity.sweep.manifest import admitted, shard_names
+from capacity.sweep.plan import Plan
+from capacity.sweep.table import DAMAGED, RUNS_SCHEMA, Row, compact, read_shard, write_table
 
 
 class Store:
@@ -60,156 +43,166 @@ class Store:
     folder : path
         Made if it isn't there.
     plan : Plan
+    here : dict
+        What computes it (`capacity.sweep.manifest.environment`).
+    allow_other_engine : bool
+        Whether the same runs may be there already, computed by something else.
+
+    Attributes
+    ----------
+    plan : Plan
+        As it is done here: under other keys if the folder was begun with something else.
 
     Raises
     ------
     SweepError
-        If the folder holds another sweep.
+        If the folder holds another sweep, or can't be written.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], plan: Plan) -> None:
-        self.folder = Path(folder)
-        self.plan = plan
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        plan: Plan,
+        here: dict[str, Any],
+        *,
+        allow_other_engine: bool = False,
+    ) -> None:
+        self.folder, self._here = Path(folder), here
         try:
-            (self.folder / "shards").mkdir(parents=True, exist_ok=True)
+            for name in ("shards", "ranks"):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SweepError(f"{self.folder} can't be a folder of shards ({error}).") from None
-        manifest = self.folder / "manifest.json"
-        if manifest.exists():
-            held = _read_manifest(manifest)
-            then, now = held.get("versions"), _manifest(plan)["versions"]
-            if held.get("plan_key") == plan.key and then != now:
+        with self._locked():
+            self.plan = admitted(self.folder, plan, here, allow_other_engine=allow_other_engine)
+        self.names = shard_names(self.plan)
+
+    @contextmanager
+    def mine(self, part: int, parts: int) -> Iterator[range]:
+        """The numbers of one part's shards, which no other process may do in the meantime.
+
+        Neighbours are in one part: they tend to be about the same database.
+
+        Raises
+        ------
+        SweepError
+            If another process does.
+        """
+        n, key = len(self.names), self.plan.key[:8]
+        numbers = range(-(-n * part // parts), -(-n * (part + 1) // parts))
+        lock = self._lock(f".{part}-of-{parts}-{key}.lock")
+        with self._locked():
+            others = [p for p in self.folder.glob(f".*-of-*-{key}.lock") if _is_held(p)]
+            theirs = {p.name.split("-of-")[1] for p in others} - {f"{parts}-{key}.lock"}
+            if theirs or not _acquired(lock):
                 raise SweepError(
-                    f"{self.folder} was begun with other versions, {then}; here are {now}. Rows "
-                    "of both would be mixed: give another folder with --out, or those versions."
+                    f"Another process does {'another division' if theirs else 'this part'} of "
+                    f"{self.folder} at this moment. Wait for it, or give each its own part i of "
+                    "the same N with --shard i/N."
                 )
-            if held.get("plan_key") != plan.key:
-                raise SweepError(
-                    f"{self.folder} holds another sweep: its plan has the key "
-                    f"{str(held.get('plan_key'))[:12]}, this one {plan.key[:12]}. Give another "
-                    "folder with --out, or the configuration that it was begun with."
-                )
-        else:
-            _write(manifest, json.dumps(_manifest(plan), indent=2).encode() + b"\n")
+        try:
+            names = {self.names[number] for number in numbers}
+            remove_parts(self.folder / "shards", lambda name: name.rsplit(".", 2)[0] in names)
+            yield numbers
+        finally:
+            lock.release()
 
     def path(self, number: int) -> Path:
         """File of a shard."""
-        key = shard_key(self.plan.shards[number])
-        return self.folder / "shards" / f"{number:05d}-{key[:16]}.parquet"
+        return self.folder / "shards" / self.names[number]
 
     def is_done(self, number: int) -> bool:
         """Whether a shard's file is there, whole, and holds the runs that it should."""
-        try:
-            table = _read_shard(self.path(number))
-        except (OSError, pa.ArrowException):
-            return False
-        if table.schema.remove_metadata() != RUNS_SCHEMA:
-            return False
-        return table["run_key"].to_pylist() == sorted(run.key for run in self.plan.shards[number])
+        return self._rows(number) is not None
 
     def write(self, number: int, rows: Sequence[Row]) -> None:
         """Store the rows of a shard."""
-        write_table(self.path(number), rows)
+        write_table(self.path(number), pa.Table.from_pylist(list(rows), schema=RUNS_SCHEMA))
+
+    def log(self, part: str, **what: Any) -> None:
+        """Add a line to the log of a part."""
+        line = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "host": platform.node()}
+        path = self.folder / f"log-{part}.jsonl"
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                # a line that a kill cut off stays alone
+                file.write("\n" + json.dumps({**line, **what}))
+        except OSError as error:
+            raise SweepError(f"{path} can't be written ({error.strerror}).") from None
+
+    def ranks(self, facts_sha256: str) -> dict[str, int] | None:
+        """The bounds of a database's rank, if they are known."""
+        try:
+            data = json.loads(self._ranks(facts_sha256).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        names = ("database_rank_lower", "database_rank_upper", "database_rank_bound")
+        known = isinstance(data, dict) and data.get("facts_sha256") == facts_sha256
+        if not known or data.get("computed_by") != self._here:
+            return None
+        whole = all(isinstance(data.get(name), int) for name in names)
+        return {name: data[name] for name in names} if whole else None
+
+    def keep_ranks(self, facts_sha256: str, ranks: Mapping[str, int]) -> None:
+        """Keep the bounds of a database's rank."""
+        stamped = {"facts_sha256": facts_sha256, "computed_by": self._here, **ranks}
+        data = json.dumps(stamped) + "\n"
+        write_whole(self._ranks(facts_sha256), data.encode())
 
     def finish(self) -> Path | None:
         """Write ``runs.parquet`` if every shard is done; give its path."""
-        numbers = range(len(self.plan.shards))
-        if not all(self.is_done(i) for i in numbers):
+        if not all(self.is_done(number) for number in range(len(self.names))):
             return None
-        table = pa.concat_tables([_read_shard(self.path(i)) for i in numbers])
-        target = self.folder / "runs.parquet"
-        _write_arrow(target, table)
-        return target
+        # another part may have ended at the same moment
+        with self._locked():
+            if not any(map(_is_held, self.folder.glob(".*-of-*.lock"))):
+                for folder in (self.folder, self.folder / "shards", self.folder / "ranks"):
+                    remove_parts(folder)
+            return compact(self.folder)
+
+    def _rows(self, number: int) -> pa.Table | None:
+        try:
+            table = read_shard(self.path(number))
+        except DAMAGED:
+            return None
+        keys = sorted(run.key for run in self.plan.shards[number])
+        whole = table.schema.remove_metadata() == RUNS_SCHEMA
+        return table if whole and table["run_key"].to_pylist() == keys else None
+
+    def _lock(self, name: str) -> FileLock:
+        return FileLock(self.folder / name)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """What only one process may do at a time, for moments."""
+        lock = self._lock(".folder.lock")
+        try:
+            lock.acquire()
+        except OSError as error:
+            raise SweepError(
+                f"{self.folder} can't be written ({error.strerror}); what was done is kept."
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _ranks(self, facts_sha256: str) -> Path:
+        return self.folder / "ranks" / f"{facts_sha256[:16]}.json"
 
 
-def write_table(path: Path, rows: Sequence[Row]) -> None:
-    """Write rows of the runs table, sorted by key, complete or not at all."""
-    _write_arrow(path, pa.Table.from_pylist(rows, schema=RUNS_SCHEMA))
-
-
-def _write_arrow(path: Path, table: pa.Table) -> None:
-    sink = pa.BufferOutputStream()
-    pq.write_table(table.sort_by("run_key"), sink, compression="zstd", write_page_checksum=True)
-    _write(path, sink.getvalue().to_pybytes())
-
-
-def _read_shard(path: Path) -> pa.Table:
-    """Read every column, and check the sums that were written with them."""
-    return pq.read_table(path, page_checksum_verification=True)
-
-
-def load(folder: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read the runs table of a sweep's folder, also while it grows.
-
-    Returns
-    -------
-    DataFrame
-        One row a run that is done, sorted by ``run_key``.
-
-    Raises
-    ------
-    SweepError
-        If the folder holds no sweep, or no run is done yet.
-    """
-    path = Path(folder)
-    if not (path / "manifest.json").is_file():
-        raise SweepError(
-            f"{path} must be the folder of a sweep; it has no manifest.json. Make one with "
-            "`capacity sweep CONFIG.toml --out DIR`."
-        )
-    whole = path / "runs.parquet"
-    files = [whole] if whole.exists() else sorted((path / "shards").glob("*.parquet"))
-    if not files:
-        raise SweepError(f"{path} has no finished shard yet; go on with `capacity sweep`.")
+def _acquired(lock: FileLock) -> bool:
     try:
-        table = pa.concat_tables([_read_shard(file) for file in files])
-    except (OSError, pa.ArrowException) as error:
-        raise SweepError(
-            f"{path} has a damaged file ({error}). Delete it and go on with `capacity sweep`."
-        ) from None
-    return table.sort_by("run_key").to_pandas()
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    return True
 
 
-def _manifest(plan: Plan) -> dict[str, Any]:
-    packages = ("knowledge-capacity", "numpy", "pyarrow", "torch")
-    return {
-        "plan_key": plan.key,
-        "n_runs": len(plan.runs),
-        "n_shards": len(plan.shards),
-        "config": plan.config,
-        "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
-        "machine": platform.machine(),
-    }
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise SweepError(f"{path} is damaged ({error}); give another folder with --out.") from None
-    if not isinstance(data, dict):
-        raise SweepError(f"{path} is damaged; give another folder with --out.")
-    return data
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Temporary name, sync, rename, sync the folder: whole or absent, also after a kill."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise SweepError(
-            f"{path} can't be written ({error.strerror}); what was done is kept. Free some space "
-            "or give another folder with --out."
-        ) from None
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def _is_held(path: Path) -> bool:
+    """Whether some process holds a lock."""
+    lock = FileLock(path)
+    if not _acquired(lock):
+        return True
+    lock.release()
+    return False

@@ -1,0 +1,154 @@
+"""One run: train a layer, score it, and write its row.
+
+A run's row depends on the run alone: its generators are seeded from what it is about, so that any
+engine starts from the same weights, and it computes on one thread, so that the table is the same on
+any number of workers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.errors import InvalidArgumentError
+from capacity.evaluator.accuracy import TAUS, evaluate
+from capacity.layer.config import layer_rank_bound, layer_rank_upper
+from capacity.rank.bounds import database_bounds
+from capacity.rank.interval import rank_interval
+from capacity.sweep.plan import Run
+
+if TYPE_CHECKING:
+    from capacity.layer.attention import AttentionLayer
+
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+
+
+def do_run(
+    run: Run, device: str = "cpu", *, ranks: Mapping[str, int] | None = None
+) -> tuple[dict[str, Any], AttentionLayer]:
+    """Train and score one layer.
+
+    Parameters
+    ----------
+    run : Run
+        Of a functional database.
+    device : str
+    ranks : mapping, optional
+        What `database_ranks` gave for the database, if it is at hand.
+
+    Returns
+    -------
+    row : dict
+        One row of the runs table.
+    layer : AttentionLayer
+        Trained.
+
+    Raises
+    ------
+    MultiValuedError
+        If the database is multi-valued.
+    """
+    import torch
+
+    from capacity.layer.attention import AttentionLayer
+    from capacity.layer.training import train
+
+    db, recipe = run.database, run.recipe
+    db.require_functional("Training")
+    weights, order = np.random.default_rng(int(run.question, 16)).spawn(2)
+    with _one_thread():
+        layer = AttentionLayer(
+            run.layer,
+            db.n_tokens,
+            seed=weights,
+            dtype=getattr(torch, recipe.dtype),
+            device=device,
+        )
+        training = train(layer, db, recipe, seed=order)
+        scores = evaluate(layer, db)
+    diverged = training.status == "diverged"
+    k, q, v = db.shape
+    row: dict[str, Any] = {
+        "run_key": run.key,
+        "database_id": run.database_id,
+        "layer_id": run.layer.name,
+        "seed": run.seed,
+        "n_subjects": k,
+        "n_predicates": q,
+        "n_objects": v,
+        "n_tokens": db.n_tokens,
+        "n_triples": db.n_triples,
+        **(database_ranks(db) if ranks is None else ranks),
+        "d_model": run.layer.d_model,
+        "n_heads": run.layer.n_heads,
+        "d_head_qk": run.layer.d_head_qk,
+        "d_head_vo": run.layer.d_head_vo,
+        "n_parameters": run.layer.n_parameters,
+        "n_embedding_parameters": run.layer.n_embedding_parameters(db.n_tokens),
+        "layer_rank_bound": layer_rank_bound(run.layer),
+        "layer_rank_upper": layer_rank_upper(run.layer, k, q, v),
+        "recipe": json.dumps(recipe.to_dict(), sort_keys=True),
+        "engine": training.engine,
+        "variant": run.variant,
+        "dtype": recipe.dtype,
+        "epochs": training.epochs,
+        "loss": training.loss,
+        "status": training.status,
+        "tied": scores.tied,
+        "accuracy_argmax": scores.argmax,
+        "accuracy_argmax_paper": scores.argmax_paper,
+        "accuracy_0.50": scores.majority,
+        **{f"accuracy_{tau:.2f}": scores.softmax[tau] for tau in TAUS},
+    }
+    if diverged:
+        row |= dict.fromkeys((n for n in row if n == "tied" or n.startswith("acc")), math.nan)
+    return row, layer
+
+
+def database_ranks(db: Database) -> dict[str, int]:
+    """The columns about a database's rank: Proposition 2.1, and a certified interval."""
+    b = database_bounds(db)
+    interval = rank_interval(db, effort="quick", computed=b)
+    return {
+        "database_rank_bound": b.paper,
+        "database_rank_lower": interval.lower.value,
+        "database_rank_upper": interval.upper.value,
+    }
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def resolve_device(device: Device) -> str:
+    """The device that 'auto' stands for: a GPU if there is one.
+
+    Raises
+    ------
+    ValueError
+        For another name, or a GPU that isn't there.
+    """
+    import torch
+
+    if device not in ("auto", "cpu", "cuda"):
+        raise InvalidArgumentError(f"`device` must be auto, cpu or cuda; got {device!r}.")
+    there = torch.cuda.is_available()
+    if device == "cuda" and not there:
+        raise InvalidArgumentError(
+            "`device` is cuda, and this machine has no usable GPU. Say cpu or auto."
+        )
+    return "cuda" if device != "cpu" and there else "cpu"

@@ -1,0 +1,41 @@
+"""Tasks for other processes, which import them from here."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def square(n: int) -> int:
+    return n * n
+
+
+def fail(n: int) -> int:
+    if n == 1:
+        raise ArithmeticError("the poison")
+    return n
+
+
+def die(n: int) -> int:
+    """Die at 1, always."""
+    if n == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return n
+
+
+def die_once(n: int, folder: str) -> int:
+    """Die at the first attempt."""
+    mark = Path(folder) / str(n)
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return n
+
+
+def unsendable() -> object:
+    return lambda: None
+
+
+def slow(n: int) -> int:
+    time.sleep(0.05)
+    return n

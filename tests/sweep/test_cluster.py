@@ -1,0 +1,90 @@
+"""The same shards on a Dask cluster of this machine."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capacity.errors import MissingExtraError, SweepError
+from capacity.sweep import make_plan, run_sweep
+from capacity.sweep.cluster import on_dask
+from tests.sweep import tasks
+
+distributed = pytest.importorskip("distributed")
+CONFIG: dict[str, Any] = {
+    "databases": {"synthetic": {"count": 2, "seed": 1, "max_triples": 12}},
+    "layers": {"d_model": [2], "n_heads": [1], "d_head_qk": [1, 2], "d_head_vo": [1, 2]},
+    "recipe": {"epochs": 2500, "learning_rate": 0.05, "stop_tau": 0.6},
+}
+# dask's own, at shutdown of a worker that was killed
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        yield cluster
+
+
+def test_a_cluster_gives_the_same_table_though_a_worker_is_killed(
+    cluster: Any, tmp_path: Path
+) -> None:
+    plan = make_plan(CONFIG)
+    assert len(plan.shards) > 1
+    run_sweep(plan, tmp_path / "here")
+    killed: list[int] = []
+
+    def kill_one(n_done: int, _total: int) -> None:
+        if n_done and not killed:
+            killed.append(next(iter(cluster.workers.values())).pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    run_sweep(plan, tmp_path / "there", dask=cluster.scheduler_address, progress=kill_one)
+    assert killed
+    tables = [(tmp_path / name / "runs.parquet").read_bytes() for name in ("here", "there")]
+    assert tables[0] == tables[1]
+
+
+def test_what_fails_or_kills_its_workers_fails_alone(cluster: Any) -> None:
+    with on_dask(cluster.scheduler_address) as execute:
+        failing = list(execute(tasks.fail, {n: (n,) for n in range(4)}))
+        deadly = list(execute(tasks.die, {n: (n,) for n in range(4)}))
+    for outcomes, why in ((failing, "the poison"), (deadly, "Dask gave it up")):
+        assert sorted(one.value for one in outcomes if one.error is None) == [0, 2, 3]
+        (failed,) = (one for one in outcomes if one.error is not None)
+        assert failed.name == 1
+        assert why in str(failed.error)
+
+
+def test_no_scheduler_and_no_dask_are_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SweepError, match="No Dask scheduler answers at no"), on_dask("nowhere"):
+        pass
+    monkeypatch.setattr("capacity.sweep.cluster.find_spec", lambda _name: None)
+    with pytest.raises(MissingExtraError, match=r"knowledge-capacity\[distributed\]"), on_dask("x"):
+        pass
+
+
+def test_a_scheduler_that_goes_and_workers_of_another_kind_are_said_in_words(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # what differs from process to process
+    monkeypatch.setattr("capacity.sweep.cluster.environment", os.getpid)
+    with (
+        pytest.raises(SweepError, match="must have what this process has"),
+        on_dask(cluster.scheduler_address),
+    ):
+        pass
+    monkeypatch.undo()
+
+    def listen() -> None:
+        with on_dask(cluster.scheduler_address) as execute:
+            for _ in execute(tasks.slow, {n: (n,) for n in range(200)}):
+                cluster.close()
+
+    with pytest.raises(SweepError, match="scheduler is gone"):
+        listen()

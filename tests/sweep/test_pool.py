@@ -1,0 +1,81 @@
+"""Processes of our own: what dies costs an attempt, what fails fails alone, and nothing is left."""
+
+import multiprocessing
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from capacity.sweep.pool import ATTEMPTS, in_this_process, processes
+from tests.sweep import tasks
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_every_task_has_one_outcome(workers: int) -> None:
+    with processes(workers) as execute:
+        first = list(execute(tasks.square, {n: (n,) for n in range(20)}))
+        # the same processes do what comes next
+        second = list(execute(tasks.square, {"a": (5,)}))
+        assert len(multiprocessing.active_children()) == workers
+    assert sorted((one.name, one.value) for one in first) == [(n, n * n) for n in range(20)]
+    assert [(one.name, one.value, one.error) for one in second] == [("a", 25, None)]
+    assert not multiprocessing.active_children()
+
+
+def test_a_task_that_fails_fails_alone() -> None:
+    here = list(in_this_process(tasks.fail, {n: (n,) for n in range(4)}))
+    with processes(2) as execute:
+        there = list(execute(tasks.fail, {n: (n,) for n in range(4)}))
+    for outcomes in (here, there):
+        assert sorted(one.value for one in outcomes if one.error is None) == [0, 2, 3]
+        (failed,) = (one for one in outcomes if one.error is not None)
+        assert failed.name == 1
+        assert "ArithmeticError: the poison" in str(failed.error)
+
+
+def test_a_process_that_dies_costs_an_attempt_and_a_poison_task_fails_alone(
+    tmp_path: Path,
+) -> None:
+    with processes(2) as execute:
+        once = list(execute(tasks.die_once, {n: (n, str(tmp_path)) for n in range(4)}))
+        always = list(execute(tasks.die, {n: (n,) for n in range(4)}))
+    assert sorted(one.value for one in once) == [0, 1, 2, 3]
+    assert sorted(one.value for one in always if one.error is None) == [0, 2, 3]
+    (failed,) = (one for one in always if one.error is not None)
+    assert failed.name == 1
+    assert failed.error == f"its process died {ATTEMPTS} times, killed or out of memory"
+
+
+def test_an_error_of_who_listens_leaves_no_process() -> None:
+    def listen() -> None:
+        with processes(2) as execute:
+            for _ in execute(tasks.square, {n: (n,) for n in range(100)}):
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        listen()
+    assert not multiprocessing.active_children()
+
+
+def test_a_script_without_its_guard_is_told_so(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from capacity.sweep.pool import processes\n"
+        "with processes(2) as execute:\n"
+        "    list(execute(abs, {0: (1,)}))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "SweepError: Worker processes die before they begin" in done.stderr
+    assert '__name__ == "__main__"' in done.stderr
+
+
+def test_what_cannot_be_sent_is_an_outcome_and_who_is_late_answers_nobody() -> None:
+    with processes(2) as execute:
+        (unsent,) = execute(tasks.unsendable, {0: ()})
+        assert "pickle" in str(unsent.error)
+        for _ in execute(tasks.square, {n: (n,) for n in range(50)}):
+            break
+        after = list(execute(tasks.square, dict.fromkeys("abc", (3,))))
+    assert sorted(one.name for one in after) == ["a", "b", "c"]

@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 GET    := $(PIP) install --quiet --constraint constraints.txt
 
-.PHONY: demo test check wheel-check soak clean
+.PHONY: demo test check wheel-check soak soak-rank soak-sweep clean
 .DEFAULT_GOAL := demo
 
 # torch is asked for first: a package that needs some torch would pull another build
@@ -52,9 +52,14 @@ wheel-check: $(VENV)/tests-installed
 	cd build/wheel && env/bin/capacity rank ../../examples/figure-1.ttl
 	cd build/wheel && env/bin/python -c 'import importlib.util as u; assert u.find_spec("torch") is None'
 
-# slow, and by hand: its record is benchmarks/results/soak_rank.json; stopped, it goes on
-soak: $(VENV)/tests-installed
+# slow, and by hand: records in benchmarks/results/; stopped, they go on
+soak: soak-rank soak-sweep
+
+soak-rank: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_rank.py
+
+soak-sweep: $(VENV)/tests-installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_sweep.py
 
 clean:
 	rm -rf $(VENV) build dist runs/demo

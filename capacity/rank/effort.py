@@ -56,7 +56,7 @@ class Budget:
 
 BUDGETS: dict[Effort, Budget] = {
     "quick": Budget(3 * 10**8, 10**7, 300, 500, Limits(8, 0, 0, 0, 0)),
-    "standard": Budget(10**10, 10**9, 3_000, 2_000, Limits(50, 4, 20_000, 5 * 10**6, 16)),
+    "standard": Budget(10**10, 10**9, 3_000, 2_000, Limits(50, 4, 20_000, 10**7, 16)),
     "thorough": Budget(3 * 10**10, 10**10, 30_000, 2_000, Limits(200, 12, 100_000, 3 * 10**7, 40)),
 }
 

@@ -51,8 +51,9 @@ def flips(
     fewest = min(int(np.count_nonzero(tensor.any(axis=mode))) for mode in MODES)
     if min(goal.limits.flips, goal.work // _cost(tensor.shape, fewest)) < 2 * FEWEST:
         return
+    # trees are worth more than their share: on dense facts they are the shortest starts by far
     first = first_decompositions(
-        tensor.astype(np.int64), np.random.default_rng(goal.seed), work=goal.work // 6
+        tensor.astype(np.int64), np.random.default_rng(goal.seed), work=3 * goal.work
     )
     starts = [*(f for f in more if len(f[0]) <= MOST_TERMS), *first]
     starts.sort(key=lambda factors: len(factors[0]))

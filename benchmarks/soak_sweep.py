@@ -28,14 +28,14 @@ import pyarrow.parquet as pq
 
 PLAN = """
 [databases]
-synthetic = { count = 4, seed = 0, max_triples = 20 }
+synthetic = { count = 3, seed = 0, max_triples = 20 }
 [layers]
 d_model = [2]
 n_heads = [1, 2]
 d_head_qk = [1, 2]
 d_head_vo = [1, 2]
 [recipe]
-epochs = 2500
+epochs = 2000
 learning_rate = 0.05
 stop_tau = 0.6
 """
@@ -94,7 +94,7 @@ def trial(folder: Path, *, moment: float, workers: int, table: bytes) -> dict[st
     if running:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    while _is_alive(process.pid):
+    while is_alive(process.pid):
         time.sleep(0.01)
     done = len(list(out.glob("shards/*.parquet")))
     parts = len(list(out.rglob("*.part")))
@@ -113,7 +113,8 @@ def trial(folder: Path, *, moment: float, workers: int, table: bytes) -> dict[st
     }
 
 
-def _is_alive(group: int) -> bool:
+def is_alive(group: int) -> bool:
+    """Whether any process of a group is left."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

@@ -127,7 +127,7 @@ class EffectiveSearch:
         rest = peel_singles(part.places, part.shape, effective=True, largest=self._budget.largest)
         if rest is None:
             return None
-        return _Small(facts, part, Problem(np.zeros((0, 0, 0), np.int8), None, rest))
+        return _Small(facts, part, Problem.of_rest(rest))
 
     def _bound(self, name: str, stage: Stage, parts: list[_Small]) -> None:
         for one in parts:

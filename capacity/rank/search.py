@@ -130,7 +130,7 @@ class Search:
                 elif len(different) >= self._budget.problems:
                     self._left_out[c] = TOO_MANY
                 else:
-                    problems[c] = Problem(np.zeros((0, 0, 0), np.int8), None, rest)
+                    problems[c] = Problem.of_rest(rest)
                 continue
             tensor = open_[c].tensor()
             key = tensor.tobytes(), tensor.shape

@@ -98,6 +98,11 @@ class Problem:
     known: Mask | None = None
     rest: Peeled | None = None
 
+    @classmethod
+    def of_rest(cls, rest: Peeled) -> Problem:
+        """What is left of a tensor that is too large to be dense."""
+        return cls(np.zeros((0, 0, 0), np.int8), rest=rest)
+
     @cached_property
     def core(self) -> Core:
         """The concise core; there is none for the effective rank."""

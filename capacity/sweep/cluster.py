@@ -111,6 +111,7 @@ def _on_dask(client: Any, function: Callable[..., Any], tasks: Tasks) -> Iterato
 
 
 def _outcome(future: Any, name: Hashable, client: Any) -> Outcome:
+    """What became of a future; if Dask gave it up, the value is its exception."""
     try:
         if future.status == "finished":
             return future.result()

@@ -48,10 +48,10 @@ def run_sweep(
         Processes; 1: this one.
     device : {'auto', 'cpu', 'cuda'}
     shard : (i, n), optional
-        Do the i-th of n equal parts only, counted from 0: every n-th shard.
+        Do the i-th of n equal parts only, counted from 0.
     dask : str, optional
         Address of a Dask scheduler whose workers compute instead; they must have the same versions
-        as this process. Their device is 'cpu' unless 'cuda' is asked for.
+        as this process, and compute on CPUs.
     allow_other_engine : bool
         Do all runs beside those that another engine, dtype or version has done in the folder.
     progress : callable, optional
@@ -68,19 +68,23 @@ def run_sweep(
         If the folder holds another sweep or can't be written, if another process does the same
         part, or, at the end, if some shards failed; the others are done then.
     ValueError
-        For a number of workers below 1, or a part that doesn't exist.
+        For a number of workers below 1, a part that doesn't exist, or GPUs of a cluster.
     """
     if workers < 1:
         raise InvalidArgumentError(f"`workers` must be at least 1; got {workers}.")
     part, parts = shard or (0, 1)
     if not 0 <= part < parts:
         raise InvalidArgumentError(f"`shard` i/N must have 0 <= i < N; got {part}/{parts}.")
-    # this process may have no GPU where the cluster has
-    chosen = resolve_device(device) if dask is None else "cuda" if device == "cuda" else "cpu"
-    here = environment(chosen) if dask is None else {**environment(), "device": chosen}
+    if dask is not None and device == "cuda":
+        raise InvalidArgumentError(
+            "`dask` must compute on CPUs, for GPUs of a cluster aren't compared with this "
+            "process's; got device='cuda'. Say cpu or auto, or train on GPUs with `shard`."
+        )
+    chosen = resolve_device("cpu" if dask is not None else device)
+    here = environment(chosen)
     store = Store(folder, plan, here, allow_other_engine=allow_other_engine)
     with store.mine(part, parts) as mine:
-        _Driver(store, mine, f"{part}-of-{parts}", chosen, progress).run(workers, dask)
+        _Driver(store, mine, f"{part}-of-{parts}", here, progress).run(workers, dask)
     return store.finish()
 
 
@@ -88,14 +92,18 @@ class _Driver:
     """What is left of a part, and how far it is."""
 
     def __init__(
-        self, store: Store, mine: range, part: str, device: str, progress: Progress | None
+        self,
+        store: Store,
+        mine: range,
+        part: str,
+        here: dict[str, Any],
+        progress: Progress | None,
     ) -> None:
         self._store, self._shards, self._part = store, store.plan.shards, part
-        self._device, self._report = device, progress or (lambda _done, _total: None)
+        self._here, self._report = here, progress or (lambda _done, _total: None)
         self._todo = [number for number in mine if not store.is_done(number)]
         self._total = sum(len(self._shards[number]) for number in mine)
         self._done = self._total - sum(len(self._shards[number]) for number in self._todo)
-        self._here = environment()
         self._ranks: dict[str, dict[str, int]] = {}
 
     def run(self, workers: int, dask: str | None) -> None:
@@ -148,7 +156,7 @@ class _Driver:
             runs = self._shards[number]
             facts = {run.database.facts_sha256 for run in runs}
             if facts <= self._ranks.keys():
-                tasks[number] = (runs, {f: self._ranks[f] for f in facts}, self._device)
+                tasks[number] = (runs, {f: self._ranks[f] for f in facts}, self._here["device"])
         for outcome in execute(partial(_shard, tell=tell) if tell else _shard, tasks):
             if outcome.error is not None:
                 yield outcome
@@ -181,4 +189,4 @@ def _shard(
         rows.append(do_run(run, device, ranks=ranks[run.database.facts_sha256])[0])
         if tell is not None:
             tell(len(rows))
-    return rows, environment(), round(time.perf_counter() - start, 3)
+    return rows, environment(device), round(time.perf_counter() - start, 3)

@@ -82,14 +82,12 @@ def processes(workers: int) -> Iterator[Executor]:
     Raises
     ------
     SweepError
-        If a process dies before it can do anything.
+        If `ATTEMPTS` processes in a row die before they can do anything.
     """
     staff: list[_Worker] = []
     try:
         yield partial(_in_processes, staff, workers)
     finally:
-        for worker in staff:
-            worker.process.terminate()
         for worker in staff:
             _end(worker)
 

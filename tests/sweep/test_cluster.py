@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import distributed
 import pytest
 
 from capacity.errors import MissingExtraError, SweepError
@@ -13,7 +14,6 @@ from capacity.sweep import make_plan, run_sweep
 from capacity.sweep.cluster import on_dask
 from tests.sweep import tasks
 
-distributed = pytest.importorskip("distributed")
 CONFIG: dict[str, Any] = {
     "databases": {"synthetic": {"count": 2, "seed": 1, "max_triples": 12}},
     "layers": {"d_model": [2], "n_heads": [1], "d_head_qk": [1, 2], "d_head_vo": [1, 2]},
@@ -26,7 +26,10 @@ pytestmark = pytest.mark.filterwarnings("default")
 @pytest.fixture
 def cluster() -> Iterator[Any]:
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=None,  # type: ignore[arg-type]
+        silence_logs=50,
     ) as cluster:
         yield cluster
 
@@ -64,6 +67,8 @@ def test_what_fails_or_kills_its_workers_fails_alone(cluster: Any) -> None:
 def test_no_scheduler_and_no_dask_are_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SweepError, match="No Dask scheduler answers at no"), on_dask("nowhere"):
         pass
+    with pytest.raises(ValueError, match="must compute on CPUs"):
+        run_sweep(make_plan(CONFIG), "none", dask="nowhere", device="cuda")
     monkeypatch.setattr("capacity.sweep.cluster.find_spec", lambda _name: None)
     with pytest.raises(MissingExtraError, match=r"knowledge-capacity\[distributed\]"), on_dask("x"):
         pass

@@ -3,8 +3,8 @@ import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,8 @@ from capacity.sweep import RUNS_SCHEMA, Run, do_run, execute, load, make_plan, r
 from capacity.sweep.one_run import database_ranks
 from capacity.sweep.plan import Plan
 
-CONFIG: dict[str, Any] = {
-    "databases": {"synthetic": {"count": 3, "seed": 0, "max_triples": 20}},
-    "layers": {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1, 2], "d_head_vo": [1, 2]},
-    # 24 runs of 2000 epochs at most, four a shard
-    "recipe": {"epochs": 2000, "learning_rate": 0.05, "stop_tau": 0.6},
-}
+# 24 runs of 2000 epochs at most, four a shard
+CONFIG = tomllib.loads(soak_sweep.PLAN)
 
 
 @pytest.fixture(scope="module")
@@ -142,30 +138,6 @@ def test_wrong_options_are_refused(plan: Plan, option: dict, reason: str, tmp_pa
         run_sweep(plan, tmp_path, **option)
 
 
-TOML = """
-[databases]
-synthetic = { count = 3, seed = 0, max_triples = 20 }
-[layers]
-d_model = [2]
-n_heads = [1, 2]
-d_head_qk = [1, 2]
-d_head_vo = [1, 2]
-[recipe]
-epochs = 2000
-learning_rate = 0.05
-stop_tau = 0.6
-"""
-
-
-def alive(group: int) -> bool:
-    """Whether any process of a group is left."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 @pytest.mark.parametrize(
     ("stop", "workers", "group"),
     [(signal.SIGKILL, 1, True), (signal.SIGINT, 1, True), (signal.SIGINT, 2, True),
@@ -174,10 +146,7 @@ def alive(group: int) -> bool:
 def test_a_sweep_that_is_stopped_goes_on_to_the_same_table(
     stop: signal.Signals, workers: int, group: bool, done: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "plan.toml").write_text(TOML)
-    out = tmp_path / "out"
-    command = [sys.executable, "-m", "capacity.cli", "sweep", str(tmp_path / "plan.toml"),
-               "--out", str(out), "--workers", str(workers)]  # fmt: skip
+    out, command = tmp_path / "out", soak_sweep.command(tmp_path, workers)
     process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
     # after the first shard there is something to keep, and something left to do
     for _ in range(600):
@@ -190,10 +159,10 @@ def test_a_sweep_that_is_stopped_goes_on_to_the_same_table(
     assert ("the same command goes on" in message) == (stop == signal.SIGINT)
     # workers end with their parent, however it ends
     for _ in range(100):
-        if not alive(process.pid):
+        if not soak_sweep.is_alive(process.pid):
             break
         time.sleep(0.1)
-    assert not alive(process.pid)
+    assert not soak_sweep.is_alive(process.pid)
     kept = sorted(out.glob("shards/*.parquet"))
     assert 0 < len(kept) < 6
     assert not (out / "runs.parquet").exists()

@@ -50,6 +50,18 @@ def query(what: str) -> Any:
     return duckdb.connect().execute(f"select {what}").fetchall()[0][0]
 
 
+def driver(folder: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Do the sweep in another process."""
+    script = (
+        "import sys, json, signal\n"
+        "from capacity.sweep import make_plan, run_sweep\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "run_sweep(make_plan(json.loads(sys.argv[1])), sys.argv[2])"
+    )
+    command = [sys.executable, "-c", script, json.dumps(CONFIG), str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
 def table(folder: Path) -> bytes:
     return (folder / "runs.parquet").read_bytes()
 
@@ -228,15 +240,7 @@ def test_clocks_that_jump_change_nothing(plan: Plan, done: Path, copy: Path) -> 
 def test_two_drivers_of_one_part_are_one_too_many(plan: Plan, copy: Path) -> None:
     Store(copy, plan, environment()).path(2).unlink()
     with Store(copy, plan, environment()).mine(0, 1):
-        script = (
-            "import sys, json\n"
-            "from capacity.sweep import make_plan, run_sweep\n"
-            "run_sweep(make_plan(json.loads(sys.argv[1])), sys.argv[2])"
-        )
-        other = subprocess.run(
-            [sys.executable, "-c", script, json.dumps(CONFIG), str(copy)],
-            capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
+        other = driver(copy)
     assert other.returncode == 1
     assert "Another process does this part of" in other.stderr
     # another division of the same runs would do some of them at the same time
@@ -252,17 +256,9 @@ def test_two_drivers_of_one_part_are_one_too_many(plan: Plan, copy: Path) -> Non
 def test_a_full_disk_is_loud_and_loses_nothing(plan: Plan, done: Path, tmp_path: Path) -> None:
     # files may not grow past 12 kB: a shard can't be written, a manifest can
     size = 12_000
-    script = (
-        "import sys, json, signal\n"
-        "from capacity.sweep import make_plan, run_sweep\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "run_sweep(make_plan(json.loads(sys.argv[1])), sys.argv[2])"
+    full = driver(
+        tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     )
-    full = subprocess.run(
-        [sys.executable, "-c", script, json.dumps(CONFIG), str(tmp_path)],
-        capture_output=True, text=True, timeout=120,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
-    )  # fmt: skip
     assert full.returncode == 1
     assert "SweepError" in full.stderr
     assert "can't be written (File too large); what was done is kept" in full.stderr

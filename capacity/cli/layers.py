@@ -114,7 +114,7 @@ def sweep(
     from capacity.sweep.table import load, n_planned
 
     try:
-        with bar("training", "runs") as progress:
+        with bar() as progress:
             whole = run_sweep(
                 plan,
                 out,

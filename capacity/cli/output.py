@@ -66,8 +66,11 @@ def spinner(what: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def bar(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Progress, its speed and the time left, on standard error; silent without a terminal."""
+def bar() -> Iterator[Callable[[str, int, int], None]]:
+    """Progress, its speed and the time left, on standard error; silent without a terminal.
+
+    What it yields takes what is counted, how many are done, and how many there are.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -83,19 +86,21 @@ def bar(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     class Speed(TextColumn):
         def render(self, task: Task) -> Text:
             speed = task.finished_speed or task.speed
-            return Text(f"{speed:.3g} {unit}/s" if speed else "", style="progress.data.speed")
+            return Text(f"{speed:.3g}/s" if speed else "", style="progress.data.speed")
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Speed(""),
                TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())  # fmt: skip
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
-        told = False
+        task = bar.add_task("", total=None)
+        counted = ""
 
-        def tell(done: int, total: int) -> None:
-            nonlocal told
+        def tell(what: str, done: int, total: int) -> None:
+            nonlocal counted
             # what was done before is no part of the speed
-            (bar.update if told else bar.reset)(task, completed=done, total=total)
-            told = True
+            (bar.update if what == counted else bar.reset)(
+                task, description=what, completed=done, total=total
+            )
+            counted = what
 
         yield tell

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from capacity.errors import InvalidArgumentError, SweepError
 from capacity.sweep.cluster import on_dask
@@ -22,8 +22,8 @@ from capacity.sweep.plan import Plan, Run
 from capacity.sweep.pool import Executor, Outcome, in_this_process, processes
 from capacity.sweep.store import Store
 
-# (runs done, runs in all)
-Progress: TypeAlias = Callable[[int, int], None]
+# (what, how many are done, how many there are)
+Progress: TypeAlias = Callable[[Literal["ranks", "runs"], int, int], None]
 
 
 def run_sweep(
@@ -55,7 +55,8 @@ def run_sweep(
     allow_other_engine : bool
         Do all runs beside those that another engine, dtype or version has done in the folder.
     progress : callable, optional
-        Is told the number of runs done, and of all runs, whenever it changes.
+        Is told ("ranks", n, total) while the ranks of databases are bounded, then
+        ("runs", n, total) while layers are trained.
 
     Returns
     -------
@@ -100,16 +101,19 @@ class _Driver:
         progress: Progress | None,
     ) -> None:
         self._store, self._shards, self._part = store, store.plan.shards, part
-        self._here, self._report = here, progress or (lambda _done, _total: None)
+        self._here, self._report = here, progress or (lambda _what, _done, _total: None)
         self._todo = [number for number in mine if not store.is_done(number)]
         self._total = sum(len(self._shards[number]) for number in mine)
         self._done = self._total - sum(len(self._shards[number]) for number in self._todo)
         self._ranks: dict[str, dict[str, int]] = {}
 
     def run(self, workers: int, dask: str | None) -> None:
-        self._report(self._done, self._total)
+        self._report("runs", self._done, self._total)
         if not self._todo:
             return
+        for number in self._todo:
+            if self._store.path(number).exists():
+                self._store.log(self._part, shard=number, damaged="it is done again")
         alone = workers == 1 and dask is None
         with self._executor(workers, dask) as execute:
             failed = [*self._bound(execute), *self._train(execute, self._tell if alone else None)]
@@ -142,7 +146,8 @@ class _Driver:
             if known is not None:
                 self._ranks[facts] = known
         tasks = {f: (db,) for f, db in needed.items() if f not in self._ranks}
-        for outcome in execute(database_ranks, tasks):
+        for n, outcome in enumerate(execute(database_ranks, tasks), 1):
+            self._report("ranks", n, len(tasks))
             if outcome.error is not None:
                 yield outcome
                 continue
@@ -170,10 +175,10 @@ class _Driver:
             self._store.write(outcome.name, rows)
             self._store.log(self._part, shard=outcome.name, runs=len(rows), seconds=seconds)
             self._done += len(rows)
-            self._report(self._done, self._total)
+            self._report("runs", self._done, self._total)
 
     def _tell(self, n: int) -> None:
-        self._report(self._done + n, self._total)
+        self._report("runs", self._done + n, self._total)
 
 
 def _shard(

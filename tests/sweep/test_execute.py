@@ -67,12 +67,20 @@ def table_bytes(folder: Path) -> bytes:
     return (folder / "runs.parquet").read_bytes()
 
 
+def test_progress_tells_of_ranks_and_then_of_runs(plan: Plan, tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    run_sweep(plan, tmp_path, progress=lambda *said: told.append(said))
+    n = len(plan.databases)
+    assert told[: n + 1] == [("runs", 0, 24), *[("ranks", i + 1, n) for i in range(n)]]
+    assert sorted(set(told[n + 1 :])) == [("runs", i, 24) for i in range(1, 25)]
+
+
 def test_the_same_command_again_skips_what_is_done(plan: Plan, done: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in (done / "shards").iterdir()}
     told = []
-    run_sweep(plan, done, progress=lambda n, total: told.append((n, total)))
+    run_sweep(plan, done, progress=lambda *said: told.append(said))
     assert {p: p.stat().st_mtime_ns for p in (done / "shards").iterdir()} == before
-    assert told == [(24, 24)]
+    assert told == [("runs", 24, 24)]
 
 
 def test_workers_and_parts_give_the_same_table(plan: Plan, done: Path, tmp_path: Path) -> None:
@@ -105,6 +113,8 @@ def test_a_damaged_shard_is_done_again(plan: Plan, done: Path, tmp_path: Path) -
         load(tmp_path)
     run_sweep(plan, tmp_path)
     assert table_bytes(tmp_path) == table_bytes(done)
+    log = (tmp_path / "log-0-of-1.jsonl").read_text()
+    assert [n for n in (0, 1, 2) if f'"shard": {n}, "damaged"' in log] == [0, 1]
 
 
 def test_another_sweep_in_the_same_folder_is_refused(done: Path) -> None:
@@ -177,8 +187,8 @@ def test_a_worker_that_dies_costs_its_shard_an_attempt(
 ) -> None:
     killed: list[int] = []
 
-    def kill_one(n_done: int, _total: int) -> None:
-        if n_done and not killed:
+    def kill_one(what: str, n_done: int, _total: int) -> None:
+        if what == "runs" and n_done and not killed:
             killed.append(multiprocessing.active_children()[0].pid or 0)
             os.kill(killed[0], signal.SIGKILL)
 

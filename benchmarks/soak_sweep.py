@@ -35,6 +35,7 @@ n_heads = [1, 2]
 d_head_qk = [1, 2]
 d_head_vo = [1, 2]
 [recipe]
+engine = "reference"
 epochs = 2000
 learning_rate = 0.05
 stop_tau = 0.6

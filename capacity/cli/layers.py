@@ -53,12 +53,19 @@ def train(
     config = LayerConfig(d_model, n_heads, d_head_qk, d_head_vo)
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
     db = load(file, format=format, multi=multi or "error")
-    run = Run(f"{file.name.split('.')[0]}-{db.facts_sha256[:8]}", db, config, seed, recipe)
+    run = Run(
+        f"{file.name.split('.')[0]}-{db.facts_sha256[:8]}",
+        db,
+        config,
+        seed,
+        recipe,
+        resolve_device(device),
+    )
     if out is not None:
         # not after the training, to find that it can't be written
         out.mkdir(parents=True, exist_ok=True)
     with spinner(f"training {config.name} on {db.n_triples} facts"):
-        row, layer = do_run(run, resolve_device(device))
+        row, layer = do_run(run)
     if out is not None:
         layer.save(out)
         write_text(out / "run.json", json.dumps(plain(row), indent=2) + "\n")
@@ -146,9 +153,12 @@ def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
         print_json(plan)
         return
     least, most = plan["smallest_database"], plan["largest_database"]
-    minutes = plan["seconds"] / 60
-    time = f"{minutes / 60:.1f} hours" if minutes > 90 else f"{minutes:.1f} minutes"
-    print(f"  runs        {plan['runs']:,}, in {plan['shards']:,} shards")
+    seconds = plan["seconds"]
+    unit, name = next(u for u in ((3600, "hours"), (60, "minutes"), (1, "seconds"))
+                      if seconds > 1.5 * u[0] or u[0] == 1)  # fmt: skip
+    time = f"{seconds / unit:.1f} {name}"
+    shards = f"{plan['shards']:,} shard{'' if plan['shards'] == 1 else 's'}"
+    print(f"  runs        {plan['runs']:,}, in {shards}")
     print(f"  databases   {plan['databases']:,}, of {least:,} to {most:,} facts")
     print(f"  layers      {plan['layers']:,}")
     print(f"  time        at most about {time} on one core; runs that memorise stop early")

@@ -8,3 +8,4 @@ from .layer_tensor import tensor_of_circuits as tensor_of_circuits
 from .recipe import Recipe as Recipe
 from .training import Training as Training
 from .training import train as train
+from .training import train_many as train_many

@@ -13,7 +13,7 @@ Schedule: TypeAlias = Literal["constant", "cosine"]
 Positions: TypeAlias = Literal["both", "object"]
 Init: TypeAlias = Literal["paper"]
 DType: TypeAlias = Literal["float32", "float64"]
-Engine: TypeAlias = Literal["auto", "reference"]
+Engine: TypeAlias = Literal["auto", "reference", "fused"]
 Status: TypeAlias = Literal["completed", "memorised", "diverged"]
 
 
@@ -42,7 +42,8 @@ class Recipe:
     init : {'paper'}
         The initial weights of `AttentionLayer`.
     dtype : {'float32', 'float64'}
-    engine : {'auto', 'reference'}
+    engine : {'auto', 'reference', 'fused'}
+        'auto' takes the fastest that can train the layer on its device (`capacity.layer.engine`).
 
     Raises
     ------
@@ -101,11 +102,6 @@ class Recipe:
         for name, (holds, must) in ranges.items():
             if not holds:
                 raise InvalidArgumentError(f"`{name}` must be {must}; got {getattr(self, name)!r}.")
-
-    @property
-    def resolved_engine(self) -> str:
-        """The engine that 'auto' stands for."""
-        return "reference" if self.engine == "auto" else self.engine
 
     def to_dict(self) -> dict[str, Any]:
         """Write the recipe as JSON-ready data."""

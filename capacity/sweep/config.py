@@ -7,7 +7,7 @@ import itertools
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -78,10 +78,9 @@ def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
 def _recipe(options: Mapping[str, Any]) -> Recipe:
     _known(options, "[recipe]", tuple(f.name for f in fields(Recipe)))
     try:
-        recipe = Recipe(**options)
+        return Recipe(**options)
     except (ValueError, TypeError) as error:
         raise SweepError(f"in [recipe]: {error}") from None
-    return replace(recipe, engine=recipe.resolved_engine)
 
 
 def _layers(options: Mapping[str, Any]) -> Iterator[LayerConfig]:

@@ -83,7 +83,7 @@ def run_sweep(
         )
     chosen = resolve_device("cpu" if dask is not None else device)
     here = environment(chosen)
-    store = Store(folder, plan, here, allow_other_engine=allow_other_engine)
+    store = Store(folder, plan.on(chosen), here, allow_other_engine=allow_other_engine)
     with store.mine(part, parts) as mine:
         _Driver(store, mine, f"{part}-of-{parts}", here, progress).run(workers, dask)
     return store.finish()
@@ -161,7 +161,7 @@ class _Driver:
             runs = self._shards[number]
             facts = {run.database.facts_sha256 for run in runs}
             if facts <= self._ranks.keys():
-                tasks[number] = (runs, {f: self._ranks[f] for f in facts}, self._here["device"])
+                tasks[number] = (runs, {f: self._ranks[f] for f in facts})
         for outcome in execute(partial(_shard, tell=tell) if tell else _shard, tasks):
             if outcome.error is not None:
                 yield outcome
@@ -184,14 +184,13 @@ class _Driver:
 def _shard(
     runs: Sequence[Run],
     ranks: Mapping[str, Mapping[str, int]],
-    device: str,
     tell: Callable[[int], None] | None = None,
 ) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
     """The rows of some runs, what computed them, and the seconds that it took."""
     start = time.perf_counter()
     rows: list[dict[str, Any]] = []
     for run in runs:
-        rows.append(do_run(run, device, ranks=ranks[run.database.facts_sha256])[0])
+        rows.append(do_run(run, ranks=ranks[run.database.facts_sha256])[0])
         if tell is not None:
             tell(len(rows))
-    return rows, environment(device), round(time.perf_counter() - start, 3)
+    return rows, environment(runs[0].device), round(time.perf_counter() - start, 3)

@@ -26,7 +26,7 @@ from capacity.sweep.plan import (
     shard_key,
 )
 
-PACKAGES = ("knowledge-capacity", "numpy", "pyarrow", "torch")
+PACKAGES = ("knowledge-capacity", "llvmlite", "numba", "numpy", "pyarrow", "torch")
 
 
 def environment(device: str = "cpu") -> dict[str, Any]:

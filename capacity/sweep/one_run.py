@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -30,7 +31,7 @@ Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 
 
 def do_run(
-    run: Run, device: str = "cpu", *, ranks: Mapping[str, int] | None = None
+    run: Run, *, ranks: Mapping[str, int] | None = None
 ) -> tuple[dict[str, Any], AttentionLayer]:
     """Train and score one layer.
 
@@ -38,7 +39,6 @@ def do_run(
     ----------
     run : Run
         Of a functional database.
-    device : str
     ranks : mapping, optional
         What `database_ranks` gave for the database, if it is at hand.
 
@@ -59,7 +59,7 @@ def do_run(
     from capacity.layer.attention import AttentionLayer
     from capacity.layer.training import train
 
-    db, recipe = run.database, run.recipe
+    db, recipe = run.database, replace(run.recipe, engine=run.engine)
     db.require_functional("Training")
     weights, order = np.random.default_rng(int(run.question, 16)).spawn(2)
     with _one_thread():
@@ -68,7 +68,7 @@ def do_run(
             db.n_tokens,
             seed=weights,
             dtype=getattr(torch, recipe.dtype),
-            device=device,
+            device=run.device,
         )
         training = train(layer, db, recipe, seed=order)
         scores = evaluate(layer, db)

@@ -16,13 +16,19 @@ from typing import Any
 
 from capacity.database.facts import Database
 from capacity.layer.config import LayerConfig
+from capacity.layer.engine import engine_for
 from capacity.layer.recipe import Recipe
 
 # parts of every key: raise them when the columns, or what the code makes of a run, change
 SCHEMA_VERSION = 1
-ALGORITHM_VERSION = 5
+ALGORITHM_VERSION = 6
 # a shard that is lost to a kill costs about so much
 SHARD_SECONDS = 10.0
+# seconds a run, a step, an entry of the logits, and that for each dimension of the model
+COSTS = {
+    "reference": (1e-2, 1.2e-3, 1.1e-8, 2.5e-10),
+    "fused": (5e-3, 2e-6, 7e-10, 1.5e-10),
+}
 # of a file, and of a row in it, as measured
 SHARD_BYTES, ROW_BYTES = 13_000, 100
 
@@ -38,7 +44,8 @@ class Run:
     layer : LayerConfig
     seed : int
     recipe : Recipe
-        With the engine resolved.
+    device : str
+        Where it is trained; no part of its key, but for the engine that 'auto' stands for there.
     variant : str
         Empty, or a hash of what sets it apart from the same run: another engine, other versions.
     """
@@ -48,18 +55,25 @@ class Run:
     layer: LayerConfig
     seed: int
     recipe: Recipe
+    device: str = "cpu"
     variant: str = ""
+
+    @cached_property
+    def engine(self) -> str:
+        """The engine that trains it, with 'auto' resolved."""
+        n_logits = self.database.n_triples * self.database.n_tokens
+        return engine_for(self.recipe.engine, self.layer, n_logits, self.device)
 
     @cached_property
     def key(self) -> str:
         """SHA-256 of all that determines the run's result."""
-        recipe = self.recipe
         return _digest(
             {
                 "question": self.question,
                 "schema": SCHEMA_VERSION,
                 "algorithm": ALGORITHM_VERSION,
-                **{name: getattr(recipe, name) for name in COMPUTED_BY},
+                "engine": self.engine,
+                "dtype": self.recipe.dtype,
                 **({"variant": self.variant} if self.variant else {}),
             }
         )
@@ -82,13 +96,13 @@ class Run:
     def seconds(self) -> float:
         """About how long it takes on a core of 2025 if it doesn't stop early.
 
-        As measured for the reference engine: a step has a cost of its own, and one for each entry
-        of the logits.
+        As measured: a run has its cost, so has a step, and so has each entry of the logits.
         """
         n, recipe = self.database.n_triples, self.recipe
         steps = math.ceil(n / recipe.batch_size) if recipe.batch_size else 1
-        logits = n * self.database.n_tokens * (1.1e-8 + 2.5e-10 * self.layer.d_model)
-        return 0.01 + recipe.epochs * (1.2e-3 * steps + logits)
+        run, step, logit, product = COSTS[self.engine]
+        logits = n * self.database.n_tokens * (logit + product * self.layer.d_model)
+        return run + recipe.epochs * (step * steps + logits)
 
 
 COMPUTED_BY = ("engine", "dtype")
@@ -154,6 +168,10 @@ class Plan:
             "seconds": round(self.seconds, 1),
             "bytes": self.bytes,
         }
+
+    def on(self, device: str) -> Plan:
+        """The same runs by the engines for a device."""
+        return replace(self, runs=tuple(replace(run, device=device) for run in self.runs))
 
     def under(self, variant: str) -> Plan:
         """The same runs under other keys."""

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,12 @@ from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
 from tests.oracles import figure_1
 
 CONFIG = LayerConfig(4, 2, 2, 2)
+
+
+@pytest.fixture(params=["reference", "fused"])
+def engine(request: pytest.FixtureRequest) -> Any:
+    """Every engine does the same."""
+    return request.param
 
 
 def layer_for(db: Database, seed: int = 0, dtype: torch.dtype = torch.float32) -> AttentionLayer:
@@ -34,21 +41,21 @@ def cross_entropy(layer: AttentionLayer, db: Database, positions: str) -> float:
 
 
 @pytest.mark.parametrize("positions", ["both", "object"])
-def test_the_loss_is_next_token_cross_entropy(positions: str) -> None:
-    db, recipe = figure_1(), Recipe(epochs=5, positions=positions)  # type: ignore[arg-type]
+def test_the_loss_is_next_token_cross_entropy(engine: Any, positions: Any) -> None:
+    db, recipe = figure_1(), Recipe(engine=engine, epochs=5, positions=positions)
     layer = layer_for(db)
     result = train(layer, db, recipe)
-    assert (result.status, result.epochs, result.engine) == ("completed", 5, "reference")
+    assert (result.status, result.epochs, result.engine) == ("completed", 5, engine)
     assert result.loss == pytest.approx(cross_entropy(layer, db, positions), rel=1e-5)
 
 
-def test_the_first_step_is_adams() -> None:
+def test_the_first_step_is_adams(engine: Any) -> None:
     db = figure_1()
     layer, start = (layer_for(db, dtype=torch.float64) for _ in range(2))
     sentences = torch.as_tensor(db.token_triples.astype(np.int64))
     logits = start(sentences[:, :2])
     torch.nn.functional.cross_entropy(logits.flatten(0, 1), sentences[:, 1:].flatten()).backward()
-    train(layer, db, Recipe(epochs=1, learning_rate=0.01, dtype="float64"))
+    train(layer, db, Recipe(engine=engine, epochs=1, learning_rate=0.01, dtype="float64"))
     for moved, parameter in zip(layer.parameters(), start.parameters(), strict=True):
         # both moments are unbiased by their first step: m = g, sqrt(v) = |g|
         assert parameter.grad is not None
@@ -56,34 +63,36 @@ def test_the_first_step_is_adams() -> None:
         torch.testing.assert_close(moved, parameter - step, rtol=1e-6, atol=1e-9)
 
 
-def test_training_memorises_and_stops_early() -> None:
+def test_training_memorises_and_stops_early(engine: Any) -> None:
     db = figure_1()
     layer = layer_for(db)
-    result = train(layer, db, Recipe(learning_rate=0.05))
+    result = train(layer, db, Recipe(engine=engine, learning_rate=0.05))
     assert result.status == "memorised"
     assert 0 < result.epochs < 2000
     assert memorises(layer, db, 0.99)
 
 
-def test_a_layer_that_knows_all_is_left_as_it_is() -> None:
+def test_a_layer_that_knows_all_is_left_as_it_is(engine: Any) -> None:
     db = figure_1()
     layer = layer_for(db)
-    train(layer, db, Recipe(learning_rate=0.05))
+    train(layer, db, Recipe(engine=engine, learning_rate=0.05))
     before = weights(layer)
-    again = train(layer, db, Recipe())
+    again = train(layer, db, Recipe(engine=engine))
     assert (again.status, again.epochs) == ("memorised", 0)
     assert torch.equal(weights(layer), before)
 
 
-def test_stop_tau_zero_never_stops() -> None:
+def test_stop_tau_zero_never_stops(engine: Any) -> None:
     db = figure_1()
-    result = train(layer_for(db), db, Recipe(learning_rate=0.05, epochs=400, stop_tau=0))
+    result = train(
+        layer_for(db), db, Recipe(engine=engine, learning_rate=0.05, epochs=400, stop_tau=0)
+    )
     assert (result.status, result.epochs) == ("completed", 400)
 
 
-def test_training_twice_gives_the_same_bits() -> None:
+def test_training_twice_gives_the_same_bits(engine: Any) -> None:
     db = random_database(3)
-    recipe = Recipe(epochs=20, batch_size=7)
+    recipe = Recipe(engine=engine, epochs=20, batch_size=7)
     first, second, other = layer_for(db), layer_for(db), layer_for(db)
     train(first, db, recipe, seed=1)
     train(second, db, recipe, seed=1)
@@ -92,40 +101,44 @@ def test_training_twice_gives_the_same_bits() -> None:
     assert not torch.equal(weights(first), weights(other))
 
 
-def test_a_batch_of_all_facts_is_a_full_batch() -> None:
+def test_a_batch_of_all_facts_is_a_full_batch(engine: Any) -> None:
     db = figure_1()
     full, batch = layer_for(db), layer_for(db)
-    train(full, db, Recipe(epochs=10))
-    train(batch, db, Recipe(epochs=10, batch_size=8))
+    train(full, db, Recipe(engine=engine, epochs=10))
+    train(batch, db, Recipe(engine=engine, epochs=10, batch_size=8))
     assert torch.equal(weights(full), weights(batch))
 
 
-def test_a_cosine_schedule_ends_at_rest() -> None:
+def test_a_cosine_schedule_ends_at_rest(engine: Any) -> None:
     db = figure_1()
     constant, cosine = layer_for(db), layer_for(db)
-    train(constant, db, Recipe(epochs=2, stop_tau=0))
-    train(cosine, db, Recipe(epochs=2, schedule="cosine", stop_tau=0))
+    train(constant, db, Recipe(engine=engine, epochs=2, stop_tau=0))
+    train(cosine, db, Recipe(engine=engine, epochs=2, schedule="cosine", stop_tau=0))
     start = weights(layer_for(db))
     # rates 1 and 1 against 1 and 1/2: the first steps agree, the second is half as long
     gap = (weights(cosine) - start).abs() / (weights(constant) - start).abs().clamp_min(1e-12)
     assert float(gap.median()) == pytest.approx(0.75, abs=0.01)
 
 
-def test_decoupled_weight_decay_shrinks_weights_that_have_no_gradient() -> None:
+def test_decoupled_weight_decay_shrinks_weights_that_have_no_gradient(engine: Any) -> None:
     db = figure_1()
     plain, decayed = layer_for(db), layer_for(db)
     row = int(db.object_ids[np.isin(db.object_ids, db.subject_ids, invert=True)][0])
-    train(plain, db, Recipe(epochs=3, learning_rate=0.1))
-    train(decayed, db, Recipe(epochs=3, learning_rate=0.1, optimizer="adamw", weight_decay=0.5))
+    train(plain, db, Recipe(engine=engine, epochs=3, learning_rate=0.1))
+    train(
+        decayed,
+        db,
+        Recipe(engine=engine, epochs=3, learning_rate=0.1, optimizer="adamw", weight_decay=0.5),
+    )
     # an object that is no subject is never embedded
     start = layer_for(db).W_E[row]
     assert torch.equal(plain.W_E[row], start)
     torch.testing.assert_close(decayed.W_E[row], start * (1 - 0.1 * 0.5) ** 3)
 
 
-def test_divergence_is_a_status_and_not_an_accuracy() -> None:
+def test_divergence_is_a_status_and_not_an_accuracy(engine: Any) -> None:
     db = figure_1()
-    result = train(layer_for(db), db, Recipe(learning_rate=1e30, epochs=50))
+    result = train(layer_for(db), db, Recipe(engine=engine, learning_rate=1e30, epochs=50))
     assert result.status == "diverged"
     assert result.epochs < 50
     assert not math.isfinite(result.loss)

@@ -90,6 +90,26 @@ def test_workers_and_parts_give_the_same_table(plan: Plan, done: Path, tmp_path:
     assert table_bytes(tmp_path) == table_bytes(done)
 
 
+def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
+    plan: Plan, tmp_path: Path
+) -> None:
+    short = {**CONFIG["recipe"], "epochs": 40}
+    tables = {}
+    for engine in ("reference", "fused", "auto"):
+        config = {**CONFIG, "recipe": {**short, "engine": engine}, "runs": {"pairs": 6}}
+        run_sweep(make_plan(config), tmp_path / engine)
+        tables[engine] = load(tmp_path / engine)
+    theirs, ours = tables["reference"].set_index("layer_id"), tables["fused"].set_index("layer_id")
+    assert set(theirs["engine"]) == {"reference"}
+    assert set(ours["engine"]) == {"fused"}
+    # 'auto' is the same runs as what it stands for
+    assert tables["auto"].equals(tables["fused"])
+    assert not set(ours["run_key"]) & set(theirs["run_key"])
+    assert ours["loss"].sort_index().to_numpy() == pytest.approx(
+        theirs["loss"].sort_index().to_numpy(), rel=1e-3
+    )
+
+
 def test_a_row_does_not_depend_on_what_else_is_in_the_sweep(done: Path, tmp_path: Path) -> None:
     fewer = make_plan({**CONFIG, "runs": {"pairs": 5, "seed": 0}})
     run_sweep(fewer, tmp_path)

@@ -23,7 +23,7 @@ CONFIG: dict[str, Any] = {
     "databases": {"synthetic": {"count": 3, "seed": 0, "max_triples": 12}},
     "layers": {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1], "d_head_vo": [1, 2]},
     # 12 runs, three a shard: 2.5 s each if they didn't stop at once
-    "recipe": {"epochs": 2000, "learning_rate": 0.1, "stop_tau": 0.51},
+    "recipe": {"engine": "reference", "epochs": 2000, "learning_rate": 0.1, "stop_tau": 0.51},
 }
 
 

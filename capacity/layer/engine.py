@@ -1,0 +1,56 @@
+"""Which engine trains a layer. No torch in here, so that plans can say it."""
+
+from __future__ import annotations
+
+from capacity.errors import InvalidArgumentError
+from capacity.layer.config import LayerConfig
+
+# the fused kernel's rows are 8 numbers wide
+FUSED_DIMENSIONS = 8
+# entries of the logits beyond which larger blocks pay
+FUSED_LOGITS = 20_000_000
+
+
+def engine_for(engine: str, config: LayerConfig, n_logits: int, device: str = "cpu") -> str:
+    """The engine that trains a layer, with 'auto' resolved.
+
+    Parameters
+    ----------
+    engine : str
+        As in `Recipe`.
+    config : LayerConfig
+    n_logits : int
+        Facts times tokens.
+    device : str
+
+    Raises
+    ------
+    ValueError
+        If the engine that was asked for can't train such a layer there.
+
+    Examples
+    --------
+    >>> engine_for("auto", LayerConfig(4, 2, 2, 2), 5000)
+    'fused'
+    >>> engine_for("auto", LayerConfig(16, 2, 2, 2), 5000)
+    'reference'
+    """
+    refusal = _why_not_fused(config, device)
+    if engine == "auto":
+        return "fused" if refusal is None and n_logits <= FUSED_LOGITS else "reference"
+    if engine == "fused" and refusal is not None:
+        raise InvalidArgumentError(
+            f"`engine` must suit the layer; fused can't train {config.name} on {device}, for "
+            f"{refusal}. Say auto or reference."
+        )
+    return engine
+
+
+def _why_not_fused(config: LayerConfig, device: str) -> str | None:
+    if device != "cpu":
+        return "it computes on CPUs"
+    if not config.is_plain:
+        return "it knows no norm, biases or positions"
+    if config.d_model > FUSED_DIMENSIONS:
+        return f"d_model must be at most {FUSED_DIMENSIONS} then"
+    return None

@@ -1,0 +1,141 @@
+"""The arrays that the kernels work on, as named tuples, which numba compiles to plain arguments.
+
+All arrays are flat and contiguous, with a multiple of 64 bytes where whole vectors are loaded; the
+shapes below say how they are to be read. Rows are 8 numbers wide, with zeros in what isn't used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Weights(NamedTuple):
+    """Weights, or gradients, as flat arrays: parts of one, with zeros in what is padded.
+
+    Attributes
+    ----------
+    E : (n_active, 8)
+        Embeddings of the tokens that are a subject or a predicate; others have no gradient.
+    U : (d_model, n_tokens padded to whole vectors)
+    Q, K, V : (n_heads, d_model, 8)
+        K is transposed: keys are x K.
+    O : (n_heads, d_head_vo, 8)
+    """
+
+    E: Any
+    U: Any
+    Q: Any
+    K: Any
+    V: Any
+    O: Any  # noqa: E741
+
+
+class Facts(NamedTuple):
+    """The facts of a step.
+
+    Attributes
+    ----------
+    subjects, predicates : (n,)
+        Rows of E.
+    objects, columns : (n,)
+        Objects, and predicates again, as columns of U.
+    row_subjects : (r,)
+        Subject of each row that predicts predicates; none if those aren't learnt.
+    row_starts : (r + 1,)
+        Where the row's facts begin in `row_predicates`.
+    row_predicates : (n,)
+        Columns in U.
+    """
+
+    subjects: Any
+    predicates: Any
+    objects: Any
+    columns: Any
+    row_subjects: Any
+    row_starts: Any
+    row_predicates: Any
+
+
+class Sizes(NamedTuple):
+    """Numbers: of tokens with a row in E, of heads, their dimensions, of tokens."""
+
+    active: int
+    heads: int
+    qk: int
+    vo: int
+    tokens: int
+
+
+class Rule(NamedTuple):
+    """Numbers of a recipe: weights of the two losses, and what Adam needs.
+
+    `size` is how many weights can change: those without a gradient do under weight decay only.
+    """
+
+    scale: float
+    first_weight: float
+    second_weight: float
+    stop_tau: float
+    beta_1: float
+    beta_2: float
+    weight_decay: float
+    decoupled: bool
+    size: int
+
+
+class State(NamedTuple):
+    """All weights as one array, their gradients, moments, and beta_1^t, beta_2^t of t steps."""
+
+    values: Any
+    gradient: Any
+    first: Any
+    second: Any
+    decayed: Any
+
+
+class Work(NamedTuple):
+    """What is computed on the way; `fused.Buffers` makes it.
+
+    Attributes
+    ----------
+    y, q, k, dy, dq, dk : (n_active, n_heads, 8)
+        Outputs, queries and keys of tokens, and their gradients.
+    VO, d_product : (n_heads, d_model, 8)
+        Products of V and O.
+    VO_T, Q_T, K_T : (n_heads, 8, 8)
+        Transposed.
+    gates : (n, n_heads)
+    rows, rows_2, d_rows : (rows padded, 8)
+        Residuals at the positions that predict, the same times log2(e), and gradients.
+    powers : (4, padded tokens)
+        Probabilities of four rows, not yet normalised.
+    mask : (padded tokens,)
+        0 for a token, far below for what isn't one.
+    shifts, sums : (rows padded,)
+        Of each row: what its logits are shifted by, and the sum of the powers then.
+    right : (n,)
+        Probability of each fact's object.
+    scales : (4,)
+    """
+
+    y: Any
+    q: Any
+    k: Any
+    dy: Any
+    dq: Any
+    dk: Any
+    VO: Any
+    d_product: Any
+    VO_T: Any
+    Q_T: Any
+    K_T: Any
+    gates: Any
+    rows: Any
+    rows_2: Any
+    d_rows: Any
+    powers: Any
+    mask: Any
+    shifts: Any
+    sums: Any
+    right: Any
+    scales: Any

@@ -1,0 +1,163 @@
+"""Attention over two positions, forward and backward.
+
+A sentence (k, q) attends to two positions at most, which closes the forms of Wong 2025, (2) and
+(3). With y = x W_V W_O, and q, k for the queries and keys of a token, summed over heads:
+
+* after the subject the residual is r = x_k + y_k, equal in all facts of the subject, so that there
+  is one row for each *distinct* subject;
+* after the predicate the gate is a = sigmoid(q_q . (k_k - k_q)), and r = x_q + y_q + a (y_k - y_q).
+
+y, q and k are computed once for each token that is a subject or a predicate.
+"""
+
+# compiled by numba, whose types have no stubs
+# pyright: basic, reportCallIssue=false
+
+from __future__ import annotations
+
+from capacity.layer.engines.fused.elementary import exp2
+from capacity.layer.engines.fused.jit import LOG2_E, compiled
+from capacity.layer.engines.fused.simd import (
+    broadcast8,
+    fma,
+    full,
+    full8,
+    lanes_of,
+    load,
+    load8,
+    store,
+    total,
+)
+from capacity.layer.engines.fused.unrolled import add_outer, repeat, store_rows
+
+
+@compiled
+def forward(dims, sizes, scale, facts, weights, work):
+    """Residuals of all rows that predict: those after subjects, then those after predicates."""
+    d_model, heads = len(dims), sizes.heads
+    zero = full8(work.y.dtype.type(0))
+    for h in range(heads):
+        for a in range(d_model):
+            at = (h * d_model + a) * 8
+            out = zero
+            for j in range(sizes.vo):
+                out = fma(
+                    load8(weights.O, (h * sizes.vo + j) * 8), broadcast8(weights.V, at + j), out
+                )
+            store(work.VO, at, out)
+    for token in range(sizes.active):
+        for h in range(heads):
+            y, q, k = zero, zero, zero
+            for a in range(d_model):
+                x = broadcast8(weights.E, token * 8 + a)
+                at = (h * d_model + a) * 8
+                y = fma(x, load8(work.VO, at), y)
+                q = fma(x, load8(weights.Q, at), q)
+                k = fma(x, load8(weights.K, at), k)
+            at = (token * heads + h) * 8
+            store(work.y, at, y)
+            store(work.q, at, q)
+            store(work.k, at, k)
+    n_first, n = len(facts.row_subjects), len(facts.subjects)
+    log2_e = full8(work.y.dtype.type(LOG2_E))
+    for i in range(n_first):
+        token = facts.row_subjects[i]
+        r = load8(weights.E, token * 8)
+        for h in range(heads):
+            r = r + load8(work.y, (token * heads + h) * 8)
+        store(work.rows, i * 8, r)
+        store(work.rows_2, i * 8, r * log2_e)
+    for i in range(n):
+        k, q = facts.subjects[i] * heads * 8, facts.predicates[i] * heads * 8
+        for h in range(heads):
+            keys = load8(work.k, k + h * 8) - load8(work.k, q + h * 8)
+            work.gates[i * heads + h] = total(load8(work.q, q + h * 8) * keys)
+    one, down = full(work.y.dtype.type(1)), full(work.y.dtype.type(-LOG2_E * scale))
+    for i in range(0, n * heads, lanes_of(work.gates)):
+        store(work.gates, i, one / (one + exp2(load(work.gates, i) * down)))
+    for i in range(n):
+        k, q = facts.subjects[i] * heads * 8, facts.predicates[i] * heads * 8
+        r = load8(weights.E, facts.predicates[i] * 8)
+        for h in range(heads):
+            y_q = load8(work.y, q + h * 8)
+            gate = broadcast8(work.gates, i * heads + h)
+            r = r + fma(gate, load8(work.y, k + h * 8) - y_q, y_q)
+        at = (n_first + i) * 8
+        store(work.rows, at, r)
+        store(work.rows_2, at, r * log2_e)
+
+
+@compiled
+def backward(dims, sizes, scale, facts, weights, grads, work):
+    """Gradients of embeddings and heads from those of the rows."""
+    d_model, heads = len(dims), sizes.heads
+    f = work.y.dtype.type
+    zero, one = full8(f(0)), f(1)
+    grads.E[:] = f(0)
+    work.dy[:], work.dq[:], work.dk[:] = f(0), f(0), f(0)
+    n_first = len(facts.row_subjects)
+    for i in range(n_first):
+        token = facts.row_subjects[i]
+        d_row = load8(work.d_rows, i * 8)
+        store(grads.E, token * 8, load8(grads.E, token * 8) + d_row)
+        for h in range(heads):
+            at = (token * heads + h) * 8
+            store(work.dy, at, load8(work.dy, at) + d_row)
+    for i in range(len(facts.subjects)):
+        token = facts.predicates[i]
+        d_row = load8(work.d_rows, (n_first + i) * 8)
+        store(grads.E, token * 8, load8(grads.E, token * 8) + d_row)
+        for h in range(heads):
+            k, q = (facts.subjects[i] * heads + h) * 8, (token * heads + h) * 8
+            gate = work.gates[i * heads + h]
+            d_gate = total(d_row * (load8(work.y, k) - load8(work.y, q)))
+            d_score = full8(d_gate * gate * (one - gate) * f(scale))
+            gated = d_row * full8(gate)
+            # one after the other: subject and predicate can be the same token
+            store(work.dy, k, load8(work.dy, k) + gated)
+            store(work.dy, q, load8(work.dy, q) + (d_row - gated))
+            keys = load8(work.k, k) - load8(work.k, q)
+            store(work.dq, q, fma(keys, d_score, load8(work.dq, q)))
+            d_key = load8(work.q, q) * d_score
+            store(work.dk, k, load8(work.dk, k) + d_key)
+            store(work.dk, q, load8(work.dk, q) - d_key)
+    _transpose_heads(d_model, sizes, weights, work)
+    for i in range(heads * sizes.vo):
+        store(grads.O, i * 8, zero)
+    for h in range(heads):
+        d_vo = repeat(dims, zero)
+        d_q, d_k = d_vo, d_vo
+        for token in range(sizes.active):
+            at = (token * heads + h) * 8
+            d_x = load8(grads.E, token * 8)
+            for b in range(d_model):
+                d_x = fma(broadcast8(work.dy, at + b), load8(work.VO_T, (h * 8 + b) * 8), d_x)
+            for j in range(sizes.qk):
+                d_x = fma(broadcast8(work.dq, at + j), load8(work.Q_T, (h * 8 + j) * 8), d_x)
+                d_x = fma(broadcast8(work.dk, at + j), load8(work.K_T, (h * 8 + j) * 8), d_x)
+            d_vo = add_outer(d_vo, weights.E, token * 8, load8(work.dy, at))
+            d_q = add_outer(d_q, weights.E, token * 8, load8(work.dq, at))
+            d_k = add_outer(d_k, weights.E, token * 8, load8(work.dk, at))
+            store(grads.E, token * 8, d_x)
+        store_rows(d_vo, work.d_product, h * d_model * 8)
+        store_rows(d_q, grads.Q, h * d_model * 8)
+        store_rows(d_k, grads.K, h * d_model * 8)
+        for a in range(d_model):
+            at = (h * d_model + a) * 8
+            d_row = load8(work.d_product, at)
+            for j in range(sizes.vo):
+                o = (h * sizes.vo + j) * 8
+                grads.V[at + j] = total(d_row * load8(weights.O, o))
+                store(grads.O, o, fma(broadcast8(weights.V, at + j), d_row, load8(grads.O, o)))
+
+
+@compiled
+def _transpose_heads(d_model, sizes, weights, work):
+    for h in range(sizes.heads):
+        for a in range(d_model):
+            at = (h * d_model + a) * 8
+            for b in range(d_model):
+                work.VO_T[(h * 8 + b) * 8 + a] = work.VO[at + b]
+            for j in range(sizes.qk):
+                work.Q_T[(h * 8 + j) * 8 + a] = weights.Q[at + j]
+                work.K_T[(h * 8 + j) * 8 + a] = weights.K[at + j]

@@ -1,0 +1,142 @@
+"""Logits, probabilities and loss of the rows that predict, four rows at a time.
+
+The logits r W_U become probabilities without a search for their maximum: they are shifted by the
+row's log-sum-exp of some epochs ago, and the sum that this leads to tells if that was good enough.
+Exponentials and shifts are to the base 2.
+"""
+
+# compiled by numba, whose types have no stubs
+# pyright: basic, reportCallIssue=false
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from capacity.layer.engines.fused.elementary import exp2
+from capacity.layer.engines.fused.jit import compiled
+from capacity.layer.engines.fused.simd import broadcast, full, lanes_of, load, store, total
+from capacity.layer.engines.fused.unrolled import (
+    add_gradients,
+    add_products,
+    repeat,
+    store_totals,
+)
+
+
+@compiled
+def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, work):
+    """Probabilities of all rows, and with them the gradients of the loss for rows and W_U.
+
+    Returns whether all logits were finite. Adds to ``grads.U``, sets ``work.d_rows``.
+    """
+    f = work.rows.dtype.type
+    width, step = len(work.mask), lanes_of(work.mask)
+    n_first, n_rows = len(facts.row_subjects), len(facts.row_subjects) + len(facts.subjects)
+    zero, finite = full(f(0)), True
+    for row in range(0, n_rows, 4):
+        at = row * 8
+        p_0, p_1, p_2, p_3 = zero, zero, zero, zero
+        shift_0, shift_1 = broadcast(work.shifts, row), broadcast(work.shifts, row + 1)
+        shift_2, shift_3 = broadcast(work.shifts, row + 2), broadcast(work.shifts, row + 3)
+        for t in range(0, width, step):
+            mask = load(work.mask, t)
+            z = (mask - shift_0, mask - shift_1, mask - shift_2, mask - shift_3)
+            z_0, z_1, z_2, z_3 = add_products(dims, z, weights.U, t, width, work.rows_2, at)
+            z_0, z_1, z_2, z_3 = exp2(z_0), exp2(z_1), exp2(z_2), exp2(z_3)
+            p_0, p_1, p_2, p_3 = p_0 + z_0, p_1 + z_1, p_2 + z_2, p_3 + z_3
+            store(work.powers, t, z_0)
+            store(work.powers, width + t, z_1)
+            store(work.powers, 2 * width + t, z_2)
+            store(work.powers, 3 * width + t, z_3)
+        work.sums[row], work.sums[row + 1] = total(p_0), total(p_1)
+        work.sums[row + 2], work.sums[row + 3] = total(p_2), total(p_3)
+        for i in range(4):
+            if row + i >= n_rows:
+                work.scales[i] = f(0)
+                continue
+            powers = i * width
+            if not f(1e-30) < work.sums[row + i] < f(1e30):
+                finite = _shift_anew(dims, sizes, row + i, powers, weights, work) and finite
+            p = work.sums[row + i]
+            if row + i < n_first:
+                start, stop = facts.row_starts[row + i], facts.row_starts[row + i + 1]
+                count = f(stop - start)
+                work.scales[i] = f(first_weight) * count / p
+                for j in range(start, stop):
+                    work.powers[powers + facts.row_predicates[j]] -= p / count
+            else:
+                fact = row + i - n_first
+                target = powers + facts.objects[fact]
+                power = work.powers[target]
+                work.right[fact] = power / p
+                work.powers[target] = power - p
+                work.scales[i] = f(second_weight) / p
+        scale_0, scale_1 = broadcast(work.scales, 0), broadcast(work.scales, 1)
+        scale_2, scale_3 = broadcast(work.scales, 2), broadcast(work.scales, 3)
+        sums = repeat(dims + dims + dims + dims, zero)
+        for t in range(0, width, step):
+            errors = (
+                load(work.powers, t) * scale_0,
+                load(work.powers, width + t) * scale_1,
+                load(work.powers, 2 * width + t) * scale_2,
+                load(work.powers, 3 * width + t) * scale_3,
+            )
+            sums = add_gradients(
+                dims, sums, errors, weights.U, grads.U, t, width, work.rows, at
+            )  # fmt: skip
+        store_totals(dims, sums, work.d_rows, at)
+    return finite
+
+
+@compiled
+def _shift_anew(dims, sizes, row, powers, weights, work):
+    """One row again, shifted by its true maximum; returns whether all logits are finite."""
+    f = work.rows.dtype.type
+    width = len(work.mask)
+    most = f(-np.inf)
+    finite = True
+    for t in range(sizes.tokens):
+        z = f(0)
+        for d in range(len(dims)):
+            z += work.rows_2[row * 8 + d] * weights.U[d * width + t]
+        work.powers[powers + t] = z
+        finite = finite and np.isfinite(z)
+        most = max(most, z)
+    p = f(0)
+    for t in range(sizes.tokens):
+        power = f(2.0 ** (work.powers[powers + t] - most)) if finite else f(0)
+        work.powers[powers + t] = power
+        p += power
+    for t in range(sizes.tokens, width):
+        work.powers[powers + t] = f(0)
+    # so that what follows is harmless
+    work.shifts[row], work.sums[row] = (most, p) if finite else (f(0), f(1))
+    return finite
+
+
+@compiled
+def exact_loss(dims, sizes, rule, facts, weights, work):
+    """Mean loss in nats of the residuals that are there, all else in float64."""
+    width, n_first, n = len(work.mask), len(facts.row_subjects), len(facts.subjects)
+    logits = np.empty(sizes.tokens)
+    losses = np.zeros(2)
+    for row in range(n_first + n):
+        most = -math.inf
+        for t in range(sizes.tokens):
+            z = 0.0
+            for d in range(len(dims)):
+                z += np.float64(work.rows[row * 8 + d]) * np.float64(weights.U[d * width + t])
+            logits[t] = z
+            most = max(most, z)
+        total_power = 0.0
+        for t in range(sizes.tokens):
+            total_power += math.exp(logits[t] - most)
+        lse = most + math.log(total_power)
+        if row < n_first:
+            for j in range(facts.row_starts[row], facts.row_starts[row + 1]):
+                losses[0] += lse - logits[facts.row_predicates[j]]
+        else:
+            losses[1] += lse - logits[facts.objects[row - n_first]]
+    return (rule.first_weight * losses[0] + rule.second_weight * losses[1]) / n

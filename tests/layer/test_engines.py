@@ -1,0 +1,177 @@
+"""Every engine computes what `reference` does, up to the order of its sums."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.database import Database, random_database
+from capacity.layer import AttentionLayer, LayerConfig, Recipe, train, train_many
+from capacity.layer.engine import engine_for
+from capacity.layer.engines import fused
+
+# gradients, and losses after so many epochs
+TOLERANCE = {"float32": (1e-5, 1e-6, 30), "float64": (1e-12, 1e-10, 100)}
+
+
+@st.composite
+def layers(draw: st.DrawFn) -> LayerConfig:
+    d = draw(st.sampled_from([1, 3, 4, 8]))
+    sizes = [draw(st.integers(1, d)) for _ in range(2)]
+    return LayerConfig(d, draw(st.integers(1, 4)), *sizes, scale=draw(st.booleans()))
+
+
+@st.composite
+def databases(draw: st.DrawFn) -> Database:
+    """Of drawn shapes; tokens may be subject, predicate and object, even of one fact."""
+    if draw(st.booleans()):
+        return random_database(draw(st.integers(0, 99)), triples=(4, 120))
+    n = draw(st.integers(1, 40))
+    names = st.integers(0, n).map(str)
+    pairs = draw(st.lists(st.tuples(names, names), min_size=1, max_size=60, unique=True))
+    return Database.from_triples([(k, q, draw(names)) for k, q in pairs])
+
+
+recipes = st.builds(
+    Recipe,
+    optimizer=st.sampled_from(["adam", "adamw"]),
+    learning_rate=st.sampled_from([1e-3, 1e-2]),
+    beta2=st.sampled_from([0.9, 0.999]),
+    weight_decay=st.sampled_from([0.0, 0.1]),
+    schedule=st.sampled_from(["constant", "cosine"]),
+    positions=st.sampled_from(["both", "object"]),
+    dtype=st.sampled_from(["float32", "float64"]),
+    stop_tau=st.sampled_from([0.0, 0.99]),
+)
+
+
+def layer_for(config: LayerConfig, db: Database, dtype: str, seed: int = 0) -> AttentionLayer:
+    return AttentionLayer(config, db.n_tokens, seed=seed, dtype=getattr(torch, dtype))
+
+
+def autograd(layer: AttentionLayer, db: Database, positions: str) -> dict[str, np.ndarray]:
+    sentences = torch.as_tensor(db.token_triples.astype(np.int64))
+    logits, targets = layer(sentences[:, :2]), sentences[:, 1:]
+    if positions == "object":
+        logits, targets = logits[:, 1:], targets[:, 1:]
+    torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()).backward()
+    return {name: p.grad.numpy() for name, p in layer.named_parameters() if p.grad is not None}
+
+
+@settings(max_examples=60, deadline=None)
+@given(layers(), databases(), recipes, st.integers(0, 9))
+def test_gradients_are_those_of_autograd(
+    config: LayerConfig, db: Database, recipe: Recipe, seed: int
+) -> None:
+    layer = layer_for(config, db, recipe.dtype, seed)
+    expected = autograd(layer, db, recipe.positions)
+    got = fused.Task(layer, db, recipe).gradients()
+    # one scale for all: a matrix whose gradients cancel has nothing but rounding
+    scale = max(float(np.abs(g).max()) for g in expected.values())
+    for name, gradient in expected.items():
+        assert np.abs(got[name] - gradient).max() <= TOLERANCE[recipe.dtype][0] * scale, name
+
+
+@settings(max_examples=40, deadline=None)
+@given(layers(), databases(), recipes, st.integers(0, 9), st.sampled_from([0, 1, 5, 17]))
+def test_short_trajectories_are_those_of_the_reference(
+    config: LayerConfig, db: Database, recipe: Recipe, seed: int, batch_size: int
+) -> None:
+    _, tolerance, epochs = TOLERANCE[recipe.dtype]
+    n_steps = -(-db.n_triples // batch_size) if batch_size else 1
+    # in steps: many batches are a long trajectory
+    epochs = max(1, epochs // n_steps)
+    trainings = {}
+    for engine in ("reference", "fused"):
+        asked: Any = {"epochs": epochs, "batch_size": batch_size, "engine": engine}
+        layer = layer_for(config, db, recipe.dtype, seed)
+        trainings[engine] = train(layer, db, replace(recipe, **asked), seed=seed)
+    ours, theirs = trainings["fused"], trainings["reference"]
+    assert (ours.status, ours.epochs) == (theirs.status, theirs.epochs)
+    # a loss near 0 is the difference of logits, with their precision
+    assert ours.loss == pytest.approx(theirs.loss, rel=tolerance, abs=tolerance)
+
+
+def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads() -> None:
+    dbs = [random_database(i) for i in range(6)]
+    config, recipe = LayerConfig(4, 2, 2, 3), Recipe(epochs=50, batch_size=9)
+
+    def tasks() -> list[tuple[AttentionLayer, Database]]:
+        return [(layer_for(config, db, "float32", i), db) for i, db in enumerate(dbs)]
+
+    alone = tasks()
+    trainings = [train(layer, db, recipe, seed=i) for i, (layer, db) in enumerate(alone)]
+    for threads in (1, 3):
+        many = tasks()
+        assert train_many(many, recipe, seeds=range(6), threads=threads) == trainings
+        for (ours, _), (theirs, _) in zip(many, alone, strict=True):
+            assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
+
+
+def test_a_run_that_diverges_is_flagged_and_leaves_its_neighbours_alone() -> None:
+    dbs = [random_database(i) for i in range(3)]
+    config, recipe = LayerConfig(4, 2, 2, 3), Recipe(epochs=50)
+
+    def tasks() -> list[tuple[AttentionLayer, Database]]:
+        return [(layer_for(config, db, "float32", i), db) for i, db in enumerate(dbs)]
+
+    whole, broken = tasks(), tasks()
+    with torch.no_grad():
+        broken[1][0].W_U[0, 0] = np.inf
+    expected, got = (train_many(some, recipe, threads=2) for some in (whole, broken))
+    assert got[1].status == "diverged"
+    assert not np.isfinite(got[1].loss)
+    assert [got[0], got[2]] == [expected[0], expected[2]]
+    for i in (0, 2):
+        assert all(map(torch.equal, whole[i][0].parameters(), broken[i][0].parameters()))
+
+
+@pytest.mark.parametrize(
+    ("config", "device", "why"),
+    [
+        (LayerConfig(9, 1, 1, 1), "cpu", "d_model must be at most 8"),
+        (LayerConfig(4, 1, 1, 1, bias=True), "cpu", "no norm, biases or positions"),
+        (LayerConfig(4, 1, 1, 1), "cuda", "it computes on CPUs"),
+    ],
+)
+def test_an_engine_that_cannot_train_a_layer_says_why(
+    config: LayerConfig, device: str, why: str
+) -> None:
+    with pytest.raises(ValueError, match=why):
+        engine_for("fused", config, 100, device)
+    assert engine_for("auto", config, 100, device) == "reference"
+
+
+def test_auto_writes_its_choice() -> None:
+    db = random_database(0)
+    for d_model, engine in ((8, "fused"), (9, "reference")):
+        layer = AttentionLayer(LayerConfig(d_model, 1, 1, 1), db.n_tokens)
+        assert train(layer, db, Recipe(epochs=1)).engine == engine
+    assert engine_for("auto", LayerConfig(2, 1, 1, 1), 30_000_000) == "reference"
+
+
+def test_the_first_compilation_is_announced(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fused, "_compiled", set())
+    with fused.compilation(3, Recipe(), wait=0.01):
+        time.sleep(0.2)
+    assert "compiling the fused engine for d_model = 3 in float32" in caplog.text
+
+
+def test_many_tasks_are_checked_before_anything_is_trained() -> None:
+    db = random_database(0)
+    layer, other = (layer_for(LayerConfig(2, 1, 1, 1), db, t) for t in ("float32", "float64"))
+    before = layer.W_E.clone()
+    with pytest.raises(ValueError, match="recipe's dtype"):
+        train_many([(layer, db), (other, db)])
+    with pytest.raises(ValueError, match="`seeds` must have one for each of 1 tasks; got 2"):
+        train_many([(layer, db)], seeds=[1, 2])
+    with pytest.raises(ValueError, match="`threads` must be at least 1"):
+        train_many([(layer, db)], threads=0)
+    assert torch.equal(layer.W_E, before)

@@ -7,7 +7,7 @@ from capacity.layer.config import LayerConfig
 
 # the fused kernel's rows are 8 numbers wide
 FUSED_DIMENSIONS = 8
-# entries of the logits beyond which larger blocks pay
+# entries of the logits from which `blocked` is as fast
 FUSED_LOGITS = 20_000_000
 
 
@@ -33,24 +33,31 @@ def engine_for(engine: str, config: LayerConfig, n_logits: int, device: str = "c
     >>> engine_for("auto", LayerConfig(4, 2, 2, 2), 5000)
     'fused'
     >>> engine_for("auto", LayerConfig(16, 2, 2, 2), 5000)
+    'blocked'
+    >>> engine_for("auto", LayerConfig(4, 2, 2, 2, bias=True), 5000)
     'reference'
     """
-    refusal = _why_not_fused(config, device)
     if engine == "auto":
-        return "fused" if refusal is None and n_logits <= FUSED_LOGITS else "reference"
-    if engine == "fused" and refusal is not None:
+        small = n_logits <= FUSED_LOGITS
+        order = ("fused", "blocked") if small else ("blocked",)
+        able = (name for name in order if _why_not(name, config, device) is None)
+        return next(able, "reference")
+    refusal = _why_not(engine, config, device)
+    if refusal is not None:
         raise InvalidArgumentError(
-            f"`engine` must suit the layer; fused can't train {config.name} on {device}, for "
+            f"`engine` must suit the layer; {engine} can't train {config.name} on {device}, for "
             f"{refusal}. Say auto or reference."
         )
     return engine
 
 
-def _why_not_fused(config: LayerConfig, device: str) -> str | None:
+def _why_not(engine: str, config: LayerConfig, device: str) -> str | None:
+    if engine == "reference":
+        return None
     if device != "cpu":
         return "it computes on CPUs"
     if not config.is_plain:
         return "it knows no norm, biases or positions"
-    if config.d_model > FUSED_DIMENSIONS:
+    if engine == "fused" and config.d_model > FUSED_DIMENSIONS:
         return f"d_model must be at most {FUSED_DIMENSIONS} then"
     return None

@@ -17,7 +17,7 @@ from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.layer.attention import AttentionLayer
 from capacity.layer.engine import engine_for
-from capacity.layer.engines import fused, reference
+from capacity.layer.engines import blocked, fused, reference
 from capacity.layer.layer_tensor import require_same_vocabulary
 from capacity.layer.recipe import Recipe, Training
 
@@ -128,5 +128,5 @@ def _checked(
         )
     n_logits = db.n_triples * db.n_tokens
     engine = engine_for(recipe.engine, layer.config, n_logits, layer.W_E.device.type)
-    run = {"fused": fused.run, "reference": reference.run}[engine]
+    run = {"fused": fused.run, "blocked": blocked.run, "reference": reference.run}[engine]
     return partial(run, layer, db, recipe)

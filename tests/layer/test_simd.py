@@ -9,8 +9,16 @@ import numba
 import numpy as np
 import pytest
 
-from capacity.layer.engines.fused.elementary import exp2, flush_denormals
-from capacity.layer.engines.fused.simd import (
+from capacity.layer.engines.elementary import exp2, flush_denormals
+from capacity.layer.engines.fused.unrolled import (
+    add_gradients,
+    add_outer,
+    add_products,
+    repeat,
+    store_rows,
+    store_totals,
+)
+from capacity.layer.engines.simd import (
     broadcast,
     broadcast8,
     fma,
@@ -22,14 +30,6 @@ from capacity.layer.engines.fused.simd import (
     sqrt,
     store,
     total,
-)
-from capacity.layer.engines.fused.unrolled import (
-    add_gradients,
-    add_outer,
-    add_products,
-    repeat,
-    store_rows,
-    store_totals,
 )
 
 # the functions here are compiled by numba, whose types have no stubs

@@ -1,8 +1,9 @@
 """The fused engine: all of training one small layer in compiled code, on one thread of a CPU.
 
 It does the arithmetic of `reference` in another order, about a hundred times as fast. From the
-bottom: `simd` is a vector as a value in numba, `unrolled` products of small matrices, `attention`
-and `logits` the layer forward and backward, `loop` the epochs, and `task` what goes in and out.
+bottom: `capacity.layer.engines.simd` is a vector as a value in numba, `unrolled` products of small
+matrices, `attention` and `logits` the layer forward and backward, `loop` the epochs, and `task`
+what goes in and out.
 """
 
 from __future__ import annotations

@@ -15,9 +15,10 @@ y, q and k are computed once for each token that is a subject or a predicate.
 
 from __future__ import annotations
 
-from capacity.layer.engines.fused.elementary import exp2
-from capacity.layer.engines.fused.jit import LOG2_E, compiled
-from capacity.layer.engines.fused.simd import (
+from capacity.layer.engines.elementary import exp2
+from capacity.layer.engines.fused.unrolled import add_outer, repeat, store_rows
+from capacity.layer.engines.jit import LOG2_E, compiled
+from capacity.layer.engines.simd import (
     broadcast8,
     fma,
     full,
@@ -28,7 +29,6 @@ from capacity.layer.engines.fused.simd import (
     store,
     total,
 )
-from capacity.layer.engines.fused.unrolled import add_outer, repeat, store_rows
 
 
 @compiled

@@ -14,15 +14,15 @@ import math
 
 import numpy as np
 
-from capacity.layer.engines.fused.elementary import exp2
-from capacity.layer.engines.fused.jit import compiled
-from capacity.layer.engines.fused.simd import broadcast, full, lanes_of, load, store, total
+from capacity.layer.engines.elementary import exp2
 from capacity.layer.engines.fused.unrolled import (
     add_gradients,
     add_products,
     repeat,
     store_totals,
 )
+from capacity.layer.engines.jit import compiled
+from capacity.layer.engines.simd import broadcast, full, lanes_of, load, store, total
 
 
 @compiled

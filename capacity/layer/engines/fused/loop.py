@@ -9,12 +9,12 @@ import math
 
 import numpy as np
 
+from capacity.layer.engines.elementary import flush_denormals
 from capacity.layer.engines.fused.arrays import Facts
 from capacity.layer.engines.fused.attention import backward, forward
-from capacity.layer.engines.fused.elementary import flush_denormals
-from capacity.layer.engines.fused.jit import compiled
 from capacity.layer.engines.fused.logits import exact_loss, predict
-from capacity.layer.engines.fused.simd import fma, full, lanes_of, load, sqrt, store
+from capacity.layer.engines.jit import compiled
+from capacity.layer.engines.simd import fma, full, lanes_of, load, sqrt, store
 
 # epochs after which the shifts are the present log-sum-exps again
 REFRESH = 16

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.layer.attention import AttentionLayer
 from capacity.layer.engines.fused import arrays, loop
-from capacity.layer.engines.fused.simd import ROW, VECTOR_BYTES
+from capacity.layer.engines.simd import ROW, VECTOR_BYTES
 from capacity.layer.recipe import Recipe
 
 Array = NDArray[Any]

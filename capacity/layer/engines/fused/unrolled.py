@@ -19,7 +19,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from capacity.layer.engines.fused.simd import (
+from capacity.layer.engines.simd import (
     ROW,
     Vec,
     add_halves,

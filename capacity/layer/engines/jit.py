@@ -1,4 +1,4 @@
-"""How the fused engine's functions are compiled, and kept for the next process."""
+"""How the engines' functions are compiled, and kept for the next process."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _forget_stale() -> None:
     """
     here = Path(__file__).parent
     with contextlib.suppress(OSError):
-        newest = max(path.stat().st_mtime for path in here.glob("*.py"))
-        for index in (here / "__pycache__").glob("*.nbi"):
+        newest = max(path.stat().st_mtime for path in here.rglob("*.py"))
+        for index in here.rglob("*.nbi"):
             if index.stat().st_mtime < newest:
                 index.unlink()
 

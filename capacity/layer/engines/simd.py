@@ -258,6 +258,18 @@ def fma(_context, x, y, z):
 
 
 @intrinsic
+def maximum(_context, x, y):
+    """The larger of each two lanes; y where one is NaN."""
+    if not (isinstance(x, Vec) and x == y):
+        return None
+
+    def code(_context, builder, _signature, arguments):
+        return builder.select(builder.fcmp_ordered(">", *arguments), *arguments)
+
+    return x(x, x), code
+
+
+@intrinsic
 def sqrt(_context, x):
     """Square root of each lane."""
     if not isinstance(x, Vec):

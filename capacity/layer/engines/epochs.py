@@ -1,0 +1,95 @@
+"""The epochs of training by `torch.optim`, whoever computes loss and gradients."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from capacity.layer.attention import AttentionLayer
+from capacity.layer.recipe import Recipe, Status, Training
+
+
+class Look(Protocol):
+    """Looks at some facts, or all, with the weights as they are."""
+
+    def __call__(self, members: Tensor | None, *, backward: bool) -> tuple[float, float]:
+        """Mean loss, and the least log-probability of an object; gradients into ``.grad``."""
+        ...
+
+
+def train_epochs(
+    layer: AttentionLayer,
+    n_facts: int,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    look: Look,
+    *,
+    engine: str,
+) -> Training:
+    """Train `layer` in place."""
+    optimizer = _optimizer(layer, recipe)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, partial(rate_factor, recipe))
+    size = recipe.batch_size if 0 < recipe.batch_size < n_facts else n_facts
+    whole = size == n_facts
+    enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
+    status: Status = "completed"
+    epoch, finite = 0, True
+    for epoch in range(recipe.epochs + 1):
+        last = epoch == recipe.epochs
+        optimizer.zero_grad(set_to_none=True)
+        loss = 0.0
+        if whole or recipe.stop_tau:
+            # a full batch has the logits that both the stop and the loss look at
+            loss, least = look(None, backward=whole and not last)
+            # false for NaN
+            if least >= enough:
+                status = "memorised"
+                break
+        if last:
+            break
+        if whole:
+            optimizer.step()
+            finite = math.isfinite(loss)
+        else:
+            order = torch.as_tensor(rng.permutation(n_facts), device=layer.W_E.device)
+            for members in order.split(size):
+                optimizer.zero_grad(set_to_none=True)
+                loss, _ = look(members, backward=True)
+                optimizer.step()
+                finite = finite and math.isfinite(loss)
+        schedule.step()
+        if not finite:
+            epoch += 1
+            break
+    final, _ = look(None, backward=False)
+    if not (finite and math.isfinite(final) and _is_finite(layer, optimizer)):
+        status = "diverged"
+    return Training(status, epoch, final, engine)
+
+
+def _optimizer(layer: AttentionLayer, recipe: Recipe) -> torch.optim.Optimizer:
+    kind = torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW
+    return kind(
+        layer.parameters(),
+        lr=recipe.learning_rate,
+        betas=(0.9, recipe.beta2),
+        weight_decay=recipe.weight_decay,
+    )
+
+
+def rate_factor(recipe: Recipe, epoch: int) -> float:
+    """1, or the half cosine that falls from 1 to 0 over all epochs."""
+    if recipe.schedule == "constant":
+        return 1.0
+    return 0.5 * (1 + math.cos(math.pi * epoch / max(recipe.epochs, 1)))
+
+
+def _is_finite(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> bool:
+    """Whether weights and second moments are finite: an overflowed moment freezes its weight."""
+    moments = [state["exp_avg_sq"] for state in optimizer.state.values()]
+    return all(bool(t.isfinite().all()) for t in [*layer.parameters(), *moments])

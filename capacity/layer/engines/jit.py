@@ -13,11 +13,25 @@ import numba
 LOG2_E = math.log2(math.e)
 
 
+_njit: Any = numba.njit
+# not 'reassoc', as `simd` says
+_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
+
+
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function when it is first called with arguments of some types."""
-    # not 'reassoc', as `simd` says
-    flags = {"contract", "nsz", "arcp"}
-    return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=flags)(function)
+    """Compile a function when it is first called with arguments of some types; keep the code."""
+    return _njit(cache=True, **_OPTIONS)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a function into those that call it.
+
+    Its arguments are hundreds of words, for numba passes each array of a named tuple as seven: as
+    calls, the functions of an epoch would take a third of its time.
+    """
+    return numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(
+        function
+    )
 
 
 def _forget_stale() -> None:

@@ -31,12 +31,12 @@ def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Gene
     task = Task(layer, db, recipe)
     with compilation(layer.config.d_model, recipe):
         end, epoch = task.train(rng)
-        loss, knows_all = task.final_loss()
+        loss = math.nan if end == loop.DIVERGED else task.loss()
     task.write_back()
     status: Status = "completed"
-    if end == loop.DIVERGED or not (math.isfinite(loss) and task.is_finite):
+    if not (math.isfinite(loss) and task.is_finite):
         status = "diverged"
-    elif end == loop.MEMORISED or knows_all:
+    elif end == loop.MEMORISED:
         status = "memorised"
     return Training(status, epoch, loss, "fused")
 

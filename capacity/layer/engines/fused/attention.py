@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from capacity.layer.engines.elementary import exp2
 from capacity.layer.engines.fused.unrolled import add_outer, repeat, store_rows
-from capacity.layer.engines.jit import LOG2_E, compiled
+from capacity.layer.engines.jit import LOG2_E, inlined
 from capacity.layer.engines.simd import (
     broadcast8,
     fma,
@@ -31,7 +31,7 @@ from capacity.layer.engines.simd import (
 )
 
 
-@compiled
+@inlined
 def forward(dims, sizes, scale, facts, weights, work):
     """Residuals of all rows that predict: those after subjects, then those after predicates."""
     d_model, heads = len(dims), sizes.heads
@@ -87,7 +87,7 @@ def forward(dims, sizes, scale, facts, weights, work):
         store(work.rows_2, at, r * log2_e)
 
 
-@compiled
+@inlined
 def backward(dims, sizes, scale, facts, weights, grads, work):
     """Gradients of embeddings and heads from those of the rows."""
     d_model, heads = len(dims), sizes.heads
@@ -151,7 +151,7 @@ def backward(dims, sizes, scale, facts, weights, grads, work):
                 store(grads.O, o, fma(broadcast8(weights.V, at + j), d_row, load8(grads.O, o)))
 
 
-@compiled
+@inlined
 def _transpose_heads(d_model, sizes, weights, work):
     for h in range(sizes.heads):
         for a in range(d_model):

@@ -1,4 +1,4 @@
-"""Logits, probabilities and loss of the rows that predict, four rows at a time.
+"""Logits and probabilities of the rows that predict, and the loss's gradients, four at a time.
 
 The logits r W_U become probabilities without a search for their maximum: they are shifted by the
 row's log-sum-exp of some epochs ago, and the sum that this leads to tells if that was good enough.
@@ -10,8 +10,6 @@ Exponentials and shifts are to the base 2.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from capacity.layer.engines.elementary import exp2
@@ -21,11 +19,11 @@ from capacity.layer.engines.fused.unrolled import (
     repeat,
     store_totals,
 )
-from capacity.layer.engines.jit import compiled
+from capacity.layer.engines.jit import inlined
 from capacity.layer.engines.simd import broadcast, full, lanes_of, load, store, total
 
 
-@compiled
+@inlined
 def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, work):
     """Probabilities of all rows, and with them the gradients of the loss for rows and W_U.
 
@@ -90,7 +88,7 @@ def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, wor
     return finite
 
 
-@compiled
+@inlined
 def _shift_anew(dims, sizes, row, powers, weights, work):
     """One row again, shifted by its true maximum; returns whether all logits are finite."""
     f = work.rows.dtype.type
@@ -114,29 +112,3 @@ def _shift_anew(dims, sizes, row, powers, weights, work):
     # so that what follows is harmless
     work.shifts[row], work.sums[row] = (most, p) if finite else (f(0), f(1))
     return finite
-
-
-@compiled
-def exact_loss(dims, sizes, rule, facts, weights, work):
-    """Mean loss in nats of the residuals that are there, all else in float64."""
-    width, n_first, n = len(work.mask), len(facts.row_subjects), len(facts.subjects)
-    logits = np.empty(sizes.tokens)
-    losses = np.zeros(2)
-    for row in range(n_first + n):
-        most = -math.inf
-        for t in range(sizes.tokens):
-            z = 0.0
-            for d in range(len(dims)):
-                z += np.float64(work.rows[row * 8 + d]) * np.float64(weights.U[d * width + t])
-            logits[t] = z
-            most = max(most, z)
-        total_power = 0.0
-        for t in range(sizes.tokens):
-            total_power += math.exp(logits[t] - most)
-        lse = most + math.log(total_power)
-        if row < n_first:
-            for j in range(facts.row_starts[row], facts.row_starts[row + 1]):
-                losses[0] += lse - logits[facts.row_predicates[j]]
-        else:
-            losses[1] += lse - logits[facts.objects[row - n_first]]
-    return (rule.first_weight * losses[0] + rule.second_weight * losses[1]) / n

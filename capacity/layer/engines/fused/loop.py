@@ -12,8 +12,8 @@ import numpy as np
 from capacity.layer.engines.elementary import flush_denormals
 from capacity.layer.engines.fused.arrays import Facts
 from capacity.layer.engines.fused.attention import backward, forward
-from capacity.layer.engines.fused.logits import exact_loss, predict
-from capacity.layer.engines.jit import compiled
+from capacity.layer.engines.fused.logits import predict
+from capacity.layer.engines.jit import compiled, inlined
 from capacity.layer.engines.simd import fma, full, lanes_of, load, sqrt, store
 
 # epochs after which the shifts are the present log-sum-exps again
@@ -21,14 +21,7 @@ REFRESH = 16
 GOING, MEMORISED, DIVERGED = 0, 1, 2
 
 
-@compiled
-def _step(dims, sizes, rule, facts, weights, grads, work, state, rate):
-    """Gradients are at hand for W_U and the rows: the rest of them, and a step."""
-    backward(dims, sizes, rule.scale, facts, weights, grads, work)
-    adam(rule, state, rate)
-
-
-@compiled
+@inlined
 def _look(dims, sizes, rule, facts, weights, grads, work):
     """Predict, with gradients; returns whether all logits are finite."""
     forward(dims, sizes, rule.scale, facts, weights, work)
@@ -39,30 +32,42 @@ def _look(dims, sizes, rule, facts, weights, grads, work):
     )
 
 
-@compiled
-def knows_all(facts, work, stop_tau):
+@inlined
+def _knows_all(facts, work, stop_tau):
     """Whether every fact's object has the probability that ends training."""
-    return stop_tau > 0 and work.right[: len(facts.subjects)].min() >= stop_tau
+    if stop_tau <= 0:
+        return False
+    for i in range(len(facts.subjects)):  # noqa: SIM110 - numba has no all()
+        # false for NaN
+        if not work.right[i] >= stop_tau:
+            return False
+    return True
 
 
 @compiled
 def train_epochs(dims, sizes, rule, facts, weights, grads, work, state, rates, start, stop):
-    """Full-batch epochs from `start` up to `stop`; returns how they ended, and at which epoch."""
+    """Full-batch epochs from `start` up to `stop`; returns how they ended, and at which epoch.
+
+    In the end `work` holds what the weights as they are predict, unless they have diverged.
+    """
     f = work.rows.dtype.type
     word = flush_denormals(np.int32(-1))
     end, epoch = GOING, start
-    while epoch < stop:
+    while True:
         if not _look(dims, sizes, rule, facts, weights, grads, work):
             end = DIVERGED
-            epoch += 1
+            epoch = min(epoch + 1, len(rates))
             break
-        if knows_all(facts, work, rule.stop_tau):
+        if _knows_all(facts, work, rule.stop_tau):
             end = MEMORISED
+            break
+        if epoch == stop:
             break
         if epoch % REFRESH == 0:
             for i in range(len(facts.row_subjects) + len(facts.subjects)):
                 work.shifts[i] += f(math.log2(work.sums[i]))
-        _step(dims, sizes, rule, facts, weights, grads, work, state, rates[epoch])
+        backward(dims, sizes, rule.scale, facts, weights, grads, work)
+        adam(rule, state, rates[epoch])
         epoch += 1
     flush_denormals(word)
     return end, epoch
@@ -83,7 +88,7 @@ def train_batches(
     while epoch < start + len(orders) and end == GOING:
         if rule.stop_tau > 0:
             finite = _look(dims, sizes, rule, facts, weights, grads, work)
-            if finite and knows_all(facts, work, rule.stop_tau):
+            if finite and _knows_all(facts, work, rule.stop_tau):
                 end = MEMORISED
                 break
         for begin in range(0, n, size):
@@ -97,13 +102,14 @@ def train_batches(
             for i in range(n_rows):
                 level += batch_work.shifts[i] + math.log2(batch_work.sums[i])
             batch_work.shifts[:] = f(level / n_rows)
-            _step(dims, sizes, rule, part, weights, grads, batch_work, state, rates[epoch])
+            backward(dims, sizes, rule.scale, part, weights, grads, batch_work)
+            adam(rule, state, rates[epoch])
         epoch += 1
     flush_denormals(word)
     return end, epoch
 
 
-@compiled
+@inlined
 def _chosen(facts, members, batch):
     """Some of the facts, in the arrays of `batch`."""
     n = len(members)
@@ -122,7 +128,7 @@ def _chosen(facts, members, batch):
     )  # fmt: skip
 
 
-@compiled
+@inlined
 def adam(rule, state, rate):
     """One step of Adam, or AdamW, on all weights that can change, in one loop."""
     f = state.values.dtype.type
@@ -146,24 +152,3 @@ def adam(rule, state, rate):
         store(state.first, i, m)
         store(state.second, i, v)
         store(state.values, i, fma(pace, m / (sqrt(v) + floor), value * kept))
-
-
-@compiled
-def final_loss(dims, sizes, rule, facts, weights, grads, work):
-    """Mean loss of the weights as they are, and whether every fact passes `stop_tau`."""
-    word = flush_denormals(np.int32(-1))
-    finite = _look(dims, sizes, rule, facts, weights, grads, work)
-    flush_denormals(word)
-    if not finite:
-        return math.nan, False
-    loss = exact_loss(dims, sizes, rule, facts, weights, work)
-    return loss, knows_all(facts, work, rule.stop_tau)
-
-
-@compiled
-def gradients(dims, sizes, rule, facts, weights, grads, work):
-    """Gradients of the mean loss for all weights, in `grads`."""
-    word = flush_denormals(np.int32(-1))
-    _look(dims, sizes, rule, facts, weights, grads, work)
-    backward(dims, sizes, rule.scale, facts, weights, grads, work)
-    flush_denormals(word)

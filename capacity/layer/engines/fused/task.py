@@ -20,6 +20,8 @@ Array = NDArray[Any]
 
 # an interrupt waits for about so long
 PATIENCE_S = 0.2
+# entries of the logits that are in memory at a time
+LOSS_ENTRIES = 1 << 20
 
 
 class Task:
@@ -84,7 +86,32 @@ class Task:
             else:
                 orders = np.array([rng.permutation(n) for _ in range(epoch, stop)])
                 end, epoch = loop.train_batches(*arguments, epoch, orders, batch, batch_work)
+        if end == loop.GOING and (size < n or not recipe.epochs):
+            # the weights as they are
+            end, _ = loop.train_epochs(*arguments, epoch, epoch)
         return end, epoch
+
+    def loss(self) -> float:
+        """Mean loss of what was predicted last: of residuals as they are, and else in float64."""
+        facts, n, rule = self.facts, len(self.facts.subjects), self._rule
+        n_first = len(facts.row_subjects)
+        U = self._shaped(self.state.values)["W_U"].astype(np.float64)
+        rows = self._work.rows.reshape(-1, ROW)[: n_first + n, : len(U)]
+        counts = np.append(np.diff(facts.row_starts), np.ones(n, np.int64))
+        targets = np.append(facts.row_predicates, facts.objects)
+        ends = np.cumsum(counts)
+        losses = np.empty(len(rows))
+        step = max(1, LOSS_ENTRIES // U.shape[1])
+        for start in range(0, len(rows), step):
+            stop = min(start + step, len(rows))
+            z = rows[start:stop].astype(np.float64) @ U
+            most = z.max(axis=1)
+            lse = most + np.log(np.exp(z - most[:, None]).sum(axis=1))
+            asked = slice(ends[start] - counts[start], ends[stop - 1])
+            of = np.repeat(np.arange(stop - start), counts[start:stop])
+            losses[start:stop] = np.bincount(of, lse[of] - z[of, targets[asked]])
+        first, second = losses[:n_first].sum(), losses[n_first:].sum()
+        return float(rule.first_weight * first + rule.second_weight * second) / n
 
     @property
     def _run(self) -> tuple[Any, ...]:
@@ -93,13 +120,9 @@ class Task:
                 self._work)  # fmt: skip
 
     def gradients(self) -> dict[str, Array]:
-        """Of the loss of all facts, in the layer's shapes."""
-        loop.gradients(*self._run)
+        """Of the loss of all facts, in the layer's shapes; the weights stay as they are."""
+        loop.train_epochs(*self._run, self.state, np.zeros(1), 0, 1)
         return self._unpacked(self.state.gradient)
-
-    def final_loss(self) -> tuple[float, bool]:
-        """Mean loss, and whether all facts pass `Recipe.stop_tau`."""
-        return loop.final_loss(*self._run)
 
     @property
     def is_finite(self) -> bool:

@@ -27,6 +27,8 @@ from capacity import AttentionLayer, Database, LayerConfig, Recipe, train
 
 SIZES = [(200, 100), (1000, 500), (5000, 1000), (20_000, 5000)]
 MODELS = [4, 8, 16, 32, 64]
+# torch.compile takes a minute for each
+COMPILED = (8, 64)
 # entries of the logits, beyond which autograd takes minutes or more memory than there is
 AUTOGRAD_LOGITS = 20_000_000
 
@@ -91,7 +93,7 @@ def seconds_a_step(steps: Callable[[int], None], budget: float) -> float:
     return max(time.perf_counter() - start - (once if n > 1 else 0), 1e-9) / max(1, n - 1)
 
 
-def measured(repeats: int, *, compile_: bool) -> list[dict[str, Any]]:
+def measured(repeats: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for n_facts, n_tokens in SIZES:
         db = drawn(n_facts, n_tokens)
@@ -101,7 +103,7 @@ def measured(repeats: int, *, compile_: bool) -> list[dict[str, Any]]:
                 ways["fused"] = stepper(db, d_model, "fused")
             if db.n_triples * db.n_tokens <= AUTOGRAD_LOGITS:
                 ways["autograd"] = stepper(db, d_model, "reference")
-                if compile_:
+                if d_model in COMPILED:
                     ways["torch.compile"] = compiled(db, d_model)
             times: dict[str, list[float]] = {name: [] for name in ways}
             for _ in range(repeats):
@@ -149,13 +151,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--compile", action="store_true")
     options = parser.parse_args()
     if options.memory:
         one_large_step()
         return
     torch.set_num_threads(1)
-    rows = measured(options.repeats, compile_=options.compile)
+    rows = measured(options.repeats)
     command = [sys.executable, __file__, "--memory"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     rows.append(json.loads(done.stdout))

@@ -29,7 +29,7 @@ def inlined(function: Callable[..., Any]) -> Any:
     Its arguments are hundreds of words, for numba passes each array of a named tuple as seven: as
     calls, the functions of an epoch would take a third of its time.
     """
-    return numba.njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(
+    return _njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(
         function
     )
 

@@ -7,11 +7,9 @@ from capacity.layer.config import LayerConfig
 
 # the fused kernel's rows are 8 numbers wide
 FUSED_DIMENSIONS = 8
-# entries of the logits from which `blocked` is as fast
-FUSED_LOGITS = 20_000_000
 
 
-def engine_for(engine: str, config: LayerConfig, n_logits: int, device: str = "cpu") -> str:
+def engine_for(engine: str, config: LayerConfig, device: str = "cpu") -> str:
     """The engine that trains a layer, with 'auto' resolved.
 
     Parameters
@@ -19,8 +17,6 @@ def engine_for(engine: str, config: LayerConfig, n_logits: int, device: str = "c
     engine : str
         As in `Recipe`.
     config : LayerConfig
-    n_logits : int
-        Facts times tokens.
     device : str
 
     Raises
@@ -30,17 +26,16 @@ def engine_for(engine: str, config: LayerConfig, n_logits: int, device: str = "c
 
     Examples
     --------
-    >>> engine_for("auto", LayerConfig(4, 2, 2, 2), 5000)
+    >>> engine_for("auto", LayerConfig(4, 2, 2, 2))
     'fused'
-    >>> engine_for("auto", LayerConfig(16, 2, 2, 2), 5000)
+    >>> engine_for("auto", LayerConfig(16, 2, 2, 2))
     'blocked'
-    >>> engine_for("auto", LayerConfig(4, 2, 2, 2, bias=True), 5000)
+    >>> engine_for("auto", LayerConfig(4, 2, 2, 2, bias=True))
     'reference'
     """
     if engine == "auto":
-        small = n_logits <= FUSED_LOGITS
-        order = ("fused", "blocked") if small else ("blocked",)
-        able = (name for name in order if _why_not(name, config, device) is None)
+        # the first is faster wherever it can be used (benchmarks/large_layers.py)
+        able = (name for name in ("fused", "blocked") if _why_not(name, config, device) is None)
         return next(able, "reference")
     refusal = _why_not(engine, config, device)
     if refusal is not None:

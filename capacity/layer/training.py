@@ -126,7 +126,6 @@ def _checked(
             f"The layer must have the recipe's dtype {recipe.dtype}; it has {dtype}. Convert it "
             "with layer.to(...), or change the recipe."
         )
-    n_logits = db.n_triples * db.n_tokens
-    engine = engine_for(recipe.engine, layer.config, n_logits, layer.W_E.device.type)
+    engine = engine_for(recipe.engine, layer.config, layer.W_E.device.type)
     run = {"fused": fused.run, "blocked": blocked.run, "reference": reference.run}[engine]
     return partial(run, layer, db, recipe)

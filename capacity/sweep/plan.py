@@ -62,8 +62,7 @@ class Run:
     @cached_property
     def engine(self) -> str:
         """The engine that trains it, with 'auto' resolved."""
-        n_logits = self.database.n_triples * self.database.n_tokens
-        return engine_for(self.recipe.engine, self.layer, n_logits, self.device)
+        return engine_for(self.recipe.engine, self.layer, self.device)
 
     @cached_property
     def key(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,21 +111,23 @@ def _from_shards(folder: Path) -> pa.Table:
 
 
 def _read_all(files: Sequence[Path]) -> pa.Table:
-    tables: list[pa.Table] = []
-    for file in files:
-        try:
-            table = read_shard(file)
-        except DAMAGED as error:
-            raise SweepError(
-                f"{file} is damaged ({error}). Delete it and go on with `capacity sweep`."
-            ) from None
-        if table.schema.remove_metadata() != RUNS_SCHEMA:
-            raise SweepError(
-                f"{file} has other columns than the runs table. Delete it and go on with "
-                "`capacity sweep`."
-            )
-        tables.append(table)
-    return pa.concat_tables(tables)
+    with ThreadPoolExecutor() as pool:
+        return pa.concat_tables(pool.map(_read_valid, files))
+
+
+def _read_valid(file: Path) -> pa.Table:
+    try:
+        table = read_shard(file)
+    except DAMAGED as error:
+        raise SweepError(
+            f"{file} is damaged ({error}). Delete it and go on with `capacity sweep`."
+        ) from None
+    if table.schema.remove_metadata() != RUNS_SCHEMA:
+        raise SweepError(
+            f"{file} has other columns than the runs table. Delete it and go on with "
+            "`capacity sweep`."
+        )
+    return table
 
 
 def read_shard(path: Path) -> pa.Table:

@@ -147,8 +147,8 @@ def test_an_engine_that_cannot_train_a_layer_says_why(
     config: LayerConfig, device: str, why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
-        engine_for("fused", config, 100, device)
-    auto = engine_for("auto", config, 100, device)
+        engine_for("fused", config, device)
+    auto = engine_for("auto", config, device)
     assert auto == ("reference" if device == "cuda" or not config.is_plain else "blocked")
 
 
@@ -157,7 +157,6 @@ def test_auto_writes_its_choice() -> None:
     for d_model, engine in ((8, "fused"), (9, "blocked")):
         layer = AttentionLayer(LayerConfig(d_model, 1, 1, 1), db.n_tokens)
         assert train(layer, db, Recipe(epochs=1)).engine == engine
-    assert engine_for("auto", LayerConfig(2, 1, 1, 1), 30_000_000) == "blocked"
 
 
 def test_the_first_compilation_is_announced(

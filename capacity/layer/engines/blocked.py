@@ -30,6 +30,8 @@ Ints = NDArray[np.int64]
 
 # of a block of logits: about what the second cache holds
 BLOCK_BYTES = 1 << 20
+# of a block, or W_U would be read too often
+LEAST_ROWS = 64
 # whole vectors of either type
 _LANES = 16
 
@@ -50,7 +52,7 @@ class Model:
         active, rows = np.unique(self._ids[:, :2], return_inverse=True)
         self._active, self._rows = torch.from_numpy(active), rows.reshape(-1, 2)
         width = -(-db.n_tokens // _LANES) * _LANES
-        height = max(1, BLOCK_BYTES // (width * layer.W_E.element_size()))
+        height = max(LEAST_ROWS, BLOCK_BYTES // (width * layer.W_E.element_size()))
         dtype = layer.W_E.dtype
         self._block = torch.zeros(min(height, 2 * len(rows)), width, dtype=dtype)
         self._mask = torch.zeros(width, dtype=dtype)

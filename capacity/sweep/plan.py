@@ -28,7 +28,7 @@ SHARD_SECONDS = 10.0
 COSTS = {
     "reference": (1e-2, 1.2e-3, 1.1e-8, 2.5e-10),
     "blocked": (1e-2, 4e-4, 2.5e-9, 2.5e-10),
-    "fused": (5e-3, 2e-6, 7e-10, 1.5e-10),
+    "fused": (3e-3, 1.5e-6, 5e-10, 1e-10),
 }
 # of a file, and of a row in it, as measured
 SHARD_BYTES, ROW_BYTES = 13_000, 100

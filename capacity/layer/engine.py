@@ -7,10 +7,15 @@ from capacity.layer.config import LayerConfig
 
 # the fused kernel's rows are 8 numbers wide
 FUSED_DIMENSIONS = 8
+# facts times tokens: a batch of the graph engine holds that many numbers for each of its runs
+GRAPH_LOGITS = 1 << 20
+_TOO_LARGE = f"facts times tokens must be at most {GRAPH_LOGITS:,} then"
 
 
-def engine_for(engine: str, config: LayerConfig, device: str = "cpu") -> str:
+def engine_for(engine: str, config: LayerConfig, device: str = "cpu", *, n_logits: int = 0) -> str:
     """The engine that trains a layer, with 'auto' resolved.
+
+    'auto' never stands for 'graph', which was made for GPUs and hasn't been measured on one.
 
     Parameters
     ----------
@@ -18,6 +23,8 @@ def engine_for(engine: str, config: LayerConfig, device: str = "cpu") -> str:
         As in `Recipe`.
     config : LayerConfig
     device : str
+    n_logits : int
+        Facts times tokens.
 
     Raises
     ------
@@ -35,9 +42,13 @@ def engine_for(engine: str, config: LayerConfig, device: str = "cpu") -> str:
     """
     if engine == "auto":
         # the first is faster wherever it can be used (benchmarks/large_layers.py)
-        able = (name for name in ("fused", "blocked") if _why_not(name, config, device) is None)
+        able = (
+            name
+            for name in ("fused", "blocked")
+            if _why_not(name, config, device, n_logits) is None
+        )
         return next(able, "reference")
-    refusal = _why_not(engine, config, device)
+    refusal = _why_not(engine, config, device, n_logits)
     if refusal is not None:
         raise InvalidArgumentError(
             f"`engine` must suit the layer; {engine} can't train {config.name} on {device}, for "
@@ -46,13 +57,15 @@ def engine_for(engine: str, config: LayerConfig, device: str = "cpu") -> str:
     return engine
 
 
-def _why_not(engine: str, config: LayerConfig, device: str) -> str | None:
+def _why_not(engine: str, config: LayerConfig, device: str, n_logits: int) -> str | None:
     if engine == "reference":
         return None
-    if device != "cpu":
-        return "it computes on CPUs"
     if not config.is_plain:
         return "it knows no norm, biases or positions"
+    if engine == "graph":
+        return None if n_logits <= GRAPH_LOGITS else _TOO_LARGE
+    if device != "cpu":
+        return "it computes on CPUs"
     if engine == "fused" and config.d_model > FUSED_DIMENSIONS:
         return f"d_model must be at most {FUSED_DIMENSIONS} then"
     return None

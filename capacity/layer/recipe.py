@@ -13,7 +13,7 @@ Schedule: TypeAlias = Literal["constant", "cosine"]
 Positions: TypeAlias = Literal["both", "object"]
 Init: TypeAlias = Literal["paper"]
 DType: TypeAlias = Literal["float32", "float64"]
-Engine: TypeAlias = Literal["auto", "reference", "fused", "blocked"]
+Engine: TypeAlias = Literal["auto", "reference", "fused", "blocked", "graph"]
 Status: TypeAlias = Literal["completed", "memorised", "diverged"]
 
 
@@ -42,7 +42,7 @@ class Recipe:
     init : {'paper'}
         The initial weights of `AttentionLayer`.
     dtype : {'float32', 'float64'}
-    engine : {'auto', 'reference', 'fused', 'blocked'}
+    engine : {'auto', 'reference', 'fused', 'blocked', 'graph'}
         'auto' takes the fastest that can train the layer on its device (`capacity.layer.engine`).
 
     Raises

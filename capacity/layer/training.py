@@ -7,19 +7,26 @@ what is computed; sums in another order round otherwise, and long training magni
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
+import torch
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.layer.attention import AttentionLayer
 from capacity.layer.engine import engine_for
-from capacity.layer.engines import blocked, fused, reference
+from capacity.layer.engines import blocked, fused, graph, reference
 from capacity.layer.layer_tensor import require_same_vocabulary
 from capacity.layer.recipe import Recipe, Training
+
+ENGINES = {
+    "reference": reference.run,
+    "fused": fused.run,
+    "blocked": blocked.run,
+    "graph": graph.run,
+}
 
 
 def train(
@@ -62,14 +69,16 @@ def train(
     >>> train(layer, db, Recipe(learning_rate=0.1)).status
     'memorised'
     """
-    return _checked(layer, db, recipe or Recipe())(np.random.default_rng(seed))
+    recipe = recipe or Recipe()
+    run = ENGINES[_engine(layer, db, recipe)]
+    return run(layer, db, recipe, np.random.default_rng(seed))
 
 
 def train_many(
     tasks: Sequence[tuple[AttentionLayer, Database]],
     recipe: Recipe | None = None,
     *,
-    seeds: Sequence[int] | None = None,
+    seeds: Sequence[int | np.random.Generator] | None = None,
     threads: int = 1,
 ) -> list[Training]:
     """Train many layers, each on its database, as `train` does each of them alone.
@@ -78,11 +87,12 @@ def train_many(
     ----------
     tasks : sequence of (AttentionLayer, Database)
     recipe : Recipe, optional
-    seeds : sequence of int, optional
+    seeds : sequence of int or numpy.random.Generator, optional
         Of each task, for `train`; 0 for all if left out.
     threads : int
         That work at a time, on the largest tasks first. The result doesn't depend on it. Only the
-        fused engine gains by more than one, for the others hold Python's lock.
+        fused engine gains by more than one: the graph engine trains all together, and the others
+        hold Python's lock.
 
     Returns
     -------
@@ -100,23 +110,30 @@ def train_many(
         raise InvalidArgumentError(
             f"`seeds` must have one for each of {len(tasks)} tasks; got {len(seeds)}."
         )
-    runs = [_checked(layer, db, recipe) for layer, db in tasks]
-    sizes = [db.n_triples * db.n_tokens for _, db in tasks]
     if threads < 1:
         raise InvalidArgumentError(f"`threads` must be at least 1; got {threads}.")
-    order = sorted(range(len(tasks)), key=lambda i: -sizes[i])
+    engines = [_engine(layer, db, recipe) for layer, db in tasks]
+    rngs = [np.random.default_rng(seed) for seed in seeds]
+    results: dict[int, Training] = {}
+    batches: dict[torch.device, list[int]] = {}
+    for i in [i for i, engine in enumerate(engines) if engine == "graph"]:
+        batches.setdefault(tasks[i][0].W_E.device, []).append(i)
+    for members in batches.values():
+        some = graph.run_many([tasks[i] for i in members], recipe, [rngs[i] for i in members])
+        results.update(zip(members, some, strict=True))
+    alone = [i for i in range(len(tasks)) if i not in results]
+    alone.sort(key=lambda i: -tasks[i][1].n_triples * tasks[i][1].n_tokens)
     with ThreadPoolExecutor(threads) as pool:
-        begun = {i: pool.submit(runs[i], np.random.default_rng(seeds[i])) for i in order}
+        begun = {i: pool.submit(ENGINES[engines[i]], *tasks[i], recipe, rngs[i]) for i in alone}
         try:
-            return [begun[i].result() for i in range(len(tasks))]
+            results.update((i, future.result()) for i, future in begun.items())
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+    return [results[i] for i in range(len(tasks))]
 
 
-def _checked(
-    layer: AttentionLayer, db: Database, recipe: Recipe
-) -> Callable[[np.random.Generator], Training]:
+def _engine(layer: AttentionLayer, db: Database, recipe: Recipe) -> str:
     """What trains the layer, if it can be trained."""
     db.require_functional("Training")
     require_same_vocabulary(layer, db)
@@ -126,6 +143,5 @@ def _checked(
             f"The layer must have the recipe's dtype {recipe.dtype}; it has {dtype}. Convert it "
             "with layer.to(...), or change the recipe."
         )
-    engine = engine_for(recipe.engine, layer.config, layer.W_E.device.type)
-    run = {"fused": fused.run, "blocked": blocked.run, "reference": reference.run}[engine]
-    return partial(run, layer, db, recipe)
+    n_logits = db.n_triples * db.n_tokens
+    return engine_for(recipe.engine, layer.config, layer.W_E.device.type, n_logits=n_logits)

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from capacity.errors import InvalidArgumentError, SweepError
 from capacity.sweep.cluster import on_dask
 from capacity.sweep.manifest import environment
-from capacity.sweep.one_run import Device, database_ranks, do_run, resolve_device
+from capacity.sweep.one_run import Device, database_ranks, do_runs, resolve_device
 from capacity.sweep.plan import Plan, Run
 from capacity.sweep.pool import Executor, Outcome, in_this_process, processes
 from capacity.sweep.store import Store
@@ -189,8 +189,8 @@ def _shard(
     """The rows of some runs, what computed them, and the seconds that it took."""
     start = time.perf_counter()
     rows: list[dict[str, Any]] = []
-    for run in runs:
-        rows.append(do_run(run, ranks=ranks[run.database.facts_sha256])[0])
+    for row, _ in do_runs(runs, ranks=ranks):
+        rows.append(row)
         if tell is not None:
             tell(len(rows))
     return rows, environment(runs[0].device), round(time.perf_counter() - start, 3)

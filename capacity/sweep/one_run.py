@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -20,6 +20,7 @@ from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import TAUS, evaluate
 from capacity.layer.config import layer_rank_bound, layer_rank_upper
+from capacity.layer.recipe import Recipe, Training
 from capacity.rank.bounds import database_bounds
 from capacity.rank.interval import rank_interval
 from capacity.sweep.plan import Run
@@ -54,23 +55,71 @@ def do_run(
     MultiValuedError
         If the database is multi-valued.
     """
+    known = None if ranks is None else {run.database.facts_sha256: ranks}
+    return next(do_runs([run], ranks=known))
+
+
+def do_runs(
+    runs: Sequence[Run], *, ranks: Mapping[str, Mapping[str, int]] | None = None
+) -> Iterator[tuple[dict[str, Any], AttentionLayer]]:
+    """Train and score many layers, those of the graph engine first and together.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Of functional databases.
+    ranks : mapping, optional
+        What `database_ranks` gave, by the SHA-256 of the facts.
+
+    Yields
+    ------
+    row, layer
+        As `do_run` returns.
+    """
+    batches: dict[Recipe, list[Run]] = {}
+    for run in runs:
+        if run.engine == "graph":
+            batches.setdefault(run.recipe, []).append(run)
+    for group in [*batches.values(), *([run] for run in runs if run.engine != "graph")]:
+        for run, layer, training in _trained(group):
+            known = None if ranks is None else ranks[run.database.facts_sha256]
+            yield _row(run, layer, training, known), layer
+
+
+def _trained(runs: Sequence[Run]) -> list[tuple[Run, AttentionLayer, Training]]:
+    """Runs of one recipe and engine, trained from the weights that each starts from."""
     import torch
 
     from capacity.layer.attention import AttentionLayer
-    from capacity.layer.training import train
+    from capacity.layer.training import train_many
 
-    db, recipe = run.database, replace(run.recipe, engine=run.engine)
-    db.require_functional("Training")
-    weights, order = np.random.default_rng(int(run.question, 16)).spawn(2)
-    with _one_thread():
+    recipe = replace(runs[0].recipe, engine=runs[0].engine)
+    tasks: list[tuple[AttentionLayer, Database]] = []
+    orders: list[np.random.Generator] = []
+    for run in runs:
+        run.database.require_functional("Training")
+        weights, order = np.random.default_rng(int(run.question, 16)).spawn(2)
         layer = AttentionLayer(
             run.layer,
-            db.n_tokens,
+            run.database.n_tokens,
             seed=weights,
             dtype=getattr(torch, recipe.dtype),
             device=run.device,
         )
-        training = train(layer, db, recipe, seed=order)
+        tasks.append((layer, run.database))
+        orders.append(order)
+    with _one_thread():
+        trainings = train_many(tasks, recipe, seeds=orders)
+    layers = [layer for layer, _ in tasks]
+    return list(zip(runs, layers, trainings, strict=True))
+
+
+def _row(
+    run: Run, layer: AttentionLayer, training: Training, ranks: Mapping[str, int] | None
+) -> dict[str, Any]:
+    """One row of the runs table."""
+    db, recipe = run.database, replace(run.recipe, engine=run.engine)
+    with _one_thread():
         scores = evaluate(layer, db)
     diverged = training.status == "diverged"
     k, q, v = db.shape
@@ -108,7 +157,7 @@ def do_run(
     }
     if diverged:
         row |= dict.fromkeys((n for n in row if n == "tied" or n.startswith("acc")), math.nan)
-    return row, layer
+    return row
 
 
 def database_ranks(db: Database) -> dict[str, int]:

@@ -28,6 +28,7 @@ SHARD_SECONDS = 10.0
 COSTS = {
     "reference": (1e-2, 1.2e-3, 1.1e-8, 2.5e-10),
     "blocked": (1e-2, 4e-4, 2.5e-9, 2.5e-10),
+    "graph": (1e-2, 2e-4, 6e-8, 1e-9),
     "fused": (3e-3, 1.5e-6, 5e-10, 1e-10),
 }
 # of a file, and of a row in it, as measured
@@ -62,7 +63,8 @@ class Run:
     @cached_property
     def engine(self) -> str:
         """The engine that trains it, with 'auto' resolved."""
-        return engine_for(self.recipe.engine, self.layer, self.device)
+        n_logits = self.database.n_triples * self.database.n_tokens
+        return engine_for(self.recipe.engine, self.layer, self.device, n_logits=n_logits)
 
     @cached_property
     def key(self) -> str:

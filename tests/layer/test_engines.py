@@ -80,7 +80,7 @@ def test_gradients_are_those_of_autograd(
             assert np.abs(got[name] - gradient).max() <= TOLERANCE[recipe.dtype][0] * scale, name
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(layers(), databases(), recipes, st.integers(0, 9), st.sampled_from([0, 1, 5, 17]))
 def test_short_trajectories_are_those_of_the_reference(
     config: LayerConfig, db: Database, recipe: Recipe, seed: int, batch_size: int
@@ -90,7 +90,7 @@ def test_short_trajectories_are_those_of_the_reference(
     # in steps: many batches are a long trajectory
     epochs = max(1, epochs // n_steps)
     trainings = {}
-    for engine in ("reference", "fused", "blocked"):
+    for engine in ("reference", "fused", "blocked", "graph"):
         asked: Any = {"epochs": epochs, "batch_size": batch_size, "engine": engine}
         layer = layer_for(config, db, recipe.dtype, seed)
         trainings[engine] = train(layer, db, replace(recipe, **asked), seed=seed)
@@ -101,9 +101,16 @@ def test_short_trajectories_are_those_of_the_reference(
         assert ours.loss == pytest.approx(theirs.loss, rel=tolerance, abs=tolerance)
 
 
-def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads() -> None:
+@pytest.mark.parametrize("engine", ["fused", "graph"])
+@pytest.mark.parametrize("batch_size", [0, 9])
+def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads(
+    engine: Any, batch_size: int
+) -> None:
     dbs = [random_database(i) for i in range(6)]
-    config, recipe = LayerConfig(4, 2, 2, 3), Recipe(epochs=50, batch_size=9)
+    config, recipe = (
+        LayerConfig(4, 2, 2, 3),
+        Recipe(engine=engine, epochs=20, batch_size=batch_size),
+    )
 
     def tasks() -> list[tuple[AttentionLayer, Database]]:
         return [(layer_for(config, db, "float32", i), db) for i, db in enumerate(dbs)]
@@ -117,9 +124,11 @@ def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads() -> Non
             assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
 
 
-def test_a_run_that_diverges_is_flagged_and_leaves_its_neighbours_alone() -> None:
-    dbs = [random_database(i) for i in range(3)]
-    config, recipe = LayerConfig(4, 2, 2, 3), Recipe(epochs=50)
+@pytest.mark.parametrize("engine", ["fused", "graph"])
+def test_a_run_that_diverges_is_flagged_and_leaves_its_neighbours_alone(engine: Any) -> None:
+    # of one size, so that one batch holds them
+    dbs = [random_database(7)] * 3
+    config, recipe = LayerConfig(4, 2, 2, 3), Recipe(engine=engine, epochs=50)
 
     def tasks() -> list[tuple[AttentionLayer, Database]]:
         return [(layer_for(config, db, "float32", i), db) for i, db in enumerate(dbs)]
@@ -150,6 +159,11 @@ def test_an_engine_that_cannot_train_a_layer_says_why(
         engine_for("fused", config, device)
     auto = engine_for("auto", config, device)
     assert auto == ("reference" if device == "cuda" or not config.is_plain else "blocked")
+
+
+def test_a_database_that_a_batch_cannot_hold_is_refused() -> None:
+    with pytest.raises(ValueError, match="facts times tokens must be at most 1,048,576"):
+        engine_for("graph", LayerConfig(2, 1, 1, 1), n_logits=2_000_000)
 
 
 def test_auto_writes_its_choice() -> None:

@@ -17,8 +17,8 @@ from capacity.database import Database
 from capacity.errors import SweepError
 from capacity.evaluator import evaluate
 from capacity.rank import paper_bound, rank_interval
-from capacity.sweep import RUNS_SCHEMA, Run, do_run, execute, load, make_plan, run_sweep
-from capacity.sweep.one_run import database_ranks
+from capacity.sweep import RUNS_SCHEMA, do_run, execute, load, make_plan, run_sweep
+from capacity.sweep.one_run import database_ranks, do_runs
 from capacity.sweep.plan import Plan
 
 # 24 runs of 2000 epochs at most, four a shard
@@ -95,7 +95,7 @@ def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
 ) -> None:
     short = {**CONFIG["recipe"], "epochs": 40}
     tables = {}
-    for engine in ("reference", "fused", "auto"):
+    for engine in ("reference", "fused", "graph", "auto"):
         config = {**CONFIG, "recipe": {**short, "engine": engine}, "runs": {"pairs": 6}}
         run_sweep(make_plan(config), tmp_path / engine)
         tables[engine] = load(tmp_path / engine)
@@ -105,9 +105,9 @@ def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
     # 'auto' is the same runs as what it stands for
     assert tables["auto"].equals(tables["fused"])
     assert not set(ours["run_key"]) & set(theirs["run_key"])
-    assert ours["loss"].sort_index().to_numpy() == pytest.approx(
-        theirs["loss"].sort_index().to_numpy(), rel=1e-3
-    )
+    expected = theirs["loss"].sort_index().to_numpy()
+    for other in (ours, tables["graph"].set_index("layer_id")):
+        assert other["loss"].sort_index().to_numpy() == pytest.approx(expected, rel=1e-3)
 
 
 def test_a_row_does_not_depend_on_what_else_is_in_the_sweep(done: Path, tmp_path: Path) -> None:
@@ -223,12 +223,12 @@ def test_a_shard_that_fails_fails_alone_and_is_reported(
 ) -> None:
     poison = plan.shards[2][1].key
 
-    def fragile(run: Run, *arguments: Any, **options: Any) -> Any:
-        if run.key == poison:
+    def fragile(runs: Any, **options: Any) -> Any:
+        if any(run.key == poison for run in runs):
             raise ArithmeticError("the poison")
-        return do_run(run, *arguments, **options)
+        return do_runs(runs, **options)
 
-    monkeypatch.setattr(execute, "do_run", fragile)
+    monkeypatch.setattr(execute, "do_runs", fragile)
     with pytest.raises(SweepError, match=r"1 of 6 shards aren.t done.*first, 2: (?s:.*)the poison"):
         run_sweep(plan, tmp_path)
     assert len(load(tmp_path)) == 20

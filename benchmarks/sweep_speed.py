@@ -2,9 +2,10 @@
 
     python benchmarks/sweep_speed.py
 
-The same 48 random runs of the paper's experiment for all, interleaved, from the same weights, all
-epochs (no early stop). The naive loop and the batches are written here, as they would be without
-this library. A run-epoch is one step of one layer on all its facts.
+The same 48 random runs of the paper's experiment for all, interleaved, from random weights, without
+early stop. The naive loop and the batches are written here, as they would be without this library;
+in a batch all layers are padded to the largest, which is the work that is timed. A run-epoch is one
+step of one layer on all its facts.
 """
 
 from __future__ import annotations

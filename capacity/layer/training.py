@@ -91,8 +91,8 @@ def train_many(
         Of each task, for `train`; 0 for all if left out.
     threads : int
         That work at a time, on the largest tasks first. The result doesn't depend on it. Only the
-        fused engine gains by more than one: the graph engine trains all together, and the others
-        hold Python's lock.
+        fused engine gains by more than one on small layers: the graph engine trains all together,
+        and the others mostly hold Python's lock.
 
     Returns
     -------
@@ -112,6 +112,8 @@ def train_many(
         )
     if threads < 1:
         raise InvalidArgumentError(f"`threads` must be at least 1; got {threads}.")
+    if len({id(layer) for layer, _ in tasks}) < len(tasks):
+        raise InvalidArgumentError("`tasks` must each have a layer of their own; one comes twice.")
     engines = [_engine(layer, db, recipe) for layer, db in tasks]
     rngs = [np.random.default_rng(seed) for seed in seeds]
     results: dict[int, Training] = {}
@@ -123,6 +125,10 @@ def train_many(
         results.update(zip(members, some, strict=True))
     alone = [i for i in range(len(tasks)) if i not in results]
     alone.sort(key=lambda i: -tasks[i][1].n_triples * tasks[i][1].n_tokens)
+    if threads == 1:
+        # here, where an interrupt is heard
+        results.update((i, ENGINES[engines[i]](*tasks[i], recipe, rngs[i])) for i in alone)
+        return [results[i] for i in range(len(tasks))]
     with ThreadPoolExecutor(threads) as pool:
         begun = {i: pool.submit(ENGINES[engines[i]], *tasks[i], recipe, rngs[i]) for i in alone}
         try:
@@ -142,6 +148,14 @@ def _engine(layer: AttentionLayer, db: Database, recipe: Recipe) -> str:
         raise ValueError(
             f"The layer must have the recipe's dtype {recipe.dtype}; it has {dtype}. Convert it "
             "with layer.to(...), or change the recipe."
+        )
+    layer.zero_grad(set_to_none=True)
+    if not all(parameter.requires_grad for parameter in layer.parameters()):
+        if recipe.engine in ("auto", "reference"):
+            return "reference"
+        raise InvalidArgumentError(
+            "`engine` must be auto or reference for a layer with frozen weights, for the others "
+            f"train all; got {recipe.engine}."
         )
     n_logits = db.n_triples * db.n_tokens
     return engine_for(recipe.engine, layer.config, layer.W_E.device.type, n_logits=n_logits)

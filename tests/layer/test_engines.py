@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from capacity.database import Database, random_database
 from capacity.layer import AttentionLayer, LayerConfig, Recipe, train, train_many
 from capacity.layer.engine import engine_for
 from capacity.layer.engines import blocked, fused
+from tests.oracles import figure_1
 
 # gradients, and losses after so many epochs
 TOLERANCE = {"float32": (1e-5, 1e-6, 30), "float64": (1e-12, 1e-10, 100)}
@@ -64,11 +66,15 @@ def autograd(layer: AttentionLayer, db: Database, positions: str) -> dict[str, n
 
 
 @settings(max_examples=60, deadline=None)
-@given(layers(), databases(), recipes, st.integers(0, 9))
+@given(layers(), databases(), recipes, st.integers(0, 9), st.sampled_from([1, 200]))
 def test_gradients_are_those_of_autograd(
-    config: LayerConfig, db: Database, recipe: Recipe, seed: int
+    config: LayerConfig, db: Database, recipe: Recipe, seed: int, factor: int
 ) -> None:
     layer = layer_for(config, db, recipe.dtype, seed)
+    if recipe.dtype == "float64":
+        # logits far apart, whose exponentials overflow without a shift
+        with torch.no_grad():
+            layer.W_U *= factor
     expected = autograd(layer, db, recipe.positions)
     layer.zero_grad()
     blocked.Model(layer, db, recipe).look(None, backward=True)
@@ -89,13 +95,18 @@ def test_short_trajectories_are_those_of_the_reference(
     n_steps = -(-db.n_triples // batch_size) if batch_size else 1
     # in steps: many batches are a long trajectory
     epochs = max(1, epochs // n_steps)
-    trainings = {}
+    trainings, layers_ = {}, {}
     for engine in ("reference", "fused", "blocked", "graph"):
         asked: Any = {"epochs": epochs, "batch_size": batch_size, "engine": engine}
-        layer = layer_for(config, db, recipe.dtype, seed)
+        layer = layers_[engine] = layer_for(config, db, recipe.dtype, seed)
         trainings[engine] = train(layer, db, replace(recipe, **asked), seed=seed)
     theirs = trainings.pop("reference")
-    for ours in trainings.values():
+    for engine, ours in trainings.items():
+        if recipe.dtype == "float64":
+            pairs = zip(
+                layers_[engine].parameters(), layers_["reference"].parameters(), strict=True
+            )
+            assert all(torch.allclose(a, b, rtol=0, atol=1e-6) for a, b in pairs)
         assert (ours.status, ours.epochs) == (theirs.status, theirs.epochs)
         # a loss near 0 is the difference of logits, with their precision
         assert ours.loss == pytest.approx(theirs.loss, rel=tolerance, abs=tolerance)
@@ -109,7 +120,7 @@ def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads(
     dbs = [random_database(i) for i in range(6)]
     config, recipe = (
         LayerConfig(4, 2, 2, 3),
-        Recipe(engine=engine, epochs=20, batch_size=batch_size),
+        Recipe(engine=engine, epochs=5, batch_size=batch_size),
     )
 
     def tasks() -> list[tuple[AttentionLayer, Database]]:
@@ -173,10 +184,56 @@ def test_auto_writes_its_choice() -> None:
         assert train(layer, db, Recipe(epochs=1)).engine == engine
 
 
+@pytest.mark.parametrize("engine", ["reference", "fused", "blocked", "graph"])
+def test_what_training_leaves_behind(engine: Any) -> None:
+    db, config = figure_1(), LayerConfig(4, 2, 2, 3)
+    layer = layer_for(config, db, "float32")
+    before = [p.detach().clone() for p in layer.parameters()]
+    for parameter in layer.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    none = train(layer, db, Recipe(epochs=0, engine=engine))
+    assert (none.status, none.epochs) == ("completed", 0)
+    assert all(map(torch.equal, layer.parameters(), before))
+    # gradients are neither used nor left
+    assert all(p.grad is None for p in layer.parameters())
+    # a generator is taken from as often, however many epochs were planned
+    rng, recipe = np.random.default_rng(3), Recipe(epochs=500, batch_size=3, learning_rate=0.05)
+    done = train(layer, db, replace(recipe, engine=engine, stop_tau=0.51), seed=rng)
+    assert 0 < done.epochs < 500
+    alone = np.random.default_rng(3)
+    for _ in range(done.epochs):
+        alone.permutation(db.n_triples)
+    assert rng.integers(1 << 30) == alone.integers(1 << 30)
+
+
+def test_frozen_weights_are_for_the_reference_engine() -> None:
+    db, config = random_database(7), LayerConfig(4, 2, 2, 3)
+    layer = layer_for(config, db, "float32")
+    layer.W_E.requires_grad_(False)
+    before = layer.W_E.clone()
+    assert train(layer, db, Recipe(epochs=3)).engine == "reference"
+    assert torch.equal(layer.W_E, before)
+    with pytest.raises(ValueError, match="auto or reference for a layer with frozen weights"):
+        train(layer, db, Recipe(epochs=3, engine="fused"))
+
+
+def test_a_kernel_that_is_there_is_not_announced(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = SimpleNamespace(signatures=[])
+    monkeypatch.setattr(fused, "_begun", set())
+    monkeypatch.setattr(fused.loop, "train_epochs", kernel)
+    with fused.compilation(3, Recipe(), wait=0.05):
+        # loaded at once; what takes long is training
+        kernel.signatures.append("float32")
+        time.sleep(0.2)
+    assert not caplog.text
+
+
 def test_the_first_compilation_is_announced(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fused, "_compiled", set())
+    monkeypatch.setattr(fused, "_begun", set())
     with fused.compilation(3, Recipe(), wait=0.01):
         time.sleep(0.2)
     assert "compiling the fused engine for d_model = 3 in float32" in caplog.text
@@ -190,6 +247,8 @@ def test_many_tasks_are_checked_before_anything_is_trained() -> None:
         train_many([(layer, db), (other, db)])
     with pytest.raises(ValueError, match="`seeds` must have one for each of 1 tasks; got 2"):
         train_many([(layer, db)], seeds=[1, 2])
+    with pytest.raises(ValueError, match="must each have a layer of their own"):
+        train_many([(layer, db), (layer, db)])
     with pytest.raises(ValueError, match="`threads` must be at least 1"):
         train_many([(layer, db)], threads=0)
     assert torch.equal(layer.W_E, before)

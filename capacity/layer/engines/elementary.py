@@ -61,7 +61,9 @@ def exp2(_context, x):
             power = llvm_call(builder, "fmuladd", vector, power, r, constant(vector, coefficient))
         n = builder.shl(builder.bitcast(shifted, integers), constant(integers, fraction_bits))
         scaled = builder.bitcast(builder.add(builder.bitcast(power, integers), n), vector)
-        return builder.select(vanishes, constant(vector, 0.0), scaled)
+        scaled = builder.select(vanishes, constant(vector, 0.0), scaled)
+        # whatever its payload was
+        return builder.select(builder.fcmp_unordered("uno", exponent, exponent), exponent, scaled)
 
     return x(x), code
 

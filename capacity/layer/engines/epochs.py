@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -33,7 +32,7 @@ def train_epochs(
 ) -> Training:
     """Train `layer` in place."""
     optimizer = _optimizer(layer, recipe)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, partial(rate_factor, recipe))
+    rates = learning_rates(recipe)
     size = recipe.batch_size if 0 < recipe.batch_size < n_facts else n_facts
     whole = size == n_facts
     enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
@@ -52,6 +51,8 @@ def train_epochs(
                 break
         if last:
             break
+        for group in optimizer.param_groups:
+            group["lr"] = rates[epoch]
         if whole:
             optimizer.step()
             finite = math.isfinite(loss)
@@ -62,10 +63,10 @@ def train_epochs(
                 loss, _ = look(members, backward=True)
                 optimizer.step()
                 finite = finite and math.isfinite(loss)
-        schedule.step()
         if not finite:
             epoch += 1
             break
+    optimizer.zero_grad(set_to_none=True)
     final, _ = look(None, backward=False)
     if not (finite and math.isfinite(final) and _is_finite(layer, optimizer)):
         status = "diverged"
@@ -82,11 +83,12 @@ def _optimizer(layer: AttentionLayer, recipe: Recipe) -> torch.optim.Optimizer:
     )
 
 
-def rate_factor(recipe: Recipe, epoch: int) -> float:
-    """1, or the half cosine that falls from 1 to 0 over all epochs."""
+def learning_rates(recipe: Recipe) -> list[float]:
+    """Of each epoch: constant, or the half cosine that falls to 0 over all epochs."""
     if recipe.schedule == "constant":
-        return 1.0
-    return 0.5 * (1 + math.cos(math.pi * epoch / max(recipe.epochs, 1)))
+        return [recipe.learning_rate] * recipe.epochs
+    angles = np.pi * np.arange(recipe.epochs) / max(recipe.epochs, 1)
+    return (recipe.learning_rate * 0.5 * (1 + np.cos(angles))).tolist()
 
 
 def _is_finite(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> bool:

@@ -20,7 +20,10 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called with arguments of some types; keep the code."""
-    return _njit(cache=True, **_OPTIONS)(function)
+    dispatcher = _njit(cache=True, **_OPTIONS)(function)
+    # where numba keeps it: beside the sources, the user's own folder, or NUMBA_CACHE_DIR
+    _forget_stale(Path(dispatcher.stats.cache_path), f"*.{function.__name__}-*.nbi")
+    return dispatcher
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -34,17 +37,13 @@ def inlined(function: Callable[..., Any]) -> Any:
     )
 
 
-def _forget_stale() -> None:
+def _forget_stale(folder: Path, names: str) -> None:
     """Remove compiled code that is older than any of the sources here.
 
     Numba looks at the one file that a function is in, not at those of the functions it calls.
     """
-    here = Path(__file__).parent
     with contextlib.suppress(OSError):
-        newest = max(path.stat().st_mtime for path in here.rglob("*.py"))
-        for index in here.rglob("*.nbi"):
+        newest = max(path.stat().st_mtime for path in Path(__file__).parent.rglob("*.py"))
+        for index in folder.glob(names):
             if index.stat().st_mtime < newest:
                 index.unlink()
-
-
-_forget_stale()

@@ -21,8 +21,8 @@ Widths
 How it works
     A numba type (`Vec`) is tied to an LLVM type (`_VecModel`). Each operation is an *intrinsic*: a
     function that is given the types and returns the type of the result and a generator of LLVM
-    instructions. The operators + - * / are overloaded by intrinsics. Only the public interface of
-    ``numba.extending`` is used.
+    instructions. The operators + - * / are overloaded by intrinsics. Beside ``numba.extending``,
+    ``numba.core.cgutils`` and the context's `make_array` are all that is used.
 
 Rounding
     Multiplications and additions may be contracted into one rounding, and a division by a constant
@@ -229,7 +229,7 @@ def _operator(symbol, name: str) -> None:
 
         return x(x, y), code
 
-    @overload(symbol, inline="never")
+    @overload(symbol)
     def overloaded(x, y):
         if isinstance(x, Vec) and x == y:
             return lambda x, y: operate(x, y)

@@ -23,7 +23,8 @@ from capacity.layer.engines.fused.task import Task
 from capacity.layer.recipe import Recipe, Status, Training
 
 _LOG = logging.getLogger("capacity")
-_compiled: set[tuple[int, str, bool]] = set()
+# kernels that this process has, or is about to have
+_begun: set[tuple[int, str, bool]] = set()
 
 
 def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Generator) -> Training:
@@ -43,17 +44,22 @@ def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Gene
 
 @contextmanager
 def compilation(d_model: int, recipe: Recipe, *, wait: float = 1.0) -> Iterator[None]:
-    """Say so if the first run of a kind takes long, for its kernel is being compiled."""
+    """Say so if a kernel is still being compiled after some seconds."""
+    kernels = (loop.train_epochs, loop.train_batches)
+    before = [len(kernel.signatures) for kernel in kernels]
+
+    def tell() -> None:
+        if [len(kernel.signatures) for kernel in kernels] == before:
+            message = "compiling the fused engine for d_model = %d in %s; this is done once"
+            _LOG.warning(message, d_model, recipe.dtype)
+
     kind = (d_model, recipe.dtype, recipe.batch_size > 0)
-    if kind in _compiled:
-        yield
-        return
-    message = "compiling the fused engine for d_model = %d in %s; this is done once"
-    timer = threading.Timer(wait, _LOG.warning, (message, d_model, recipe.dtype))
+    timer = threading.Timer(wait, tell)
     timer.daemon = True
-    timer.start()
+    if kind not in _begun:
+        _begun.add(kind)
+        timer.start()
     try:
         yield
-        _compiled.add(kind)
     finally:
         timer.cancel()

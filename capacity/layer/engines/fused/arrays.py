@@ -94,7 +94,7 @@ class State(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What is computed on the way; `fused.Buffers` makes it.
+    """What is computed on the way.
 
     Attributes
     ----------
@@ -116,6 +116,7 @@ class Work(NamedTuple):
     right : (n,)
         Probability of each fact's object.
     scales : (4,)
+        Weight of the row in the loss, over the sum of its powers.
     """
 
     y: Any

@@ -55,7 +55,7 @@ def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, wor
                 work.scales[i] = f(0)
                 continue
             powers = i * width
-            if not f(1e-30) < work.sums[row + i] < f(1e30):
+            if not f(1e-12) < work.sums[row + i] < f(1e30):
                 finite = _shift_anew(dims, sizes, row + i, powers, weights, work) and finite
             p = work.sums[row + i]
             if row + i < n_first:

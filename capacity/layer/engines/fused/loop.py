@@ -123,7 +123,7 @@ def _chosen(facts, members, batch):
         batch.row_subjects[i] = batch.subjects[i]
         batch.row_predicates[i] = facts.columns[members[i]]
     return Facts(
-        batch.subjects[:n], batch.predicates[:n], batch.objects[:n], batch.columns[:n],
+        batch.subjects[:n], batch.predicates[:n], batch.objects[:n], batch.columns,
         batch.row_subjects[:n_first], batch.row_starts[: n_first + 1], batch.row_predicates[:n],
     )  # fmt: skip
 
@@ -148,7 +148,7 @@ def adam(rule, state, rate):
         value = load(state.values, i)
         g = fma(value, added, load(state.gradient, i))
         m = fma(load(state.first, i), b_1, g * c_1)
-        v = fma(load(state.second, i), b_2, g * g * c_2)
+        v = fma(load(state.second, i), b_2, g * c_2 * g)
         store(state.first, i, m)
         store(state.second, i, v)
         store(state.values, i, fma(pace, m / (sqrt(v) + floor), value * kept))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.layer.attention import AttentionLayer
+from capacity.layer.engines.epochs import learning_rates
 from capacity.layer.engines.fused import arrays, loop
 from capacity.layer.engines.simd import ROW, VECTOR_BYTES
 from capacity.layer.recipe import Recipe
@@ -77,15 +78,21 @@ class Task:
         size = recipe.batch_size if 0 < recipe.batch_size < n else n
         batch = self._new_batch(size)
         batch_work = self._new_work(batch) if size < n else self._work
-        arguments = (*self._run, self.state, learning_rates(recipe))
-        end, epoch, stride = loop.GOING, 0, self._epochs_a_call()
+        arguments = (*self._run, self.state, np.array(learning_rates(recipe), np.float64))
+        end, epoch, stride = loop.GOING, 0, self._epochs_a_call(-(-n // size))
         while end == loop.GOING and epoch < recipe.epochs:
             stop = min(epoch + stride, recipe.epochs)
             if size == n:
                 end, epoch = loop.train_epochs(*arguments, epoch, stop)
             else:
-                orders = np.array([rng.permutation(n) for _ in range(epoch, stop)])
-                end, epoch = loop.train_batches(*arguments, epoch, orders, batch, batch_work)
+                start, before = epoch, rng.bit_generator.state
+                orders = np.array([rng.permutation(n) for _ in range(start, stop)])
+                end, epoch = loop.train_batches(*arguments, start, orders, batch, batch_work)
+                if epoch < stop:
+                    # no more is taken from the generator than was used
+                    rng.bit_generator.state = before
+                    for _ in range(start, epoch):
+                        rng.permutation(n)
         if end == loop.GOING and (size < n or not recipe.epochs):
             # the weights as they are
             end, _ = loop.train_epochs(*arguments, epoch, epoch)
@@ -95,7 +102,7 @@ class Task:
         """Mean loss of what was predicted last: of residuals as they are, and else in float64."""
         facts, n, rule = self.facts, len(self.facts.subjects), self._rule
         n_first = len(facts.row_subjects)
-        U = self._shaped(self.state.values)["W_U"].astype(np.float64)
+        U = torch.from_numpy(self._shaped(self.state.values)["W_U"].astype(np.float64))
         rows = self._work.rows.reshape(-1, ROW)[: n_first + n, : len(U)]
         counts = np.append(np.diff(facts.row_starts), np.ones(n, np.int64))
         targets = np.append(facts.row_predicates, facts.objects)
@@ -104,7 +111,8 @@ class Task:
         step = max(1, LOSS_ENTRIES // U.shape[1])
         for start in range(0, len(rows), step):
             stop = min(start + step, len(rows))
-            z = rows[start:stop].astype(np.float64) @ U
+            # torch's product, for a sweep holds torch to one thread
+            z = (torch.from_numpy(rows[start:stop].astype(np.float64)) @ U).numpy()
             most = z.max(axis=1)
             lse = most + np.log(np.exp(z - most[:, None]).sum(axis=1))
             asked = slice(ends[start] - counts[start], ends[stop - 1])
@@ -120,7 +128,7 @@ class Task:
                 self._work)  # fmt: skip
 
     def gradients(self) -> dict[str, Array]:
-        """Of the loss of all facts, in the layer's shapes; the weights stay as they are."""
+        """Of the loss of all facts, in the layer's shapes; weights stay, moments don't."""
         loop.train_epochs(*self._run, self.state, np.zeros(1), 0, 1)
         return self._unpacked(self.state.gradient)
 
@@ -168,7 +176,7 @@ class Task:
 
     def _read(self) -> None:
         """Take the layer's weights."""
-        given = {name: p.detach().cpu().numpy() for name, p in self._layer.named_parameters()}
+        given = {name: p.detach().numpy() for name, p in self._layer.named_parameters()}
         views = self._shaped(self.state.values)
         for name, view in views.items():
             view[...] = given[name][self._active] if name == "W_E" else given[name]
@@ -184,7 +192,7 @@ class Task:
     def _new_batch(self, size: int) -> arrays.Facts:
         """Room for a batch of facts."""
         n_first = size if len(self.facts.row_subjects) else 0
-        lengths = (size, size, size, size, n_first, 0, size)
+        lengths = (size, size, size, 0, n_first, 0, size)
         room = arrays.Facts(*(np.zeros(length, np.int64) for length in lengths))
         return room._replace(row_starts=np.arange(n_first + 1))
 
@@ -210,18 +218,12 @@ class Task:
         work.mask[self._sizes.tokens :] = -1e30
         return work
 
-    def _epochs_a_call(self) -> int:
-        """How many are done in a moment, at about 10^9 operations a second."""
+    def _epochs_a_call(self, n_steps: int) -> int:
+        """How many are done in a moment, at about 10^9 numbers a second."""
         rows = len(self.facts.row_subjects) + len(self.facts.subjects)
-        return max(1, int(PATIENCE_S * 1e9 / (rows * self._width)))
-
-
-def learning_rates(recipe: Recipe) -> Array:
-    """Of each epoch."""
-    if recipe.schedule == "constant":
-        return np.full(recipe.epochs, recipe.learning_rate)
-    epochs = np.arange(recipe.epochs)
-    return recipe.learning_rate * 0.5 * (1 + np.cos(np.pi * epochs / max(recipe.epochs, 1)))
+        # a step goes over all weights several times
+        numbers = 2 * rows * self._width + 20 * n_steps * len(self.state.values)
+        return max(1, int(PATIENCE_S * 1e9 / numbers))
 
 
 def _facts(rows: Array, ids: Array, *, both: bool) -> arrays.Facts:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from capacity.layer.engines.epochs import rate_factor
+from capacity.layer.engines.epochs import learning_rates
 from capacity.layer.engines.graph.batch import GROUP, Batch, Sizes, Task, make_batch
 from capacity.layer.engines.graph.gradients import look
 from capacity.layer.recipe import Recipe, Status, Training
@@ -69,7 +69,7 @@ class Group:
         recipe = self._recipe
         enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
         memorised, diverged = (torch.zeros_like(self._going) for _ in range(2))
-        finite = torch.ones_like(self._going)
+        finite, rates = torch.ones_like(self._going), learning_rates(recipe)
         for epoch in range(recipe.epochs + 1):
             if epoch % STRIDE == 0 and not bool(self._going.any()):
                 break
@@ -81,7 +81,7 @@ class Group:
                 finite = losses.isfinite()
             if epoch == recipe.epochs:
                 break
-            rate = recipe.learning_rate * rate_factor(recipe, epoch)
+            rate = rates[epoch]
             if self._batch_size:
                 finite = self._train_batches(rate)
             else:
@@ -105,7 +105,12 @@ class Group:
     def _train_batches(self, rate: float) -> Tensor:
         """One epoch of batches; which runs' losses were finite."""
         size = self._batch_size
-        orders = [task.rng.permutation(task.db.n_triples) for task in self._tasks]
+        # no more is taken from a generator than its run uses
+        going = self._going.tolist()
+        orders = [
+            task.rng.permutation(task.db.n_triples if goes else 0)
+            for task, goes in zip(self._tasks, going[: len(self._tasks)], strict=True)
+        ]
         finite = torch.ones_like(self._going)
         for start in range(0, max(map(len, orders)), size):
             members = [order[start : start + size] for order in orders]

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,14 @@ def test_a_sweep_that_is_stopped_goes_on_to_the_same_table(
     stop: signal.Signals, workers: int, group: bool, done: Path, tmp_path: Path
 ) -> None:
     out, command = tmp_path / "out", soak_sweep.command(tmp_path, workers)
-    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+        # what runs these tests in the background may ignore interrupts, and so would its children
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
     # after the first shard there is something to keep, and something left to do
     for _ in range(600):
         if list(out.glob("shards/*.parquet")):

@@ -71,6 +71,8 @@ def train(
     """
     recipe = recipe or Recipe()
     run = ENGINES[_engine(layer, db, recipe)]
+    # no engine uses them, or leaves any
+    layer.zero_grad(set_to_none=True)
     return run(layer, db, recipe, np.random.default_rng(seed))
 
 
@@ -115,6 +117,8 @@ def train_many(
     if len({id(layer) for layer, _ in tasks}) < len(tasks):
         raise InvalidArgumentError("`tasks` must each have a layer of their own; one comes twice.")
     engines = [_engine(layer, db, recipe) for layer, db in tasks]
+    for layer, _ in tasks:
+        layer.zero_grad(set_to_none=True)
     rngs = [np.random.default_rng(seed) for seed in seeds]
     results: dict[int, Training] = {}
     batches: dict[torch.device, list[int]] = {}
@@ -149,7 +153,6 @@ def _engine(layer: AttentionLayer, db: Database, recipe: Recipe) -> str:
             f"The layer must have the recipe's dtype {recipe.dtype}; it has {dtype}. Convert it "
             "with layer.to(...), or change the recipe."
         )
-    layer.zero_grad(set_to_none=True)
     if not all(parameter.requires_grad for parameter in layer.parameters()):
         if recipe.engine in ("auto", "reference"):
             return "reference"

@@ -13,7 +13,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from capacity.layer.engines.simd import Vec, constant, llvm_call, llvm_type
+from capacity.layer.engines.llvm import constant, llvm_call
+from capacity.layer.engines.simd import Vec, llvm_type
 
 _I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
 _X86 = platform.machine().lower() in ("x86_64", "amd64")

@@ -10,12 +10,13 @@ from typing import Any
 
 import numba
 
+from capacity.layer.engines.llvm import FLAGS
+
 LOG2_E = math.log2(math.e)
 
 
 _njit: Any = numba.njit
-# not 'reassoc', as `simd` says
-_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}}
+_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": set(FLAGS)}
 
 
 def compiled(function: Callable[..., Any]) -> Any:

@@ -41,14 +41,23 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
+from capacity.layer.engine import FUSED_DIMENSIONS
+from capacity.layer.engines.llvm import (
+    FLAGS,
+    add_halves,
+    array_data,
+    llvm_call,
+    load_scalar,
+    load_vector,
+    splat,
+    store_vector,
+)
+
 VECTOR_BYTES = 64
-ROW = 8
+ROW = FUSED_DIMENSIONS
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
-# not 'reassoc': it would undo the rounding in `exp2`; not 'nnan': divergence must be seen
-_FLAGS = ("contract", "nsz", "arcp")
 
 
 class Vec(types.Type):
@@ -88,54 +97,6 @@ def lanes(scalar: types.Float) -> int:
     return VECTOR_BYTES * 8 // scalar.bitwidth
 
 
-# ---- pieces of LLVM code, for intrinsics here and in `unrolled` ---------------------------------
-
-
-def splat(builder, vector: ir.VectorType, scalar):
-    """One number in every lane."""
-    first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_I32, 0))
-    nowhere = ir.Constant(ir.VectorType(_I32, vector.count), [0] * vector.count)
-    return builder.shuffle_vector(first, first, nowhere)
-
-
-def constant(vector: ir.VectorType, x: float):
-    """A constant in every lane."""
-    return ir.Constant(vector, [x] * vector.count)
-
-
-def llvm_call(builder, name: str, vector: ir.VectorType, *arguments):
-    """Call an LLVM intrinsic of a vector's type, such as ``fmuladd``."""
-    bits = 32 if isinstance(vector.element, ir.FloatType) else 64
-    signature = ir.FunctionType(vector, [a.type for a in arguments])
-    name = f"llvm.{name}.v{vector.count}f{bits}"
-    function = cgutils.get_or_insert_function(builder.module, signature, name)
-    return builder.call(function, arguments)
-
-
-def array_data(context, builder, array_type, array):
-    """Pointer to the first number of an array."""
-    return context.make_array(array_type)(context, builder, array).data
-
-
-def load_vector(builder, data, index, vector: ir.VectorType):
-    """The numbers from an index on."""
-    pointer = builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
-    loaded = builder.load(pointer)
-    loaded.align = 4
-    return loaded
-
-
-def store_vector(builder, data, index, value) -> None:
-    """Write a vector from an index on."""
-    pointer = builder.bitcast(builder.gep(data, [index]), value.type.as_pointer())
-    builder.store(value, pointer).align = 4
-
-
-def load_scalar(builder, data, index):
-    """The number at an index."""
-    return builder.load(builder.gep(data, [index]))
-
-
 # ---- loads, stores, broadcasts ------------------------------------------------------------------
 
 
@@ -145,38 +106,27 @@ def _is_flat(array) -> bool:
     )
 
 
-def _loads(n_lanes):
-    """`load`, `broadcast` and `full` of one width."""
+def _read(n_lanes, pieces):
+    """An operation that makes a vector of what an array has at an index."""
 
     @intrinsic
-    def load(_context, array, index):
-        """The numbers array[index:index + lanes]."""
+    def operate(_context, array, index):
         if not _is_flat(array):
             return None
         vec = Vec(array.dtype, n_lanes(array.dtype))
 
         def code(context, builder, signature, arguments):
             data = array_data(context, builder, signature.args[0], arguments[0])
-            return load_vector(builder, data, arguments[1], llvm_type(vec))
+            return pieces(builder, data, arguments[1], llvm_type(vec))
 
         return vec(array, types.intp), code
 
-    @intrinsic
-    def broadcast(_context, array, index):
-        """array[index] in every lane."""
-        if not _is_flat(array):
-            return None
-        vec = Vec(array.dtype, n_lanes(array.dtype))
+    return operate
 
-        def code(context, builder, signature, arguments):
-            data = array_data(context, builder, signature.args[0], arguments[0])
-            return splat(builder, llvm_type(vec), load_scalar(builder, data, arguments[1]))
 
-        return vec(array, types.intp), code
-
+def _full(n_lanes):
     @intrinsic
     def full(_context, scalar):
-        """A number in every lane."""
         if not isinstance(scalar, types.Float):
             return None
         vec = Vec(scalar, n_lanes(scalar))
@@ -186,11 +136,23 @@ def _loads(n_lanes):
 
         return vec(scalar), code
 
-    return load, broadcast, full
+    return full
 
 
-load, broadcast, full = _loads(lanes)
-load8, broadcast8, full8 = _loads(lambda _scalar: ROW)
+def _broadcast(builder, data, index, vector: ir.VectorType):
+    return splat(builder, vector, load_scalar(builder, data, index))
+
+
+def _row(_scalar: types.Float) -> int:
+    return ROW
+
+
+# (array, index): the numbers array[index:index + lanes]
+load, load8 = _read(lanes, load_vector), _read(_row, load_vector)
+# (array, index): array[index] in every lane
+broadcast, broadcast8 = _read(lanes, _broadcast), _read(_row, _broadcast)
+# (number): it in every lane
+full, full8 = _full(lanes), _full(_row)
 
 
 @intrinsic
@@ -225,7 +187,7 @@ def _operator(symbol, name: str) -> None:
     @intrinsic
     def operate(_context, x, y):
         def code(_context, builder, _signature, arguments):
-            return getattr(builder, name)(*arguments, flags=_FLAGS)
+            return getattr(builder, name)(*arguments, flags=FLAGS)
 
         return x(x, y), code
 
@@ -295,13 +257,3 @@ def total(_context, x):
         return builder.extract_element(value, ir.Constant(_I32, 0))
 
     return x.scalar(x), code
-
-
-def add_halves(builder, value, n: int):
-    """The sum of the first n / 2 lanes and the next n / 2."""
-    low, high = (
-        ir.Constant(ir.VectorType(_I32, n // 2), list(range(start, start + n // 2)))
-        for start in (0, n // 2)
-    )
-    halves = [builder.shuffle_vector(value, value, half) for half in (low, high)]
-    return builder.fadd(*halves, flags=_FLAGS)

@@ -19,6 +19,7 @@ from capacity.layer.engines.elementary import exp2
 from capacity.layer.engines.fused.unrolled import add_outer, repeat, store_rows
 from capacity.layer.engines.jit import LOG2_E, inlined
 from capacity.layer.engines.simd import (
+    ROW,
     broadcast8,
     fma,
     full,
@@ -38,23 +39,23 @@ def forward(dims, sizes, scale, facts, weights, work):
     zero = full8(work.y.dtype.type(0))
     for h in range(heads):
         for a in range(d_model):
-            at = (h * d_model + a) * 8
+            at = (h * d_model + a) * ROW
             out = zero
             for j in range(sizes.vo):
                 out = fma(
-                    load8(weights.O, (h * sizes.vo + j) * 8), broadcast8(weights.V, at + j), out
+                    load8(weights.O, (h * sizes.vo + j) * ROW), broadcast8(weights.V, at + j), out
                 )
             store(work.VO, at, out)
     for token in range(sizes.active):
         for h in range(heads):
             y, q, k = zero, zero, zero
             for a in range(d_model):
-                x = broadcast8(weights.E, token * 8 + a)
-                at = (h * d_model + a) * 8
+                x = broadcast8(weights.E, token * ROW + a)
+                at = (h * d_model + a) * ROW
                 y = fma(x, load8(work.VO, at), y)
                 q = fma(x, load8(weights.Q, at), q)
                 k = fma(x, load8(weights.K, at), k)
-            at = (token * heads + h) * 8
+            at = (token * heads + h) * ROW
             store(work.y, at, y)
             store(work.q, at, q)
             store(work.k, at, k)
@@ -62,27 +63,27 @@ def forward(dims, sizes, scale, facts, weights, work):
     log2_e = full8(work.y.dtype.type(LOG2_E))
     for i in range(n_first):
         token = facts.row_subjects[i]
-        r = load8(weights.E, token * 8)
+        r = load8(weights.E, token * ROW)
         for h in range(heads):
-            r = r + load8(work.y, (token * heads + h) * 8)
-        store(work.rows, i * 8, r)
-        store(work.rows_2, i * 8, r * log2_e)
+            r = r + load8(work.y, (token * heads + h) * ROW)
+        store(work.rows, i * ROW, r)
+        store(work.rows_2, i * ROW, r * log2_e)
     for i in range(n):
-        k, q = facts.subjects[i] * heads * 8, facts.predicates[i] * heads * 8
+        k, q = facts.subjects[i] * heads * ROW, facts.predicates[i] * heads * ROW
         for h in range(heads):
-            keys = load8(work.k, k + h * 8) - load8(work.k, q + h * 8)
-            work.gates[i * heads + h] = total(load8(work.q, q + h * 8) * keys)
+            keys = load8(work.k, k + h * ROW) - load8(work.k, q + h * ROW)
+            work.gates[i * heads + h] = total(load8(work.q, q + h * ROW) * keys)
     one, down = full(work.y.dtype.type(1)), full(work.y.dtype.type(-LOG2_E * scale))
     for i in range(0, n * heads, lanes_of(work.gates)):
         store(work.gates, i, one / (one + exp2(load(work.gates, i) * down)))
     for i in range(n):
-        k, q = facts.subjects[i] * heads * 8, facts.predicates[i] * heads * 8
-        r = load8(weights.E, facts.predicates[i] * 8)
+        k, q = facts.subjects[i] * heads * ROW, facts.predicates[i] * heads * ROW
+        r = load8(weights.E, facts.predicates[i] * ROW)
         for h in range(heads):
-            y_q = load8(work.y, q + h * 8)
+            y_q = load8(work.y, q + h * ROW)
             gate = broadcast8(work.gates, i * heads + h)
-            r = r + fma(gate, load8(work.y, k + h * 8) - y_q, y_q)
-        at = (n_first + i) * 8
+            r = r + fma(gate, load8(work.y, k + h * ROW) - y_q, y_q)
+        at = (n_first + i) * ROW
         store(work.rows, at, r)
         store(work.rows_2, at, r * log2_e)
 
@@ -98,17 +99,17 @@ def backward(dims, sizes, scale, facts, weights, grads, work):
     n_first = len(facts.row_subjects)
     for i in range(n_first):
         token = facts.row_subjects[i]
-        d_row = load8(work.d_rows, i * 8)
-        store(grads.E, token * 8, load8(grads.E, token * 8) + d_row)
+        d_row = load8(work.d_rows, i * ROW)
+        store(grads.E, token * ROW, load8(grads.E, token * ROW) + d_row)
         for h in range(heads):
-            at = (token * heads + h) * 8
+            at = (token * heads + h) * ROW
             store(work.dy, at, load8(work.dy, at) + d_row)
     for i in range(len(facts.subjects)):
         token = facts.predicates[i]
-        d_row = load8(work.d_rows, (n_first + i) * 8)
-        store(grads.E, token * 8, load8(grads.E, token * 8) + d_row)
+        d_row = load8(work.d_rows, (n_first + i) * ROW)
+        store(grads.E, token * ROW, load8(grads.E, token * ROW) + d_row)
         for h in range(heads):
-            k, q = (facts.subjects[i] * heads + h) * 8, (token * heads + h) * 8
+            k, q = (facts.subjects[i] * heads + h) * ROW, (token * heads + h) * ROW
             gate = work.gates[i * heads + h]
             d_gate = total(d_row * (load8(work.y, k) - load8(work.y, q)))
             d_score = full8(d_gate * gate * (one - gate) * f(scale))
@@ -123,30 +124,30 @@ def backward(dims, sizes, scale, facts, weights, grads, work):
             store(work.dk, q, load8(work.dk, q) - d_key)
     _transpose_heads(d_model, sizes, weights, work)
     for i in range(heads * sizes.vo):
-        store(grads.O, i * 8, zero)
+        store(grads.O, i * ROW, zero)
     for h in range(heads):
         d_vo = repeat(dims, zero)
         d_q, d_k = d_vo, d_vo
         for token in range(sizes.active):
-            at = (token * heads + h) * 8
-            d_x = load8(grads.E, token * 8)
+            at = (token * heads + h) * ROW
+            d_x = load8(grads.E, token * ROW)
             for b in range(d_model):
-                d_x = fma(broadcast8(work.dy, at + b), load8(work.VO_T, (h * 8 + b) * 8), d_x)
+                d_x = fma(broadcast8(work.dy, at + b), load8(work.VO_T, (h * ROW + b) * ROW), d_x)
             for j in range(sizes.qk):
-                d_x = fma(broadcast8(work.dq, at + j), load8(work.Q_T, (h * 8 + j) * 8), d_x)
-                d_x = fma(broadcast8(work.dk, at + j), load8(work.K_T, (h * 8 + j) * 8), d_x)
-            d_vo = add_outer(d_vo, weights.E, token * 8, load8(work.dy, at))
-            d_q = add_outer(d_q, weights.E, token * 8, load8(work.dq, at))
-            d_k = add_outer(d_k, weights.E, token * 8, load8(work.dk, at))
-            store(grads.E, token * 8, d_x)
-        store_rows(d_vo, work.d_product, h * d_model * 8)
-        store_rows(d_q, grads.Q, h * d_model * 8)
-        store_rows(d_k, grads.K, h * d_model * 8)
+                d_x = fma(broadcast8(work.dq, at + j), load8(work.Q_T, (h * ROW + j) * ROW), d_x)
+                d_x = fma(broadcast8(work.dk, at + j), load8(work.K_T, (h * ROW + j) * ROW), d_x)
+            d_vo = add_outer(d_vo, weights.E, token * ROW, load8(work.dy, at))
+            d_q = add_outer(d_q, weights.E, token * ROW, load8(work.dq, at))
+            d_k = add_outer(d_k, weights.E, token * ROW, load8(work.dk, at))
+            store(grads.E, token * ROW, d_x)
+        store_rows(d_vo, work.d_product, h * d_model * ROW)
+        store_rows(d_q, grads.Q, h * d_model * ROW)
+        store_rows(d_k, grads.K, h * d_model * ROW)
         for a in range(d_model):
-            at = (h * d_model + a) * 8
+            at = (h * d_model + a) * ROW
             d_row = load8(work.d_product, at)
             for j in range(sizes.vo):
-                o = (h * sizes.vo + j) * 8
+                o = (h * sizes.vo + j) * ROW
                 grads.V[at + j] = total(d_row * load8(weights.O, o))
                 store(grads.O, o, fma(broadcast8(weights.V, at + j), d_row, load8(grads.O, o)))
 
@@ -155,9 +156,9 @@ def backward(dims, sizes, scale, facts, weights, grads, work):
 def _transpose_heads(d_model, sizes, weights, work):
     for h in range(sizes.heads):
         for a in range(d_model):
-            at = (h * d_model + a) * 8
+            at = (h * d_model + a) * ROW
             for b in range(d_model):
-                work.VO_T[(h * 8 + b) * 8 + a] = work.VO[at + b]
+                work.VO_T[(h * ROW + b) * ROW + a] = work.VO[at + b]
             for j in range(sizes.qk):
-                work.Q_T[(h * 8 + j) * 8 + a] = weights.Q[at + j]
-                work.K_T[(h * 8 + j) * 8 + a] = weights.K[at + j]
+                work.Q_T[(h * ROW + j) * ROW + a] = weights.Q[at + j]
+                work.K_T[(h * ROW + j) * ROW + a] = weights.K[at + j]

@@ -20,7 +20,7 @@ from capacity.layer.engines.fused.unrolled import (
     store_totals,
 )
 from capacity.layer.engines.jit import inlined
-from capacity.layer.engines.simd import broadcast, full, lanes_of, load, store, total
+from capacity.layer.engines.simd import ROW, broadcast, full, lanes_of, load, store, total
 
 
 @inlined
@@ -34,7 +34,7 @@ def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, wor
     n_first, n_rows = len(facts.row_subjects), len(facts.row_subjects) + len(facts.subjects)
     zero, finite = full(f(0)), True
     for row in range(0, n_rows, 4):
-        at = row * 8
+        at = row * ROW
         p_0, p_1, p_2, p_3 = zero, zero, zero, zero
         shift_0, shift_1 = broadcast(work.shifts, row), broadcast(work.shifts, row + 1)
         shift_2, shift_3 = broadcast(work.shifts, row + 2), broadcast(work.shifts, row + 3)
@@ -98,7 +98,7 @@ def _shift_anew(dims, sizes, row, powers, weights, work):
     for t in range(sizes.tokens):
         z = f(0)
         for d in range(len(dims)):
-            z += work.rows_2[row * 8 + d] * weights.U[d * width + t]
+            z += work.rows_2[row * ROW + d] * weights.U[d * width + t]
         work.powers[powers + t] = z
         finite = finite and np.isfinite(z)
         most = max(most, z)

@@ -19,19 +19,17 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from capacity.layer.engines.simd import (
-    ROW,
-    Vec,
+from capacity.layer.engines.llvm import (
     add_halves,
     array_data,
     constant,
     llvm_call,
-    llvm_type,
     load_scalar,
     load_vector,
     splat,
     store_vector,
 )
+from capacity.layer.engines.simd import ROW, Vec, llvm_type
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 

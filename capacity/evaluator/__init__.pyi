@@ -8,3 +8,5 @@ from .grid import accuracy_grid as accuracy_grid
 from .nonsense import NonsenseAnswers as NonsenseAnswers
 from .nonsense import nonsense_answers as nonsense_answers
 from .nonsense import nonsense_pairs as nonsense_pairs
+from .scale import margins as margins
+from .scale import smallest_scale as smallest_scale

@@ -3,6 +3,8 @@ from .config import LayerConfig as LayerConfig
 from .config import layer_rank_bound as layer_rank_bound
 from .config import layer_rank_upper as layer_rank_upper
 from .config import proposition_3_5 as proposition_3_5
+from .construct import store_in_query_key as store_in_query_key
+from .construct import store_in_value_output as store_in_value_output
 from .layer_tensor import LayerTensor as LayerTensor
 from .layer_tensor import tensor_of_circuits as tensor_of_circuits
 from .recipe import Recipe as Recipe

@@ -18,7 +18,8 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.accuracy import TAUS, evaluate
+from capacity.evaluator.accuracy import TAUS, accuracy_of_logits, answers
+from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.config import layer_rank_bound, layer_rank_upper
 from capacity.layer.recipe import Recipe, Training
 from capacity.rank.bounds import database_bounds
@@ -119,8 +120,10 @@ def _row(
 ) -> dict[str, Any]:
     """One row of the runs table."""
     db, recipe = run.database, replace(run.recipe, engine=run.engine)
+    facts = db.token_triples
     with _one_thread():
-        scores = evaluate(layer, db)
+        logits = answers(layer, facts[:, :2])
+    scores = accuracy_of_logits(logits, facts[:, 2])
     diverged = training.status == "diverged"
     k, q, v = db.shape
     row: dict[str, Any] = {
@@ -154,9 +157,12 @@ def _row(
         "accuracy_argmax_paper": scores.argmax_paper,
         "accuracy_0.50": scores.majority,
         **{f"accuracy_{tau:.2f}": scores.softmax[tau] for tau in TAUS},
+        "margin": float(margins(logits, facts[:, 2]).min()),
+        **{f"scale_{tau:.2f}": smallest_scale(logits, facts[:, 2], tau) for tau in TAUS},
     }
     if diverged:
-        row |= dict.fromkeys((n for n in row if n == "tied" or n.startswith("acc")), math.nan)
+        scored = (name for name in row if name.startswith(("tied", "accuracy", "margin", "scale")))
+        row |= dict.fromkeys(scored, math.nan)
     return row
 
 

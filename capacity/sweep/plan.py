@@ -20,7 +20,7 @@ from capacity.layer.engine import engine_for
 from capacity.layer.recipe import Recipe
 
 # parts of every key: raise them when the columns, or what the code makes of a run, change
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 ALGORITHM_VERSION = 6
 # a shard that is lost to a kill costs about so much
 SHARD_SECONDS = 10.0

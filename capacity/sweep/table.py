@@ -32,7 +32,7 @@ RUNS_SCHEMA = pa.schema(
             (_real, "loss"),
             (_text, "status"),
             (_real, "tied accuracy_argmax accuracy_argmax_paper accuracy_0.50 accuracy_0.75 "
-                    "accuracy_0.95 accuracy_0.99"),
+                    "accuracy_0.95 accuracy_0.99 margin scale_0.75 scale_0.95 scale_0.99"),
         ]
         for name in names.split()
     ]

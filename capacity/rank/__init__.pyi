@@ -25,5 +25,6 @@ from .exact import matrix_rank as matrix_rank
 from .interval import RankInterval as RankInterval
 from .interval import effective_rank_interval as effective_rank_interval
 from .interval import rank_interval as rank_interval
+from .numerical import numerical_rank_interval as numerical_rank_interval
 from .pencil import pencil_rank as pencil_rank
 from .verify import Verdict as Verdict

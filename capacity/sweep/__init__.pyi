@@ -1,6 +1,7 @@
 from .config import make_plan as make_plan
 from .config import read_plan as read_plan
 from .execute import run_sweep as run_sweep
+from .measure import measure_runs as measure_runs
 from .one_run import do_run as do_run
 from .plan import Plan as Plan
 from .plan import Run as Run

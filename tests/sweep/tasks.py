@@ -5,6 +5,9 @@ import signal
 import time
 from pathlib import Path
 
+from capacity.layer.attention import AttentionLayer
+from capacity.sweep import Run
+
 
 def square(n: int) -> int:
     return n * n
@@ -39,3 +42,13 @@ def unsendable() -> object:
 def slow(n: int) -> int:
     time.sleep(0.05)
     return n
+
+
+def norms(run: Run, layer: AttentionLayer) -> dict[str, float]:
+    return {"norm": float(layer.W_U.norm()), "facts": run.database.n_triples}
+
+
+def norms_but_one(run: Run, layer: AttentionLayer) -> dict[str, float]:
+    if run.layer.n_heads == 2:
+        raise ArithmeticError("the poison")
+    return norms(run, layer)

@@ -1,0 +1,279 @@
+"""The capacity law: how big a database may be before layers of some capacity fail to hold it.
+
+A run *memorises* at tau if the share of its facts that pass is at least `share`: 1, as below
+equation (14), unless said otherwise. Over many runs the probability of that falls with the size of
+the database and grows with the capacity of the layer, both measured in any way that a table has a
+column for. The *law* is
+
+    logit P(memorised) = steepness (log factor + exponent log capacity - log size),
+
+so that half of the runs memorise where size = factor * capacity^exponent. With the exponent fixed
+at 1, ``factor`` is the *capacity factor*: the paper reads 3 to 4 at tau = 0.75 off its Figure 3,
+for the two rank bounds. Whether it is a constant is what the free exponent tells.
+
+Intervals are percentiles over databases drawn again with replacement, all runs of a database
+together, for these are not independent. Diverged runs have memorised nothing.
+
+References
+----------
+Wong 2025, section 4. Dana, Pydi and Chevaleyre (2411.10115): n_heads d_head + d_model associations
+are held exactly, in number of triples the same as equation (9) with d_head_vo for d_head. Nichani,
+Lee and Bietti (2412.06538): as many facts as parameters, up to logarithms.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from capacity.errors import InvalidArgumentError
+from capacity.evaluator.bootstrap import interval, resampled
+from capacity.evaluator.grid import Threshold, accuracy_column
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Law:
+    """When runs memorise: logit P = intercept + by_capacity log capacity - steepness log size.
+
+    Attributes
+    ----------
+    size, capacity : str
+        Columns of the table.
+    intercept, by_capacity, steepness : float
+    """
+
+    size: str
+    capacity: str
+    intercept: float
+    by_capacity: float
+    steepness: float
+
+    @property
+    def factor(self) -> float:
+        """Size at which half of the runs memorise, where the capacity is 1."""
+        return float(np.exp(self.intercept / self.steepness))
+
+    @property
+    def exponent(self) -> float:
+        """Of the capacity, in that size."""
+        return self.by_capacity / self.steepness
+
+    def probability(self, table: pd.DataFrame) -> Array:
+        """That each run memorises, shape (n_runs,)."""
+        by_size = self.steepness * _logs(table, self.size)
+        score = self.intercept + self.by_capacity * _logs(table, self.capacity) - by_size
+        return 1 / (1 + np.exp(-np.clip(score, -700, 700)))
+
+    def log_likelihood(
+        self, table: pd.DataFrame, tau: Threshold = 0.95, *, share: float = 1.0
+    ) -> Array:
+        """Of what each run did, in nats, shape (n_runs,)."""
+        p = np.clip(self.probability(table), 1e-12, 1 - 1e-12)
+        return np.log(np.where(memorised(table, tau, share=share), p, 1 - p))
+
+
+@dataclass(frozen=True)
+class CapacityFactor:
+    """Size over capacity at which half of the runs memorise, with an interval.
+
+    Attributes
+    ----------
+    size, capacity, tau, share
+        As they were asked for.
+    factor : float
+        With exponent 1.
+    exponent : float
+        If it is free.
+    factor_interval, exponent_interval : (float, float)
+        Of level 95 %.
+    n_runs, n_databases : int
+    memorised : float
+        Share of the runs.
+    """
+
+    size: str
+    capacity: str
+    tau: Threshold
+    share: float
+    factor: float
+    factor_interval: tuple[float, float]
+    exponent: float
+    exponent_interval: tuple[float, float]
+    n_runs: int
+    n_databases: int
+    memorised: float
+
+
+def memorised(
+    table: pd.DataFrame, tau: Threshold = 0.95, *, share: float = 1.0
+) -> NDArray[np.bool_]:
+    """Which runs memorise at tau.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Runs, with ``status`` and the accuracy column of tau.
+    tau : float, 'argmax' or 'argmax_paper'
+    share : float
+        Of the facts that must pass, above 0 and at most 1.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or `share` is out of range.
+    """
+    if not 0 < share <= 1:
+        raise InvalidArgumentError(f"`share` must be above 0 and at most 1; got {share}.")
+    column = accuracy_column(tau)
+    require_columns(table, "status", column)
+    return ((table[column] >= share) & (table["status"] != "diverged")).to_numpy()
+
+
+def with_bits(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with ``database_bits``: what it takes to name the objects of all facts.
+
+    n_triples log2(n_objects), the logarithm of the number of databases with the same questions and
+    objects, and one bit at least. Also ``n_all_parameters``, with those of the embeddings.
+    """
+    require_columns(table, "n_triples", "n_objects", "n_parameters", "n_embedding_parameters")
+    bits = table["n_triples"] * np.log2(table["n_objects"])
+    every = table["n_parameters"] + table["n_embedding_parameters"]
+    return table.assign(database_bits=bits.clip(lower=1.0), n_all_parameters=every)
+
+
+def fit_law(
+    table: pd.DataFrame,
+    tau: Threshold = 0.95,
+    *,
+    size: str = "database_rank_bound",
+    capacity: str = "layer_rank_bound",
+    share: float = 1.0,
+    exponent: float | None = None,
+    weights: Array | None = None,
+) -> Law:
+    """Fit the law to a table of runs by maximum likelihood.
+
+    Parameters
+    ----------
+    table : DataFrame
+    tau, share
+        What memorising is (`memorised`).
+    size, capacity : str
+        Columns of positive numbers.
+    exponent : float, optional
+        Held fixed; free if left out.
+    weights : ndarray, shape (n_runs,), optional
+        How often each run counts.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or not positive, or if all runs memorise, or none.
+
+    Examples
+    --------
+    Layers that hold what is smaller than thrice their rank bound:
+
+    >>> size = np.tile(np.arange(1, 61), 20)
+    >>> bound = np.repeat(np.arange(1, 21), 60)
+    >>> runs = pd.DataFrame({"database_rank_bound": size, "layer_rank_bound": bound,
+    ...     "status": "completed", "accuracy_0.95": (size < 3 * bound).astype(float)})
+    >>> round(fit_law(runs, 0.95, exponent=1.0).factor, 1)
+    3.0
+    """
+    import statsmodels.api as sm
+    from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
+
+    y = memorised(table, tau, share=share).astype(np.float64)
+    counts = np.ones(len(y)) if weights is None else weights
+    done, total = float(y @ counts), float(counts.sum())
+    if not 0 < done < total:
+        raise InvalidArgumentError(
+            f"The runs must be such that some memorise and some don't; of {len(y)}, "
+            f"{'none' if done == 0 else 'all'} did at {tau}. Take other layers or databases."
+        )
+    x, c = _logs(table, size), _logs(table, capacity)
+    features = [x, c] if exponent is None else [x - exponent * c]
+    used = counts > 0
+    design = np.stack([np.ones(len(y)), *features], axis=1)[used]
+    with warnings.catch_warnings(), np.errstate(over="ignore"):
+        # the midpoint is found all the same, and the steepness is what it is: very steep
+        warnings.simplefilter("ignore", PerfectSeparationWarning)
+        model = sm.GLM(y[used], design, sm.families.Binomial(), freq_weights=counts[used])
+        intercept, slope, *rest = (float(b) for b in model.fit().params)
+    by_capacity = rest[0] if exponent is None else -exponent * slope
+    return Law(size, capacity, intercept, by_capacity, -slope)
+
+
+def capacity_factor(
+    table: pd.DataFrame,
+    tau: Threshold = 0.95,
+    *,
+    size: str = "database_rank_bound",
+    capacity: str = "layer_rank_bound",
+    share: float = 1.0,
+    n_resamples: int = 200,
+    seed: int = 0,
+) -> CapacityFactor:
+    """Measure the capacity factor and the exponent of the law, with intervals.
+
+    Parameters
+    ----------
+    table, tau, size, capacity, share
+        As in `fit_law`, and ``database_id``.
+    n_resamples : int
+        Of the databases, for the intervals.
+    seed : int
+
+    Raises
+    ------
+    ValueError
+        As `fit_law` does.
+    """
+    require_columns(table, "database_id")
+    columns = {"size": size, "capacity": capacity, "share": share}
+    whole = fit_law(table, tau, exponent=1.0, **columns), fit_law(table, tau, **columns)
+    drawn: list[tuple[float, float]] = []
+    for weights in resampled(table["database_id"], n_resamples, seed):
+        try:
+            laws = [
+                fit_law(table, tau, exponent=e, weights=weights, **columns) for e in (1.0, None)
+            ]
+        except InvalidArgumentError:
+            # none of these databases, or all
+            continue
+        drawn.append((laws[0].factor, laws[1].exponent))
+    factors, exponents = np.array(drawn).reshape(-1, 2).T
+    return CapacityFactor(
+        size, capacity, tau, share,
+        factor=whole[0].factor, factor_interval=interval(factors),
+        exponent=whole[1].exponent, exponent_interval=interval(exponents),
+        n_runs=len(table), n_databases=table["database_id"].nunique(),
+        memorised=float(memorised(table, tau, share=share).mean()),
+    )  # fmt: skip
+
+
+def _logs(table: pd.DataFrame, column: str) -> Array:
+    require_columns(table, column)
+    values = table[column].to_numpy(np.float64)
+    if not (values > 0).all():
+        raise InvalidArgumentError(
+            f"`{column}` must be positive in every run, for the law takes its logarithm; the least "
+            f"is {values.min()}."
+        )
+    return np.log(values)
+
+
+def require_columns(table: pd.DataFrame, *columns: str) -> None:
+    """Raise a ValueError unless the table has the columns."""
+    missing = [name for name in columns if name not in table.columns]
+    if missing:
+        raise InvalidArgumentError(
+            f"The table must have the columns {', '.join(columns)}; it lacks {', '.join(missing)}."
+        )

@@ -1,0 +1,57 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.database import Database, Term
+from capacity.evaluator import evaluate, said_facts
+from capacity.layer import AttentionLayer, LayerConfig, store_in_query_key
+from capacity.testing import databases, layers
+from tests.oracles import figure_1
+
+
+def terms_of(db: Database) -> set[tuple[Term, ...]]:
+    return {tuple(db.tokens[i] for i in fact) for fact in db.token_triples.tolist()}
+
+
+@given(databases(functional=True))
+@settings(max_examples=40)
+def test_a_layer_that_memorises_says_the_facts_and_nothing_else(db: Database) -> None:
+    layer = store_in_query_key(db, 0.9)
+    assert said_facts(layer, db, 0.9) == db
+    assert said_facts(layer, db) == db
+    everything = said_facts(layer, db, nonsense=True)
+    # argmax answers everything
+    assert everything is not None
+    assert everything.n_pairs == len(db.subject_ids) * len(db.predicate_ids)
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_the_share_of_facts_said_is_the_accuracy(data: st.DataObject) -> None:
+    db = data.draw(databases(functional=True))
+    layer = data.draw(layers(db.n_tokens))
+    facts = terms_of(db)
+    found = evaluate(layer, db)
+    for said, share in (
+        (said_facts(layer, db), found.argmax_paper),
+        (said_facts(layer, db, 0.75), found.softmax[0.75]),
+    ):
+        right = facts & (terms_of(said) if said else set())
+        assert len(right) / db.n_triples == pytest.approx(share)
+
+
+def test_a_layer_may_say_nothing_and_a_diverged_one_says_nothing_sensible() -> None:
+    db = figure_1()
+    layer = AttentionLayer(LayerConfig(1, 1, 1, 1), db.n_tokens)
+    with torch.no_grad():
+        layer.W_U.zero_()
+    assert said_facts(layer, db, 0.75) is None
+    # all tokens tie
+    said = said_facts(layer, db)
+    assert said is not None
+    assert said.n_triples == db.n_triples * db.n_tokens
+    with torch.no_grad():
+        layer.W_U.fill_(torch.nan)
+    with pytest.raises(ValueError, match="must be finite"):
+        said_facts(layer, db)

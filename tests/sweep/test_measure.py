@@ -1,0 +1,31 @@
+import pandas as pd
+import pytest
+
+from capacity.errors import SweepError
+from capacity.sweep import do_run, make_plan, measure_runs
+from tests.sweep import tasks
+
+PLAN = make_plan(
+    {
+        "databases": {"synthetic": {"count": 3, "max_triples": 20}},
+        "layers": {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1], "d_head_vo": [1, 2]},
+        "recipe": {"epochs": 20},
+    }
+)
+
+
+def test_the_table_has_the_runs_in_order_and_what_was_measured_on_any_number_of_workers() -> None:
+    told: list[tuple[int, int]] = []
+    table = measure_runs(PLAN.runs, tasks.norms, progress=lambda *n: told.append(n))
+    assert told[-1] == (12, 12)
+    assert table["run_key"].tolist() == [run.key for run in PLAN.runs]
+    row, layer = do_run(PLAN.runs[5])
+    assert table.loc[5].to_dict() == {**row, **tasks.norms(PLAN.runs[5], layer)}
+    pd.testing.assert_frame_equal(measure_runs(PLAN.runs, tasks.norms, workers=2), table)
+
+
+def test_a_measure_that_fails_is_reported() -> None:
+    with pytest.raises(SweepError, match="the poison"):
+        measure_runs(PLAN.runs, tasks.norms_but_one)
+    with pytest.raises(ValueError, match="at least 1; got 0"):
+        measure_runs(PLAN.runs, tasks.norms, workers=0)

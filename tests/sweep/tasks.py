@@ -45,7 +45,7 @@ def slow(n: int) -> int:
 
 
 def norms(run: Run, layer: AttentionLayer) -> dict[str, float]:
-    return {"norm": float(layer.W_U.norm()), "facts": run.database.n_triples}
+    return {"norm": float(layer.W_U.detach().norm()), "facts": run.database.n_triples}
 
 
 def norms_but_one(run: Run, layer: AttentionLayer) -> dict[str, float]:

@@ -20,7 +20,7 @@ def test_the_table_has_the_runs_in_order_and_what_was_measured_on_any_number_of_
     assert told[-1] == (12, 12)
     assert table["run_key"].tolist() == [run.key for run in PLAN.runs]
     row, layer = do_run(PLAN.runs[5])
-    assert table.loc[5].to_dict() == {**row, **tasks.norms(PLAN.runs[5], layer)}
+    assert table.to_dict("records")[5] == {**row, **tasks.norms(PLAN.runs[5], layer)}
     pd.testing.assert_frame_equal(measure_runs(PLAN.runs, tasks.norms, workers=2), table)
 
 

@@ -122,9 +122,16 @@ def one_batch(runs: list[tuple[Database, LayerConfig]], epochs: int) -> None:
         optimizer.step()
 
 
-def ours(runs: list[tuple[Database, LayerConfig]], epochs: int, threads: int, dtype: Any) -> None:
+def ours(
+    runs: list[tuple[Database, LayerConfig]],
+    epochs: int,
+    *,
+    threads: int = 1,
+    dtype: Any = "float32",
+    engine: Any = "fused",
+) -> None:
     """As the library is used."""
-    recipe = Recipe(learning_rate=1e-3, stop_tau=0.0, epochs=epochs, dtype=dtype, engine="fused")
+    recipe = Recipe(learning_rate=1e-3, stop_tau=0.0, epochs=epochs, dtype=dtype, engine=engine)
     kind = getattr(torch, dtype)
     tasks = [(AttentionLayer(c, db.n_tokens, dtype=kind), db) for db, c in runs]
     train_many(tasks, recipe, threads=threads)
@@ -163,9 +170,10 @@ def main() -> None:
     ways: dict[str, tuple[int, Callable[[int], None]]] = {
         "naive torch loop": (50, lambda epochs: naive(runs, epochs)),
         "torch, padded batches of 16, autograd": (50, lambda epochs: batched(runs, epochs)),
-        "fused, float32": (2000, lambda epochs: ours(runs, epochs, 1, "float32")),
-        "fused, float32, two threads": (2000, lambda epochs: ours(runs, epochs, 2, "float32")),
-        "fused, float64": (2000, lambda epochs: ours(runs, epochs, 1, "float64")),
+        "graph, float32": (50, lambda epochs: ours(runs, epochs, engine="graph")),
+        "fused, float32": (2000, lambda epochs: ours(runs, epochs)),
+        "fused, float32, two threads": (2000, lambda epochs: ours(runs, epochs, threads=2)),
+        "fused, float64": (2000, lambda epochs: ours(runs, epochs, dtype="float64")),
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
     peaks = []

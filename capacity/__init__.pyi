@@ -23,6 +23,7 @@ from .layer.layer_tensor import layer_tensor as layer_tensor
 from .layer.recipe import Recipe as Recipe
 from .layer.training import train as train
 from .plots import plot_accuracy_grid as plot_accuracy_grid
+from .plots import plot_accuracy_grids as plot_accuracy_grids
 from .rank.bounds import database_bounds as database_bounds
 from .rank.bounds import paper_bound as paper_bound
 from .rank.cp import cp_estimate as cp_estimate

@@ -6,6 +6,7 @@ Files come out the same, byte for byte, from the same table and versions.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,48 +45,87 @@ def plot_accuracy_grid(
     Each cell shows its mean accuracy and below it the number of runs, with the diverged ones after
     a cross. Layers whose rank bound is at least the database's lie below the line.
     """
+    return _draw({title: grid}, path=path, labels=True)
+
+
+def plot_accuracy_grids(
+    grids: Mapping[str, pd.DataFrame], *, path: str | os.PathLike[str] | None = None
+) -> Figure:
+    """Draw several accuracy grids side by side, on the same axes and colours.
+
+    Parameters
+    ----------
+    grids : mapping of str to DataFrame
+        By title, what `capacity.evaluator.accuracy_grid` gives.
+    path : path, optional
+        Also write the figure to this file, in the format that its name says.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        As `plot_accuracy_grid`, or without any grid.
+    """
+    return _draw(grids, path=path, labels=False)
+
+
+def _draw(
+    grids: Mapping[str, pd.DataFrame], *, path: str | os.PathLike[str] | None, labels: bool
+) -> Figure:
     import matplotlib as mpl
     import seaborn as sns
     from matplotlib.figure import Figure
 
-    if grid.empty:
+    if not grids or any(grid.empty for grid in grids.values()):
         raise InvalidArgumentError("A grid must have at least one cell to be drawn; it has none.")
     if path is not None and Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InvalidArgumentError(f"A figure's name must end in .png, .svg or .pdf; got {path}.")
-    layer_bins = list(range(5, int(grid["layer_rank_bin"].max()) + 1, 5))
-    database_bins = list(range(10, int(grid["database_rank_bin"].max()) + 1, 10))
+    every = pd.concat(grids.values())
+    layer_bins = list(range(5, int(every["layer_rank_bin"].max()) + 1, 5))
+    database_bins = list(range(10, int(every["database_rank_bin"].max()) + 1, 10))
+    n_rows = len(database_bins)
 
-    def cells(column: str) -> pd.DataFrame:
+    def cells(grid: pd.DataFrame, column: str) -> pd.DataFrame:
         wide = grid.pivot(index="database_rank_bin", columns="layer_rank_bin", values=column)
         # databases grow upwards
         return wide.reindex(index=database_bins[::-1], columns=layer_bins)
 
-    means = cells("accuracy")
-    labels = [
-        [_label(*cell) for cell in zip(*row, strict=True)]
-        for row in zip(
-            *(cells(name).to_numpy(float) for name in ("accuracy", "n_runs", "n_diverged")),
-            strict=True,
-        )
-    ]
     with mpl.rc_context({"svg.hashsalt": "capacity", "font.size": 9}):
-        width, height = 0.75 * len(layer_bins) + 2.4, 0.52 * len(database_bins) + 1.9
-        figure = Figure(figsize=(max(width, 4.6), max(height, 3.4)), layout="constrained", dpi=150)
-        axes = figure.subplots()
-        sns.heatmap(
-            means, ax=axes, vmin=0, vmax=1, cmap="viridis", annot=labels, fmt="", linewidths=0.5,
-            annot_kws={"size": 7}, cbar_kws={"label": "mean accuracy"},
-        )  # fmt: skip
-        # a rank r lies at r/5 cells from the left, and at r/10 cells from the bottom
-        top = min(layer_bins[-1], database_bins[-1])
-        n_rows = len(database_bins)
-        axes.plot([0, top / 5], [n_rows, n_rows - top / 10], color="crimson", linewidth=2,
-                  label="layer rank bound = database rank bound", clip_on=True)  # fmt: skip
-        axes.set_xticks(range(len(layer_bins) + 1), [str(i) for i in [0, *layer_bins]], rotation=0)
-        axes.set_yticks(range(n_rows + 1), [str(j) for j in [*database_bins[::-1], 0]], rotation=0)
-        axes.set_xlabel("layer rank bound, d_model + n_heads · d_head_vo  (eq. 9)")
-        axes.set_ylabel("database rank bound  (Prop. 2.1)")
-        axes.set_title(title, fontsize=10)
+        cell = (0.75, 0.52) if labels else (0.42, 0.26)
+        width, height = cell[0] * len(layer_bins) + 1.2, cell[1] * n_rows + 1.9
+        size = (max(width * len(grids) + 1.2, 4.6), max(height, 3.4))
+        figure = Figure(figsize=size, layout="constrained", dpi=150)
+        row = figure.subplots(1, len(grids), squeeze=False)[0]
+        for panel, (axes, (title, grid)) in enumerate(zip(row, grids.items(), strict=True)):
+            names = ("accuracy", "n_runs", "n_diverged")
+            columns = [cells(grid, name).to_numpy(float) for name in names]
+            texts = [
+                [_label(*numbers) for numbers in zip(*lines, strict=True)]
+                for lines in zip(*columns, strict=True)
+            ]
+            sns.heatmap(
+                cells(grid, "accuracy"), ax=axes, vmin=0, vmax=1, cmap="viridis", fmt="",
+                annot=texts if labels else None, linewidths=0.5, annot_kws={"size": 7},
+                cbar=panel == len(grids) - 1, cbar_kws={"label": "mean accuracy"},
+            )  # fmt: skip
+            # a rank r lies at r/5 cells from the left, and at r/10 cells from the bottom
+            top = min(layer_bins[-1], database_bins[-1])
+            axes.plot(
+                [0, top / 5], [n_rows, n_rows - top / 10], color="crimson", linewidth=2,
+                label=None if panel else "layer rank bound = database rank bound",
+            )  # fmt: skip
+            axes.set_xticks(range(len(layer_bins) + 1), [str(i) for i in [0, *layer_bins]],
+                            rotation=0)  # fmt: skip
+            axes.set_yticks(range(n_rows + 1), [str(j) for j in [*database_bins[::-1], 0]],
+                            rotation=0)  # fmt: skip
+            axes.set_xlabel(
+                "" if panel else "layer rank bound, d_model + n_heads · d_head_vo  (eq. 9)"
+            )
+            axes.set_ylabel("" if panel else "database rank bound  (Prop. 2.1)")
+            axes.set_title(title, fontsize=10)
         figure.legend(loc="outside lower center", frameon=False, fontsize=8)
         if path is not None:
             # matplotlib writes the date into SVG and PDF unless told not to

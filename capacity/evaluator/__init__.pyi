@@ -18,6 +18,7 @@ from .law import with_bits as with_bits
 from .nonsense import NonsenseAnswers as NonsenseAnswers
 from .nonsense import nonsense_answers as nonsense_answers
 from .nonsense import nonsense_pairs as nonsense_pairs
+from .nonsense import with_unknown as with_unknown
 from .said import said_facts as said_facts
 from .scale import margins as margins
 from .scale import smallest_scale as smallest_scale

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.database.terms import label
+from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import answers, check_tau
 
 if TYPE_CHECKING:
@@ -75,6 +77,57 @@ def nonsense_pairs(
         outside = np.random.default_rng(seed).choice(outside, n_queries, replace=False)
     k, q = np.divmod(outside, n_predicates)
     return np.stack([db.subject_ids[k], db.predicate_ids[q]], axis=1).astype(np.int64)
+
+
+def with_unknown(
+    db: Database,
+    share: float,
+    *,
+    token: str = "unknown",
+    seed: int | np.random.Generator = 0,
+) -> Database:
+    """Add facts that answer some nonsense queries with a token for not knowing.
+
+    A layer that is trained on them can be asked the other nonsense queries, which are
+    ``nonsense_pairs`` of what this returns.
+
+    Parameters
+    ----------
+    db : Database
+    share : float
+        Of the nonsense pairs, above 0 and at most 1; one pair at least.
+    token : str
+        Label that no term of the database has.
+    seed : int or numpy.random.Generator
+        Of the sample.
+
+    Raises
+    ------
+    ValueError
+        If the share is out of range, the token is taken, or there is no nonsense pair.
+
+    Examples
+    --------
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "q", "y")])
+    >>> with_unknown(db, 0.5)
+    Database(3 triples: 2 subjects x 2 predicates x 3 objects, 7 tokens; functional)
+    """
+    if not 0 < share <= 1:
+        raise InvalidArgumentError(f"`share` must be above 0 and at most 1; got {share}.")
+    unknown = label(token)
+    if unknown in db.tokens:
+        raise InvalidArgumentError(f"`token` must be a label of its own; {token!r} is a term.")
+    outside = nonsense_pairs(db)
+    if not len(outside):
+        raise InvalidArgumentError(
+            "There must be a pair without an object to be unknown; every subject has every "
+            "predicate."
+        )
+    n = max(1, round(share * len(outside)))
+    sample = outside[np.random.default_rng(seed).permutation(len(outside))[:n]]
+    answers_of = np.column_stack([sample, np.full(n, db.n_tokens)])
+    triples = np.concatenate([db.token_triples.astype(np.int64), answers_of])
+    return Database.from_ids((*db.tokens, unknown), triples, multi=db.multi)
 
 
 def nonsense_answers(

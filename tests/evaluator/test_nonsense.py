@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from capacity.database import Database
-from capacity.evaluator import nonsense_answers, nonsense_pairs
+from capacity.evaluator import nonsense_answers, nonsense_pairs, with_unknown
 from capacity.layer import AttentionLayer, LayerConfig
 from tests.oracles import figure_1
 
@@ -55,3 +55,26 @@ def test_without_nonsense_nothing_is_claimed() -> None:
     assert math.isnan(said.answered)
     with pytest.raises(ValueError, match="at least 1"):
         nonsense_pairs(db, n_queries=0)
+
+
+def test_unknown_answers_a_sample_of_the_nonsense_and_leaves_the_facts() -> None:
+    db = figure_1()
+    more = with_unknown(db, 0.5, seed=1)
+    # 7 pairs of nonsense, 4 of them answered; round half to even
+    assert more.n_triples == db.n_triples + 4
+    assert len(nonsense_pairs(more)) == 3
+    unknown = next(i for i, token in enumerate(more.tokens) if token.text == "unknown")
+    kept = more.token_triples[more.token_triples[:, 2] != unknown]
+    named = {tuple(more.tokens[i] for i in row) for row in kept.tolist()}
+    assert named == {tuple(db.tokens[i] for i in row) for row in db.token_triples.tolist()}
+    assert with_unknown(db, 0.5, seed=1) == more != with_unknown(db, 0.5, seed=2)
+    assert len(nonsense_pairs(with_unknown(db, 1.0))) == 0
+
+
+def test_unknown_must_be_possible() -> None:
+    with pytest.raises(ValueError, match="`share` must be above 0"):
+        with_unknown(figure_1(), 0)
+    with pytest.raises(ValueError, match="'Singapore' is a term"):
+        with_unknown(figure_1(), 0.5, token="Singapore")
+    with pytest.raises(ValueError, match="every subject has every predicate"):
+        with_unknown(Database.from_triples([("a", "p", "x")]), 0.5)

@@ -1,0 +1,161 @@
+"""What the experiments share: their options, where tables are kept, how sweeps are run.
+
+Each experiment has three functions: `run` makes tables, `numbers` draws conclusions from them, and
+`plot` draws both. The tables and the conclusions are committed, in ``experiments/results/``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from capacity.cli.output import bar, plain
+from capacity.evaluator import mean_interval
+from capacity.sweep import load, make_plan, measure_runs, run_sweep
+from capacity.sweep.measure import Measure
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "experiments" / "results"
+# unfinished sweeps wait here
+RUNS = ROOT / "runs" / "experiments"
+# seeds of the databases and pairs of whole repetitions
+REPLICATES = (0, 1, 2)
+Tables = dict[str, pd.DataFrame]
+PAPER: dict[str, Any] = {}
+BEST = {"learning_rate": 0.03, "schedule": "cosine", "beta2": 0.9}
+
+
+def main(
+    name: str,
+    run: Callable[[bool], Tables],
+    numbers: Callable[[Tables], dict[str, Any]],
+    plot: Callable[[Tables, dict[str, Any]], Mapping[str, Figure]],
+) -> None:
+    """Do what the command line says.
+
+    Parameters
+    ----------
+    name : str
+        Of the files in ``experiments/results/``.
+    run : callable
+        Makes the tables; small ones if it is given True.
+    numbers, plot : callable
+        Of the tables, in seconds. The figures' names are added to the experiment's.
+    """
+    parser = argparse.ArgumentParser(
+        epilog="Without an option the committed conclusions are printed."
+    )
+    parser.add_argument("--run", action="store_true", help="make the tables, and all below")
+    parser.add_argument("--plot", action="store_true", help="conclusions and figures from tables")
+    parser.add_argument("--smoke", action="store_true", help="all of it, small, for the tests")
+    options = parser.parse_args()
+    if not (options.run or options.plot or options.smoke):
+        print((RESULTS / f"{name}.json").read_text(), end="")
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) if options.smoke else RESULTS
+        seconds = None
+        if options.run or options.smoke:
+            start = time.monotonic()
+            for key, table in run(options.smoke).items():
+                save(table, folder / f"{name}-{key}.parquet")
+            seconds = round(time.monotonic() - start)
+        tables = {
+            path.stem.removeprefix(f"{name}-"): pd.read_parquet(path)
+            for path in sorted(folder.glob(f"{name}-*.parquet"))
+        }
+        found = numbers(tables)
+        record = folder / f"{name}.json"
+        before = json.loads(record.read_text()) if record.exists() else {}
+        ran = before.get("seconds_of_run") if seconds is None else seconds
+        text = json.dumps(rounded({"seconds_of_run": ran, **found}), indent=1) + "\n"
+        record.write_text(text)
+        for key, figure in plot(tables, found).items():
+            figure.savefig(folder / f"{name}-{key}.png", dpi=110)
+        print(text, end="")
+
+
+def sweep(name: str, config: Mapping[str, Any], *, workers: int = 2) -> pd.DataFrame:
+    """The table of a sweep, which goes on where it was stopped."""
+    plan = make_plan(config)
+    folder = RUNS / f"{name}-{plan.key[:12]}"
+    with bar() as tell:
+        run_sweep(plan, folder, workers=min(workers, os.cpu_count() or 1), device="cpu",
+                  progress=tell)  # fmt: skip
+    return load(folder)
+
+
+def measure(config: Mapping[str, Any], what: Measure, *, workers: int = 2) -> pd.DataFrame:
+    """The runs of a configuration, with what is measured of their layers."""
+    with bar() as tell:
+        return measure_runs(
+            make_plan(config).runs, what, workers=min(workers, os.cpu_count() or 1),
+            progress=partial(tell, "runs"),
+        )  # fmt: skip
+
+
+def papers(
+    replicate: int,
+    recipe: Mapping[str, Any],
+    *,
+    pairs: int = 3947,
+    databases: int = 548,
+    epochs: int | None = None,
+) -> dict[str, Any]:
+    """The configuration of the paper's experiment with other seeds, or of a part of it."""
+    config = tomllib.loads((ROOT / "experiments/configs/paper.toml").read_text())
+    config["databases"]["synthetic"] |= {"seed": replicate, "count": databases}
+    fewer = {} if epochs is None else {"epochs": epochs}
+    return {
+        **config,
+        "runs": {"pairs": pairs, "seed": replicate},
+        "recipe": {**recipe, **fewer},
+    }  # fmt: skip
+
+
+def committed(name: str) -> pd.DataFrame:
+    """A table of another experiment."""
+    return pd.read_parquet(RESULTS / f"{name}.parquet")
+
+
+def save(table: pd.DataFrame, path: Path) -> None:
+    """Write a table without what seeds give again, in single precision."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    slim = table.drop(columns=["run_key", "recipe", "variant", "dtype"], errors="ignore")
+    real = slim.select_dtypes("float64").columns
+    slim.astype(dict.fromkeys(real, "float32")).to_parquet(path, index=False, compression="zstd")
+
+
+def with_mean(values: Iterable[float], groups: Iterable[Any]) -> dict[str, Any]:
+    """A mean, its interval over databases, and the number of runs."""
+    v = np.asarray(list(values), dtype=np.float64)
+    if not len(v):
+        return {"mean": None, "interval": None, "n_runs": 0}
+    return {
+        "mean": v.mean(),
+        "interval": mean_interval(v, np.asarray(list(groups))),
+        "n_runs": len(v),
+    }
+
+
+def rounded(data: Any) -> Any:
+    """Ready for JSON, with four significant digits."""
+    if isinstance(data, Mapping):
+        return {str(key): rounded(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [rounded(value) for value in data]
+    if isinstance(data, np.generic):
+        return rounded(data.item())
+    return plain(float(f"{data:.4g}")) if isinstance(data, float) else data

@@ -1,0 +1,122 @@
+"""tau is a logit scale: what recipe, training time and a factor on W_U do to the accuracy grids.
+
+    python experiments/logit_scale.py --run     (five minutes on two cores)
+    python experiments/logit_scale.py --plot
+
+The same 1,000 pairs of the paper's experiment, from the same weights, by several recipes. The
+smallest scale at tau is the least c with which c W_U tau-memorises (`capacity.evaluator.scale`); it
+needs no new training, and no rank depends on c.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from experiment import BEST, Tables, main, papers, sweep, with_mean
+from matplotlib.figure import Figure
+
+from capacity.evaluator import accuracy_grid, capacity_factor, memorised
+from capacity.plots import plot_accuracy_grids
+
+RECIPES: dict[str, dict[str, Any]] = {
+    "Adam 1e-3, 500 epochs": {"epochs": 500},
+    "Adam 1e-3, 2,000 epochs (paper)": {},
+    "Adam 1e-3, 5,000 epochs": {"epochs": 5000},
+    "Adam 1e-3, 20,000 epochs": {"epochs": 20_000},
+    "Adam 5e-4": {"learning_rate": 5e-4},
+    "Adam 1e-2": {"learning_rate": 1e-2},
+    "AdamW 1e-2, decay 0.1": {"learning_rate": 1e-2, "optimizer": "adamw", "weight_decay": 0.1},
+    "Adam 3e-2, cosine, beta2 0.9 (best)": BEST,
+    "best, object position alone": {**BEST, "positions": "object"},
+}
+TAUS = (0.75, 0.95, 0.99)
+SCALES = (1, 2, 4, 8, 16)
+
+
+def run(smoke: bool) -> Tables:
+    """One sweep a recipe, over the same pairs."""
+    few = {"pairs": 60, "databases": 20, "epochs": 60} if smoke else {"pairs": 1000}
+    recipes = dict(list(RECIPES.items())[:2]) if smoke else RECIPES
+    return {
+        "runs": pd.concat(
+            sweep("logit-scale", papers(0, recipe, **few)).assign(by=name)
+            for name, recipe in recipes.items()
+        )
+    }
+
+
+def numbers(tables: Tables) -> dict[str, Any]:
+    """Shares memorised and capacity factors, by recipe and by scale."""
+    table = tables["runs"]
+    return {name: _of_recipe(part) for name, part in table.groupby("by", sort=False)}
+
+
+def _of_recipe(table: pd.DataFrame) -> dict[str, Any]:
+    groups = table["database_id"]
+    inside = table[table["database_rank_bound"] <= table["layer_rank_bound"]]
+    return {
+        "mean_accuracy": {
+            str(tau): with_mean(table[f"accuracy_{tau}"].fillna(0), groups)
+            for tau in ("argmax", *TAUS)
+        },
+        "memorised": {
+            str(tau): with_mean(memorised(table, tau), groups) for tau in ("argmax", *TAUS)
+        },
+        "memorised_of_runs_whose_database_bound_is_below_their_layer_bound": {
+            str(tau): with_mean(memorised(inside, tau), inside["database_id"])
+            for tau in ("argmax", *TAUS)
+        },
+        "memorised_at_0.99_with_c_times_W_U": {
+            str(c): with_mean(table["scale_0.99"] <= c, groups) for c in SCALES
+        },
+        "median_smallest_scale_at_0.99_where_argmax_is_right": table.loc[
+            np.isfinite(table["scale_0.99"]), "scale_0.99"
+        ].median(),
+        "capacity_factor": {str(tau): _factor(table, tau) for tau in ("argmax", *TAUS)},
+        "diverged": int((table["status"] == "diverged").sum()),
+    }
+
+
+def _factor(table: pd.DataFrame, tau: Any) -> dict[str, Any] | None:
+    done = memorised(table, tau)
+    if done.all() or done.mean() < 0.02:
+        return None
+    f = capacity_factor(table, tau, n_resamples=100)
+    return {"factor": f.factor, "interval": f.factor_interval, "exponent": f.exponent,
+            "exponent_interval": f.exponent_interval}  # fmt: skip
+
+
+def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
+    """Shares memorised by tau and recipe and by scale, and the grids at 0.99."""
+    table = tables["runs"]
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    shares = pd.DataFrame(
+        {"by": name, "tau": tau, "memorised": one["mean"]}
+        for name, of in found.items()
+        if isinstance(of, dict)
+        for tau, one in of["memorised"].items()
+    )
+    sns.lineplot(shares, x="tau", y="memorised", hue="by", marker="o", ax=left, legend=False)
+    left.set(title="as trained", ylabel="share of runs that memorise", ylim=(0, 1))
+    scales = pd.DataFrame(
+        {"by": name, "c": int(c), "memorised": one["mean"]}
+        for name, of in found.items()
+        if isinstance(of, dict)
+        for c, one in of["memorised_at_0.99_with_c_times_W_U"].items()
+    )
+    sns.lineplot(scales, x="c", y="memorised", hue="by", marker="o", ax=right)
+    right.set_xscale("log", base=2)
+    right.set(title="at 0.99, with W_U multiplied by c", ylabel="", ylim=(0, 1))
+    sns.move_legend(right, "center left", bbox_to_anchor=(1, 0.5), frameon=False, title="")
+    names = list(table["by"].unique())
+    chosen = [names[i] for i in (0, 1, 3, 5, 7) if i < len(names)]
+    grids = {name: accuracy_grid(table[table["by"] == name], 0.99) for name in chosen}
+    return {"shares": figure, "grids-0.99": plot_accuracy_grids(grids)}
+
+
+if __name__ == "__main__":
+    main("logit_scale", run, numbers, plot)

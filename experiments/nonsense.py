@@ -1,0 +1,139 @@
+"""What layers answer where their database has no answer, and what it costs to have them say so.
+
+    python experiments/nonsense.py --run     (three minutes on two cores)
+    python experiments/nonsense.py --plot
+
+The same 400 pairs of the paper's experiment whose database has pairs without an object, with a
+token "unknown" taught as the object of no, a tenth, half or nine tenths of these pairs. Asked are
+the facts, and the pairs that stay untaught.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from experiment import BEST, PAPER, Tables, main, papers, with_mean
+from matplotlib.figure import Figure
+
+from capacity.cli.output import bar
+from capacity.evaluator import (
+    accuracy_of_logits,
+    answers,
+    nonsense_answers,
+    nonsense_pairs,
+    with_unknown,
+)
+from capacity.layer import AttentionLayer
+from capacity.sweep import Run, make_plan, measure_runs
+
+TAU = 0.95
+SHARES = (0.0, 0.1, 0.5, 0.9)
+# pairs without an object, so that some of each share stay untaught
+LEAST = 20
+
+
+def asked(run: Run, layer: AttentionLayer) -> dict[str, Any]:
+    """Accuracy on the facts alone, and what is answered to untaught nonsense."""
+    db, facts = run.database, run.database.token_triples
+    said = nonsense_answers(layer, db, tau=TAU)
+    found: dict[str, Any] = {
+        "n_queries": said.n_queries, "answered": said.answered,
+        "mean_confidence": said.mean_confidence, "mean_entropy": said.mean_entropy,
+        "unknown_argmax": np.nan, "unknown": np.nan,
+    }  # fmt: skip
+    token = next((i for i, term in enumerate(db.tokens) if term.text == "unknown"), None)
+    if token is not None:
+        facts = facts[facts[:, 2] != token]
+        z = answers(layer, nonsense_pairs(db))
+        if np.isfinite(z).all():
+            unknown = accuracy_of_logits(z, np.full(len(z), token), [TAU])
+            found |= {"unknown_argmax": unknown.argmax, "unknown": unknown.softmax[TAU]}
+    scores = accuracy_of_logits(answers(layer, facts[:, :2]), facts[:, 2], [TAU])
+    return {**found, "facts_argmax": scores.argmax, "facts": scores.softmax[TAU]}
+
+
+def run(smoke: bool) -> Tables:
+    """The same pairs at each share, by two recipes."""
+    few = {"pairs": 40, "databases": 10, "epochs": 60} if smoke else {"pairs": 900}
+    tables: Tables = {}
+    for kind, recipe in (("paper", PAPER), ("best", BEST)):
+        plain = [run for run in make_plan(papers(0, recipe, **few)).runs
+                 if len(nonsense_pairs(run.database)) >= LEAST][: 6 if smoke else 400]  # fmt: skip
+        runs = [_taught(run, share) for share in SHARES for run in plain]
+        with bar() as tell:
+            told = partial(tell, "runs")
+            tables[kind] = measure_runs(runs, asked, workers=2, progress=told)
+        tables[kind]["share"] = np.repeat(SHARES, len(plain))
+    return tables
+
+
+def _taught(run: Run, share: float) -> Run:
+    return replace(run, database=with_unknown(run.database, share)) if share else run
+
+
+def numbers(tables: Tables) -> dict[str, Any]:
+    """By share that is taught: what is answered, and what the facts lose."""
+    found: dict[str, Any] = {}
+    for kind, table in tables.items():
+        plain = table[table["share"] == 0]
+        found[kind] = {
+            f"{share:g}": _at_share(part, plain) for share, part in table.groupby("share")
+        }
+    return found
+
+
+def _at_share(part: pd.DataFrame, plain: pd.DataFrame) -> dict[str, Any]:
+    columns = {
+        "nonsense_answered_with_0.95": part["answered"],
+        "mean_entropy_bits": part["mean_entropy"],
+        "unknown_said_to_untaught_nonsense": part["unknown_argmax"],
+        "unknown_said_with_0.95": part["unknown"],
+        "facts_argmax": part["facts_argmax"],
+        "facts_0.95": part["facts"],
+        "facts_memorised_argmax": part["facts_argmax"] == 1,
+        "facts_memorised_0.95": part["facts"] == 1,
+        # pairs are in the same order
+        "loss_of_facts_argmax": plain["facts_argmax"].to_numpy() - part["facts_argmax"],
+        "loss_of_facts_0.95": plain["facts"].to_numpy() - part["facts"],
+    }
+    groups = plain["database_id"].to_numpy()
+    found: dict[str, Any] = {}
+    for name, column in columns.items():
+        values = column.to_numpy(float)
+        found[name] = with_mean(values[np.isfinite(values)], groups[np.isfinite(values)])
+    return found
+
+
+def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
+    """What is said to untaught nonsense, and what facts it costs, over the share taught."""
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    names = {
+        "nonsense_answered_with_0.95": "untaught nonsense: any answer, p ≥ 0.95",
+        "unknown_said_to_untaught_nonsense": "untaught nonsense: unknown, argmax",
+        "facts_argmax": "facts, argmax",
+        "facts_0.95": "facts, p ≥ 0.95",
+    }
+    for axes, (kind, of) in zip(figure.subplots(1, 2, sharey=True), found.items(), strict=False):
+        for color, (name, text) in zip(
+            sns.color_palette("colorblind"), names.items(), strict=False
+        ):
+            shares = [s for s in of if of[s][name]["mean"] is not None]
+            means = np.array([of[s][name]["mean"] for s in shares])
+            low, high = np.array([of[s][name]["interval"] for s in shares]).T
+            axes.errorbar([float(s) for s in shares], means, yerr=[means - low, high - means],
+                          fmt="o-", capsize=3, label=text, color=color)  # fmt: skip
+        axes.set(title=f"{kind} recipe", xlabel="share of the nonsense pairs that is taught",
+                 ylim=(0, 1))  # fmt: skip
+    figure.axes[0].set_ylabel("share")
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right center",
+                  frameon=False)  # fmt: skip
+    return {"shares": figure}
+
+
+if __name__ == "__main__":
+    main("nonsense", run, numbers, plot)

@@ -1,4 +1,4 @@
-"""Milliseconds a step of large layers and databases, by every engine that can train them.
+"""Milliseconds a step of large layers and databases, by the engines that are made for them.
 
     python benchmarks/large_layers.py [--memory]
 
@@ -124,7 +124,7 @@ def measured(repeats: int) -> list[dict[str, Any]]:
 
 
 def one_large_step() -> None:
-    """In a process of its own: 10^5 facts, 5 * 10^4 tokens, d_model 64; prints what it took."""
+    """In a process of its own: 10^5 facts, 49,182 tokens, d_model 64; prints what it took."""
     torch.set_num_threads(1)
     db = drawn(100_000, 50_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -64,9 +64,9 @@ def numbers(tables: Tables) -> dict[str, Any]:
 def _law(
     small: pd.DataFrame, large: pd.DataFrame, tau: Any, size: str, capacity: str
 ) -> dict[str, Any]:
-    columns = {"size": size, "capacity": capacity}
-    f = capacity_factor(small, tau, **columns, n_resamples=100)
-    law, proportional = fit_law(small, tau, **columns), fit_law(small, tau, exponent=1.0, **columns)
+    f = capacity_factor(small, tau, size=size, capacity=capacity, n_resamples=100)
+    law = fit_law(small, tau, size=size, capacity=capacity)
+    proportional = fit_law(small, tau, size=size, capacity=capacity, exponent=1.0)
     done = memorised(large, tau)
     score = law.log_likelihood(large, tau)
     # what says nothing but how often small layers memorise
@@ -99,12 +99,14 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
         for axes, name in zip(row, names, strict=True):
             size, capacity = MEASURES[name]
             for sizes, table in (("fitted", small), ("larger, not seen", large)):
-                ratio = np.log2(table[size] / table[capacity])
-                bins = pd.qcut(ratio, min(15, ratio.nunique()), duplicates="drop")
-                means = pd.DataFrame({"x": ratio, "y": memorised(table, 0.95)}).groupby(
-                    bins, observed=True
+                ratio = (table[size] / table[capacity]).to_numpy(np.float64)
+                shares = pd.DataFrame({"x": np.log2(ratio), "y": memorised(table, 0.95)})
+                # about as many runs at each point
+                at = (
+                    shares.sort_values("x")
+                    .groupby(np.arange(len(shares)) * 15 // len(shares))
+                    .mean()
                 )
-                at = means.mean()
                 axes.plot(at["x"], at["y"], "o-", markersize=3, label=sizes)
             axes.axvline(np.log2(found[kind]["0.95"][name]["factor"]), color="grey", linewidth=0.8)
             axes.set(xlabel=f"log2 of {name}", title=f"{kind} recipe, tau 0.95")

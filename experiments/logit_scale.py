@@ -51,7 +51,7 @@ def run(smoke: bool) -> Tables:
 def numbers(tables: Tables) -> dict[str, Any]:
     """Shares memorised and capacity factors, by recipe and by scale."""
     table = tables["runs"]
-    return {name: _of_recipe(part) for name, part in table.groupby("by", sort=False)}
+    return {str(name): _of_recipe(part) for name, part in table.groupby("by", sort=False)}
 
 
 def _of_recipe(table: pd.DataFrame) -> dict[str, Any]:

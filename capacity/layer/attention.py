@@ -143,9 +143,7 @@ class AttentionLayer(nn.Module):
         k = x[:, None] @ self.W_K.transpose(1, 2)
         if self.config.bias:
             q, k = q + self.b_Q, k + self.b_K
-        scores = q @ k.transpose(-1, -2)
-        if self.config.scale:
-            scores = scores / math.sqrt(self.config.d_head_qk)
+        scores = q @ k.transpose(-1, -2) * self.config.attention_scale
         n = x.shape[-2]
         later = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
         return scores.masked_fill(later, -torch.inf).softmax(dim=-1)
@@ -164,8 +162,7 @@ class AttentionLayer(nn.Module):
     def W_QK(self) -> Float[Tensor, "heads d_vocab d_vocab"]:
         """Query-key circuits W_E W_Q^h W_K^h W_E^T, of rank at most d_head_qk."""
         self._require_plain()
-        circuits = self.W_E @ self.W_Q @ self.W_K @ self.W_E.T
-        return circuits / math.sqrt(self.config.d_head_qk) if self.config.scale else circuits
+        return self.W_E @ self.W_Q @ self.W_K @ self.W_E.T * self.config.attention_scale
 
     @property
     def W_VO(self) -> Float[Tensor, "heads d_vocab d_vocab"]:

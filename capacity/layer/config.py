@@ -16,6 +16,7 @@ Wong 2025, section 3, Proposition 3.5, equation (9), and the parameter count of 
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -95,6 +96,11 @@ class LayerConfig:
     def is_plain(self) -> bool:
         """Whether the layer is the paper's, whose logits are sums over its circuits."""
         return not (self.layer_norm or self.bias or self.n_positions)
+
+    @property
+    def attention_scale(self) -> float:
+        """Factor of the attention logits: 1, or 1 / sqrt(d_head_qk)."""
+        return 1 / math.sqrt(self.d_head_qk) if self.scale else 1.0
 
     @property
     def n_parameters(self) -> int:

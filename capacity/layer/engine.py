@@ -7,8 +7,8 @@ from capacity.layer.config import LayerConfig
 
 # the fused kernel's rows are 8 numbers wide
 FUSED_DIMENSIONS = 8
-# facts times tokens: a batch of the graph engine holds that many numbers for each of its runs
-GRAPH_LOGITS = 1 << 20
+# facts times tokens: the graph engine's batches take about 2 kB for each, whatever else is in them
+GRAPH_LOGITS = 1 << 18
 _TOO_LARGE = f"facts times tokens must be at most {GRAPH_LOGITS:,} then"
 
 

@@ -38,7 +38,8 @@ class Recipe:
     positions : {'both', 'object'}
         Which tokens the loss predicts: predicate and object, or the object alone.
     stop_tau : float
-        Stop once every fact has its object's probability at or above this; 0: never.
+        Stop once every fact has its object's probability at or above this; 0: never. In float32
+        no engine tells 1 - 1e-6 from 1.
     init : {'paper'}
         The initial weights of `AttentionLayer`.
     dtype : {'float32', 'float64'}
@@ -103,6 +104,10 @@ class Recipe:
             if not holds:
                 raise InvalidArgumentError(f"`{name}` must be {must}; got {getattr(self, name)!r}.")
 
+    def facts_a_step(self, n_facts: int) -> int:
+        """How many of a database's facts a step is taken on; 0: all of them."""
+        return self.batch_size if self.batch_size < n_facts else 0
+
     def to_dict(self) -> dict[str, Any]:
         """Write the recipe as JSON-ready data."""
         return asdict(self)
@@ -115,8 +120,8 @@ class Training:
     Attributes
     ----------
     status : {'completed', 'memorised', 'diverged'}
-        All epochs done; stopped early since every fact passed `Recipe.stop_tau`; or the loss or
-        a weight stopped being finite.
+        All epochs done; stopped early since every fact passed `Recipe.stop_tau`; or the loss, a
+        weight or its second moment, whose overflow freezes it, stopped being finite.
     epochs : int
         Epochs done.
     loss : float

@@ -116,6 +116,12 @@ def train_many(
         raise InvalidArgumentError(f"`threads` must be at least 1; got {threads}.")
     if len({id(layer) for layer, _ in tasks}) < len(tasks):
         raise InvalidArgumentError("`tasks` must each have a layer of their own; one comes twice.")
+    generators = [seed for seed in seeds if isinstance(seed, np.random.Generator)]
+    if len({id(generator) for generator in generators}) < len(generators):
+        raise InvalidArgumentError(
+            "`seeds` must be generators of their own, or the order of the tasks would matter; one "
+            "comes twice. Say generator.spawn(n)."
+        )
     engines = [_engine(layer, db, recipe) for layer, db in tasks]
     for layer, _ in tasks:
         layer.zero_grad(set_to_none=True)
@@ -153,7 +159,12 @@ def _engine(layer: AttentionLayer, db: Database, recipe: Recipe) -> str:
             f"The layer must have the recipe's dtype {recipe.dtype}; it has {dtype}. Convert it "
             "with layer.to(...), or change the recipe."
         )
-    if not all(parameter.requires_grad for parameter in layer.parameters()):
+    trained = [parameter.requires_grad for parameter in layer.parameters()]
+    if not any(trained):
+        raise InvalidArgumentError(
+            "`layer` must have a weight to train; all are frozen. Say layer.requires_grad_()."
+        )
+    if not all(trained):
         if recipe.engine in ("auto", "reference"):
             return "reference"
         raise InvalidArgumentError(

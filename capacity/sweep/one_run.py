@@ -190,7 +190,9 @@ def _one_thread() -> Iterator[None]:
 
 
 def resolve_device(device: Device) -> str:
-    """The device that 'auto' stands for: a GPU if there is one.
+    """The device that 'auto' stands for: the CPU, whose engines are fast.
+
+    On a GPU autograd alone has been made for trust, one run at a time; it is for whoever says cuda.
 
     Raises
     ------
@@ -201,9 +203,8 @@ def resolve_device(device: Device) -> str:
 
     if device not in ("auto", "cpu", "cuda"):
         raise InvalidArgumentError(f"`device` must be auto, cpu or cuda; got {device!r}.")
-    there = torch.cuda.is_available()
-    if device == "cuda" and not there:
+    if device == "cuda" and not torch.cuda.is_available():
         raise InvalidArgumentError(
             "`device` is cuda, and this machine has no usable GPU. Say cpu or auto."
         )
-    return "cuda" if device != "cpu" and there else "cpu"
+    return "cuda" if device == "cuda" else "cpu"

@@ -28,6 +28,7 @@ from capacity.layer.engines.simd import (
     lanes_of,
     load,
     load8,
+    maximum,
     sqrt,
     store,
     total,
@@ -47,6 +48,21 @@ def dtype(request: pytest.FixtureRequest) -> Any:
 
 def drawn(dtype: Any, *shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
+
+
+@numba.njit
+def _larger(x, y, out):
+    n = lanes_of(x)
+    for i in range(0, len(x), n):
+        store(out, i, maximum(load(x, i), load(y, i)))
+
+
+def test_the_maximum_is_that_of_each_lane(dtype: Any) -> None:
+    x, y = drawn(dtype, 2, 64)
+    out = np.zeros_like(x)
+    x[3] = -np.inf
+    _larger(x, y, out)
+    assert np.array_equal(out, np.maximum(x, y))
 
 
 @numba.njit
@@ -180,6 +196,7 @@ def test_outer_products_add_up(d: int, dtype: Any) -> None:
 # ---- other processors ---------------------------------------------------------------------------
 
 _PARITY = """
+from itertools import product
 import numpy as np, torch
 from capacity.database import random_database
 from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
@@ -187,11 +204,13 @@ from capacity.layer.engines.fused import loop
 db = random_database(3)
 for dtype, tolerance, epochs in (("float32", 1e-6, 30), ("float64", 1e-10, 100)):
     losses = []
-    for engine in ("reference", "fused"):
+    for batch_size, engine in product((0, 50), ("reference", "fused", "blocked")):
         layer = AttentionLayer(LayerConfig(5, 2, 3, 4), db.n_tokens, dtype=getattr(torch, dtype))
-        recipe = Recipe(epochs=epochs, learning_rate=1e-2, dtype=dtype, engine=engine)
+        recipe = Recipe(epochs=epochs // 5 if batch_size else epochs, learning_rate=1e-2,
+                        dtype=dtype, engine=engine, batch_size=batch_size)
         losses.append(train(layer, db, recipe).loss)
-    assert abs(losses[1] / losses[0] - 1) < tolerance, losses
+    for i in (1, 2, 4, 5):
+        assert abs(losses[i] / losses[i - i % 3] - 1) < tolerance, losses
 code = "".join(loop.train_epochs.inspect_asm().values())
 print(*(register in code for register in ("zmm", "ymm", "xmm")))
 """

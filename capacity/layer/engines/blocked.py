@@ -110,7 +110,7 @@ class _Heads:
 
     def __init__(self, layer: AttentionLayer, active: Tensor, facts: Ints, subjects: Ints) -> None:
         self._layer, self._active, config = layer, active, layer.config
-        self._scale = 1 / math.sqrt(config.d_head_qk) if config.scale else 1.0
+        self._scale = config.attention_scale
         self._facts, self._subjects = facts, subjects
         d, heads = config.d_model, config.n_heads
         # heads beside each other

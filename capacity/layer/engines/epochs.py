@@ -33,18 +33,19 @@ def train_epochs(
     """Train `layer` in place."""
     optimizer = _optimizer(layer, recipe)
     rates = learning_rates(recipe)
-    size = recipe.batch_size if 0 < recipe.batch_size < n_facts else n_facts
-    whole = size == n_facts
+    size = recipe.facts_a_step(n_facts)
+    whole = not size
     enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
     status: Status = "completed"
     epoch, finite = 0, True
+    # the loss of all facts with the weights as they are
+    final: float | None = None
     for epoch in range(recipe.epochs + 1):
         last = epoch == recipe.epochs
         optimizer.zero_grad(set_to_none=True)
-        loss = 0.0
         if whole or recipe.stop_tau:
             # a full batch has the logits that both the stop and the loss look at
-            loss, least = look(None, backward=whole and not last)
+            final, least = look(None, backward=whole and not last)
             # false for NaN
             if least >= enough:
                 status = "memorised"
@@ -55,7 +56,7 @@ def train_epochs(
             group["lr"] = rates[epoch]
         if whole:
             optimizer.step()
-            finite = math.isfinite(loss)
+            finite = final is not None and math.isfinite(final)
         else:
             order = torch.as_tensor(rng.permutation(n_facts), device=layer.W_E.device)
             for members in order.split(size):
@@ -63,11 +64,13 @@ def train_epochs(
                 loss, _ = look(members, backward=True)
                 optimizer.step()
                 finite = finite and math.isfinite(loss)
+        final = None
         if not finite:
             epoch += 1
             break
     optimizer.zero_grad(set_to_none=True)
-    final, _ = look(None, backward=False)
+    if final is None:
+        final, _ = look(None, backward=False)
     if not (finite and math.isfinite(final) and _is_finite(layer, optimizer)):
         status = "diverged"
     return Training(status, epoch, final, engine)

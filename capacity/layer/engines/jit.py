@@ -44,7 +44,10 @@ def _forget_stale(folder: Path, names: str) -> None:
     Numba looks at the one file that a function is in, not at those of the functions it calls.
     """
     with contextlib.suppress(OSError):
-        newest = max(path.stat().st_mtime for path in Path(__file__).parent.rglob("*.py"))
+        engines = Path(__file__).parent
+        # the one beside them sets the width of rows
+        sources = [*engines.rglob("*.py"), engines.parent / "engine.py"]
+        newest = max(path.stat().st_mtime for path in sources)
         for index in folder.glob(names):
             if index.stat().st_mtime < newest:
                 index.unlink()

@@ -5,7 +5,7 @@ may be. Here the vectors are explicit. A `Vec` is a value in numba's compiled fu
 of n floats that LLVM knows as ``<n x float>``::
 
     @njit
-    def axpy(alpha, x, y):                     # y += alpha x
+    def axpy(alpha, x, y):                     # y += alpha x, all of one type
         a = full(alpha)                        # alpha in every lane
         for i in range(0, len(x), lanes_of(x)):
             store(y, i, fma(a, load(x, i), load(y, i)))
@@ -15,14 +15,16 @@ There is no masking: arrays are padded to whole vectors, with zeros that stay ze
 Widths
     `load`, `broadcast` and `full` give vectors of 64 bytes, 16 lanes of float32 or 8 of float64,
     one register of AVX-512. On a processor with narrower registers LLVM makes several instructions
-    of each: two with AVX2, four with SSE or NEON. `load8`, `broadcast8` and `full8` give 8 lanes of
-    either, for rows of at most 8 numbers.
+    of each: two with AVX2, four with SSE or NEON. The first three are tested; ARM is written for,
+    and untested. `load8`, `broadcast8` and `full8` give 8 lanes of either, for rows of at most 8
+    numbers.
 
 How it works
     A numba type (`Vec`) is tied to an LLVM type (`_VecModel`). Each operation is an *intrinsic*: a
     function that is given the types and returns the type of the result and a generator of LLVM
-    instructions. The operators + - * / are overloaded by intrinsics. Beside ``numba.extending``,
-    ``numba.core.cgutils`` and the context's `make_array` are all that is used.
+    instructions. The operators + - * / are overloaded by intrinsics. Of
+    numba's insides ``numba.core.cgutils`` and two methods of its contexts are all that is used, and
+    the pieces of LLVM code are in `capacity.layer.engines.llvm`.
 
 Rounding
     Multiplications and additions may be contracted into one rounding, and a division by a constant

@@ -50,8 +50,8 @@ def compilation(d_model: int, recipe: Recipe, *, wait: float = 1.0) -> Iterator[
 
     def tell() -> None:
         if [len(kernel.signatures) for kernel in kernels] == before:
-            message = "compiling the fused engine for d_model = %d in %s; this is done once"
-            _LOG.warning(message, d_model, recipe.dtype)
+            message = "compiling the fused engine for d_model = %d in %s%s; this is done once"
+            _LOG.warning(message, d_model, recipe.dtype, ", in batches" * (recipe.batch_size > 0))
 
     kind = (d_model, recipe.dtype, recipe.batch_size > 0)
     timer = threading.Timer(wait, tell)

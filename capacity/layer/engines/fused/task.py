@@ -60,7 +60,7 @@ class Task:
         self._read()
         both = recipe.positions == "both"
         self._rule = arrays.Rule(
-            scale=1 / math.sqrt(config.d_head_qk) if config.scale else 1.0,
+            scale=config.attention_scale,
             first_weight=0.5 if both else 0.0,
             second_weight=0.5 if both else 1.0,
             stop_tau=recipe.stop_tau,
@@ -75,7 +75,7 @@ class Task:
     def train(self, rng: np.random.Generator) -> tuple[int, int]:
         """All epochs; how they ended, and after how many."""
         recipe, n = self._recipe, len(self.facts.subjects)
-        size = recipe.batch_size if 0 < recipe.batch_size < n else n
+        size = recipe.facts_a_step(n) or n
         batch = self._new_batch(size)
         batch_work = self._new_work(batch) if size < n else self._work
         arguments = (*self._run, self.state, np.array(learning_rates(recipe), np.float64))

@@ -1,10 +1,14 @@
 """The graph engine: many runs in one padded batch, with analytic gradients, on any device.
 
-Every step is the same few dozen tensor operations, whatever the runs: no branch, no autograd, no
-scatter. Facts fetch from tokens, and give back to them, by products with incidence matrices, which
-are exact and deterministic on every device. Sizes are padded to powers of two, so that runs of
-about a size share a batch, and so that a run's shapes, and with them its bits, don't depend on its
-neighbours. What is padded is zero and has zero gradient. A run that ends keeps its weights.
+A step on all facts is the same few dozen tensor operations, whatever the runs: no branch, no
+autograd, no scatter. Facts fetch from tokens, and give back to them, by products with incidence
+matrices, which are exact and deterministic on every device. Sizes are padded to powers of two, so
+that runs of about a size share a batch, and so that a run's shapes, and with them its bits, don't
+depend on its neighbours. What is padded is zero and has zero gradient. A run that ends keeps its
+weights. Batches of facts are put together on the host, step by step.
+
+It has been run on CPUs alone. There it is no match for the fused engine; it is for GPUs, where a
+step on all facts may be captured once and replayed, when there is one to measure that on.
 
 For the formulas see `capacity.layer.engines.fused.attention`.
 """
@@ -36,11 +40,11 @@ def run_many(
     whole = [Task.of(*task, rng) for task, rng in zip(tasks, rngs, strict=True)]
     groups: dict[tuple[Sizes, int], list[int]] = {}
     for i, task in enumerate(whole):
-        groups.setdefault((task.sizes, task.batch_size(recipe)), []).append(i)
+        groups.setdefault((task.sizes, recipe.facts_a_step(task.db.n_triples)), []).append(i)
     results: dict[int, Training] = {}
-    for (sizes, batch_size), members in groups.items():
+    for (sizes, facts_a_step), members in groups.items():
         for start in range(0, len(members), GROUP):
             part = members[start : start + GROUP]
-            group = Group([whole[i] for i in part], sizes, recipe, batch_size)
+            group = Group([whole[i] for i in part], sizes, recipe, facts_a_step)
             results.update(zip(part, group.train(), strict=True))
     return [results[i] for i in range(len(tasks))]

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from capacity.database.facts import Database
 from capacity.layer.attention import AttentionLayer
-from capacity.layer.recipe import Recipe
 
 # runs in a batch
 GROUP = 16
@@ -58,10 +57,6 @@ class Task:
     def idle(self) -> NDArray[np.int64]:
         """Tokens that are neither subject nor predicate: weight decay alone moves them."""
         return np.setdiff1d(np.arange(self.db.n_tokens), self.active)
-
-    def batch_size(self, recipe: Recipe) -> int:
-        """Facts a step; 0: all of them."""
-        return recipe.batch_size if recipe.batch_size < self.db.n_triples else 0
 
 
 class Batch(NamedTuple):

@@ -13,10 +13,10 @@ from torch import Tensor
 from capacity.layer.engines.graph.batch import Batch
 
 
-def look(
+def losses_and_gradients(
     w: Mapping[str, Tensor], g: Mapping[str, Tensor], batch: Batch, scale: Tensor, columns: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Look at some facts of every run.
+    """Compute what a step needs of some facts of every run.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from capacity.layer.engines.epochs import learning_rates
 from capacity.layer.engines.graph.batch import GROUP, Batch, Sizes, Task, make_batch
-from capacity.layer.engines.graph.gradients import look
+from capacity.layer.engines.graph.gradients import losses_and_gradients
 from capacity.layer.recipe import Recipe, Status, Training
 
 # numbers in the widest vectors
@@ -25,10 +25,10 @@ class Group:
     """Runs of one padded size, in tensors whose first dimension is the run."""
 
     def __init__(
-        self, tasks: Sequence[Task], sizes: Sizes, recipe: Recipe, batch_size: int
+        self, tasks: Sequence[Task], sizes: Sizes, recipe: Recipe, facts_a_step: int
     ) -> None:
         self._tasks, self._sizes, self._recipe = tasks, sizes, recipe
-        self._batch_size = batch_size
+        self._facts_a_step = facts_a_step
         W_E = tasks[0].layer.W_E
         self._options = {"device": W_E.device, "dtype": W_E.dtype}
         # always as many, some of zeros: kernels round by the shapes that they are given
@@ -49,19 +49,21 @@ class Group:
             for flat in (self._values, self._gradient)
         )
         configs = [task.layer.config for task in tasks]
-        scales = [1 / math.sqrt(c.d_head_qk) if c.scale else 1.0 for c in configs]
+        scales = [c.attention_scale for c in configs]
         self._scale = torch.ones(b, 1, 1, **self._options)
         self._scale[: len(tasks), 0, 0] = torch.tensor(scales, **self._options)
         self._columns = torch.zeros(b, 1, sizes.tokens, **self._options)
         for i, task in enumerate(tasks):
             self._columns[i, :, task.db.n_tokens :] = -torch.inf
-            for weight, rows, part in self._pairs(i):
+            for _, weight, rows, part in self._parts(i, self._weights):
                 part.copy_(weight[rows])
         everything = [np.arange(task.db.n_triples) for task in tasks]
         self._whole = self._batch(everything, sizes.facts)
         self._going = torch.arange(b, device=W_E.device) < len(tasks)
         self._epochs = torch.zeros(b, dtype=torch.int64, device=W_E.device)
-        # beta_1^t and beta_2^t
+        # the betas, and their powers after so many steps
+        betas = torch.tensor([0.9, recipe.beta2], device=W_E.device, dtype=torch.float64)
+        self._betas = betas.view(2, 1, 1)
         self._decayed = torch.ones(2, b, 1, dtype=torch.float64, device=W_E.device)
 
     def train(self) -> list[Training]:
@@ -73,7 +75,7 @@ class Group:
         for epoch in range(recipe.epochs + 1):
             if epoch % STRIDE == 0 and not bool(self._going.any()):
                 break
-            if not self._batch_size or recipe.stop_tau:
+            if not self._facts_a_step or recipe.stop_tau:
                 losses, least = self._look(self._whole)
                 # false for NaN
                 memorised |= self._going & (least >= enough)
@@ -82,7 +84,7 @@ class Group:
             if epoch == recipe.epochs:
                 break
             rate = rates[epoch]
-            if self._batch_size:
+            if self._facts_a_step:
                 finite = self._train_batches(rate)
             else:
                 self._step(self._going, rate)
@@ -104,7 +106,7 @@ class Group:
 
     def _train_batches(self, rate: float) -> Tensor:
         """One epoch of batches; which runs' losses were finite."""
-        size = self._batch_size
+        size = self._facts_a_step
         # no more is taken from a generator than its run uses
         going = self._going.tolist()
         orders = [
@@ -125,8 +127,7 @@ class Group:
     def _step(self, moves: Tensor, rate: float) -> None:
         """One step of Adam, or AdamW, of the runs that still move."""
         recipe, moving = self._recipe, moves[:, None]
-        betas = torch.tensor([0.9, recipe.beta2], device=moves.device, dtype=torch.float64)
-        torch.where(moving, self._decayed * betas.view(2, 1, 1), self._decayed, out=self._decayed)
+        torch.where(moving, self._decayed * self._betas, self._decayed, out=self._decayed)
         unbias = (1 - self._decayed).to(self._values.dtype)
         gradient, values = self._gradient, self._values
         if recipe.optimizer == "adam":
@@ -145,11 +146,23 @@ class Group:
         return make_batch(self._tasks, members, self._sizes, n, both=both, like=self._values)
 
     def _look(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        return look(self._weights, self._grads, batch, self._scale, self._columns)
+        weights, grads = self._weights, self._grads
+        return losses_and_gradients(weights, grads, batch, self._scale, self._columns)
 
-    def _pairs(self, i: int) -> Iterator[tuple[Tensor, Tensor | slice, Tensor]]:
+    def gradients(self, i: int) -> dict[str, Tensor]:
+        """Of a run's loss of all facts, in its layer's shapes."""
+        self._look(self._whole)
+        found = {n: torch.zeros_like(p) for n, p in self._tasks[i].layer.named_parameters()}
+        found["W_K"] = found["W_K"].transpose(1, 2)
+        for name, _, rows, part in self._parts(i, self._grads):
+            found[name][rows] = part
+        return {**found, "W_K": found["W_K"].transpose(1, 2)}
+
+    def _parts(
+        self, i: int, where: Mapping[str, Tensor]
+    ) -> Iterator[tuple[str, Tensor, Tensor | slice, Tensor]]:
         """Weights of a layer, which of their rows, and where these are here, without pads."""
-        task, weights = self._tasks[i], self._weights
+        task = self._tasks[i]
         for name, parameter in task.layer.named_parameters():
             # keys are x K here
             weight = parameter.detach().transpose(1, 2) if name == "W_K" else parameter.detach()
@@ -157,9 +170,10 @@ class Group:
             if name == "W_E":
                 parts = {"W_E": torch.from_numpy(task.active), "idle": torch.from_numpy(task.idle)}
             for part, rows in parts.items():
-                yield weight, rows, weights[part][(i, *(slice(n) for n in weight[rows].shape))]
+                inside = (i, *(slice(n) for n in weight[rows].shape))
+                yield name, weight, rows, where[part][inside]
 
     def _write_back(self) -> None:
         for i in range(len(self._tasks)):
-            for weight, rows, part in self._pairs(i):
+            for _, weight, rows, part in self._parts(i, self._weights):
                 weight[rows] = part

@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 GET    := $(PIP) install --quiet --constraint constraints.txt
 
-.PHONY: demo test check wheel-check soak soak-rank soak-sweep clean
+.PHONY: demo test check wheel-check soak soak-rank soak-sweep experiments clean
 .DEFAULT_GOAL := demo
 
 # torch is asked for first: a package that needs some torch would pull another build
@@ -60,6 +60,11 @@ soak-rank: $(VENV)/tests-installed
 
 soak-sweep: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_sweep.py
+
+# every table, conclusion and figure of experiments/results/ (about an hour on two cores)
+experiments: $(VENV)/tests-installed
+	for name in figures logit_scale d_head_qk measured_ranks capacity_law by_hand nonsense; do \
+		OMP_NUM_THREADS=1 $(BIN)/python experiments/$$name.py --run || exit; done
 
 clean:
 	rm -rf $(VENV) build dist runs/demo

@@ -12,7 +12,8 @@ import os
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from capacity.cli.output import bar, plain
-from capacity.evaluator import mean_interval
-from capacity.sweep import load, make_plan, measure_runs, run_sweep
+from capacity.errors import InvalidArgumentError
+from capacity.evaluator import capacity_factor, mean_interval
+from capacity.evaluator.grid import Threshold
+from capacity.sweep import Plan, Run, load, make_plan, measure_runs, run_sweep
 from capacity.sweep.measure import Measure
 
 ROOT = Path(__file__).parents[1]
@@ -32,6 +35,10 @@ RESULTS = ROOT / "experiments" / "results"
 RUNS = ROOT / "runs" / "experiments"
 # seeds of the databases and pairs of whole repetitions
 REPLICATES = (0, 1, 2)
+# layer rank bounds at which capacity factors are told
+CAPACITIES = (5, 10, 20, 30)
+# sweeps that were begun before
+RESUMED: list[Path] = []
 Tables = dict[str, pd.DataFrame]
 PAPER: dict[str, Any] = {}
 BEST = {"learning_rate": 0.03, "schedule": "cosine", "beta2": 0.9}
@@ -72,6 +79,9 @@ def main(
             for key, table in run(options.smoke).items():
                 save(table, folder / f"{name}-{key}.parquet")
             seconds = round(time.monotonic() - start)
+            if RESUMED:
+                # what was done before isn't in it
+                seconds = None
         tables = {
             path.stem.removeprefix(f"{name}-"): pd.read_parquet(path)
             for path in sorted(folder.glob(f"{name}-*.parquet"))
@@ -87,23 +97,23 @@ def main(
         print(text, end="")
 
 
-def sweep(name: str, config: Mapping[str, Any], *, workers: int = 2) -> pd.DataFrame:
+def sweep(name: str, plan: Plan, *, workers: int = 2) -> pd.DataFrame:
     """The table of a sweep, which goes on where it was stopped."""
-    plan = make_plan(config)
     folder = RUNS / f"{name}-{plan.key[:12]}"
+    if folder.exists():
+        RESUMED.append(folder)
     with bar() as tell:
         run_sweep(plan, folder, workers=min(workers, os.cpu_count() or 1), device="cpu",
                   progress=tell)  # fmt: skip
     return load(folder)
 
 
-def measure(config: Mapping[str, Any], what: Measure, *, workers: int = 2) -> pd.DataFrame:
-    """The runs of a configuration, with what is measured of their layers."""
+def measure(runs: Sequence[Run], what: Measure, *, workers: int = 2) -> pd.DataFrame:
+    """The rows of runs, with what is measured of their layers."""
     with bar() as tell:
         return measure_runs(
-            make_plan(config).runs, what, workers=min(workers, os.cpu_count() or 1),
-            progress=partial(tell, "runs"),
-        )  # fmt: skip
+            runs, what, workers=min(workers, os.cpu_count() or 1), progress=partial(tell, "runs")
+        )
 
 
 def papers(
@@ -113,16 +123,17 @@ def papers(
     pairs: int = 3947,
     databases: int = 548,
     epochs: int | None = None,
-) -> dict[str, Any]:
-    """The configuration of the paper's experiment with other seeds, or of a part of it."""
+    layers: Mapping[str, list[int]] | None = None,
+    every: int = 1,
+) -> Plan:
+    """The runs of the paper's experiment with other seeds, or some of them."""
     config = tomllib.loads((ROOT / "experiments/configs/paper.toml").read_text())
     config["databases"]["synthetic"] |= {"seed": replicate, "count": databases}
-    fewer = {} if epochs is None else {"epochs": epochs}
-    return {
-        **config,
-        "runs": {"pairs": pairs, "seed": replicate},
-        "recipe": {**recipe, **fewer},
-    }  # fmt: skip
+    config["layers"] |= layers or {}
+    config["runs"] = {"pairs": pairs, "seed": replicate}
+    config["recipe"] = {**recipe, **({} if epochs is None else {"epochs": epochs})}
+    plan = make_plan(config)
+    return replace(plan, runs=plan.runs[::every], config={**config, "every": every})
 
 
 def committed(name: str) -> pd.DataFrame:
@@ -147,6 +158,24 @@ def with_mean(values: Iterable[float], groups: Iterable[Any]) -> dict[str, Any]:
         "mean": v.mean(),
         "interval": mean_interval(v, np.asarray(list(groups))),
         "n_runs": len(v),
+    }
+
+
+def factor_of(
+    table: pd.DataFrame, tau: Threshold, *, share: float | None = 1.0, probability: float = 0.5
+) -> dict[str, Any]:
+    """The capacity factor, the exponent, and the ratio at some capacities; None if none do."""
+    try:
+        f = capacity_factor(table, tau, share=share, probability=probability, at=CAPACITIES)
+    except InvalidArgumentError:
+        return dict.fromkeys(("mean", "factor", "exponent", "ratio_at_capacity"))
+    return {
+        "mean": f.memorised,
+        "factor": {"value": f.factor, "interval": f.factor_interval},
+        "exponent": {"value": f.exponent, "interval": f.exponent_interval},
+        "ratio_at_capacity": {
+            str(c): {"value": f.ratios[c], "interval": f.ratio_intervals[c]} for c in CAPACITIES
+        },
     }
 
 

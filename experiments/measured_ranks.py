@@ -3,10 +3,12 @@
     python experiments/measured_ranks.py --run     (ten minutes on two cores)
     python experiments/measured_ranks.py --plot
 
-L is built by equations (5) to (8) and its rank estimated from both sides, singular values above
-1e-4 of the largest (`numerical_rank_interval`); argmax(L) and softmax>=tau(L) are 0/1, so their
-ranks are certified intervals, on the domain and over all pairs. Then: which measures of database
-and layer predict best, on databases held out, whether a run memorises?
+L is built by equations (5) to (8), with E alone off the domain; its rank is estimated from both
+sides, by singular values above a share of the largest (`numerical_rank_interval`). What the layer
+says to all pairs of a subject and a predicate is the forward pass, another tensor with the same
+bounds; what it asserts there, argmax and softmax >= tau over all tokens, is 0/1, so that its rank
+is a certified interval. Then: which measures of database and layer predict best, on databases held
+out, whether a run memorises?
 """
 
 from __future__ import annotations
@@ -17,143 +19,167 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from experiment import (
-    BEST,
-    PAPER,
-    Tables,
-    committed,
-    main,
-    measure,
-    papers,
-    with_mean,
-)
+from experiment import BEST, PAPER, Tables, committed, main, measure, papers, with_mean
 from matplotlib.figure import Figure
 
-from capacity import effective_rank_interval, rank_interval
-from capacity.evaluator import compare_measures, said_facts, with_bits
-from capacity.layer import AttentionLayer, proposition_3_5
+from capacity import Database, effective_rank_interval, rank_interval
+from capacity.evaluator import answers, compare_measures, said_facts, with_bits
+from capacity.layer import AttentionLayer, layer_rank_upper, proposition_3_5
 from capacity.layer.layer_tensor import layer_tensor
 from capacity.rank import numerical_rank_interval
-from capacity.sweep import Run, make_plan
+from capacity.sweep import Run
 
+# singular values count above this share of the largest; the others show what it does
 THRESHOLD = 1e-4
-TAUS = (0.75, 0.95, 0.99)
-SIZES = ("n_triples", "database_rank_bound", "rank_middle", "effective_middle", "database_bits")
-CAPACITIES = ("layer_rank_bound", "n_parameters", "n_all_parameters", "layer_rank_upper")
+THRESHOLDS = (1e-2, 1e-3, 1e-4, 1e-6)
+TAUS = ("argmax", 0.75, 0.95, 0.99)
+SIZES = ("n_triples", "database_rank_bound", "database_rank_lower", "database_rank_upper",
+         "effective_lower", "effective_upper", "database_bits", "entropy_bits")  # fmt: skip
+# of the layer alone; but for n_all_parameters, which knows how many tokens there are
+CAPACITIES = ("layer_rank_bound", "n_parameters", "n_all_parameters")
 
 
 def ranks_of(run: Run, layer: AttentionLayer) -> dict[str, Any]:
-    """Ranks of L and of what the layer says."""
-    db = run.database
-    L = layer_tensor(layer.double(), db).L.numpy()
-    lower, upper = numerical_rank_interval(L, threshold=THRESHOLD)
-    found: dict[str, Any] = {
-        "L_lower": lower,
-        "L_upper": min(upper, proposition_3_5(run.layer, len(db.predicate_ids))),
-        "proposition_3_5": proposition_3_5(run.layer, len(db.predicate_ids)),
-    }
-    for where, nonsense in (("domain", False), ("all", True)):
-        for tau in ("argmax", *TAUS):
-            said = said_facts(layer, db, tau, nonsense=nonsense)
-            interval = None if said is None else rank_interval(said, effort="quick")
-            ends = (0, 0) if interval is None else (interval.lower.value, interval.upper.value)
-            found[f"{where}_{tau}_lower"], found[f"{where}_{tau}_upper"] = ends
+    """Ranks of L, of the forward pass on all pairs, and of what the layer says."""
+    db, layer = run.database, layer.double()
+    L = layer_tensor(layer, db).L.numpy()
+    if not np.isfinite(L).all():
+        return {}
+    k, q = db.subject_ids.astype(np.int64), db.predicate_ids.astype(np.int64)
+    pairs = np.stack(np.meshgrid(k, q, indexing="ij"), axis=-1).reshape(-1, 2)
+    forward = answers(layer, pairs).reshape(len(k), len(q), db.n_tokens)
+    found: dict[str, Any] = {"proposition_3_5": proposition_3_5(run.layer, len(q))}
+    bounds = {"L": layer_rank_upper(run.layer, *db.shape),
+              "forward": layer_rank_upper(run.layer, len(k), len(q), db.n_tokens)}  # fmt: skip
+    for (name, tensor), threshold in product((("L", L), ("forward", forward)), THRESHOLDS):
+        lower, upper = numerical_rank_interval(tensor, threshold=threshold)
+        # proved, where singular values can't tell
+        found[f"{name}_lower_{threshold:g}"] = min(lower, bounds[name])
+        found[f"{name}_upper_{threshold:g}"] = min(upper, bounds[name])
+    for tau in TAUS:
+        said = said_facts(layer, db, tau, nonsense=True)
+        interval = None if said is None else rank_interval(said, effort="quick")
+        ends = (0, 0) if interval is None else (interval.lower.value, interval.upper.value)
+        found[f"said_{tau}_lower"], found[f"said_{tau}_upper"] = ends
     return found
 
 
 def run(smoke: bool) -> Tables:
     """Layers with their ranks, and the effective ranks of the databases of figures.py."""
-    few = {"pairs": 6, "databases": 5, "epochs": 60} if smoke else {"pairs": 200}
-    tables: Tables = {}
-    for kind, recipe in (("paper", PAPER), ("best", BEST)):
-        tables[f"ranks-{kind}"] = measure(papers(0, recipe, **few), ranks_of)
-    databases = make_plan(papers(0, PAPER, **({"pairs": 6, "databases": 5} if smoke else {})))
-    names = {run.database_id: run.database for run in databases.runs}
-    rows: list[dict[str, Any]] = []
-    for name, db in names.items():
-        interval = effective_rank_interval(db, effort="quick")
-        ends = {"effective_lower": interval.lower.value, "effective_upper": interval.upper.value}
-        rows.append({"database_id": name, **ends})
-    return {**tables, "effective": pd.DataFrame(rows)}
+    few: dict[str, Any] = {"pairs": 6, "databases": 5, "epochs": 60} if smoke else {"every": 16}
+    tables: Tables = {
+        kind: measure(papers(0, recipe, **few).runs, ranks_of)
+        for kind, recipe in (("paper", PAPER), ("best", BEST))
+    }
+    some: dict[str, Any] = {"pairs": 60, "databases": 5} if smoke else {}
+    plan = papers(0, PAPER, **some)
+    databases = {run.database_id: run.database for run in plan.runs}
+    tables["effective"] = pd.DataFrame(
+        {"database_id": name, **_effective(db)} for name, db in databases.items()
+    )
+    return tables
+
+
+def _effective(db: Database) -> dict[str, Any]:
+    interval = effective_rank_interval(db, effort="quick")
+    # of the objects of each predicate, in bits
+    bits = 0.0
+    for q in range(db.shape[1]):
+        _, counts = np.unique(db.triples[db.triples[:, 1] == q, 2], return_counts=True)
+        bits -= float(counts @ np.log2(counts / counts.sum()))
+    return {"effective_lower": interval.lower.value, "effective_upper": interval.upper.value,
+            "entropy_bits": max(bits, 1.0)}  # fmt: skip
 
 
 def numbers(tables: Tables) -> dict[str, Any]:
     """How the ranks compare, and which measures predict best."""
-    found: dict[str, Any] = {"threshold": THRESHOLD}
-    for kind in ("paper", "best"):
-        found[kind] = _compared(tables[f"ranks-{kind}"])
-    for kind in ("paper", "best"):
-        ready = _with_effective(committed(f"figures-{kind}"), tables["effective"])
-        if ready["database_id"].nunique() < 50:
-            continue
-        found[f"{kind}_which_measures_predict_memorising_at_0.95"] = {
-            "runs": len(ready),
-            "memorised": float((ready["accuracy_0.95"] == 1).mean()),
-            "held_out_log_likelihood": compare_measures(
-                ready, list(product(SIZES, CAPACITIES)), 0.95
-            ).to_dict("records"),
-        }
-    return found
-
-
-def _compared(table: pd.DataFrame) -> dict[str, Any]:
-    groups = table["database_id"]
-    # (9) says that rank(L) is at least the bound
-    done = table["accuracy_0.95"] == 1
+    effective = tables["effective"]
+    closed = effective["effective_lower"] == effective["effective_upper"]
+    width = effective["effective_upper"] / effective["effective_lower"]
     return {
-        "runs": len(table),
-        "rank_of_L_certainly_below_equation_9": with_mean(
-            table["L_upper"] < table["layer_rank_bound"], groups
-        ),
-        "rank_of_L_reaches_equation_9": with_mean(
-            table["L_lower"] >= table["layer_rank_bound"], groups
-        ),
-        "rank_of_L_reaches_the_sharper_bound": with_mean(
-            table["L_lower"] >= table["layer_rank_upper"], groups
-        ),
-        "L_upper_over_sharper_bound": with_mean(
-            table["L_upper"] / table["layer_rank_upper"], groups
-        ),
-        "sharper_bound_over_proposition_3_5": with_mean(
-            table["layer_rank_upper"] / table["proposition_3_5"], groups
-        ),
-        "memorised_at_0.95": with_mean(done, groups),
-        "memorised_though_rank_of_D_exceeds_rank_of_L": with_mean(
-            (table["database_rank_lower"] > table["L_upper"])[done], groups[done]
-        ),
-        "rank_of_what_is_said_over_rank_of_L": {
-            f"{where}, {tau}": with_mean(table[f"{where}_{tau}_lower"] / table["L_upper"], groups)
-            for where in ("domain", "all")
-            for tau in ("argmax", *TAUS)
+        "threshold": THRESHOLD,
+        "effective_rank_known_exactly": float(closed.mean()),
+        "effective_upper_over_lower": {"median": float(width.median()), "most": float(width.max())},
+        **{kind: _compared(tables[kind]) for kind in ("paper", "best")},
+        "equation_9_exceeds_a_proved_upper_bound": {
+            kind: _impossible(committed(f"figures-{kind}")) for kind in ("paper", "best")
+        },
+        "which_measures_predict_memorising": {
+            kind: {
+                str(tau): _prediction(committed(f"figures-{kind}"), effective, tau)
+                for tau in ("argmax", 0.95)
+            }
+            for kind in ("paper", "best")
         },
     }
 
 
-def _with_effective(table: pd.DataFrame, effective: pd.DataFrame) -> pd.DataFrame:
-    """Runs with all measures; an interval's is its middle, in logarithms."""
+def _impossible(table: pd.DataFrame) -> float:
+    return float((table["layer_rank_upper"] < table["layer_rank_bound"]).mean())
+
+
+def _prediction(table: pd.DataFrame, effective: pd.DataFrame, tau: Any) -> list[Any]:
     ready = with_bits(table.merge(effective, on="database_id"))
-    return ready.assign(
-        rank_middle=np.sqrt(ready["database_rank_lower"] * ready["database_rank_upper"]),
-        effective_middle=np.sqrt(ready["effective_lower"] * ready["effective_upper"]),
-    )
+    done = ready[f"accuracy_{tau}"] == 1
+    if ready["database_id"].nunique() < 10 or done.all() or not done.any():
+        return []
+    pairs = list(product(SIZES, CAPACITIES))
+    return compare_measures(ready, pairs, tau).assign(runs=len(ready)).to_dict(orient="records")
+
+
+def _compared(table: pd.DataFrame) -> dict[str, Any]:
+    groups = table["database_id"]
+    lower, upper = table[f"L_lower_{THRESHOLD:g}"], table[f"L_upper_{THRESHOLD:g}"]
+    forward = table[f"forward_upper_{THRESHOLD:g}"]
+    done = table["accuracy_0.95"] == 1
+    return {
+        "runs": len(table),
+        "rank_of_L_below_equation_9": {
+            f"{t:g}": with_mean(table[f"L_upper_{t:g}"] < table["layer_rank_bound"], groups)
+            for t in THRESHOLDS
+        },
+        "rank_of_L_reaches_equation_9": with_mean(lower >= table["layer_rank_bound"], groups),
+        "rank_of_L_over_equation_9_at_most": with_mean(upper / table["layer_rank_bound"], groups),
+        "rank_of_L_over_sharper_bound_at_most": with_mean(
+            upper / table["layer_rank_upper"], groups
+        ),
+        "rank_of_L_over_sharper_bound_at_least": with_mean(
+            lower / table["layer_rank_upper"], groups
+        ),
+        "rank_of_L_over_proposition_3_5_at_most": with_mean(
+            upper / table["proposition_3_5"], groups
+        ),
+        "memorised_at_0.95": with_mean(done, groups),
+        "of_those_rank_of_D_exceeds_rank_of_L": with_mean(
+            (table["database_rank_lower"] > upper)[done], groups[done]
+        ),
+        "of_the_others_rank_of_D_is_below_rank_of_L": with_mean(
+            (table["database_rank_upper"] <= lower)[~done], groups[~done]
+        ),
+        "rank_of_what_is_said_over_rank_of_forward_pass": {
+            str(tau): with_mean(table[f"said_{tau}_lower"] / forward, groups) for tau in TAUS
+        },
+    }
 
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
-    """Ranks of L and of what is said, over equation (9)."""
-    figure = Figure(figsize=(11, 3.8), layout="constrained")
+    """Ranks of L over equation (9), and of what is said over that of the forward pass."""
+    figure = Figure(figsize=(12, 3.8), layout="constrained")
     axes = figure.subplots(1, 3)
-    both = pd.concat(tables[f"ranks-{kind}"].assign(recipe=kind) for kind in ("paper", "best"))
-    sns.scatterplot(both, x="layer_rank_bound", y="L_upper", hue="recipe", s=12, ax=axes[0])
-    top = int(both["layer_rank_bound"].max())
-    axes[0].plot([0, top], [0, top], color="crimson", linewidth=1)
-    axes[0].set(xlabel="layer rank bound (eq. 9)", ylabel="rank of L, at most (measured)")
-    sns.scatterplot(both, x="L_upper", y="all_argmax_lower", hue="recipe", s=12, ax=axes[1],
-                    legend=False)  # fmt: skip
-    sns.scatterplot(both, x="L_upper", y="all_0.95_lower", hue="recipe", s=12, ax=axes[2],
-                    legend=False)  # fmt: skip
-    for panel, name in ((axes[1], "argmax(L)"), (axes[2], "softmax ≥ 0.95 (L)")):
-        panel.plot([0, 60], [0, 60], color="crimson", linewidth=1)
-        panel.set(xlabel="rank of L, at most (measured)", ylabel=f"rank of {name}, at least")
+    both = pd.concat([tables[kind].assign(recipe=kind) for kind in ("paper", "best")])
+    upper, forward = f"L_upper_{THRESHOLD:g}", f"forward_upper_{THRESHOLD:g}"
+    panels = (
+        ("layer_rank_bound", upper, "layer rank bound (eq. 9)", "rank of L, at most"),
+        (forward, "said_argmax_lower", "rank of the forward pass, at most",
+         "rank of argmax, at least"),
+        (forward, "said_0.95_lower", "rank of the forward pass, at most",
+         "rank of softmax ≥ 0.95, at least"),
+    )  # fmt: skip
+    for panel, (x, y, below, beside) in zip(axes, panels, strict=True):
+        sns.scatterplot(both, x=x, y=y, hue="recipe", s=12, ax=panel, legend=panel is axes[0])
+        top = float(max(both[x].max(), 1))
+        panel.plot([0, top], [0, top], color="crimson", linewidth=1)
+        panel.set(xlabel=below, ylabel=beside)
     return {"ranks": figure}
 
 

@@ -5,11 +5,12 @@ equation (14), unless said otherwise. Over many runs the probability of that fal
 the database and grows with the capacity of the layer, both measured in any way that a table has a
 column for. The *law* is
 
-    logit P(memorised) = steepness (log factor + exponent log capacity - log size),
+    logit P(memorised) = intercept + by_capacity log capacity - steepness log size,
 
 so that half of the runs memorise where size = factor * capacity^exponent. With the exponent fixed
 at 1, ``factor`` is the *capacity factor*: the paper reads 3 to 4 at tau = 0.75 off its Figure 3,
-for the two rank bounds. Whether it is a constant is what the free exponent tells.
+for the two rank bounds. With a free exponent the ratio of size to capacity depends on the capacity,
+and a single factor is an average over the layers that there happen to be.
 
 Intervals are percentiles over databases drawn again with replacement, all runs of a database
 together, for these are not independent. Diverged runs have memorised nothing.
@@ -23,7 +24,8 @@ Lee and Bietti (2412.06538): as many facts as parameters, up to logarithms.
 
 from __future__ import annotations
 
-import warnings
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +37,8 @@ from capacity.evaluator.bootstrap import interval, resampled
 from capacity.evaluator.grid import Threshold, accuracy_column
 
 Array = NDArray[np.float64]
+MAX_STEPS = 100
+PENALTY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,14 @@ class Law:
         """Of the capacity, in that size."""
         return self.by_capacity / self.steepness
 
+    def size_at(self, capacity: float, probability: float = 0.5) -> float:
+        """Size at which runs of a capacity memorise with some probability."""
+        odds = math.log(probability / (1 - probability))
+        score = self.intercept + self.by_capacity * math.log(capacity) - odds
+        # beyond all sizes
+        with np.errstate(over="ignore"):
+            return float(np.exp(score / self.steepness))
+
     def probability(self, table: pd.DataFrame) -> Array:
         """That each run memorises, shape (n_runs,)."""
         by_size = self.steepness * _logs(table, self.size)
@@ -84,27 +96,32 @@ class CapacityFactor:
 
     Attributes
     ----------
-    size, capacity, tau, share
+    size, capacity, tau, share, probability
         As they were asked for.
     factor : float
         With exponent 1.
     exponent : float
         If it is free.
-    factor_interval, exponent_interval : (float, float)
-        Of level 95 %.
+    ratios : mapping of float to float
+        With a free exponent: size over capacity, at each capacity that was asked for.
+    factor_interval, exponent_interval, ratio_intervals
+        (low, high) of level 95 %.
     n_runs, n_databases : int
     memorised : float
-        Share of the runs.
+        Share of the runs; or, if `share` is None, the mean share of facts.
     """
 
     size: str
     capacity: str
     tau: Threshold
-    share: float
+    share: float | None
+    probability: float
     factor: float
     factor_interval: tuple[float, float]
     exponent: float
     exponent_interval: tuple[float, float]
+    ratios: Mapping[float, float]
+    ratio_intervals: Mapping[float, tuple[float, float]]
     n_runs: int
     n_databases: int
     memorised: float
@@ -153,7 +170,7 @@ def fit_law(
     *,
     size: str = "database_rank_bound",
     capacity: str = "layer_rank_bound",
-    share: float = 1.0,
+    share: float | None = 1.0,
     exponent: float | None = None,
     weights: Array | None = None,
 ) -> Law:
@@ -163,7 +180,8 @@ def fit_law(
     ----------
     table : DataFrame
     tau, share
-        What memorising is (`memorised`).
+        What memorising is (`memorised`). With `share` None the law is one of the mean accuracy, a
+        fraction for each run.
     size, capacity : str
         Columns of positive numbers.
     exponent : float, optional
@@ -176,6 +194,11 @@ def fit_law(
     ValueError
         If a column is missing or not positive, or if all runs memorise, or none.
 
+    Notes
+    -----
+    Newton's method on the log-likelihood, which is concave; a penalty of 1e-6 on the squared
+    coefficients holds them where sizes and capacities separate the runs and there is no maximum.
+
     Examples
     --------
     Layers that hold what is smaller than thrice their rank bound:
@@ -187,28 +210,8 @@ def fit_law(
     >>> round(fit_law(runs, 0.95, exponent=1.0).factor, 1)
     3.0
     """
-    import statsmodels.api as sm
-    from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
-
-    y = memorised(table, tau, share=share).astype(np.float64)
-    counts = np.ones(len(y)) if weights is None else weights
-    done, total = float(y @ counts), float(counts.sum())
-    if not 0 < done < total:
-        raise InvalidArgumentError(
-            f"The runs must be such that some memorise and some don't; of {len(y)}, "
-            f"{'none' if done == 0 else 'all'} did at {tau}. Take other layers or databases."
-        )
-    x, c = _logs(table, size), _logs(table, capacity)
-    features = [x, c] if exponent is None else [x - exponent * c]
-    used = counts > 0
-    design = np.stack([np.ones(len(y)), *features], axis=1)[used]
-    with warnings.catch_warnings(), np.errstate(over="ignore"):
-        # the midpoint is found all the same, and the steepness is what it is: very steep
-        warnings.simplefilter("ignore", PerfectSeparationWarning)
-        model = sm.GLM(y[used], design, sm.families.Binomial(), freq_weights=counts[used])
-        intercept, slope, *rest = (float(b) for b in model.fit().params)
-    by_capacity = rest[0] if exponent is None else -exponent * slope
-    return Law(size, capacity, intercept, by_capacity, -slope)
+    y, x, c = _outcomes(table, tau, share), _logs(table, size), _logs(table, capacity)
+    return Law(size, capacity, *_fitted(y, x, c, exponent, weights))
 
 
 def capacity_factor(
@@ -217,8 +220,10 @@ def capacity_factor(
     *,
     size: str = "database_rank_bound",
     capacity: str = "layer_rank_bound",
-    share: float = 1.0,
-    n_resamples: int = 200,
+    share: float | None = 1.0,
+    probability: float = 0.5,
+    at: Sequence[float] = (),
+    n_resamples: int = 500,
     seed: int = 0,
 ) -> CapacityFactor:
     """Measure the capacity factor and the exponent of the law, with intervals.
@@ -227,6 +232,10 @@ def capacity_factor(
     ----------
     table, tau, size, capacity, share
         As in `fit_law`, and ``database_id``.
+    probability : float
+        Instead of one half; of memorising, or with `share` None the mean accuracy.
+    at : sequence of float
+        Capacities at which the ratio of size to capacity is told.
     n_resamples : int
         Of the databases, for the intervals.
     seed : int
@@ -237,26 +246,66 @@ def capacity_factor(
         As `fit_law` does.
     """
     require_columns(table, "database_id")
-    columns = {"size": size, "capacity": capacity, "share": share}
-    whole = fit_law(table, tau, exponent=1.0, **columns), fit_law(table, tau, **columns)
-    drawn: list[tuple[float, float]] = []
-    for weights in resampled(table["database_id"], n_resamples, seed):
-        try:
-            laws = [
-                fit_law(table, tau, exponent=e, weights=weights, **columns) for e in (1.0, None)
-            ]
-        except InvalidArgumentError:
-            # none of these databases, or all
-            continue
-        drawn.append((laws[0].factor, laws[1].exponent))
-    factors, exponents = np.array(drawn).reshape(-1, 2).T
+    y, x, c = _outcomes(table, tau, share), _logs(table, size), _logs(table, capacity)
+
+    def measured(weights: Array | None) -> list[float]:
+        one, free = (Law(size, capacity, *_fitted(y, x, c, e, weights)) for e in (1.0, None))
+        ratios = [free.size_at(value, probability) / value for value in at]
+        return [one.size_at(1.0, probability), free.exponent, *ratios]
+
+    whole = measured(None)
+    draws = [
+        measured(weights)
+        for weights in resampled(table["database_id"], n_resamples, seed)
+        # none of these databases, or all, say nothing of where half are
+        if 0 < y @ weights < weights.sum()
+    ]
+    between = [interval(column) for column in np.array(draws).reshape(-1, len(whole)).T]
     return CapacityFactor(
-        size, capacity, tau, share,
-        factor=whole[0].factor, factor_interval=interval(factors),
-        exponent=whole[1].exponent, exponent_interval=interval(exponents),
-        n_runs=len(table), n_databases=table["database_id"].nunique(),
-        memorised=float(memorised(table, tau, share=share).mean()),
+        size, capacity, tau, share, probability,
+        factor=whole[0], factor_interval=between[0],
+        exponent=whole[1], exponent_interval=between[1],
+        ratios=dict(zip(at, whole[2:], strict=True)),
+        ratio_intervals=dict(zip(at, between[2:], strict=True)),
+        n_runs=len(table), n_databases=table["database_id"].nunique(), memorised=float(y.mean()),
     )  # fmt: skip
+
+
+def _fitted(
+    y: Array, x: Array, c: Array, exponent: float | None, weights: Array | None
+) -> tuple[float, float, float]:
+    """The coefficients for logarithms x of sizes and c of capacities."""
+    w = np.ones(len(y)) if weights is None else weights
+    design = np.stack([np.ones(len(y)), -x, c] if exponent is None else
+                      [np.ones(len(y)), exponent * c - x])  # fmt: skip
+    beta = np.zeros(len(design))
+    for _ in range(MAX_STEPS):
+        p = 1 / (1 + np.exp(-np.clip(beta @ design, -30, 30)))
+        slope = design @ (w * (y - p)) - PENALTY * beta
+        curvature = (design * (w * p * (1 - p))) @ design.T + PENALTY * np.eye(len(beta))
+        step = np.linalg.solve(curvature, slope)
+        # from far away the quadratic is no guide
+        beta += step * min(1.0, 5 / np.abs(step).max())
+        if np.abs(step).max() < 1e-9:
+            break
+    intercept, steepness = float(beta[0]), float(beta[1])
+    by_capacity = float(beta[2]) if exponent is None else exponent * steepness
+    return intercept, by_capacity, steepness
+
+
+def _outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> Array:
+    """Whether each run memorises, or its accuracy."""
+    if share is None:
+        require_columns(table, "status", accuracy_column(tau))
+        y = table[accuracy_column(tau)].where(table["status"] != "diverged", 0.0).to_numpy(float)
+    else:
+        y = memorised(table, tau, share=share).astype(np.float64)
+    if not 0 < y.sum() < len(y):
+        raise InvalidArgumentError(
+            f"The runs must be such that some memorise and some don't; of {len(y)}, "
+            f"{'none' if y.sum() == 0 else 'all'} did at {tau}. Take other layers or databases."
+        )
+    return y
 
 
 def _logs(table: pd.DataFrame, column: str) -> Array:

@@ -2,12 +2,13 @@
 
 Whether a layer tau-memorises depends on the scale of its logits: multiplying W_U by c > 1 changes
 no rank and no argmax, and raises the probability of every object that is the strict maximum. Two
-numbers don't depend on how long the logits were let grow:
+numbers take the scale apart from the order of the logits:
 
 * the *margin* of a fact, z_v less the largest other logit, is positive just where argmax is right;
 * the *smallest scale* of a layer at tau is the least c at which softmax(c z) gives every object
-  probability tau. It is finite just where argmax is right for all facts. At 1 or below, the layer
-  tau-memorises as it is; its logarithm says by how much the scale alone falls short, or exceeds.
+  probability tau. It is finite just where argmax is right for all facts, whatever the scale. At 1
+  or below, the layer tau-memorises as it is; its logarithm says by how much the scale alone falls
+  short, or exceeds. Logits k times as large have k times the margins, and a k-th of the scale.
 """
 
 from __future__ import annotations

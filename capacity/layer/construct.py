@@ -16,12 +16,13 @@ Up to terms that are equal for all objects this is -c (u - (s_v - o_q))^2, so u 
 v ahead of every other object by c (s_v - s_w)^2 >= c / (|V| + 1)^2, and of every other token by
 3 c at least. With c = (|V| + 1)^2 ln((|T| - 1) tau / (1 - tau)) and a little more for rounding, v
 has probability tau or more. The offset o_q is 0, unless (q, q) has an object itself: there u is 0
-whatever the weights, for both positions hold the same token, and o_q = s_D(q, q) makes it right.
+whatever the attention, for both positions hold the same token, and o_q = s_D(q, q) makes it right.
 
-So no capacity that leaves out ``d_head_qk``, or ``n_heads``, bounds what a layer can memorise. The
-first construction has rank(L) <= min(|K|, |Q|) + 1 for disjoint subjects and predicates, for L is a
-matrix of attention times one vector, and E is a vector times ones; the rank of D is |V| at least,
-and can be any number.
+For a given number of predicates all sizes of these layers are given, whatever the number of facts
+and the rank of D, which is |V| at least. So no function of d_model, n_heads, d_head_qk and
+d_head_vo bounds what a layer can memorise; precision does. The first construction has rank(L) <=
+min(|K|, |Q|) + 1 for disjoint subjects and predicates, for L is a matrix of attention times one
+vector, and E is ones times a vector: never more than equation (9)'s |Q| + 2 less 1.
 
 Numbers of size c are added up where differences of c / (|V| + 1)^2 count: float32 holds about a
 thousand objects. What a function returns has been asked for every fact, and answers as promised.
@@ -141,9 +142,9 @@ def store_in_value_output(
     multiple of cos(t_q - t_h) less what any other predicate reaches, so that it looks at the
     subject if q is its predicate and at q itself if not; its value is s_D(k, h), or 0.
 
-    Otherwise ``n_heads = 2 |Q|, d_model = 2 |Q| + 1``, with (e_t, s_D(t, .), 0) for token t. Head h
-    looks at the subject if q is its predicate, and evenly at both tokens if not; a second head
-    with the opposite W_O always looks evenly. What is left is half of s_D(k, q) - s_D(q, q).
+    Otherwise ``n_heads = 2 |Q|, d_model = 2 |Q| + 1``, with (e_t, s_D(t, .) - o, 0) for token t, o
+    the offsets. Head h looks at the subject if q is its predicate, and evenly at both tokens if
+    not; a second head with the opposite W_O always looks evenly. What is left, times two, is u.
 
     Parameters, returns and errors are those of `store_in_query_key`.
 

@@ -57,4 +57,5 @@ def numerical_rank_interval(tensor: ArrayLike, *, threshold: float = THRESHOLD) 
     ranks = [int((s > least).sum()) for s in spectra]
     slices = [int((np.linalg.svd(M, compute_uv=False) > least).sum()) for M in modes]
     products = [a * b for a, b in combinations(ranks, 2)]
-    return max(ranks), min(*slices, *products)
+    # of entries about the threshold, slices may count less than unfoldings
+    return max(ranks), max(*ranks, min(*slices, *products))

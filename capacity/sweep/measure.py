@@ -52,11 +52,15 @@ def measure_runs(
     SweepError
         If a run fails.
     ValueError
-        For a number of workers below 1.
+        For a number of workers below 1, or a run that comes twice.
     """
     if workers < 1:
         raise InvalidArgumentError(f"`workers` must be at least 1; got {workers}.")
     order = {run.key: i for i, run in enumerate(runs)}
+    if len(order) < len(runs):
+        raise InvalidArgumentError(
+            f"`runs` must differ; {len(runs) - len(order)} of {len(runs)} come again."
+        )
     tasks = {i: (part, measure) for i, part in enumerate(Plan(tuple(runs), {}).shards)}
     rows: list[tuple[int, dict[str, Any]]] = []
     with processes(workers) if workers > 1 else nullcontext(in_this_process) as execute:

@@ -99,7 +99,7 @@ def _trained(runs: Sequence[Run]) -> list[tuple[Run, AttentionLayer, Training]]:
     orders: list[np.random.Generator] = []
     for run in runs:
         run.database.require_functional("Training")
-        weights, order = np.random.default_rng(int(run.question, 16)).spawn(2)
+        weights, order = np.random.default_rng(int(run.start, 16)).spawn(2)
         layer = AttentionLayer(
             run.layer,
             run.database.n_tokens,

@@ -21,7 +21,7 @@ from capacity.layer.recipe import Recipe
 
 # parts of every key: raise them when the columns, or what the code makes of a run, change
 SCHEMA_VERSION = 2
-ALGORITHM_VERSION = 6
+ALGORITHM_VERSION = 7
 # a shard that is lost to a kill costs about so much
 SHARD_SECONDS = 10.0
 # seconds a run, a step, an entry of the logits, and that for each dimension of the model
@@ -82,15 +82,19 @@ class Run:
 
     @cached_property
     def question(self) -> str:
-        """SHA-256 of what the run is about, whatever computes it; its generators start from it."""
+        """SHA-256 of what the run is about, whatever computes it."""
         recipe = {k: v for k, v in _as_dict(self.recipe).items() if k not in COMPUTED_BY}
+        return _digest({"start": self.start, "recipe": recipe})
+
+    @cached_property
+    def start(self) -> str:
+        """SHA-256 of what its generators start from: recipes are compared from the same weights."""
         return _digest(
             {
                 "database_id": self.database_id,
                 "facts": self.database.facts_sha256,
                 "layer": _as_dict(self.layer),
                 "seed": self.seed,
-                "recipe": recipe,
             }
         )
 

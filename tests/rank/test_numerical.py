@@ -30,6 +30,13 @@ def test_matrix_multiplication_stays_open() -> None:
     assert numerical_rank_interval(T) == (4, 8)
 
 
+def test_entries_about_the_threshold_leave_an_interval() -> None:
+    T = np.zeros((4, 2, 2))
+    # below the threshold in each slice, and above it in the unfoldings
+    T[0, 0, 0], T[:, 1, 1] = 1, 0.8e-6
+    assert numerical_rank_interval(T, threshold=1e-6) == (2, 2)
+
+
 def test_zero_has_rank_zero() -> None:
     assert numerical_rank_interval(np.zeros((2, 3, 4))) == (0, 0)
 

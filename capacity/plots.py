@@ -45,11 +45,14 @@ def plot_accuracy_grid(
     Each cell shows its mean accuracy and below it the number of runs, with the diverged ones after
     a cross. Layers whose rank bound is at least the database's lie below the line.
     """
-    return _draw({title: grid}, path=path, labels=True)
+    return _draw({title: grid}, of="mean accuracy", path=path, labels=True)
 
 
 def plot_accuracy_grids(
-    grids: Mapping[str, pd.DataFrame], *, path: str | os.PathLike[str] | None = None
+    grids: Mapping[str, pd.DataFrame],
+    *,
+    of: str = "mean accuracy",
+    path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """Draw several accuracy grids side by side, on the same axes and colours.
 
@@ -57,6 +60,8 @@ def plot_accuracy_grids(
     ----------
     grids : mapping of str to DataFrame
         By title, what `capacity.evaluator.accuracy_grid` gives.
+    of : str
+        What the colours show.
     path : path, optional
         Also write the figure to this file, in the format that its name says.
 
@@ -69,11 +74,15 @@ def plot_accuracy_grids(
     ValueError
         As `plot_accuracy_grid`, or without any grid.
     """
-    return _draw(grids, path=path, labels=False)
+    return _draw(grids, of=of, path=path, labels=False)
 
 
 def _draw(
-    grids: Mapping[str, pd.DataFrame], *, path: str | os.PathLike[str] | None, labels: bool
+    grids: Mapping[str, pd.DataFrame],
+    *,
+    of: str,
+    path: str | os.PathLike[str] | None,
+    labels: bool,
 ) -> Figure:
     import matplotlib as mpl
     import seaborn as sns
@@ -109,7 +118,7 @@ def _draw(
             sns.heatmap(
                 cells(grid, "accuracy"), ax=axes, vmin=0, vmax=1, cmap="viridis", fmt="",
                 annot=texts if labels else None, linewidths=0.5, annot_kws={"size": 7},
-                cbar=panel == len(grids) - 1, cbar_kws={"label": "mean accuracy"},
+                cbar=panel == len(grids) - 1, cbar_kws={"label": of},
             )  # fmt: skip
             # a rank r lies at r/5 cells from the left, and at r/10 cells from the bottom
             top = min(layer_bins[-1], database_bins[-1])

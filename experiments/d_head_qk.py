@@ -115,7 +115,7 @@ def _slopes(
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Slopes of d_head_qk at each d_head_vo: with d_model free, and at each d_model."""
     figure = Figure(figsize=(10.5, 3.8), layout="constrained")
-    for axes, kind in zip(figure.subplots(1, 2, sharey=True), tables, strict=True):
+    for axes, kind in zip(figure.subplots(1, 2, sharey=True), ("paper", "best"), strict=True):
         of = found[kind]
         ways = {"d_model free, as in Figure 4": of["as_in_figure_4_by_d_head_vo"]}
         ways |= {f"d_model = {d}": of["at_each_d_model"][str(d)]["by_d_head_vo"] for d in (4, 6)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import tempfile
 import time
 import tomllib
@@ -102,9 +103,14 @@ def sweep(name: str, plan: Plan, *, workers: int = 2) -> pd.DataFrame:
     folder = RUNS / f"{name}-{plan.key[:12]}"
     if folder.exists():
         RESUMED.append(folder)
+    # ranks of databases that other sweeps have bounded; each says what computed it
+    shared = RUNS / "ranks"
+    shared.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(shared, folder / "ranks", dirs_exist_ok=True)
     with bar() as tell:
         run_sweep(plan, folder, workers=min(workers, os.cpu_count() or 1), device="cpu",
                   progress=tell)  # fmt: skip
+    shutil.copytree(folder / "ranks", shared, dirs_exist_ok=True)
     return load(folder)
 
 
@@ -169,12 +175,17 @@ def factor_of(
         f = capacity_factor(table, tau, share=share, probability=probability, at=CAPACITIES)
     except InvalidArgumentError:
         return dict.fromkeys(("mean", "factor", "exponent", "ratio_at_capacity"))
+    largest = float(table["database_rank_bound"].max())
     return {
         "mean": f.memorised,
         "factor": {"value": f.factor, "interval": f.factor_interval},
         "exponent": {"value": f.exponent, "interval": f.exponent_interval},
         "ratio_at_capacity": {
-            str(c): {"value": f.ratios[c], "interval": f.ratio_intervals[c]} for c in CAPACITIES
+            # no more than there are databases for
+            str(c): {"value": f.ratios[c], "interval": f.ratio_intervals[c]}
+            if f.ratios[c] * c <= largest
+            else {"above": largest / c}
+            for c in CAPACITIES
         },
     }
 

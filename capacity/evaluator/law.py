@@ -248,8 +248,15 @@ def capacity_factor(
     require_columns(table, "database_id")
     y, x, c = _outcomes(table, tau, share), _logs(table, size), _logs(table, capacity)
 
+    exponents = (1.0, None)
+    # where Newton's method begins
+    wholes = [_fitted(y, x, c, exponent) for exponent in exponents]
+
     def measured(weights: Array | None) -> list[float]:
-        one, free = (Law(size, capacity, *_fitted(y, x, c, e, weights)) for e in (1.0, None))
+        one, free = (
+            Law(size, capacity, *_fitted(y, x, c, exponent, weights, start))
+            for exponent, start in zip(exponents, wholes, strict=True)
+        )
         ratios = [free.size_at(value, probability) / value for value in at]
         return [one.size_at(1.0, probability), free.exponent, *ratios]
 
@@ -272,13 +279,21 @@ def capacity_factor(
 
 
 def _fitted(
-    y: Array, x: Array, c: Array, exponent: float | None, weights: Array | None
+    y: Array,
+    x: Array,
+    c: Array,
+    exponent: float | None,
+    weights: Array | None = None,
+    start: tuple[float, float, float] = (0.0, 0.0, 0.0),
 ) -> tuple[float, float, float]:
-    """The coefficients for logarithms x of sizes and c of capacities."""
+    """Intercept, by_capacity and steepness, for logarithms x of sizes and c of capacities."""
     w = np.ones(len(y)) if weights is None else weights
-    design = np.stack([np.ones(len(y)), -x, c] if exponent is None else
-                      [np.ones(len(y)), exponent * c - x])  # fmt: skip
-    beta = np.zeros(len(design))
+    intercept, by_capacity, steepness = start
+    if exponent is None:
+        design, beta = np.stack([np.ones(len(y)), -x, c]), [intercept, steepness, by_capacity]
+    else:
+        design, beta = np.stack([np.ones(len(y)), exponent * c - x]), [intercept, steepness]
+    beta = np.array(beta)
     for _ in range(MAX_STEPS):
         p = 1 / (1 + np.exp(-np.clip(beta @ design, -30, 30)))
         slope = design @ (w * (y - p)) - PENALTY * beta
@@ -289,8 +304,7 @@ def _fitted(
         if np.abs(step).max() < 1e-9:
             break
     intercept, steepness = float(beta[0]), float(beta[1])
-    by_capacity = float(beta[2]) if exponent is None else exponent * steepness
-    return intercept, by_capacity, steepness
+    return intercept, float(beta[2]) if exponent is None else exponent * steepness, steepness
 
 
 def _outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> Array:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from capacity.evaluator import accuracy_column, accuracy_grid
-from capacity.plots import plot_accuracy_grid
+from capacity.plots import plot_accuracy_grid, plot_accuracy_grids
 
 TABLE = pd.DataFrame(
     [
@@ -68,3 +68,14 @@ def test_the_figure_shows_every_cell_and_the_line_of_equal_ranks() -> None:
 def test_an_empty_grid_is_not_drawn() -> None:
     with pytest.raises(ValueError, match="at least one cell"):
         plot_accuracy_grid(accuracy_grid(TABLE, 0.95).iloc[:0])
+
+
+def test_grids_side_by_side_share_their_axes() -> None:
+    grid = accuracy_grid(TABLE, 0.95)
+    figure = plot_accuracy_grids({"all": grid, "first cell": grid.iloc[:1]})
+    left, right = figure.axes[:2]
+    assert (left.get_title(), right.get_title()) == ("all", "first cell")
+    assert left.get_xlim() == right.get_xlim()
+    assert left.get_ylim() == right.get_ylim()
+    with pytest.raises(ValueError, match="at least one cell"):
+        plot_accuracy_grids({})

@@ -70,6 +70,38 @@ def test_held_out_likelihood_prefers_what_the_runs_depend_on() -> None:
     assert best["log_likelihood"] == pytest.approx(truth, abs=0.01)
 
 
+def test_the_size_at_a_capacity_is_where_so_many_memorise() -> None:
+    table = runs(exponent=0.8, n=50_000)
+    found = capacity_factor(table, 0.95, at=(10, 20), n_resamples=20)
+    for capacity, ratio in found.ratios.items():
+        # half of the runs at size = 2.5 capacity^0.8
+        assert ratio == pytest.approx(2.5 * capacity**-0.2, rel=0.05)
+        low, high = found.ratio_intervals[capacity]
+        assert low < ratio < high
+    # logit(0.9) = 2.197, and steepness 4
+    asked = capacity_factor(table, 0.95, at=(10,), probability=0.9, n_resamples=2)
+    assert asked.ratios[10] / found.ratios[10] == pytest.approx(np.exp(-2.197 / 4), rel=0.02)
+
+
+def test_mean_accuracy_is_fitted_as_a_fraction() -> None:
+    # four facts a run, each known as the law says
+    rng = np.random.default_rng(1)
+    table = runs(n=20_000)
+    score = 4 * np.log(2.5 * table["layer_rank_bound"] / table["database_rank_bound"])
+    known = rng.binomial(4, 1 / (1 + np.exp(-score))) / 4
+    law = fit_law(table.assign(**{"accuracy_0.95": known}), 0.95, share=None, exponent=1.0)
+    assert law.factor == pytest.approx(2.5, rel=0.03)
+    assert law.steepness == pytest.approx(4, rel=0.05)
+
+
+def test_sizes_that_separate_the_runs_have_a_middle() -> None:
+    table = runs()
+    sharp = (table["database_rank_bound"] < 3 * table["layer_rank_bound"]).astype(float)
+    law = fit_law(table.assign(**{"accuracy_0.95": sharp}), 0.95)
+    assert law.factor * 10**law.exponent == pytest.approx(30, rel=0.05)
+    assert law.steepness > 50
+
+
 def test_memorising_is_by_share_and_never_diverged() -> None:
     table = pd.DataFrame(
         {"status": ["completed", "completed", "diverged"], "accuracy_0.95": [0.96, 1.0, np.nan]}

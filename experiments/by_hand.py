@@ -35,7 +35,8 @@ from capacity.sweep import Run
 
 TAU = 0.99
 WAYS = {"query-key": store_in_query_key, "value-output": store_in_value_output}
-WIDTHS = (1.0, 1.5, 2.0, 3.0, 4.0)
+# d_model of trained layers, in units of the construction's; heads of the first need |Q| of them
+WIDTHS = {"query-key": (1.0, 1.5, 2.0, 4.0), "value-output": (0.125, 0.25, 0.5, 1.0, 2.0)}
 
 
 def run(smoke: bool) -> Tables:
@@ -50,8 +51,10 @@ def run(smoke: bool) -> Tables:
     runs: dict[str, Run] = {}
     for (name, db), way in product(some.items(), WAYS):
         exact = WAYS[way](db, TAU).config
-        for width in WIDTHS[: 1 if smoke else None]:
-            one = Run(name, db, replace(exact, d_model=round(width * exact.d_model)), 0, recipe)
+        for width in WIDTHS[way][: 1 if smoke else None]:
+            one = Run(
+                name, db, replace(exact, d_model=max(1, round(width * exact.d_model))), 0, recipe
+            )
             # with one predicate some sizes are both constructions'
             runs[one.key] = one
             made.setdefault(one.key, []).append({"way": way, "width": width})
@@ -154,7 +157,9 @@ def _least_width(trained: pd.DataFrame, tau: Any) -> dict[str, Any]:
     n = trained["database_id"].nunique()
     return {
         "databases": n,
-        **{f"{width:g}": int((least == width).sum()) for width in WIDTHS},
+        **{
+            f"{width:g}": int((least == width).sum()) for width in sorted(trained["width"].unique())
+        },
         "none_of_these": n - len(least),
     }
 
@@ -179,7 +184,8 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     ]
     sns.lineplot(pd.DataFrame(rows), x="width", y="memorised", hue="way", style="tau",
                  markers=True, ax=right)  # fmt: skip
-    right.set(xlabel="d_model, in units of the construction's", ylim=(0, 1),
+    right.set_xscale("log", base=2)
+    right.set(xlabel="d_model, in units of the construction's", ylim=(0, 1.05),
               ylabel="share of databases memorised", title="the same heads, trained")  # fmt: skip
     return {"sizes": figure}
 

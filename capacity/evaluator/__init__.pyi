@@ -7,11 +7,11 @@ from .bootstrap import interval as interval
 from .bootstrap import mean_interval as mean_interval
 from .bootstrap import resampled as resampled
 from .compare import compare_measures as compare_measures
+from .factor import CapacityFactor as CapacityFactor
+from .factor import capacity_factor as capacity_factor
 from .grid import accuracy_column as accuracy_column
 from .grid import accuracy_grid as accuracy_grid
-from .law import CapacityFactor as CapacityFactor
 from .law import Law as Law
-from .law import capacity_factor as capacity_factor
 from .law import fit_law as fit_law
 from .law import memorised as memorised
 from .law import with_bits as with_bits

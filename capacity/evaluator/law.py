@@ -12,8 +12,7 @@ at 1, ``factor`` is the *capacity factor*: the paper reads 3 to 4 at tau = 0.75 
 for the two rank bounds. With a free exponent the ratio of size to capacity depends on the capacity,
 and a single factor is an average over the layers that there happen to be.
 
-Intervals are percentiles over databases drawn again with replacement, all runs of a database
-together, for these are not independent. Diverged runs have memorised nothing.
+`capacity.evaluator.factor` gives both with intervals. Diverged runs have memorised nothing.
 
 References
 ----------
@@ -25,7 +24,6 @@ Lee and Bietti (2412.06538): as many facts as parameters, up to logarithms.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +31,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.bootstrap import interval, resampled
 from capacity.evaluator.grid import Threshold, accuracy_column
 
 Array = NDArray[np.float64]
@@ -78,8 +75,8 @@ class Law:
 
     def probability(self, table: pd.DataFrame) -> Array:
         """That each run memorises, shape (n_runs,)."""
-        by_size = self.steepness * _logs(table, self.size)
-        score = self.intercept + self.by_capacity * _logs(table, self.capacity) - by_size
+        by_size = self.steepness * logs(table, self.size)
+        score = self.intercept + self.by_capacity * logs(table, self.capacity) - by_size
         return 1 / (1 + np.exp(-np.clip(score, -700, 700)))
 
     def log_likelihood(
@@ -88,43 +85,6 @@ class Law:
         """Of what each run did, in nats, shape (n_runs,)."""
         p = np.clip(self.probability(table), 1e-12, 1 - 1e-12)
         return np.log(np.where(memorised(table, tau, share=share), p, 1 - p))
-
-
-@dataclass(frozen=True)
-class CapacityFactor:
-    """Size over capacity at which half of the runs memorise, with an interval.
-
-    Attributes
-    ----------
-    size, capacity, tau, share, probability
-        As they were asked for.
-    factor : float
-        With exponent 1.
-    exponent : float
-        If it is free.
-    ratios : mapping of float to float
-        With a free exponent: size over capacity, at each capacity that was asked for.
-    factor_interval, exponent_interval, ratio_intervals
-        (low, high) of level 95 %.
-    n_runs, n_databases : int
-    memorised : float
-        Share of the runs; or, if `share` is None, the mean share of facts.
-    """
-
-    size: str
-    capacity: str
-    tau: Threshold
-    share: float | None
-    probability: float
-    factor: float
-    factor_interval: tuple[float, float]
-    exponent: float
-    exponent_interval: tuple[float, float]
-    ratios: Mapping[float, float]
-    ratio_intervals: Mapping[float, tuple[float, float]]
-    n_runs: int
-    n_databases: int
-    memorised: float
 
 
 def memorised(
@@ -210,75 +170,11 @@ def fit_law(
     >>> round(fit_law(runs, 0.95, exponent=1.0).factor, 1)
     3.0
     """
-    y, x, c = _outcomes(table, tau, share), _logs(table, size), _logs(table, capacity)
-    return Law(size, capacity, *_fitted(y, x, c, exponent, weights))
+    y, x, c = outcomes(table, tau, share), logs(table, size), logs(table, capacity)
+    return Law(size, capacity, *coefficients(y, x, c, exponent, weights))
 
 
-def capacity_factor(
-    table: pd.DataFrame,
-    tau: Threshold = 0.95,
-    *,
-    size: str = "database_rank_bound",
-    capacity: str = "layer_rank_bound",
-    share: float | None = 1.0,
-    probability: float = 0.5,
-    at: Sequence[float] = (),
-    n_resamples: int = 500,
-    seed: int = 0,
-) -> CapacityFactor:
-    """Measure the capacity factor and the exponent of the law, with intervals.
-
-    Parameters
-    ----------
-    table, tau, size, capacity, share
-        As in `fit_law`, and ``database_id``.
-    probability : float
-        Instead of one half; of memorising, or with `share` None the mean accuracy.
-    at : sequence of float
-        Capacities at which the ratio of size to capacity is told.
-    n_resamples : int
-        Of the databases, for the intervals.
-    seed : int
-
-    Raises
-    ------
-    ValueError
-        As `fit_law` does.
-    """
-    require_columns(table, "database_id")
-    y, x, c = _outcomes(table, tau, share), _logs(table, size), _logs(table, capacity)
-
-    exponents = (1.0, None)
-    # where Newton's method begins
-    wholes = [_fitted(y, x, c, exponent) for exponent in exponents]
-
-    def measured(weights: Array | None) -> list[float]:
-        one, free = (
-            Law(size, capacity, *_fitted(y, x, c, exponent, weights, start))
-            for exponent, start in zip(exponents, wholes, strict=True)
-        )
-        ratios = [free.size_at(value, probability) / value for value in at]
-        return [one.size_at(1.0, probability), free.exponent, *ratios]
-
-    whole = measured(None)
-    draws = [
-        measured(weights)
-        for weights in resampled(table["database_id"], n_resamples, seed)
-        # none of these databases, or all, say nothing of where half are
-        if 0 < y @ weights < weights.sum()
-    ]
-    between = [interval(column) for column in np.array(draws).reshape(-1, len(whole)).T]
-    return CapacityFactor(
-        size, capacity, tau, share, probability,
-        factor=whole[0], factor_interval=between[0],
-        exponent=whole[1], exponent_interval=between[1],
-        ratios=dict(zip(at, whole[2:], strict=True)),
-        ratio_intervals=dict(zip(at, between[2:], strict=True)),
-        n_runs=len(table), n_databases=table["database_id"].nunique(), memorised=float(y.mean()),
-    )  # fmt: skip
-
-
-def _fitted(
+def coefficients(
     y: Array,
     x: Array,
     c: Array,
@@ -286,7 +182,7 @@ def _fitted(
     weights: Array | None = None,
     start: tuple[float, float, float] = (0.0, 0.0, 0.0),
 ) -> tuple[float, float, float]:
-    """Intercept, by_capacity and steepness, for logarithms x of sizes and c of capacities."""
+    """Fit intercept, by_capacity and steepness to logarithms x of sizes and c of capacities."""
     w = np.ones(len(y)) if weights is None else weights
     intercept, by_capacity, steepness = start
     if exponent is None:
@@ -307,7 +203,7 @@ def _fitted(
     return intercept, float(beta[2]) if exponent is None else exponent * steepness, steepness
 
 
-def _outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> Array:
+def outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> Array:
     """Whether each run memorises, or its accuracy."""
     if share is None:
         require_columns(table, "status", accuracy_column(tau))
@@ -322,7 +218,8 @@ def _outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> Array
     return y
 
 
-def _logs(table: pd.DataFrame, column: str) -> Array:
+def logs(table: pd.DataFrame, column: str) -> Array:
+    """Logarithms of a column of positive numbers."""
     require_columns(table, column)
     values = table[column].to_numpy(np.float64)
     if not (values > 0).all():

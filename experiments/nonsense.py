@@ -58,7 +58,7 @@ def asked(run: Run, layer: AttentionLayer) -> dict[str, Any]:
 
 def run(smoke: bool) -> Tables:
     """The same pairs at each share, by two recipes."""
-    few: dict[str, Any] = {"pairs": 40, "databases": 10, "epochs": 60} if smoke else {"every": 8}
+    few: dict[str, Any] = {"pairs": 16, "databases": 6, "epochs": 60} if smoke else {"every": 8}
     tables: Tables = {}
     for kind, recipe in (("paper", PAPER), ("best", BEST)):
         plain = [run for run in papers(0, recipe, **few).runs

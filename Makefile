@@ -61,7 +61,7 @@ soak-rank: $(VENV)/tests-installed
 soak-sweep: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_sweep.py
 
-# every table, conclusion and figure of experiments/results/ (about an hour on two cores)
+# every table, conclusion and figure of experiments/results/ (half an hour on two cores)
 experiments: $(VENV)/tests-installed
 	for name in figures logit_scale d_head_qk measured_ranks capacity_law by_hand nonsense; do \
 		OMP_NUM_THREADS=1 $(BIN)/python experiments/$$name.py --run || exit; done

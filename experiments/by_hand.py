@@ -1,6 +1,6 @@
 """Facts written by hand, and what training needs to hold the same.
 
-    python experiments/by_hand.py --run     (ten minutes on two cores)
+    python experiments/by_hand.py --run     (two minutes on two cores)
     python experiments/by_hand.py --plot
 
 Both constructions of `capacity.layer.construct` for all 548 databases of the paper's experiment, in
@@ -34,6 +34,7 @@ from capacity.rank import paper_bound
 from capacity.sweep import Run
 
 TAU = 0.99
+ROLES = {"apart": "roles_apart", "both": "tokens_in_both_roles"}
 WAYS = {"query-key": store_in_query_key, "value-output": store_in_value_output}
 # d_model of trained layers, in units of the construction's; heads of the first need |Q| of them
 WIDTHS = {"query-key": (1.0, 1.5, 2.0, 4.0), "value-output": (0.125, 0.25, 0.5, 1.0, 2.0)}
@@ -116,7 +117,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
         learnt = trained[trained["way"] == way]
         found[str(way)] = {
             **{
-                f"{'roles_apart' if roles == 'apart' else 'tokens_in_both_roles'}": {
+                ROLES[str(roles)]: {
                     "databases": len(some),
                     "memorised_float32": int(some["float32"].sum()),
                     "memorised_float64": int(some["float64"].sum()),

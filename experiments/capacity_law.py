@@ -1,6 +1,6 @@
 """The capacity law, in rank and in bits, fitted on small sizes and asked about larger ones.
 
-    python experiments/capacity_law.py --run     (five minutes on two cores)
+    python experiments/capacity_law.py --run     (a minute on two cores)
     python experiments/capacity_law.py --plot
 
 Fitted on the runs of figures.py (d_model <= 6, at most 4 heads, 200 triples), by each pair of a

@@ -1,11 +1,11 @@
 """The figures of the capacity paper, 2a to 4, and its four claims about them.
 
-    python experiments/figures.py --run     (five minutes on two cores)
+    python experiments/figures.py --run     (seven minutes on two cores)
     python experiments/figures.py --plot
 
 Three repetitions, each with databases and pairs of its own, by the paper's recipe as far as the
-paper tells it (Adam, 2,000 epochs; 1e-3 is ours) and one by the best recipe of
-``research/sweep-engine``. Intervals are over databases.
+paper tells it (Adam, 2,000 epochs; 1e-3 is ours) and by the best that was found (`BEST`). Intervals
+are over databases; some pairs are trained from five starts.
 """
 
 from __future__ import annotations

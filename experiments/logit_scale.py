@@ -1,6 +1,6 @@
 """tau is a logit scale: what recipe, training time and a factor on W_U do to the accuracy grids.
 
-    python experiments/logit_scale.py --run     (five minutes on two cores)
+    python experiments/logit_scale.py --run     (three minutes on two cores)
     python experiments/logit_scale.py --plot
 
 Every fourth of the paper's 3,947 pairs, from the same weights, by several recipes, none of which

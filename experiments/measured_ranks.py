@@ -1,6 +1,6 @@
 """Ranks measured, not bounded: of trained layers, of what they say, and of their databases.
 
-    python experiments/measured_ranks.py --run     (ten minutes on two cores)
+    python experiments/measured_ranks.py --run     (seven minutes on two cores)
     python experiments/measured_ranks.py --plot
 
 L is built by equations (5) to (8), with E alone off the domain; its rank is estimated from both

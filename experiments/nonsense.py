@@ -1,6 +1,6 @@
 """What layers answer where their database has no answer, and what it costs to have them say so.
 
-    python experiments/nonsense.py --run     (three minutes on two cores)
+    python experiments/nonsense.py --run     (nine minutes on two cores)
     python experiments/nonsense.py --plot
 
 Every eighth of the paper's 3,947 pairs, where the database has 20 pairs without an object, with a

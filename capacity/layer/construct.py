@@ -22,7 +22,7 @@ For a given number of predicates all sizes of these layers are given, whatever t
 and the rank of D, which is |V| at least. So no function of d_model, n_heads, d_head_qk and
 d_head_vo bounds what a layer can memorise; precision does. The first construction has rank(L) <=
 min(|K|, |Q|) + 1 for disjoint subjects and predicates, for L is a matrix of attention times one
-vector, and E is ones times a vector: never more than equation (9)'s |Q| + 2 less 1.
+vector, and E is ones times a vector. That is below equation (9), which says |Q| + 2.
 
 Numbers of size c are added up where differences of c / (|V| + 1)^2 count: float32 holds about a
 thousand objects. What a function returns has been asked for every fact, and answers as promised.
@@ -48,6 +48,7 @@ from capacity.layer.attention import AttentionLayer
 from capacity.layer.config import LayerConfig
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 # beyond what tau asks for, against rounding
 SPARE = 1.25
 # a gate that is shut lets through e^-GATE of a value
@@ -98,15 +99,13 @@ def store_in_query_key(
     'd3-h1-qk2-vo1'
     """
     codes = _Codes.of(db, tau)
-    n = len(db.predicate_ids)
-    k, q, _ = db.triples.astype(np.int64).T
-    subjects, predicates = db.subject_ids.astype(np.int64), db.predicate_ids.astype(np.int64)
+    k, q, n = codes.k, codes.q, len(db.predicate_ids)
     if not codes.in_both_roles.any():
         config = LayerConfig(d_model=n + 1, n_heads=1, d_head_qk=n, d_head_vo=1)
         W_E = np.zeros((db.n_tokens, n + 1))
-        W_E[predicates, np.arange(n)] = 1
-        W_E[subjects, n] = 1
-        W_E[subjects[k], q] = np.log(codes.u / (1 - codes.u)) + 1
+        W_E[db.predicate_ids, np.arange(n)] = 1
+        W_E[db.subject_ids, n] = 1
+        W_E[k, q] = np.log(codes.u / (1 - codes.u)) + 1
         read = np.eye(n + 1)[None, :, :n]
         last = np.eye(n + 1)[None, :, n:]
         W_U = np.vstack([codes.constant, codes.slope])
@@ -116,13 +115,13 @@ def store_in_query_key(
     eye = np.eye(2 * n + 2)
     marks = codes.marks
     W_E = np.zeros((db.n_tokens, 2 * n + 2))
-    W_E[predicates, np.arange(n)] = 1
+    W_E[db.predicate_ids, np.arange(n)] = 1
     W_E[:, 2 * n] = marks
-    apart = marks[subjects[k]] - marks[predicates[q]]
+    apart = marks[k] - marks[db.predicate_ids[q]]
     same = apart == 0
     # 2 a - 1 = tanh(y / 2)
     y = 2 * np.arctanh(np.divide(codes.u, apart, out=np.zeros(len(k)), where=~same))
-    W_E[subjects[k], n + q] = y
+    W_E[k, n + q] = y
     queries = np.stack([eye[:, :n]] * 2)
     keys = np.stack([eye[:, n : 2 * n].T, -eye[:, n : 2 * n].T])
     values = np.stack([eye[:, 2 * n : 2 * n + 1]] * 2)
@@ -155,16 +154,14 @@ def store_in_value_output(
     'd5-h2-qk1-vo1'
     """
     codes = _Codes.of(db, tau)
-    n = len(db.predicate_ids)
-    k, q, _ = db.triples.astype(np.int64).T
-    subjects, predicates = db.subject_ids.astype(np.int64), db.predicate_ids.astype(np.int64)
+    k, q, n = codes.k, codes.q, len(db.predicate_ids)
     if not codes.in_both_roles.any():
         config = LayerConfig(d_model=n + 3, n_heads=n, d_head_qk=1, d_head_vo=1)
         angles = 2 * np.pi * np.arange(n) / n
         points = np.stack([np.cos(angles), np.sin(angles), np.ones(n)], axis=1)
         W_E = np.zeros((db.n_tokens, n + 3))
-        W_E[predicates, n:] = points
-        W_E[subjects[k], q] = codes.u
+        W_E[db.predicate_ids, n:] = points
+        W_E[k, q] = codes.u
         # halfway between a predicate and its neighbours
         edge = (1 + math.cos(2 * math.pi / n)) / 2 if n > 1 else 0.0
         queries = np.zeros((n, n + 3, 1))
@@ -181,9 +178,9 @@ def store_in_value_output(
     config = LayerConfig(d_model=2 * n + 1, n_heads=2 * n, d_head_qk=1, d_head_vo=1)
     eye = np.eye(2 * n + 1)
     W_E = np.zeros((db.n_tokens, 2 * n + 1))
-    W_E[predicates, np.arange(n)] = 1
+    W_E[db.predicate_ids, np.arange(n)] = 1
     # D(q, q) is the 0 that the others are measured from
-    W_E[subjects[k], n + q] = codes.u
+    W_E[k, n + q] = codes.u
     gates = np.concatenate([eye[:n, :, None], np.zeros((n, 2 * n + 1, 1))])
     keys = np.tile(-GATE * eye[:n, None], (2, 1, 1))
     values = np.tile(eye[n : 2 * n, :, None], (2, 1, 1))
@@ -199,6 +196,8 @@ class _Codes:
 
     Attributes
     ----------
+    k, q : (n_triples,)
+        Each fact's subject, as a token, and the number of its predicate.
     u : (n_triples,)
         What the heads are to write for each fact, s_v - o_q, between -1 and 1.
     slope : (n_tokens,)
@@ -212,6 +211,8 @@ class _Codes:
     tau : float
     """
 
+    k: Ints
+    q: Ints
     u: Array
     slope: Array
     constant: Array
@@ -228,9 +229,9 @@ class _Codes:
         s = np.arange(1, n_objects + 1) / (n_objects + 1)
         odds = math.log(max(db.n_tokens - 1, 1) * tau / (1 - tau))
         c = SPARE * odds * (n_objects + 1) ** 2
-        k, q, v = db.triples.astype(np.int64).T
+        k, (_, q, v) = db.token_triples[:, 0].astype(np.int64), db.triples.astype(np.int64).T
         offset = np.zeros(len(db.predicate_ids))
-        twice = db.subject_ids[k] == db.predicate_ids[q]
+        twice = k == db.predicate_ids[q]
         offset[q[twice]] = s[v[twice]]
         slope = np.zeros(db.n_tokens)
         slope[db.object_ids] = 2 * c * s
@@ -241,7 +242,7 @@ class _Codes:
         )
         both = is_subject & is_predicate
         marks = np.where(both, np.cumsum(both), (both.sum() + 1) * is_subject)
-        return cls(s[v] - offset[q], slope, constant, both, marks.astype(np.float64), tau)
+        return cls(k, q, s[v] - offset[q], slope, constant, both, marks.astype(np.float64), tau)
 
 
 def _layer(

@@ -45,6 +45,7 @@ class Recipe:
     dtype : {'float32', 'float64'}
     engine : {'auto', 'reference', 'fused', 'blocked', 'graph'}
         'auto' takes the fastest that can train the layer on its device (`capacity.layer.engine`).
+        On GPUs, 'reference' and 'graph' are plain tensor operations that haven't been run on one.
 
     Raises
     ------

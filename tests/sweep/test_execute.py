@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 import tomllib
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from benchmarks import soak_sweep
 from capacity.database import Database
 from capacity.errors import SweepError
-from capacity.evaluator import evaluate
+from capacity.evaluator import accuracy_of_logits, answers, evaluate, margins
+from capacity.layer import Recipe
 from capacity.rank import paper_bound, rank_interval
 from capacity.sweep import RUNS_SCHEMA, do_run, execute, load, make_plan, run_sweep
-from capacity.sweep.one_run import database_ranks, do_runs
+from capacity.sweep.one_run import database_ranks, do_runs, resolve_device
 from capacity.sweep.plan import Plan
 
 # 24 runs of 2000 epochs at most, four a shard
@@ -58,6 +61,14 @@ def test_a_row_tells_the_truth_about_its_run(plan: Plan, done: Path) -> None:
         assert row["database_rank_lower"] == interval.lower.value
         assert row["database_rank_upper"] == interval.upper.value
         assert row["accuracy_0.95"] == evaluate(layer, db).softmax[0.95]
+        logits, objects = answers(layer, db.token_triples[:, :2]), db.token_triples[:, 2]
+        assert row["margin"] == margins(logits, objects).min()
+        # at the scale that it says it needs, and a little more, it memorises
+        scale = row["scale_0.95"]
+        assert math.isfinite(scale) == (row["accuracy_argmax"] == 1)
+        if math.isfinite(scale):
+            scaled = accuracy_of_logits(scale * (1 + 1e-9) * logits, objects)
+            assert scaled.softmax[0.95] == 1
         assert (
             row["layer_rank_bound"] == run.layer.d_model + run.layer.n_heads * run.layer.d_head_vo
         )
@@ -284,3 +295,18 @@ def test_a_kill_at_any_moment_changes_nothing(share: float, tmp_path: Path) -> N
     assert row["files_read"]
     assert not row["broken"]
     assert not row["temporaries_in_the_end"]
+
+
+def test_every_recipe_starts_from_the_same_weights(plan: Plan) -> None:
+    run = replace(plan.runs[0], recipe=Recipe(epochs=0))
+    other = replace(run, recipe=Recipe(epochs=0, learning_rate=0.5, optimizer="adamw"))
+    assert run.key != other.key
+    first, second, seeded = (do_run(r)[1] for r in (run, other, replace(run, seed=1)))
+    assert all(map(torch.equal, first.parameters(), second.parameters()))
+    assert not torch.equal(first.W_E, seeded.W_E)
+
+
+def test_a_gpu_is_for_whoever_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert resolve_device("auto") == resolve_device("cpu") == "cpu"
+    assert resolve_device("cuda") == "cuda"

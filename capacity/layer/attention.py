@@ -22,7 +22,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from capacity.errors import InvalidArgumentError
 from capacity.layer.config import LayerConfig
+from capacity.transformer.captured import (
+    Captured,
+    CapturedLayer,
+    Step,
+    normed,
+    sentence_mask,
+    written_by_heads,
+)
 
 
 class AttentionLayer(nn.Module):
@@ -139,38 +148,79 @@ class AttentionLayer(nn.Module):
         x : tensor, shape (batch, n, d_model)
             Embeddings, normalised if the layer normalises.
         """
-        q = x[:, None] @ self.W_Q
-        k = x[:, None] @ self.W_K.transpose(1, 2)
-        if self.config.bias:
-            q, k = q + self.b_Q, k + self.b_K
+        q, k = self._queries_and_keys(x)
         scores = q @ k.transpose(-1, -2) * self.config.attention_scale
         n = x.shape[-2]
         later = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
         return scores.masked_fill(later, -torch.inf).softmax(dim=-1)
 
+    def _queries_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        q = x[:, None] @ self.W_Q
+        k = x[:, None] @ self.W_K.transpose(1, 2)
+        return (q + self.b_Q, k + self.b_K) if self.config.bias else (q, k)
+
     def _values(self, x: Tensor) -> Tensor:
         values = x[:, None] @ self.W_V
         return values + self.b_V if self.config.bias else values
 
+    @torch.no_grad()
+    def capture(self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None) -> Captured:
+        """What the heads compute on some sentences, as `capacity.transformer.capture` gives it.
+
+        Parameters
+        ----------
+        tokens : int64 tensor, shape (batch, n)
+        mask : (batch, n), optional
+            1 for tokens and 0 for padding, which must come after a sentence: there it changes
+            nothing.
+
+        Raises
+        ------
+        ValueError
+            For a sentence longer than the positions there are, or padding before a token.
+        """
+        real = sentence_mask(mask, tokens.shape).to(tokens.device)
+        if (real.int().diff(dim=1) > 0).any():
+            raise InvalidArgumentError(
+                "Padding must come after a sentence; got a token after padding. The layer has no "
+                "other way to leave it out."
+            )
+        start = self._embed(tokens)
+        x = self.norm_in(start) if self.config.layer_norm else start
+        q, k = self._queries_and_keys(x)
+        v = self._values(x)
+        pattern = self.attention(x).masked_fill(~real[:, None, :, None], 0.0)
+        b_V, b_O = (
+            (self.b_V.detach()[:, 0], self.b_O.detach()) if self.config.bias else (None, None)
+        )
+        layer = CapturedLayer(pattern, q, k, v, pattern @ v, self.W_O.detach(),
+                              b_V, b_O, self.config.attention_scale)  # fmt: skip
+        wrote = written_by_heads(1, layer)
+        steps: list[Step] = [wrote]
+        if self.config.layer_norm:
+            steps.append(normed(1, self.norm_out, wrote.applied_to(start)))
+        return Captured((layer,), real, True, start, tuple(steps), type(self).__name__)
+
     @property
     def W_EU(self) -> Float[Tensor, "d_vocab d_vocab"]:
         """Embed-unembed circuit W_E W_U, shape (d_vocab, d_vocab), of rank at most d_model."""
-        self._require_plain()
+        self.require_plain()
         return self.W_E @ self.W_U
 
     @property
     def W_QK(self) -> Float[Tensor, "heads d_vocab d_vocab"]:
         """Query-key circuits W_E W_Q^h W_K^h W_E^T, of rank at most d_head_qk."""
-        self._require_plain()
+        self.require_plain()
         return self.W_E @ self.W_Q @ self.W_K @ self.W_E.T * self.config.attention_scale
 
     @property
     def W_VO(self) -> Float[Tensor, "heads d_vocab d_vocab"]:
         """Value-output circuits W_E W_V^h W_O^h W_U, of rank at most d_head_vo."""
-        self._require_plain()
+        self.require_plain()
         return self.W_E @ self.W_V @ self.W_O @ self.W_U
 
-    def _require_plain(self) -> None:
+    def require_plain(self) -> None:
+        """Raise a ValueError for a layer with norm, bias or positions, which has no circuits."""
         if not self.config.is_plain:
             raise ValueError(
                 "Circuits are defined for layers without norm, bias and positions; got "

@@ -1,0 +1,125 @@
+"""``capacity attention``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from capacity.cli.output import Json, print_json, spinner
+from capacity.errors import InvalidArgumentError
+
+
+def attention(
+    model_folder: Annotated[
+        Path,
+        typer.Argument(
+            help="What save_pretrained wrote: a model and its tokenizer.", show_default=False
+        ),
+    ],
+    text: Annotated[str, typer.Option(help="A sentence.", show_default=False)],
+    mode: Annotated[
+        Literal["plain", "simplex", "causal"] | None,
+        typer.Option(help="Of effective attention; causal for causal models, else plain."),
+    ] = None,
+    layer: Annotated[
+        int | None, typer.Option(help="To draw, from 1; with --head. The head that loses most.")
+    ] = None,
+    head: Annotated[int | None, typer.Option(help="To draw, from 0; with --layer.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Draw standard beside effective attention to this PNG, SVG or PDF."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Tell which heads' attention is unique, and draw the part of it that has an effect."""
+    from capacity.transformer.effective import effective_attention
+    from capacity.transformer.hooks import capture
+    from capacity.transformer.load import load_pretrained
+    from capacity.transformer.table import attention_table
+
+    with spinner(f"reading {model_folder.name}"), _quietly():
+        model, tokenizer = load_pretrained(model_folder)
+    inputs = tokenizer(text, return_tensors="pt")
+    with spinner(f"analysing {inputs['input_ids'].shape[1]} tokens"):
+        captured = capture(model, inputs)
+        effective = effective_attention(captured, mode)
+        table = attention_table(captured, effective).drop(columns="sentence")
+    tokens = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0].tolist())
+    if out is not None or layer is not None or head is not None:
+        chosen = _chosen(table, layer, head)
+        if out is None:
+            raise InvalidArgumentError("--layer and --head say what to draw: --out must say where.")
+        _draw(captured, effective, table, tokens, chosen, out)
+    if as_json:
+        rows = table.astype(object).where(table.notna(), None).to_dict("records")
+        print_json({"model": captured.source, "mode": effective.mode, "tokens": tokens,
+                    "layers": rows})  # fmt: skip
+        return
+    first = table.iloc[0]
+    print(f"{model_folder.name}: {captured.source}, {captured.n_layers} layers of "
+          f"{len(captured.layers[0].W_O)} heads, d_head_qk {int(first['d_head_qk'])}, d_head_vo "
+          f"{int(first['d_head_vo'])}; {len(tokens)} tokens, {effective.mode} mode")  # fmt: skip
+    shown = ["layer", "head", "rank_values", "nullity", "nullity_simplex", "joint_nullity",
+             "identifiable_rows", "p4_excess", "effective_share"]  # fmt: skip
+    print(table[shown].to_string(index=False, float_format=lambda x: f"{x:.3f}", na_rep="-"))
+    print(f"singular values up to {first['threshold']:.2g} of a head's largest count as 0")
+    if out is not None:
+        print(f"figure: {out}")
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without transformers' own progress bar and advice, which aren't errors."""
+    if find_spec("transformers") is None:
+        # what is missing is told by what needs it
+        yield
+        return
+    from transformers.utils import logging
+
+    before, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _chosen(table: Any, layer: int | None, head: int | None) -> Any:
+    if layer is None and head is None:
+        return table.loc[table["effective_share"].idxmin()]
+    rows = table[(table["layer"] == layer) & (table["head"] == head)]
+    if rows.empty:
+        raise InvalidArgumentError(
+            f"--layer must be from 1 to {table['layer'].max()} and --head from 0 to "
+            f"{table['head'].max()}, both together; got {layer} and {head}."
+        )
+    return rows.iloc[0]
+
+
+def _draw(
+    captured: Any, effective: Any, table: Any, tokens: list[str], chosen: Any, out: Path
+) -> None:
+    import pandas as pd
+
+    from capacity.plots import plot_attention
+
+    layer, head = int(chosen["layer"]), int(chosen["head"])
+    standard, left = (
+        pd.DataFrame(of.layers[layer - 1].pattern[0, head].numpy(), index=tokens, columns=tokens)
+        for of in (captured, effective)
+    )
+    plot_attention(
+        {"standard attention": standard, f"effective attention ({effective.mode})": left},
+        title=f"layer {layer}, head {head}: {chosen['effective_share']:.0%} of its square has an "
+        "effect",
+        shares=table.pivot(index="layer", columns="head", values="effective_share"),
+        path=out,
+    )

@@ -1,0 +1,283 @@
+"""What a transformer computed on some sentences: heads, and what was done to the residual stream.
+
+Heads carry TransformerLens's names: ``pattern`` for the attention A, ``q``, ``k``, ``v``, and ``z``
+for A V. Rows act from the left. The residual stream is kept as where it started and the steps that
+followed, in order; a step is linear in the stream once the scales of norms are known, which is what
+makes e = i + h + f + c exact (Mickus et al. 2022, equation 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from capacity.errors import InvalidArgumentError
+
+
+@dataclass(frozen=True, eq=False)
+class CapturedLayer:
+    """The heads of one attention layer at work.
+
+    Attributes
+    ----------
+    pattern : (batch, n_heads, n, n)
+        Attention A: rows of tokens sum to 1, columns of padding are 0.
+    q, k : (batch, n_heads, n, d_head_qk)
+        Queries and keys, after any rotation of positions; the logits are ``scale * q @ k.mT``.
+    v : (batch, n_heads, n, d_head_vo)
+        Values with their bias, 0 at padding. Grouped keys and values are repeated: one for each
+        query head.
+    z : (batch, n_heads, n, d_head_vo)
+        What heads put out, ``pattern @ v``; 0 at padding.
+    W_O : (n_heads, d_head_vo, d_model)
+    b_V : (n_heads, d_head_vo) or None
+    b_O : (d_model,) or None
+    scale : float
+        Of the logits; 1/sqrt(d_head_qk) in most models, 1 in `AttentionLayer`.
+    """
+
+    pattern: Float[Tensor, "batch heads n n"]
+    q: Float[Tensor, "batch heads n d_head_qk"]
+    k: Float[Tensor, "batch heads n d_head_qk"]
+    v: Float[Tensor, "batch heads n d_head_vo"]
+    z: Float[Tensor, "batch heads n d_head_vo"]
+    W_O: Float[Tensor, "heads d_head_vo d_model"]
+    b_V: Float[Tensor, "heads d_head_vo"] | None
+    b_O: Float[Tensor, "d_model"] | None
+    scale: float
+
+    @property
+    def v_unbiased(self) -> Float[Tensor, "batch heads n d_head_vo"]:
+        """Values without their bias."""
+        return self.v if self.b_V is None else self.v - self.b_V[:, None]
+
+    @property
+    def z_unbiased(self) -> Float[Tensor, "batch heads n d_head_vo"]:
+        """What heads put out of values without their bias."""
+        return self.z if self.b_V is None else self.z - self.b_V[:, None]
+
+    @property
+    def T(self) -> Float[Tensor, "batch heads n d_model"]:
+        """T = V W_O of Bhardwaj et al. (2021), equation (2): what a head's output averages."""
+        return self.v @ self.W_O
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A sublayer adds its output to the residual stream.
+
+    Attributes
+    ----------
+    layer : int
+        Counted from 1.
+    term : "heads" or "feed_forward"
+    output : (batch, n, d_model)
+        Without ``bias``.
+    bias : (d_model,) or None
+        The sublayer's own, and for heads that of their values as well: b_V W_O + b_O.
+    input : (batch, n, d_model) or None
+        What a feed-forward sublayer was given.
+    """
+
+    layer: int
+    term: Literal["heads", "feed_forward"]
+    output: Float[Tensor, "batch n d_model"]
+    bias: Float[Tensor, "d_model"] | None
+    input: Float[Tensor, "batch n d_model"] | None = None
+
+    def applied_to(self, stream: Tensor) -> Tensor:
+        """The residual stream after this step."""
+        stream = stream + self.output
+        return stream if self.bias is None else stream + self.bias
+
+
+@dataclass(frozen=True, eq=False)
+class Normed:
+    """A norm on the residual stream: x becomes gain * (x - mean) / scale + bias.
+
+    Attributes
+    ----------
+    layer : int
+        After which the norm is counted; 0 for a norm of the embeddings.
+    mean : (batch, n, 1) or None
+        None if nothing is subtracted (RMSNorm).
+    scale : (batch, n, 1)
+    gain : (d_model,)
+    bias : (d_model,) or None
+    """
+
+    layer: int
+    mean: Float[Tensor, "batch n 1"] | None
+    scale: Float[Tensor, "batch n 1"]
+    gain: Float[Tensor, "d_model"]
+    bias: Float[Tensor, "d_model"] | None
+
+    def applied_to(self, stream: Tensor) -> Tensor:
+        """The residual stream after this step."""
+        stream = stream if self.mean is None else stream - self.mean
+        stream = self.gain * (stream / self.scale)
+        return stream if self.bias is None else stream + self.bias
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """A linear map of the residual stream, such as ALBERT's from embeddings to hidden states.
+
+    Attributes
+    ----------
+    layer : int
+    weight : (d_in, d_out)
+    bias : (d_out,) or None
+    """
+
+    layer: int
+    weight: Float[Tensor, "d_in d_out"]
+    bias: Float[Tensor, "d_out"] | None
+
+    def applied_to(self, stream: Tensor) -> Tensor:
+        """The residual stream after this step."""
+        stream = stream @ self.weight
+        return stream if self.bias is None else stream + self.bias
+
+
+Step = Written | Normed | Mapped
+
+
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """A batch of sentences in a model.
+
+    Attributes
+    ----------
+    layers : tuple of CapturedLayer
+        From the first attention layer to the last.
+    mask : (batch, n) bool
+        Tokens; False for padding.
+    causal : bool
+        Whether a token attends to itself and what came before it only.
+    start : (batch, n, d_embedding)
+        The residual stream as it began: embeddings of tokens, positions and segments.
+    steps : tuple of Written, Normed and Mapped
+        What happened to it, in order.
+    source : str
+        The model's class.
+    """
+
+    layers: tuple[CapturedLayer, ...]
+    mask: Bool[Tensor, "batch n"]
+    causal: bool
+    start: Float[Tensor, "batch n d_embedding"]
+    steps: tuple[Step, ...]
+    source: str
+
+    @property
+    def n_layers(self) -> int:
+        """Number of layers."""
+        return len(self.layers)
+
+    @cached_property
+    def n_tokens(self) -> tuple[int, ...]:
+        """Number of tokens of each sentence, without padding."""
+        return tuple(self.mask.sum(dim=1).tolist())
+
+
+def written_by_heads(
+    layer_number: int, layer: CapturedLayer, output: Tensor | None = None
+) -> Written:
+    """What heads add to the residual stream.
+
+    Parameters
+    ----------
+    layer_number : int
+    layer : CapturedLayer
+    output : (batch, n, d_model), optional
+        What they put out together, biases included, if it is at hand.
+    """
+    bias = layer.b_O
+    if layer.b_V is not None:
+        # rows of A sum to 1: the values' bias passes through attention as it is
+        through = torch.einsum("hv,hvd->d", layer.b_V, layer.W_O)
+        bias = through if bias is None else bias + through
+    if output is None:
+        output = torch.einsum("bhnv,hvd->bnd", layer.z_unbiased, layer.W_O)
+    elif bias is not None:
+        output = output - bias
+    return Written(layer_number, "heads", output, bias)
+
+
+def normed(layer_number: int, norm: nn.Module, stream: Float[Tensor, "batch n d_model"]) -> Normed:
+    """What a LayerNorm or an RMSNorm does to the residual stream it is given."""
+    known: Any = norm
+    mean = stream.mean(-1, keepdim=True) if isinstance(norm, nn.LayerNorm) else None
+    eps = known.eps if isinstance(norm, nn.LayerNorm) else known.variance_epsilon
+    centred = stream if mean is None else stream - mean
+    scale = (centred.square().mean(-1, keepdim=True) + eps).sqrt()
+    bias = getattr(norm, "bias", None)
+    return Normed(layer_number, mean, scale, known.weight.detach(),
+                  None if bias is None else bias.detach())  # fmt: skip
+
+
+def check(captured: Captured, *, relative: float) -> Captured:
+    """Refuse what isn't attention: rows that don't sum to 1, heads that put out something else.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a layer's heads put out anything but ``pattern @ v``, to a relative error, or numbers
+        that aren't finite.
+    """
+    real = captured.mask[:, None, :, None]
+    for number, layer in enumerate(captured.layers, start=1):
+        sums = layer.pattern.sum(dim=-1, keepdim=True)
+        if not (layer.z.isfinite().all() and layer.v.isfinite().all()):
+            raise InvalidArgumentError(
+                f"Every number must be finite; heads of layer {number} of {captured.source} put "
+                "out others. Its weights are damaged, or its precision can't hold its own mask "
+                "(Llama in float64 with padding on the left: pad on the right, or use float32)."
+            )
+        off_rows = ((sums - 1) * real).abs().max()
+        off_heads = ((layer.pattern @ layer.v - layer.z) * real).abs().max()
+        size = (layer.z * real).abs().max() + torch.finfo(layer.z.dtype).tiny
+        # some models take the softmax in float32 whatever they compute in
+        if not (off_rows <= max(relative, 1e-4) and off_heads <= relative * size):
+            raise InvalidArgumentError(
+                f"Attention must average values: rows that sum to 1, and z = pattern @ v. In layer "
+                f"{number} of {captured.source} rows are off by {float(off_rows):.1g} and heads by "
+                f"{float(off_heads / size):.1g} of their size: its heads do something else as well "
+                "(a sink, a mask on heads, another path), which the analyses don't know."
+            )
+    return captured
+
+
+def sentence_mask(mask: Tensor | None, shape: Sequence[int]) -> Bool[Tensor, "batch n"]:
+    """The tokens of sentences; without a mask, all.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a mask of another shape or with other values than 0 and 1, or a sentence of padding
+        alone.
+    """
+    if mask is None:
+        return torch.ones(*shape, dtype=torch.bool)
+    if tuple(mask.shape) != tuple(shape):
+        raise InvalidArgumentError(
+            f"`attention_mask` must have the shape of the tokens, {tuple(shape)}; got "
+            f"{tuple(mask.shape)}."
+        )
+    if not ((mask == 0) | (mask == 1)).all():
+        raise InvalidArgumentError("`attention_mask` must hold 0 for padding and 1 for tokens.")
+    real = mask.bool()
+    empty = (~real.any(dim=1)).nonzero().flatten().tolist()
+    if empty:
+        raise InvalidArgumentError(
+            f"Every sentence must have a token; number {empty[0]} (counted from 0) is padding "
+            "alone. Leave it out."
+        )
+    return real

@@ -1,0 +1,136 @@
+"""Effective attention of causal models: the shortest row on its own support with the same output.
+
+Row i of A has support 0 ... i. Its effective part is x_i = o_i V_i^+, with V_i the first i + 1 rows
+of V, o_i = a_i V and V_i^+ the pseudo-inverse: the a_i of least norm that gives o_i. As long as the
+rows of V_i are independent x_i = a_i. Beyond, with the Gram matrix G_i = V_i^T V_i,
+
+    x_i = w_i V_i^T,   w_i = o_i G_i^-1,
+
+and the w of a block of rows come together. With G = L L^T before the block (V_b, O_b),
+U = V_b L^-T, Z = O_b L^-T, C C^T = I + U U^T and M = C^-1 U, row i of the block has
+G_i = L (I + U_i^T U_i) L^T. By Woodbury's identity, and as the leading part of C is the factor of
+the leading part of C C^T, the inverse of the bracket is I - M_i^T M_i, with the rows of M up to i:
+so W = (Z - tril(Z M^T) M) L^-1, in O(n d^2 + n^2 d) operations a head, as for plain projection.
+
+Where G is too ill conditioned to start a block, or lacks rank, single rows are solved by the
+singular values of their own V_i. All of it is in float64.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from capacity.transformer.span import inverted, rank_threshold
+
+# of V_i: G_i has its square, of which float64 leaves eight digits
+_BLOCK_CONDITION = 1e4
+# prefixes of just over d rows are ill conditioned, which passes after a few
+_FIRST_BLOCKS = (4, 4, 8, 16, 32)
+# prefixes that are held at once
+_SINGLE = 32
+
+
+def project_causally(
+    pattern: Float[Tensor, "batch heads n n"],
+    v: Float[Tensor, "batch heads n d"],
+    mask: Bool[Tensor, "batch n"],
+) -> Float[Tensor, "batch heads n n"]:
+    """Project each row of attention onto the column space of the values up to it.
+
+    Parameters
+    ----------
+    pattern : (batch, heads, n, n)
+        Nothing above the diagonal.
+    v : (batch, heads, n, d)
+        Rows of padding are 0.
+    mask : (batch, n) bool
+    """
+    relative = rank_threshold(mask, v.shape[-1], v.dtype)
+    # tokens first, so that the first rows are those of the sentence on whichever side padding is
+    order = (~mask).sort(dim=1, stable=True).indices
+    rows = order[:, None, :, None]
+    v = v.double().take_along_dim(rows, dim=-2)
+    a = pattern.double().take_along_dim(rows, -2).take_along_dim(rows.mT, -1)
+    kept = independent_rows(v, relative)
+    heads = v.flatten(0, 1)
+    least = relative[:, None].expand(kept.shape).flatten().double()
+    x = _projected(a.flatten(0, 1), heads, kept.flatten(), least).unflatten(0, kept.shape)
+    back = order.argsort(dim=1)[:, None, :, None]
+    x = x.take_along_dim(back, -2).take_along_dim(back.mT, -1).to(pattern.dtype)
+    return x * (mask[:, None, :, None] & mask[:, None, None, :])
+
+
+def independent_rows(
+    v: Float[Tensor, "batch heads n d"], relative: Float[Tensor, "batch"]
+) -> Tensor:
+    """How many of the first rows of each V are independent, shape (batch, heads).
+
+    Rows are columns of V^T = Q R, and the first i of them have the leading i x i part of R, whose
+    inverse is the leading part of R^-1: one decomposition bounds the condition of every prefix.
+    """
+    n, d = v.shape[-2:]
+    first = v[..., : min(n, d), :].double()
+    R = torch.linalg.qr(first.mT, mode="r").R
+    pivots = R.diagonal(dim1=-2, dim2=-1).abs()
+    # what follows a dependent row doesn't matter
+    alive = (pivots > 0).cumprod(-1).bool()
+    R = torch.where(alive[..., None, :], R, torch.eye(R.shape[-1], dtype=R.dtype, device=R.device))
+    eye = torch.eye(R.shape[-1], dtype=R.dtype, device=R.device).expand_as(R)
+    inverse = torch.linalg.solve_triangular(R, eye, upper=True)
+    # squared norms of leading parts: columns above the diagonal, added up
+    sizes = R.square().sum(-2).cumsum(-1) * inverse.square().sum(-2).cumsum(-1)
+    independent = alive & (sizes.sqrt() * relative[:, None, None] < 1)
+    return independent.cumprod(-1).sum(-1)
+
+
+def _projected(a: Tensor, v: Tensor, kept: Tensor, least: Tensor) -> Tensor:
+    """X of heads side by side; the first ``kept`` rows of each are a's own."""
+    n, d = v.shape[-2:]
+    if bool((kept >= n).all()):
+        return a
+    o, w = a @ v, torch.zeros_like(v)
+    start = int(kept.min())
+    G = v[:, :start].mT @ v[:, :start]
+    first = iter(_FIRST_BLOCKS)
+    while start < n:
+        # fewer rows than columns have no inverse Gram matrix to begin with
+        end = min(n, start + next(first, d) if start >= d else d)
+        block = slice(start, end)
+        inverse, condition = inverted(torch.linalg.cholesky_ex(G, upper=True).L)
+        good = condition <= _BLOCK_CONDITION
+        if good.any():
+            w[good, block] = _block(inverse[good], v[good, block], o[good, block])
+        for lone in (~good & (kept < end)).nonzero().flatten().tolist():
+            w[lone, block] = _one_by_one(v[lone, :end], o[lone, block], least[lone])
+        G = G + v[:, block].mT @ v[:, block]
+        start = end
+    own = torch.arange(n, device=v.device) < kept[:, None]
+    return torch.where(own[..., None], a, (w @ v.mT).tril())
+
+
+def _block(inverse: Tensor, v: Tensor, o: Tensor) -> Tensor:
+    """W of rows v with outputs o, after rows whose Gram matrix is R^T R; ``inverse`` is R^-1."""
+    U, Z = v @ inverse, o @ inverse
+    C = torch.linalg.cholesky(torch.eye(v.shape[-2], dtype=v.dtype, device=v.device) + U @ U.mT)
+    M = torch.linalg.solve_triangular(C, U, upper=False)
+    return (Z - (Z @ M.mT).tril() @ M) @ inverse.mT
+
+
+def _one_by_one(v: Tensor, o: Tensor, least: Tensor) -> Tensor:
+    """W of the last rows of v, one head, each by the singular values of its own prefix."""
+    n = len(v)
+    start = n - len(o)
+    # R of the rows before stands for them all
+    before = torch.linalg.qr(v[:start], mode="r").R
+    parts = []
+    for rows in torch.arange(start, n, device=v.device).split(_SINGLE):
+        seen = torch.arange(start, n, device=v.device) <= rows[:, None]
+        stacked = torch.cat([before.expand(len(rows), -1, -1), v[start:] * seen[..., None]], dim=-2)
+        _, s, Wt = torch.linalg.svd(torch.linalg.qr(stacked, mode="r").R, full_matrices=False)
+        counts = s > least * s[:, :1]
+        weights = torch.where(counts, 1 / s, 0.0).square()
+        along = (o[rows - start, None] @ Wt.mT) * weights[:, None]
+        parts.append((along @ Wt).squeeze(1))
+    return torch.cat(parts)

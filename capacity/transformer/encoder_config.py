@@ -1,0 +1,128 @@
+"""`EncoderConfig`: the sizes of an `EncoderClassifier`, and the weights that it begins with.
+
+References
+----------
+Bhardwaj, Majumder, Poria, Hovy 2021, "More Identifiable yet Equally Performant Transformers for
+Text Classification", sections 4 and 6.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.errors import InvalidArgumentError
+
+Combine = Literal["concatenate", "add"]
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Sizes of a one-layer encoder that classifies sentences, with d_head_qk decoupled.
+
+    Parameters
+    ----------
+    d_vocab, n_classes : int
+    n_positions : int
+        The longest sentence.
+    d_model, n_heads : int
+    d_head_qk : int
+        Any; small ones make attention more identifiable (section 4).
+    d_feed_forward : int
+    combine : {'concatenate', 'add'}
+        What becomes of the heads' outputs.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a size that isn't a positive integer, or heads to concatenate that don't divide d_model.
+
+    Examples
+    --------
+    >>> EncoderConfig(100, 2, 16, 8, 4, 2, 32, "concatenate").d_head_vo
+    2
+    >>> EncoderConfig(100, 2, 16, 8, 4, 2, 32, "add").d_head_vo
+    8
+    """
+
+    d_vocab: int
+    n_classes: int
+    n_positions: int
+    d_model: int
+    n_heads: int
+    d_head_qk: int
+    d_feed_forward: int
+    combine: Combine
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "combine":
+                if value not in get_args(Combine):
+                    raise InvalidArgumentError(
+                        f"`combine` must be 'concatenate' or 'add'; got {value!r}."
+                    )
+                continue
+            least = 2 if field.name == "n_classes" else 1
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise InvalidArgumentError(
+                    f"`{field.name}` must be an integer of at least {least}; got {value!r}."
+                )
+        if self.combine == "concatenate" and self.d_model % self.n_heads:
+            raise InvalidArgumentError(
+                f"`n_heads` must divide d_model = {self.d_model} for heads to be concatenated; got "
+                f"{self.n_heads}. Take a divisor, or combine='add'."
+            )
+
+    @property
+    def d_head_vo(self) -> int:
+        """Size of a head's values: d_model / n_heads if concatenated, d_model if added."""
+        return self.d_model if self.combine == "add" else self.d_model // self.n_heads
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of weights, biases and gains without the embeddings."""
+        d, d_ff = self.d_model, self.d_feed_forward
+        heads = self.n_heads * (d + 1) * (2 * self.d_head_qk + self.d_head_vo)
+        norms = 4 * d
+        feed_forward = (d + 1) * d_ff + (d_ff + 1) * d
+        return heads + (d + 1) * d + norms + feed_forward + (d + 1) * self.n_classes
+
+    @property
+    def n_embedding_parameters(self) -> int:
+        """Number of weights of the embeddings of tokens and positions."""
+        return (self.d_vocab + self.n_positions) * self.d_model
+
+
+def initial_weights(
+    config: EncoderConfig, seed: int | np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
+    """Draw initial weights in float64, the same for every device and dtype.
+
+    Embeddings of tokens and positions are N(0, 1) (section 6). All other weights and biases are
+    U(-1/sqrt(fan_in), 1/sqrt(fan_in)), as those of `torch.nn.Linear`.
+    """
+    rng = np.random.default_rng(seed)
+    c, d = config, config.d_model
+    weights = {
+        "W_E": rng.standard_normal((c.d_vocab, d)),
+        "W_pos": rng.standard_normal((c.n_positions, d)),
+    }
+    shapes = {
+        "Q": (c.n_heads, d, c.d_head_qk),
+        "K": (c.n_heads, d, c.d_head_qk),
+        "V": (c.n_heads, d, c.d_head_vo),
+        "O": (d, d),
+        "1": (d, c.d_feed_forward),
+        "2": (c.d_feed_forward, d),
+        "C": (d, c.n_classes),
+    }
+    for name, (*heads, fan_in, fan_out) in shapes.items():
+        bound = 1 / math.sqrt(fan_in)
+        weights[f"W_{name}"] = rng.uniform(-bound, bound, (*heads, fan_in, fan_out))
+        weights[f"b_{name}"] = rng.uniform(-bound, bound, (*heads, fan_out))
+    return weights

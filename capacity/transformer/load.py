@@ -1,0 +1,56 @@
+"""Read a pretrained model and its tokenizer from a folder, without a network."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from capacity.errors import InvalidArgumentError, MissingExtraError
+
+
+def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
+    """A model, ready for `capture`, and its tokenizer.
+
+    Parameters
+    ----------
+    folder : path
+        What Hugging Face's ``save_pretrained`` wrote: config.json, weights, the tokenizer's files.
+        Nothing is fetched.
+
+    Returns
+    -------
+    model, tokenizer
+        The model without a head, with ``attn_implementation="eager"``, in eval mode.
+
+    Raises
+    ------
+    MissingExtraError
+        If ``transformers`` isn't installed.
+    InvalidArgumentError
+        If the folder doesn't hold a model and a tokenizer that load.
+    """
+    try:
+        from transformers import AutoModel, AutoTokenizer
+    except ImportError:
+        raise MissingExtraError(
+            "Pretrained models need transformers; install the extra: "
+            "pip install 'knowledge-capacity[transformers]'"
+        ) from None
+    path = Path(folder)
+    if not (path / "config.json").is_file():
+        raise InvalidArgumentError(
+            f"{path} must be a folder that save_pretrained of Hugging Face's transformers has "
+            "written; it holds no config.json."
+        )
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
+        model = AutoModel.from_pretrained(path, local_files_only=True, attn_implementation="eager")
+    # what the loaders raise for damaged files depends on the file
+    except Exception as error:
+        first = str(error).strip().split("\n")[0]
+        raise InvalidArgumentError(
+            f"{path} must hold a model and its tokenizer that transformers can load; "
+            f"{type(error).__name__}: {first}"
+        ) from None
+    return model.eval(), tokenizer

@@ -1,0 +1,39 @@
+"""One table of a model's heads: how unique their attention is, and how much of it has an effect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from capacity.transformer.captured import Captured
+from capacity.transformer.effective import EffectiveAttention, effective_share
+from capacity.transformer.identifiability import identifiability_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def attention_table(captured: Captured, effective: EffectiveAttention) -> pd.DataFrame:
+    """What `identifiability_table` tells of each head, and its ``effective_share``.
+
+    Parameters
+    ----------
+    captured : Captured
+    effective : EffectiveAttention
+        Of the same sentences.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a sentence, layer and head.
+    """
+    table = identifiability_table(captured)
+    shares = torch.stack(
+        [
+            effective_share(layer.pattern, found.pattern)
+            for layer, found in zip(captured.layers, effective.layers, strict=True)
+        ]
+    )
+    at = (table["layer"].to_numpy() - 1, table["sentence"].to_numpy(), table["head"].to_numpy())
+    return table.assign(effective_share=shares.double().cpu().numpy()[at])

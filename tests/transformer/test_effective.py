@@ -1,0 +1,251 @@
+"""Effective attention: its laws in both precisions, on any V, batched and padded."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from capacity.errors import InvalidArgumentError
+from capacity.transformer import capture, effective_attention
+from capacity.transformer.effective import Mode, effective_layer, effective_share
+
+DTYPES = [torch.float64, torch.float32]
+SLACK = {torch.float64: 1e-10, torch.float32: 2e-5}
+
+
+@st.composite
+def heads(draw: st.DrawFn) -> tuple[Tensor, Tensor, torch.Generator]:
+    """Logits and values of two sentences of two heads; values may lack rank."""
+    g = torch.Generator().manual_seed(draw(st.integers(0, 2**20)))
+    n, d = draw(st.integers(1, 24)), draw(st.integers(1, 8))
+    rank = draw(st.integers(1, d))
+    v = torch.randn(2, 2, n, rank, generator=g, dtype=torch.float64)
+    if rank < d:
+        v = v @ torch.randn(2, 2, rank, d, generator=g, dtype=torch.float64)
+    if draw(st.booleans()):
+        # tokens that occur twice
+        v = v[:, :, torch.randint(n, (n,), generator=g)]
+    v = v * 10.0 ** draw(st.integers(-6, 6))
+    return torch.randn(2, 2, n, n, generator=g, dtype=torch.float64), v, g
+
+
+def attention(logits: Tensor, *, causal: bool = False) -> Tensor:
+    if causal:
+        logits = logits.masked_fill(torch.ones_like(logits).triu(1).bool(), -torch.inf)
+    return logits.softmax(-1)
+
+
+def everywhere(v: Tensor) -> Tensor:
+    return torch.ones(v.shape[0], v.shape[-2], dtype=torch.bool)
+
+
+def by_svd(a: Tensor, v: Tensor, relative: float) -> Tensor:
+    """The definition: rows of A projected onto the span of V's left singular vectors."""
+    U, s, _ = torch.linalg.svd(v.double(), full_matrices=False)
+    U = U * ((s > relative * s[..., :1]) & (s > 0))[..., None, :]
+    return (a.double() @ U) @ U.mT
+
+
+@pytest.mark.parametrize("mode", ["plain", "simplex", "causal"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@settings(max_examples=40)
+@given(heads())
+def test_effective_attention_gives_the_same_output(
+    dtype: torch.dtype, mode: Mode, drawn: tuple[Tensor, Tensor, torch.Generator]
+) -> None:
+    logits, v, _ = drawn
+    a, v = attention(logits, causal=mode == "causal").to(dtype), v.to(dtype)
+    effective = effective_layer(a, v, everywhere(v), mode).pattern
+    assert effective.dtype == dtype
+    assert ((effective - a) @ v).abs().max() <= SLACK[dtype] * v.abs().max()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@settings(max_examples=40)
+@given(heads())
+def test_plain_is_the_projection_that_the_singular_vectors_give(
+    dtype: torch.dtype, drawn: tuple[Tensor, Tensor, torch.Generator]
+) -> None:
+    logits, v, _ = drawn
+    a, v = attention(logits).to(dtype), v.to(dtype)
+    found = effective_layer(a, v, everywhere(v), "plain")
+    relative = float(found.relative[0])
+    assert relative == max(v.shape[-2:]) * torch.finfo(dtype).eps
+    assert (found.pattern - by_svd(a, v, relative)).abs().max() <= SLACK[dtype]
+    s = torch.linalg.svdvals(v.double())
+    assert torch.equal(found.rank, ((s > relative * s[..., :1]) & (s > 0)).sum(-1))
+    # it only shortens rows, and once is enough
+    assert (found.pattern.norm(dim=-1) <= a.norm(dim=-1) + SLACK[dtype]).all()
+    again = effective_layer(found.pattern, v, everywhere(v), "plain").pattern
+    assert (again - found.pattern).abs().max() <= SLACK[dtype]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@settings(max_examples=40)
+@given(heads())
+def test_causal_rows_are_the_shortest_on_their_own_support(
+    dtype: torch.dtype, drawn: tuple[Tensor, Tensor, torch.Generator]
+) -> None:
+    logits, v, _ = drawn
+    a, v = attention(logits, causal=True).to(dtype), v.to(dtype)
+    found = effective_layer(a, v, everywhere(v), "causal")
+    assert not found.pattern.triu(1).any()
+    for i in range(v.shape[-2]):
+        row = by_svd(a[..., i : i + 1, : i + 1], v[..., : i + 1, :], float(found.relative[0]))
+        assert (found.pattern[..., i : i + 1, : i + 1] - row).abs().max() <= SLACK[dtype]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_causal_blocks_agree_with_single_rows_on_long_sentences(dtype: torch.dtype) -> None:
+    # several blocks; the second head repeats tokens, so that its prefixes lack rank for long
+    g = torch.Generator().manual_seed(3)
+    n, d = 90, 8
+    v = torch.randn(1, 2, n, d, generator=g, dtype=torch.float64)
+    v[:, 1, :60] = v[:, 1, torch.randint(5, (60,), generator=g)]
+    a = attention(torch.randn(1, 2, n, n, generator=g, dtype=torch.float64), causal=True).to(dtype)
+    v = v.to(dtype)
+    found = effective_layer(a, v, everywhere(v), "causal")
+    for i in range(n):
+        row = by_svd(a[..., i : i + 1, : i + 1], v[..., : i + 1, :], float(found.relative[0]))
+        assert (found.pattern[..., i : i + 1, : i + 1] - row).abs().max() <= SLACK[dtype]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mode", ["plain", "simplex", "causal"])
+def test_independent_rows_keep_their_attention(dtype: torch.dtype, mode: Mode) -> None:
+    g = torch.Generator().manual_seed(0)
+    v = torch.randn(1, 3, 6, 8, generator=g, dtype=dtype)
+    a = attention(torch.randn(1, 3, 6, 6, generator=g, dtype=dtype), causal=True)
+    assert torch.equal(effective_layer(a, v, everywhere(v), mode).pattern, a)
+    # and the first eight rows of twenty, in a causal model
+    v = torch.randn(1, 3, 20, 8, generator=g, dtype=dtype)
+    a = attention(torch.randn(1, 3, 20, 20, generator=g, dtype=dtype), causal=True)
+    causal = effective_layer(a, v, everywhere(v), "causal").pattern
+    assert torch.equal(causal[:, :, :8], a[:, :, :8])
+    assert not torch.allclose(causal[:, :, 9:], a[:, :, 9:])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@settings(max_examples=40)
+@given(heads())
+def test_simplex_rows_sum_to_one_and_know_no_value_bias(
+    dtype: torch.dtype, drawn: tuple[Tensor, Tensor, torch.Generator]
+) -> None:
+    logits, v, g = drawn
+    v = (v / v.abs().max().clamp_min(1e-300)).to(dtype)
+    a = attention(logits).to(dtype)
+    found = effective_layer(a, v, everywhere(v), "simplex")
+    assert (found.pattern.sum(-1) - 1).abs().max() <= SLACK[dtype]
+    bias = torch.randn(v.shape[-1], generator=g, dtype=dtype)
+    moved = effective_layer(a, v + bias, everywhere(v), "simplex")
+    # a bias moves singular values too, and with them what counts as 0
+    if torch.equal(found.rank, moved.rank):
+        assert (found.pattern - moved.pattern).abs().max() <= 10 * SLACK[dtype]
+
+
+@pytest.mark.parametrize("mode", ["plain", "causal"])
+@settings(max_examples=30)
+@given(heads())
+def test_mixing_the_columns_of_v_changes_nothing(
+    mode: Mode, drawn: tuple[Tensor, Tensor, torch.Generator]
+) -> None:
+    logits, v, g = drawn
+    a = attention(logits, causal=True)
+    # orthogonal times a mild scaling: the rank decision stays the same
+    d = v.shape[-1]
+    mix = torch.linalg.qr(torch.randn(d, d, generator=g, dtype=torch.float64)).Q
+    mix = mix * torch.linspace(1, 2, d, dtype=torch.float64)
+    first = effective_layer(a, v, everywhere(v), mode).pattern
+    second = effective_layer(a, v @ mix, everywhere(v), mode).pattern
+    assert (first - second).abs().max() <= 1e-9
+
+
+@settings(max_examples=30)
+@given(heads())
+def test_plain_follows_a_permutation_of_tokens(
+    drawn: tuple[Tensor, Tensor, torch.Generator],
+) -> None:
+    logits, v, g = drawn
+    a = attention(logits)
+    p = torch.randperm(v.shape[-2], generator=g)
+    first = effective_layer(a, v, everywhere(v), "plain").pattern[..., p, :][..., p]
+    moved = a[..., p, :][..., p]
+    second = effective_layer(moved, v[..., p, :], everywhere(v), "plain").pattern
+    assert (first - second).abs().max() <= 1e-9
+
+
+@pytest.mark.parametrize("mode", ["plain", "simplex", "causal"])
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_padded_batches_give_what_single_sentences_give(
+    mode: Mode, left: bool, dtype: torch.dtype
+) -> None:
+    g = torch.Generator().manual_seed(5)
+    n, d = 20, 6
+    v = torch.randn(3, 2, n, d, generator=g, dtype=dtype)
+    mask = torch.arange(n) < torch.tensor([20, 13, 4])[:, None]
+    mask = mask.flip(1) if left else mask
+    logits = torch.randn(3, 2, n, n, generator=g, dtype=dtype)
+    if mode == "causal":
+        logits = logits.masked_fill(torch.ones(n, n).triu(1).bool(), -torch.inf)
+    pairs = mask[:, None, :, None] & mask[:, None, None, :]
+    a = torch.where(pairs, logits, -torch.inf).softmax(-1).nan_to_num(0.0)
+    whole = effective_layer(a, v, mask, mode)
+    for b in range(3):
+        at = mask[b].nonzero().flatten()
+        alone = effective_layer(
+            a[b : b + 1, :, at][..., at], v[b : b + 1, :, at], torch.ones(1, len(at)).bool(), mode
+        )
+        assert torch.allclose(whole.pattern[b, :, at][..., at], alone.pattern[0], atol=SLACK[dtype])
+        assert torch.equal(whole.rank[b], alone.rank[0])
+        assert whole.relative[b] == alone.relative[0]
+    assert not whole.pattern.masked_fill(pairs, 0.0).any()
+
+
+def test_what_lacks_rank_is_not_left_to_the_cholesky_decomposition() -> None:
+    # float32 values of rank 3 and 8 columns: V^T V has pivots of rounding errors
+    g = torch.Generator().manual_seed(2)
+    v = torch.randn(1, 4, 40, 3, generator=g) @ torch.randn(1, 4, 3, 8, generator=g)
+    a = attention(torch.randn(1, 4, 40, 40, generator=g))
+    found = effective_layer(a, v, everywhere(v), "plain")
+    assert found.rank.tolist() == [[3] * 4]
+    assert (found.pattern - by_svd(a, v, float(found.relative[0]))).abs().max() < 1e-6
+
+
+def test_values_of_zero_leave_no_attention() -> None:
+    v = torch.zeros(1, 1, 5, 2)
+    found = effective_layer(attention(torch.zeros(1, 1, 5, 5)), v, everywhere(v), "plain")
+    assert not found.pattern.any()
+    assert found.rank.tolist() == [[0]]
+
+
+def test_every_family_has_effective_attention(
+    build: Callable[..., Any], family: str, sentences: dict[str, Tensor]
+) -> None:
+    captured = capture(build(family), sentences)
+    effective = effective_attention(captured)
+    assert effective.mode == ("causal" if captured.causal else "plain")
+    for layer, found in zip(captured.layers, effective.layers, strict=True):
+        assert torch.allclose(found.pattern @ layer.v, layer.z, atol=1e-6)
+        share = effective_share(layer.pattern, found.pattern)
+        lost = (layer.pattern - found.pattern).square().sum((-2, -1))
+        whole = layer.pattern.square().sum((-2, -1))
+        assert torch.allclose(share + lost / whole, torch.ones_like(share), atol=1e-6)
+        # the sentence of one token has one row, which it keeps
+        assert share[2].min() > 1 - 1e-6
+        # nine tokens and four dimensions of values: something is lost
+        assert share[0].max() < 0.999
+
+
+def test_modes_that_don_t_fit_are_refused(
+    build: Callable[..., Any], sentences: dict[str, Tensor]
+) -> None:
+    captured = capture(build("Bert"), sentences)
+    with pytest.raises(InvalidArgumentError, match="Causal mode needs a causal model; Bert"):
+        effective_attention(captured, "causal")
+    with pytest.raises(InvalidArgumentError, match=r"`mode` must be one of .* got 'full'"):
+        effective_attention(captured, "full")  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,64 @@
+"""Numbers that tell patterns apart, on patterns whose numbers are known."""
+
+import math
+
+import pytest
+import torch
+
+from capacity.errors import InvalidArgumentError
+from capacity.transformer import cosine, pattern_statistics, token_shares
+
+ALL = torch.ones(1, 4, dtype=torch.bool)
+
+
+def test_a_vertical_pattern_and_a_diagonal_one_are_told_apart() -> None:
+    vertical = torch.zeros(4, 4)
+    vertical[:, 3] = 1
+    even = torch.full((4, 4), 0.25)
+    found = pattern_statistics(torch.stack([vertical, torch.eye(4), even])[None], ALL)
+    assert found["vertical"].tolist() == [[1.0, 0.25, 0.25]]
+    # of the last column rows 2 and 3 are near; of 16 even weights 4 + 3 + 3
+    assert found["diagonal"].tolist() == [[0.5, 1.0, 0.625]]
+    expected = torch.tensor([[0.0, 0.0, math.log(4)]])
+    assert torch.allclose(found["entropy"], expected)
+    assert found["row_sum"].tolist() == [[1.0] * 3]
+    assert found["negative"].tolist() == [[0.0] * 3]
+
+
+def test_padding_doesn_t_count_in_statistics() -> None:
+    mask = torch.tensor([[True, True, False, False]])
+    pattern = torch.zeros(1, 1, 4, 4)
+    pattern[0, 0, :2, :2] = torch.tensor([[0.5, 0.5], [1.5, -0.5]])
+    found = pattern_statistics(pattern, mask)
+    alone = pattern_statistics(pattern[..., :2, :2], ALL[:, :2])
+    for name, value in found.items():
+        assert torch.equal(value, alone[name]), name
+    assert float(found["row_sum"]) == 1
+    # 0.5 of 3 in absolute weight
+    assert float(found["negative"]) == pytest.approx(1 / 6)
+
+
+def test_shares_are_of_absolute_weights_and_the_largest_is_signed() -> None:
+    pattern = torch.tensor([[[[0.5, 0.5, 0.0, 0.0], [0.75, -0.25, 0.25, 0.25]] + [[0.0] * 4] * 2]])
+    kinds = {"delimiter": torch.tensor([[True, False, False, True]]), "none": ~ALL}
+    rows = torch.tensor([[True, True, False, False]])
+    table = token_shares(pattern, kinds, rows).set_index("kind")
+    # (0.5 + 1.0 / 1.5) / 2 of absolute weight, (0.5 + 1.0) / 2 of weight
+    assert table.loc["delimiter", "share"] == pytest.approx((0.5 + 2 / 3) / 2)
+    assert table.loc["delimiter", "weight"] == pytest.approx(0.75)
+    assert table.loc["delimiter", "largest"] == pytest.approx((0.5 + 0.75) / 2)
+    assert table.loc["none", "share"] == 0
+    assert math.isnan(float(table.loc["none", "largest"]))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InvalidArgumentError, match="`rows` names none"):
+        token_shares(pattern, kinds, ~ALL)
+
+
+def test_cosine_compares_layer_by_layer_and_head_by_head() -> None:
+    g = torch.Generator().manual_seed(0)
+    first = [torch.rand(3, 2, 5, 5, generator=g) for _ in range(2)]
+    assert torch.allclose(cosine(first, [2 * x for x in first]), torch.ones(2, 2))
+    orthogonal = torch.zeros(1, 1, 2, 2)
+    orthogonal[..., 0, 0] = 1
+    assert float(cosine([orthogonal], [orthogonal.flip(-1)])) == 0
+    with pytest.raises(InvalidArgumentError, match="on the same sentences"):
+        cosine(first, first[:1])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -39,12 +36,14 @@ def attention(
     """Tell which heads' attention is unique, and draw the part of it that has an effect."""
     from capacity.transformer.effective import effective_attention
     from capacity.transformer.hooks import capture
-    from capacity.transformer.load import load_pretrained
+    from capacity.transformer.load import load_pretrained, quietly
     from capacity.transformer.table import attention_table
 
-    with spinner(f"reading {model_folder.name}"), _quietly():
+    with spinner(f"reading {model_folder.name}"):
         model, tokenizer = load_pretrained(model_folder)
-    inputs = tokenizer(text, return_tensors="pt")
+    # a text that is too long is an error, which says so once
+    with quietly():
+        inputs = tokenizer(text, return_tensors="pt")
     with spinner(f"analysing {inputs['input_ids'].shape[1]} tokens"):
         captured = capture(model, inputs)
         effective = effective_attention(captured, mode)
@@ -70,26 +69,6 @@ def attention(
     print(f"singular values up to {first['threshold']:.2g} of a head's largest count as 0")
     if out is not None:
         print(f"figure: {out}")
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Without transformers' own progress bar and advice, which aren't errors."""
-    if find_spec("transformers") is None:
-        # what is missing is told by what needs it
-        yield
-        return
-    from transformers.utils import logging
-
-    before, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)
-        if shown:
-            logging.enable_progress_bar()
 
 
 def _chosen(table: Any, layer: int | None, head: int | None) -> Any:

@@ -27,7 +27,7 @@ from capacity.transformer.span import inverted, rank_threshold
 # of V_i: G_i has its square, of which float64 leaves eight digits
 _BLOCK_CONDITION = 1e4
 # prefixes of just over d rows are ill conditioned, which passes after a few
-_FIRST_BLOCKS = (4, 4, 8, 16, 32)
+_FIRST_BLOCKS = (4, 12, 48)
 # prefixes that are held at once
 _SINGLE = 32
 
@@ -48,18 +48,22 @@ def project_causally(
     mask : (batch, n) bool
     """
     relative = rank_threshold(mask, v.shape[-1], v.dtype)
+    if mask.all():
+        return _of_sentences(pattern, v, relative)
     # tokens first, so that the first rows are those of the sentence on whichever side padding is
-    order = (~mask).sort(dim=1, stable=True).indices
-    rows = order[:, None, :, None]
-    v = v.double().take_along_dim(rows, dim=-2)
-    a = pattern.double().take_along_dim(rows, -2).take_along_dim(rows.mT, -1)
-    kept = independent_rows(v, relative)
-    heads = v.flatten(0, 1)
-    least = relative[:, None].expand(kept.shape).flatten().double()
-    x = _projected(a.flatten(0, 1), heads, kept.flatten(), least).unflatten(0, kept.shape)
-    back = order.argsort(dim=1)[:, None, :, None]
-    x = x.take_along_dim(back, -2).take_along_dim(back.mT, -1).to(pattern.dtype)
+    order = (~mask).sort(dim=1, stable=True).indices[:, None, :, None]
+    moved = pattern.take_along_dim(order, -2).take_along_dim(order.mT, -1)
+    x = _of_sentences(moved, v.take_along_dim(order, dim=-2), relative)
+    back = order.argsort(dim=2)
+    x = x.take_along_dim(back, -2).take_along_dim(back.mT, -1)
     return x * (mask[:, None, :, None] & mask[:, None, None, :])
+
+
+def _of_sentences(pattern: Tensor, v: Tensor, relative: Tensor) -> Tensor:
+    kept = independent_rows(v, relative)
+    least = relative[:, None].expand(kept.shape).flatten().double()
+    x = _projected(pattern.flatten(0, 1), v.flatten(0, 1).double(), kept.flatten(), least)
+    return x.unflatten(0, kept.shape)
 
 
 def independent_rows(
@@ -86,28 +90,30 @@ def independent_rows(
 
 
 def _projected(a: Tensor, v: Tensor, kept: Tensor, least: Tensor) -> Tensor:
-    """X of heads side by side; the first ``kept`` rows of each are a's own."""
+    """Rows x of heads side by side; the first ``kept`` rows of each are a's own."""
     n, d = v.shape[-2:]
-    if bool((kept >= n).all()):
-        return a
-    o, w = a @ v, torch.zeros_like(v)
     start = int(kept.min())
+    x = a.clone()
     G = v[:, :start].mT @ v[:, :start]
     first = iter(_FIRST_BLOCKS)
     while start < n:
         # fewer rows than columns have no inverse Gram matrix to begin with
         end = min(n, start + next(first, d) if start >= d else d)
-        block = slice(start, end)
+        new, seen = v[:, start:end], v[:, :end]
+        o = a[:, start:end, :end].double() @ seen
+        w = torch.zeros_like(o)
         inverse, condition = inverted(torch.linalg.cholesky_ex(G, upper=True).L)
         good = condition <= _BLOCK_CONDITION
         if good.any():
-            w[good, block] = _block(inverse[good], v[good, block], o[good, block])
+            w[good] = _block(inverse[good], new[good], o[good])
         for lone in (~good & (kept < end)).nonzero().flatten().tolist():
-            w[lone, block] = _one_by_one(v[lone, :end], o[lone, block], least[lone])
-        G = G + v[:, block].mT @ v[:, block]
+            w[lone] = _one_by_one(seen[lone], o[lone], least[lone])
+        found = (w @ seen.mT).tril(start).to(a.dtype)
+        own = torch.arange(start, end, device=v.device) < kept[:, None]
+        x[:, start:end, :end] = torch.where(own[..., None], x[:, start:end, :end], found)
+        G = G + new.mT @ new
         start = end
-    own = torch.arange(n, device=v.device) < kept[:, None]
-    return torch.where(own[..., None], a, (w @ v.mT).tril())
+    return x
 
 
 def _block(inverse: Tensor, v: Tensor, o: Tensor) -> Tensor:

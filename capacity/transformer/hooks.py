@@ -142,15 +142,17 @@ def _layer(block: Block, calls: Calls, turn: int, mask: Tensor) -> CapturedLayer
     heads, d_head_vo = v.shape[1], v.shape[-1]
     flat = calls[block.output][turn].input
     z = flat.unflatten(-1, (heads, d_head_vo)).transpose(1, 2)
-    pad = ~mask[:, None, :, None]
-    # a padded row attends to whatever the model leaves it, if to anything
-    pattern = pattern.masked_fill(pad | pad.mT, 0.0)
+    if not mask.all():
+        pad = ~mask[:, None, :, None]
+        # a padded row attends to whatever the model leaves it, if to anything
+        pattern = pattern.masked_fill(pad | pad.mT, 0.0)
+        v, z = v.masked_fill(pad, 0.0), z.masked_fill(pad, 0.0)
     return CapturedLayer(
         pattern,
         q,
         k,
-        v.masked_fill(pad, 0.0),
-        z.masked_fill(pad, 0.0),
+        v,
+        z,
         W_O.unflatten(0, (heads, d_head_vo)),
         b_V,
         bias_of(block.output),

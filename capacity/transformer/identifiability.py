@@ -281,11 +281,15 @@ class _Heads:
 
 
 def _rank(rows: Float[Tensor, "m d"], tolerance: float) -> int:
-    # All singular values exceed t if G - t^2 I is positive definite, at a tenth of the cost of
-    # computing them; t^2 must stand clear of the rounding of G.
     gram = rows @ rows.mT if rows.shape[0] < rows.shape[1] else rows.mT @ rows
     rounding = 4 * max(rows.shape) * torch.finfo(torch.float64).eps * float(gram.trace())
-    gram.diagonal().sub_(max(tolerance**2, rounding))
-    if torch.linalg.cholesky_ex(gram).info == 0:
-        return len(gram)
-    return int((torch.linalg.svdvals(rows) > tolerance).sum())
+    if tolerance**2 <= rounding:
+        # G has lost what is to be counted
+        return int((torch.linalg.svdvals(rows) > tolerance).sum())
+    # singular values above t are positive eigenvalues of G - t^2 I, whose signs L D L^T keeps
+    # (Sylvester), at a tenth of the cost of computing them
+    gram.diagonal().sub_(tolerance**2)
+    LD, pivots = torch.linalg.ldl_factor(gram)
+    alone = pivots > 0
+    # a 2 x 2 block of D, marked in both its rows, has an eigenvalue of each sign
+    return int((LD.diagonal()[alone] > 0).sum() + (~alone).sum() // 2)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +46,11 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
             "written; it holds no config.json."
         )
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
-        model = AutoModel.from_pretrained(path, local_files_only=True, attn_implementation="eager")
+        with quietly():
+            tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
+            model = AutoModel.from_pretrained(
+                path, local_files_only=True, attn_implementation="eager"
+            )
     # what the loaders raise for damaged files depends on the file
     except Exception as error:
         first = str(error).strip().split("\n")[0]
@@ -54,3 +59,19 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
             f"{type(error).__name__}: {first}"
         ) from None
     return model.eval(), tokenizer
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without transformers' progress bars and advice."""
+    from transformers.utils import logging
+
+    before, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if shown:
+            logging.enable_progress_bar()

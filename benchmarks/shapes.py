@@ -1,0 +1,34 @@
+"""Models of BERT-base's shape with random weights, for benchmarks of capacity.transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+LENGTHS = (128, 256, 512)
+D_MODEL, N_HEADS, N_LAYERS = 768, 12, 12
+
+
+def bert() -> Any:
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(0)
+    return BertModel(BertConfig(attn_implementation="eager")).eval()
+
+
+def gpt2() -> Any:
+    from transformers import GPT2Config, GPT2Model
+
+    torch.manual_seed(0)
+    return GPT2Model(GPT2Config(attn_implementation="eager")).eval()
+
+
+def tokens(n: int) -> torch.Tensor:
+    return torch.randint(1000, 30_000, (1, n), generator=torch.Generator().manual_seed(n))
+
+
+def forward_operations(n: int) -> float:
+    """Of one forward pass: projections, attention, and a feed-forward of four times the width."""
+    d = D_MODEL
+    return N_LAYERS * (2 * n * 12 * d * d + 4 * n * n * d)

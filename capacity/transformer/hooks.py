@@ -193,7 +193,7 @@ def _require_inputs(inputs: Mapping[str, Any], known: Architecture, name: str) -
     if tokens.shape[1] > known.n_positions:
         raise InvalidArgumentError(
             f"A sentence must have at most {known.n_positions} tokens, {known.longest}; got "
-            f"{tokens.shape[1]}. Call the tokenizer with truncation=True."
+            f"{tokens.shape[1]}. Shorten it, or call the tokenizer with truncation=True."
         )
     return sentence_mask(inputs.get("attention_mask"), tokens.shape)
 

@@ -34,6 +34,10 @@ class Moments:
     xy: Float[Tensor, "d1 d_out"]
     yy: Float[Tensor, "d_out"]
 
+    def __add__(self, other: Moments) -> Moments:
+        """Moments of both sets of tokens."""
+        return Moments(self.xx + other.xx, self.xy + other.xy, self.yy + other.yy)
+
     @property
     def n_tokens(self) -> int:
         """Number of tokens."""
@@ -61,20 +65,13 @@ def feed_forward_moments(batches: Iterable[Captured]) -> list[Moments]:
             for step in captured.steps
             if isinstance(step, Written) and step.input is not None
         ]
-        total = [
-            Moments(a.xx + b.xx, a.xy + b.xy, a.yy + b.yy)
-            for a, b in zip(total or [_no_moments(m) for m in new], new, strict=True)
-        ]
+        total = [a + b for a, b in zip(total, new, strict=True)] if total else new
     return total
 
 
 def _moments(x: Tensor, y: Tensor) -> Moments:
     x, y = torch.nn.functional.pad(x.double(), (0, 1), value=1.0), y.double()
     return Moments(x.T @ x, x.T @ y, y.square().sum(0))
-
-
-def _no_moments(m: Moments) -> Moments:
-    return Moments(torch.zeros_like(m.xx), torch.zeros_like(m.xy), torch.zeros_like(m.yy))
 
 
 def linear_fit(fitted: Moments, on: Moments | None = None) -> float:

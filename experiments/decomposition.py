@@ -1,0 +1,332 @@
+"""e = i + h + f + c: what inputs, heads, feed-forwards and biases have in BERTs' embeddings.
+
+    python experiments/decomposition.py --run     (eight minutes on one core)
+    python experiments/decomposition.py --plot
+
+Mickus, Paperno & Constant (2022): Figures 2 and 3, Table 2 and Appendix B. MiniLM on tweets and the
+BERT of reactions, pretrained and finetuned, stand in for BERT-base, its finetuned variants, and
+Europarl. Of the three the pretrained one has a masked-LM head. Reactions can't be had, so that
+`measures.reactions` writes some from molecules. Intervals are over groups of texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import decomposition_measures as measures
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from decomposition_measures import SUMS
+from experiment import Tables, main
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pretrained import Smiles, minilm, molecules, reaction_bert, tweets
+
+from capacity.cli.output import bar
+from capacity.evaluator import interval, resampled
+
+ENGLISH, BEFORE, AFTER = "MiniLM", "rxnfp pretrained", "rxnfp finetuned"
+SEEDS = (0, 1, 2)
+EPOCHS = 10
+# sums whose accuracies the paper compares
+PAIRS = [
+    ("f + c", "f"),
+    ("f", "h"),
+    ("h + f", "f"),
+    ("i + h + f + c", "h + f + c"),
+    ("i + h + f + c", "h + f"),
+]
+COLOURS = sns.color_palette("colorblind")
+
+
+def run(smoke: bool) -> Tables:
+    """Both models on their texts; with the masked-LM head, reactions and molecules."""
+    groups, size, asked = (2, 24, 20) if smoke else (20, 120, 2000)
+    english, tokenizer = minilm()
+    before, after, smiles = reaction_bert("pretrained"), reaction_bert("finetuned"), Smiles()
+    texts = tweets()["text"].sample(groups * size, random_state=0).tolist()
+    words = tokenizer(texts, padding=True, return_tensors="pt")
+    atoms = smiles.encode(measures.reactions(groups * size // 4))
+    kinds = {"reactions": measures.reactions(asked), "molecules": molecules(2 * asked)}
+    with bar() as tell:
+        measured = {
+            name: [
+                measures.measure(model, one)
+                for one in measures.in_groups(inputs, groups, name, tell)
+            ]
+            for name, model, inputs in (
+                (ENGLISH, english, words),
+                (BEFORE, before, atoms),
+                (AFTER, after, atoms),
+            )
+        }
+        default, learned = [], []
+        for kind, some in kinds.items():
+            table, questions = measures.answer(before, smiles, some, groups, kind, tell)
+            default.append(table.assign(text=kind))
+            learned += [
+                measures.learn(questions, seed, 2 if smoke else EPOCHS).assign(text=kind)
+                for seed in measures.told(SEEDS, f"learning from {kind}", tell)
+            ]
+    few = [(ENGLISH, english, words, size // 3), (BEFORE, before, atoms, size // 12)]
+    return {
+        "linear": pd.concat(
+            measures.linear(of).assign(model=name) for name, of in measured.items()
+        ),
+        "importance": pd.concat(
+            measures.importance(of).assign(model=name) for name, of in measured.items()
+        ),
+        "correlation": measures.correlation(measured[BEFORE], measured[AFTER]),
+        "heads": pd.concat(measures.heads(of).assign(model=name) for name, of in measured.items()),
+        "default": pd.concat(default),
+        "learned": pd.concat(learned),
+        "ranks": pd.concat(
+            measures.ranks(model, {key: x[:n] for key, x in inputs.items()}).assign(model=name)
+            for name, model, inputs, n in few
+        ),
+    }
+
+
+def numbers(tables: Tables) -> dict[str, Any]:
+    """What the paper claims, asked of each model and text."""
+    return {
+        "r2_of_feed_forwards": _of_each(tables["linear"], "model", _of_linear),
+        "importance": _of_each(tables["importance"], "model", _of_importance),
+        "spearman_of_pretrained_and_finetuned": _of_finetuning(tables["correlation"]),
+        "accuracy_of_sums": {
+            text: {**own, **_of_learned(tables["learned"].query("text == @text"))}
+            for text, own in _of_each(tables["default"], "text", _of_default).items()
+        },
+        "rank_of_c": _of_each(tables["ranks"], "model", _of_ranks),
+        "heads_in_the_last_embedding": _of_each(tables["heads"], "model", _of_heads),
+    }
+
+
+def _of_each(
+    table: pd.DataFrame, key: str, of: Callable[[pd.DataFrame], dict[str, Any]]
+) -> dict[str, Any]:
+    return {str(name): of(part) for name, part in table.groupby(key, sort=False)}
+
+
+def _means(table: pd.DataFrame, keys: list[str], of: str) -> dict[str, Any]:
+    """Mean over groups of texts and its interval, in a dictionary for each key."""
+    wide = table.pivot_table(index="group", columns=keys, values=of, sort=False)
+    weights = np.stack(list(resampled(wide.index, 1000)))
+    draws = weights @ wide.to_numpy(np.float64) / weights.sum(1, keepdims=True)
+    found: dict[str, Any] = {}
+    for column, mean, draw in zip(wide.columns, wide.mean(), draws.T, strict=True):
+        *outer, last = map(str, column if isinstance(column, tuple) else (column,))
+        place = found
+        for key in outer:
+            place = place.setdefault(key, {})
+        place[last] = {"mean": mean, "interval": interval(draw)}
+    return found
+
+
+def _of_linear(table: pd.DataFrame) -> dict[str, Any]:
+    by = _means(table, ["scored", "layer"], "r2")
+    unexplained = [1 - one["mean"] for one in by["held out"].values()]
+    return {
+        **by,
+        "unexplained_held_out": [min(unexplained), max(unexplained)],
+        "tokens_fitted": int(table["tokens_fitted"].min()),
+    }
+
+
+def _of_importance(table: pd.DataFrame) -> dict[str, Any]:
+    """By term and layer, and what the paper says of Figure 3a."""
+    mean = table.pivot_table(index="term", columns="layer", values="importance")
+    # of the embeddings' norm, layer 0, h and f know nothing
+    after = mean.drop(columns=0)
+    h, f, c = (after.loc[term].to_numpy() for term in "hfc")
+    return {
+        "by_layer": _means(table, ["term", "layer"], "importance"),
+        "most_important_by_layer": mean.idxmax().tolist(),
+        "layers": len(h),
+        "layers_where_i_shrinks": int((np.diff(mean.loc["i"].to_numpy()) < 0).sum()),
+        "layers_where_f_is_at_least_0.4": int((f >= 0.4).sum()),
+        "layers_where_h_exceeds_c": int((h > c).sum()),
+        "layers_where_h_exceeds_0.3": int((h > 0.3).sum()),
+        "largest_h": h.max(),
+        "largest_c": c.max(),
+        "mean_of_h_minus_c": (h - c).mean(),
+        "tokens": int(table.query("layer == 0 and term == 'i'")["tokens"].sum()),
+    }
+
+
+def _of_finetuning(table: pd.DataFrame) -> dict[str, Any]:
+    terms = table.pivot_table(index=["group", "layer"], columns="term", values="rho")
+    over = terms.sub(terms["h"], axis=0).drop(columns="h").reset_index()
+    half = np.where(table["layer"] > table["layer"].max() / 2, 1.0, -1.0)
+    return {
+        "by_layer": _means(table, ["term", "layer"], "rho"),
+        "mean_over_layers": _means(table, ["term"], "rho"),
+        "mean_over_layers_above_that_of_h": {
+            term: _means(over.assign(which=term), ["which"], term)[term] for term in "ifc"
+        },
+        # half of the rows are in either half: the mean of signed rho is half the difference
+        "upper_half_minus_lower_half": _means(
+            table.assign(signed=2 * half * table["rho"]), ["term"], "signed"
+        ),
+        "least_correlated_by_layer": terms.groupby("layer").mean().idxmin(axis=1).tolist(),
+    }
+
+
+def _of_default(table: pd.DataFrame) -> dict[str, Any]:
+    table = table.assign(accuracy=table["hits"] / table["n"])
+    by = _means(table, ["places", "sum"], "accuracy")
+    chosen = table[table["places"] == "chosen"]
+    wide = chosen.pivot_table(index="group", columns="sum", values="accuracy")
+    gains = [wide.assign(pair=f"{a} minus {b}", gain=wide[a] - wide[b]) for a, b in PAIRS]
+    return {
+        "default": by["chosen"],
+        "default_at_really_masked": by["masked"],
+        "default_differences": _means(pd.concat(gains).reset_index(), ["pair"], "gain"),
+        "questions": int(chosen.loc[chosen["sum"] == "i", "n"].sum()),
+    }
+
+
+def _of_learned(table: pd.DataFrame) -> dict[str, Any]:
+    runs = table.pivot_table(index="seed", columns="sum", values="accuracy", sort=False)
+    gains = pd.DataFrame({f"{a} minus {b}": runs[a] - runs[b] for a, b in PAIRS})
+    last = table["epoch"] == table["epoch"].max()
+    return {
+        "learned": _spread(runs),
+        "learned_differences": _spread(gains),
+        "most_frequent_token": table["most_frequent"].mean(),
+        "questions_trained_on": int(table["n_train"].min()),
+        "words_among_the_questions": int(table["n_words"].max()),
+        "share_of_classifiers_best_at_the_last_epoch": last.mean(),
+    }
+
+
+def _spread(runs: pd.DataFrame) -> dict[str, Any]:
+    return {
+        str(name): {"mean": of.mean(), "standard_deviation": of.std(), "runs": of.tolist()}
+        for name, of in runs.items()
+    }
+
+
+def _of_ranks(table: pd.DataFrame) -> dict[str, Any]:
+    return {
+        **{key: table[key].tolist() for key in ("rank", "bound", "paper")},
+        "layers_where_the_paper's_is_exceeded": int((table["rank"] > table["paper"]).sum()),
+        "layers_where_the_bound_is_exceeded": int((table["rank"] > table["bound"]).sum()),
+        "relative_error_of_the_sum": table["error"].max(),
+        "tokens": int(table["tokens"].max()),
+    }
+
+
+def _of_heads(table: pd.DataFrame) -> dict[str, Any]:
+    by_layer = table.groupby("layer")["importance"].sum()
+    return {
+        "sum": by_layer.sum(),
+        "by_layer": by_layer.tolist(),
+        "largest": table.nlargest(3, "importance").drop(columns="model").to_dict("records"),
+        "negative": int((table["importance"] < 0).sum()),
+        "heads": len(table),
+    }
+
+
+def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
+    """Figures 2 and 3, Table 2 as bars, ranks of c, and heads."""
+    return {
+        "linear": _plot_linear(found["r2_of_feed_forwards"]),
+        "importance": _plot_importance(found),
+        "sums": _plot_sums(found["accuracy_of_sums"]),
+        "ranks": _plot_ranks(found["rank_of_c"]),
+        "heads": _plot_heads(tables["heads"]),
+    }
+
+
+def _line(axes: Axes, by: dict[str, Any], **style: Any) -> None:
+    """Means over layers with their intervals."""
+    mean = np.array([one["mean"] for one in by.values()])
+    low, high = np.array([one["interval"] for one in by.values()]).T
+    axes.errorbar([int(layer) for layer in by], mean, yerr=[mean - low, high - mean], capsize=2,
+                  marker="o", markersize=4, **style)  # fmt: skip
+
+
+def _plot_linear(found: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(7, 3.8), layout="constrained")
+    axes = figure.subplots()
+    axes.axhspan(0.4, 0.7, color="0.92", label="BERT-base (the paper)")
+    for colour, (model, of) in zip(COLOURS, found.items(), strict=False):
+        _line(axes, of["held out"], color=colour, label=f"{model}, held out")
+        _line(axes, of["in sample"], color=colour, linestyle=":", alpha=0.6,
+              label=f"{model}, in sample")  # fmt: skip
+    axes.set(xlabel="layer", ylabel="$r^2$ of the linear fit of the feed-forward", ylim=(0, 1))
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def _plot_importance(found: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(10, 7), layout="constrained")
+    panels = figure.subplots(2, 2).flatten()
+    for axes, (model, of) in zip(panels, found["importance"].items(), strict=False):
+        axes.axhline(0, color="grey", linewidth=0.8)
+        for colour, (term, by) in zip(COLOURS, of["by_layer"].items(), strict=False):
+            _line(axes, by, color=colour, label=term)
+        axes.set(title=model, xlabel="layer (0: the embeddings' norm)", ylim=(-0.1, 1.1),
+                 ylabel="importance $\\mu(e, u)$ of the term u")  # fmt: skip
+    correlation = found["spearman_of_pretrained_and_finetuned"]["by_layer"]
+    for colour, (term, by) in zip(COLOURS, correlation.items(), strict=False):
+        _line(panels[3], by, color=colour, label=term)
+    panels[3].set(title="rxnfp, pretrained and finetuned", xlabel="layer", ylim=(-0.1, 1.1),
+                  ylabel="Spearman's $\\rho$ of $\\mu$ over tokens")  # fmt: skip
+    panels[0].legend(frameon=False, title="term u", ncols=2)
+    return figure
+
+
+def _plot_sums(found: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(10, 6.4), layout="constrained")
+    panels = figure.subplots(len(found), 1, sharex=True, sharey=True)
+    places = np.arange(len(SUMS))
+    for axes, (text, of) in zip(panels, found.items(), strict=True):
+        mean = np.array([of["default"][name]["mean"] for name in SUMS])
+        low, high = np.array([of["default"][name]["interval"] for name in SUMS]).T
+        axes.bar(places - 0.2, mean, 0.4, yerr=[mean - low, high - mean], capsize=2,
+                 color=COLOURS[0], label="default: the model's own head")  # fmt: skip
+        learned = [of["learned"][name] for name in SUMS]
+        axes.bar(places + 0.2, [one["mean"] for one in learned], 0.4, capsize=2, color=COLOURS[1],
+                 yerr=[one["standard_deviation"] for one in learned],
+                 label="learned: a linear classifier")  # fmt: skip
+        axes.axhline(of["most_frequent_token"], color="0.3", linestyle="--", linewidth=1,
+                     label="the most frequent token")  # fmt: skip
+        axes.set(title=text, ylabel="accuracy of the masked-LM task", ylim=(0, 1))
+    panels[-1].set_xticks(places, SUMS, rotation=35, ha="right")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3,
+                  frameon=False)  # fmt: skip
+    return figure
+
+
+def _plot_ranks(found: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    for axes, (model, of) in zip(figure.subplots(1, len(found)), found.items(), strict=True):
+        layers = range(len(of["rank"]))
+        axes.plot(layers, of["bound"], color=COLOURS[0], label="2N, N norms so far")
+        axes.plot(layers, of["paper"], color=COLOURS[1], linestyle="--",
+                  label="2$\\Lambda$, $\\Lambda$ sublayers so far")  # fmt: skip
+        axes.plot(layers, of["rank"], "o", color="0.2", markersize=4, label="measured")
+        axes.set(title=f"{model}, {of['tokens']:,} tokens", xlabel="layer", ylabel="rank of c")
+    figure.axes[0].legend(frameon=False)
+    return figure
+
+
+def _plot_heads(table: pd.DataFrame) -> Figure:
+    wide = table[table["model"] == ENGLISH].pivot(
+        index="layer", columns="head", values="importance"
+    )
+    figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+    axes = figure.subplots()
+    limit = float(wide.abs().to_numpy().max())
+    sns.heatmap(wide.iloc[::-1], ax=axes, cmap="RdBu_r", vmin=-limit, vmax=limit,
+                cbar_kws={"label": "importance $\\mu$ in the last embedding"})  # fmt: skip
+    axes.set(title=ENGLISH, xlabel="head", ylabel="layer")
+    return figure
+
+
+if __name__ == "__main__":
+    main("decomposition", run, numbers, plot)

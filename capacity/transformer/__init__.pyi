@@ -26,6 +26,7 @@ from .patterns import cosine as cosine
 from .patterns import pattern_statistics as pattern_statistics
 from .patterns import token_shares as token_shares
 from .table import attention_table as attention_table
+from .text import Vocabulary as Vocabulary
 from .witness import Witness as Witness
 from .witness import find_witness as find_witness
 from .witness import query_key_weights as query_key_weights

@@ -8,20 +8,21 @@ import torch
 
 LENGTHS = (128, 256, 512)
 D_MODEL, N_HEADS, N_LAYERS = 768, 12, 12
+EAGER: dict[str, Any] = {"attn_implementation": "eager"}
 
 
 def bert() -> Any:
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(0)
-    return BertModel(BertConfig(attn_implementation="eager")).eval()
+    return BertModel(BertConfig(**EAGER)).eval()
 
 
 def gpt2() -> Any:
     from transformers import GPT2Config, GPT2Model
 
     torch.manual_seed(0)
-    return GPT2Model(GPT2Config(attn_implementation="eager")).eval()
+    return GPT2Model(GPT2Config(**EAGER)).eval()
 
 
 def tokens(n: int) -> torch.Tensor:

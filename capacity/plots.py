@@ -108,8 +108,8 @@ def plot_attention(
     import seaborn as sns
     from matplotlib.figure import Figure
 
-    if not patterns:
-        raise InvalidArgumentError("A figure of attention needs a pattern; got none.")
+    if not patterns or any(pattern.empty for pattern in patterns.values()):
+        raise InvalidArgumentError("A figure of attention needs patterns of tokens; got none.")
     _require_kind(path)
     n = len(next(iter(patterns.values())))
     most = max(float(pattern.abs().to_numpy().max()) for pattern in patterns.values())

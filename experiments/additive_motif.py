@@ -83,7 +83,7 @@ def run(smoke: bool) -> Tables:
     tables: Tables = {}
     for name, plan in plans.items():
         table = measure(plan.runs, asked)
-        new = [column for column in table if " of " in column or column in ATTENTION]
+        new = [name for name in map(str, table) if " of " in name or name in ATTENTION]
         tables[name] = table[KEPT + new]
     return tables
 
@@ -106,9 +106,9 @@ def numbers(tables: Tables) -> dict[str, Any]:
             "identifiable_by_heads_beyond_d_model": {
                 str(beyond): with_mean(part["identifiable"], part["database_id"])
                 for beyond, part in table.groupby(
-                    np.sign(table["n_heads"] - table["d_model"]).map(
-                        {-1: "fewer heads than d_model", 0: "as many", 1: "more"}
-                    )
+                    (table["n_heads"] - table["d_model"])
+                    .clip(-1, 1)
+                    .map({-1: "fewer heads than d_model", 0: "as many", 1: "more"})
                 )
             },
             "ineffective_by_d_head_vo": _by(table, "d_head_vo", "ineffective"),
@@ -142,7 +142,8 @@ def _by(table: pd.DataFrame, size: str, column: str) -> dict[str, Any]:
 
 
 def _means(table: pd.DataFrame) -> dict[str, Any]:
-    columns = [c for c in table if c.startswith(("argmax of", "0.95 of", "importance of"))]
+    kinds = ("argmax of", "0.95 of", "importance of")
+    columns = [name for name in map(str, table) if name.startswith(kinds)]
     return {column: with_mean(table[column], table["database_id"]) for column in columns}
 
 

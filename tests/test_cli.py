@@ -410,6 +410,24 @@ def test_wrong_use_of_attention_is_one_message(
     assert err.count("\n") == 1
 
 
+def test_a_model_without_some_of_its_weights_is_refused(
+    capsys: pytest.CaptureFixture[str], model_folder: Path, tmp_path: Path
+) -> None:
+    for path in model_folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3}))
+    code, _, err = run(capsys, "attention", str(tmp_path), "--text", "hi")
+    assert code == 2
+    assert "are missing, such as encoder.layer.2" in err
+    for path in tmp_path.glob("*token*"):
+        path.unlink()
+    (tmp_path / "vocab.txt").unlink(missing_ok=True)
+    code, _, err = run(capsys, "attention", str(tmp_path), "--text", "hi")
+    assert code == 2
+    assert "must hold the model's tokenizer" in err
+
+
 def test_a_damaged_model_is_one_message(
     capsys: pytest.CaptureFixture[str], model_folder: Path, tmp_path: Path
 ) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 NAMES = ["figures", "logit_scale", "d_head_qk", "measured_ranks", "capacity_law", "by_hand",
-         "nonsense", "additive_motif", "identifiability", "effective_attention", "decomposition"]  # fmt: skip
+         "nonsense", "additive_motif", "identifiability", "effective_attention",
+         "decomposition"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -24,7 +24,8 @@ def attention(
         typer.Option(help="Of effective attention; causal for causal models, else plain."),
     ] = None,
     layer: Annotated[
-        int | None, typer.Option(help="To draw, from 1; with --head. The head that loses most.")
+        int | None,
+        typer.Option(help="To draw, from 1; else where most is lost."),
     ] = None,
     head: Annotated[int | None, typer.Option(help="To draw, from 0; with --layer.")] = None,
     out: Annotated[

@@ -70,11 +70,21 @@ def layer_terms(layer: AttentionLayer, pairs: NDArray[np.integer]) -> LayerTerms
     layer : AttentionLayer
     pairs : integer ndarray, shape (n_pairs, 2)
         Token ids.
+
+    Raises
+    ------
+    ValueError
+        For pairs that aren't integers, or tokens that the layer doesn't know.
     """
     import torch
 
     from capacity.transformer.decomposition import CONSTANT, INPUT, decompose, scales_after_heads
 
+    if not np.issubdtype(pairs.dtype, np.integer) or pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise InvalidArgumentError(
+            f"`pairs` must be integers of shape (n_pairs, 2); got {pairs.dtype} of shape "
+            f"{pairs.shape}."
+        )
     with torch.no_grad():
         captured = layer.capture(torch.as_tensor(pairs.astype(np.int64), device=layer.W_E.device))
         heads, (kept,) = captured.layers[0], scales_after_heads(captured)
@@ -159,7 +169,7 @@ def attention_of_pairs(layer: AttentionLayer, db: Database) -> pd.DataFrame:
 
     A head's attention after (k, q) is one number, a^h, and the output depends on it through
     a^h (W^h[k] - W^h[q]). All heads' numbers can be read off the output exactly if these vectors
-    are independent: `identifiable`.
+    are independent: `identifiable`. A norm of the output would take some of it away.
 
     Returns
     -------
@@ -171,7 +181,7 @@ def attention_of_pairs(layer: AttentionLayer, db: Database) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        For another vocabulary.
+        For another vocabulary, or a layer with norms.
     """
     import pandas as pd
     import torch
@@ -180,6 +190,11 @@ def attention_of_pairs(layer: AttentionLayer, db: Database) -> pd.DataFrame:
     from capacity.transformer.effective import effective_attention
 
     require_same_vocabulary(layer, db)
+    if layer.config.layer_norm:
+        raise InvalidArgumentError(
+            "Attention is read off logits that are linear in it: the layer must have no norm; got "
+            f"{layer.config.name}."
+        )
     tokens = np.unique(db.token_triples[:, :2].astype(np.int64), axis=0)
     where = np.unique(db.triples[:, :2], axis=0)
     with torch.no_grad():
@@ -190,7 +205,7 @@ def attention_of_pairs(layer: AttentionLayer, db: Database) -> pd.DataFrame:
         vectors = torch.einsum("mhv,hvd->mhd", apart, heads.W_O.double()) @ layer.W_U.double()
         eps = max(vectors.shape[1:]) * torch.finfo(heads.v.dtype).eps
         s = torch.linalg.svdvals(vectors)
-        rank = ((s > eps * s[:, :1]) & (s > 0)).sum(-1)
+        rank = (s > eps * s[:, :1]).sum(-1)
     n_heads = heads.pattern.shape[1]
     return pd.DataFrame(
         {

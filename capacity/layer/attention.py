@@ -22,16 +22,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from capacity.errors import InvalidArgumentError
 from capacity.layer.config import LayerConfig
 from capacity.transformer.captured import (
     Captured,
     CapturedLayer,
     Step,
     normed,
-    sentence_mask,
     written_by_heads,
 )
+from capacity.transformer.checks import check, checked_tokens
 
 
 class AttentionLayer(nn.Module):
@@ -177,29 +176,29 @@ class AttentionLayer(nn.Module):
         Raises
         ------
         ValueError
-            For a sentence longer than the positions there are, or padding before a token.
+            For tokens that the layer can't read, padding before a token, or weights that aren't
+            finite.
         """
-        real = sentence_mask(mask, tokens.shape).to(tokens.device)
-        if (real.int().diff(dim=1) > 0).any():
-            raise InvalidArgumentError(
-                "Padding must come after a sentence; got a token after padding. The layer has no "
-                "other way to leave it out."
-            )
+        real = checked_tokens(
+            tokens,
+            mask,
+            d_vocab=self.d_vocab,
+            n_positions=self.config.n_positions or None,
+            padding_after=True,
+        )
         start = self._embed(tokens)
         x = self.norm_in(start) if self.config.layer_norm else start
         q, k = self._queries_and_keys(x)
         v = self._values(x)
-        pattern = self.attention(x).masked_fill(~real[:, None, :, None], 0.0)
-        b_V, b_O = (
-            (self.b_V.detach()[:, 0], self.b_O.detach()) if self.config.bias else (None, None)
-        )
-        layer = CapturedLayer(pattern, q, k, v, pattern @ v, self.W_O.detach(),
-                              b_V, b_O, self.config.attention_scale)  # fmt: skip
+        pattern = self.attention(x)
+        b_V, b_O = (self.b_V[:, 0].clone(), self.b_O.clone()) if self.config.bias else (None, None)
+        layer = CapturedLayer(pattern, q, k, v, pattern @ v, self.W_O.clone(), b_V, b_O,
+                              self.config.attention_scale).without_padding(real)  # fmt: skip
         wrote = written_by_heads(1, layer)
         steps: list[Step] = [wrote]
         if self.config.layer_norm:
             steps.append(normed(1, self.norm_out, wrote.applied_to(start)))
-        return Captured((layer,), real, True, start, tuple(steps), type(self).__name__)
+        return check(Captured((layer,), real, True, start, tuple(steps), type(self).__name__))
 
     @property
     def W_EU(self) -> Float[Tensor, "d_vocab d_vocab"]:

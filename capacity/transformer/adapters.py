@@ -124,7 +124,7 @@ def architecture(body: nn.Module) -> Architecture:
         )
     config: Any = body.config
     kernels = getattr(config, "_attn_implementation", None)
-    if kernels not in (None, "eager"):
+    if kernels != "eager":
         raise InvalidArgumentError(
             f"The model must attend with attn_implementation='eager'; got {kernels!r}, which hides "
             "the attention. Load it so, or call model.set_attn_implementation('eager')."
@@ -143,15 +143,25 @@ def architecture(body: nn.Module) -> Architecture:
 
 
 def matrix(module: Any) -> Tensor:
-    """The weights of a linear module as ``x @ W``, shape (d_in, d_out)."""
-    # GPT-2's Conv1D holds them so already
-    weight = module.weight.detach()
+    """A copy of a linear module's weights, as ``x @ W``, shape (d_in, d_out)."""
+    _require_linear(module)
+    weight = module.weight.detach().clone()
     return weight.T if isinstance(module, nn.Linear) else weight
 
 
 def bias_of(module: Any) -> Tensor | None:
-    """The bias of a linear module, or None."""
-    return None if module.bias is None else module.bias.detach()
+    """A copy of a linear module's bias, or None."""
+    _require_linear(module)
+    return None if module.bias is None else module.bias.detach().clone()
+
+
+def _require_linear(module: Any) -> None:
+    # GPT-2's Conv1D is linear too, and holds its weights transposed
+    if not (isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"):
+        raise InvalidArgumentError(
+            f"Projections must be linear modules; got {type(module).__name__}. Merge adapters into "
+            "the model, and analyse it without quantization."
+        )
 
 
 def split_heads(x: Tensor, d_head: int) -> Tensor:
@@ -223,17 +233,23 @@ def _gpt2(body: Any) -> Architecture:
     for layer in body.h:
         own = layer.attn
 
-        def read(calls: Calls, turn: int, own: Any = own) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        def read(
+            calls: Calls, turn: int, own: Any = own
+        ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
             parts = calls[own.c_attn][turn].output.chunk(3, dim=-1)
             q, k, v = (split_heads(part, own.head_dim) for part in parts)
-            return q, k, v, own.c_attn.bias.detach().chunk(3)[2].unflatten(0, (-1, own.head_dim))
+            bias = bias_of(own.c_attn)
+            if bias is not None:
+                bias = bias.chunk(3)[2].unflatten(0, (-1, own.head_dim))
+            return q, k, v, bias
 
         blocks.append(
             Block(own, (own.c_attn,), read, own.c_proj, layer.mlp, layer.mlp.c_proj, None, None,
                   own.scaling)
         )  # fmt: skip
-    return Architecture(tuple(blocks), body.h[0].ln_1, None, None, body.ln_f, True,
-                        body.config.vocab_size, body.config.max_position_embeddings)  # fmt: skip
+    config = body.config
+    return Architecture(tuple(blocks), body.h[0].ln_1, None, None, body.ln_f, _is_causal(config),
+                        config.vocab_size, config.max_position_embeddings)  # fmt: skip
 
 
 def _llama(body: Any) -> Architecture:
@@ -257,10 +273,10 @@ def _llama(body: Any) -> Architecture:
     n_positions, longest = config.max_position_embeddings, Architecture.longest
     window = getattr(config, "sliding_window", None)
     # beyond its window a row no longer sees all that came before it
-    if window is not None and getattr(config, "use_sliding_window", True) and window < n_positions:
+    if window is not None and window < n_positions:
         n_positions, longest = window, "the model's sliding_window"
-    return Architecture(tuple(blocks), body.layers[0].input_layernorm, None, None, body.norm, True,
-                        config.vocab_size, n_positions, longest)  # fmt: skip
+    return Architecture(tuple(blocks), body.layers[0].input_layernorm, None, None, body.norm,
+                        _is_causal(config), config.vocab_size, n_positions, longest)  # fmt: skip
 
 
 def _read_rotated(own: Any) -> Read:
@@ -275,6 +291,11 @@ def _read_rotated(own: Any) -> Read:
         return q, k, v, None if b_V is None else b_V.repeat_interleave(groups, dim=0)
 
     return read
+
+
+def _is_causal(config: Any) -> bool:
+    # decoders turned into encoders say so
+    return getattr(config, "is_causal", True) is not False
 
 
 def _quarter_turn(x: Tensor) -> Tensor:

@@ -37,7 +37,8 @@ def alternative_attention(
     pattern : (rows, n)
         Rows of attention of one head and sentence, without padding.
     T : (n, d)
-        V W_O, or any matrix with the same left null space.
+        V W_O, or any matrix with the same left null space; as exact as its dtype says: what was
+        multiplied in float32 and cast to float64 has its rounding counted as rank.
     seed : int
         Of the coefficients.
     reach : float

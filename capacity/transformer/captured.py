@@ -8,16 +8,13 @@ makes e = i + h + f + c exact (Mickus et al. 2022, equation 1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-
-from capacity.errors import InvalidArgumentError
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +48,18 @@ class CapturedLayer:
     b_V: Float[Tensor, "heads d_head_vo"] | None
     b_O: Float[Tensor, "d_model"] | None
     scale: float
+
+    def without_padding(self, mask: Bool[Tensor, "batch n"]) -> CapturedLayer:
+        """The same, with 0 for what stands at padding in attention, values and outputs."""
+        if mask.all():
+            return self
+        pad = ~mask[:, None, :, None]
+        return replace(
+            self,
+            pattern=self.pattern.masked_fill(pad | pad.mT, 0.0),
+            v=self.v.masked_fill(pad, 0.0),
+            z=self.z.masked_fill(pad, 0.0),
+        )
 
     @property
     def v_unbiased(self) -> Float[Tensor, "batch heads n d_head_vo"]:
@@ -181,6 +190,12 @@ class Captured:
         """Number of layers."""
         return len(self.layers)
 
+    @property
+    def written_by_heads(self) -> tuple[Written, ...]:
+        """What each layer's heads have added to the residual stream."""
+        steps = (step for step in self.steps if isinstance(step, Written))
+        return tuple(step for step in steps if step.term == "heads")
+
     @cached_property
     def n_tokens(self) -> tuple[int, ...]:
         """Number of tokens of each sentence, without padding."""
@@ -218,66 +233,7 @@ def normed(layer_number: int, norm: nn.Module, stream: Float[Tensor, "batch n d_
     eps = known.eps if isinstance(norm, nn.LayerNorm) else known.variance_epsilon
     centred = stream if mean is None else stream - mean
     scale = (centred.square().mean(-1, keepdim=True) + eps).sqrt()
+    # copies: the model may train on
+    gain = torch.ones_like(stream[0, 0]) if known.weight is None else known.weight.detach().clone()
     bias = getattr(norm, "bias", None)
-    return Normed(layer_number, mean, scale, known.weight.detach(),
-                  None if bias is None else bias.detach())  # fmt: skip
-
-
-def check(captured: Captured, *, relative: float) -> Captured:
-    """Refuse what isn't attention: rows that don't sum to 1, heads that put out something else.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a layer's heads put out anything but ``pattern @ v``, to a relative error, or numbers
-        that aren't finite.
-    """
-    real = captured.mask[:, None, :, None]
-    for number, layer in enumerate(captured.layers, start=1):
-        sums = layer.pattern.sum(dim=-1, keepdim=True)
-        if not (layer.z.isfinite().all() and layer.v.isfinite().all()):
-            raise InvalidArgumentError(
-                f"Every number must be finite; heads of layer {number} of {captured.source} put "
-                "out others. Its weights are damaged, or its precision can't hold its own mask "
-                "(Llama in float64 with padding on the left: pad on the right, or use float32)."
-            )
-        off_rows = ((sums - 1) * real).abs().max()
-        off_heads = ((layer.pattern @ layer.v - layer.z) * real).abs().max()
-        size = (layer.z * real).abs().max() + torch.finfo(layer.z.dtype).tiny
-        # some models take the softmax in float32 whatever they compute in
-        if not (off_rows <= max(relative, 1e-4) and off_heads <= relative * size):
-            raise InvalidArgumentError(
-                f"Attention must average values: rows that sum to 1, and z = pattern @ v. In layer "
-                f"{number} of {captured.source} rows are off by {float(off_rows):.1g} and heads by "
-                f"{float(off_heads / size):.1g} of their size: its heads do something else as well "
-                "(a sink, a mask on heads, another path), which the analyses don't know."
-            )
-    return captured
-
-
-def sentence_mask(mask: Tensor | None, shape: Sequence[int]) -> Bool[Tensor, "batch n"]:
-    """The tokens of sentences; without a mask, all.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For a mask of another shape or with other values than 0 and 1, or a sentence of padding
-        alone.
-    """
-    if mask is None:
-        return torch.ones(*shape, dtype=torch.bool)
-    if tuple(mask.shape) != tuple(shape):
-        raise InvalidArgumentError(
-            f"`attention_mask` must have the shape of the tokens, {tuple(shape)}; got "
-            f"{tuple(mask.shape)}."
-        )
-    if not ((mask == 0) | (mask == 1)).all():
-        raise InvalidArgumentError("`attention_mask` must hold 0 for padding and 1 for tokens.")
-    real = mask.bool()
-    empty = (~real.any(dim=1)).nonzero().flatten().tolist()
-    if empty:
-        raise InvalidArgumentError(
-            f"Every sentence must have a token; number {empty[0]} (counted from 0) is padding "
-            "alone. Leave it out."
-        )
-    return real
+    return Normed(layer_number, mean, scale, gain, None if bias is None else bias.detach().clone())

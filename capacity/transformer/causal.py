@@ -12,8 +12,8 @@ G_i = L (I + U_i^T U_i) L^T. By Woodbury's identity, and as the leading part of 
 the leading part of C C^T, the inverse of the bracket is I - M_i^T M_i, with the rows of M up to i:
 so W = (Z - tril(Z M^T) M) L^-1, in O(n d^2 + n^2 d) operations a head, as for plain projection.
 
-Where G is too ill conditioned to start a block, or lacks rank, single rows are solved by the
-singular values of their own V_i. All of it is in float64.
+Where G is too ill conditioned to start a block, or lacks rank, single rows are projected by the
+singular vectors of their own V_i. All of it is in float64.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from torch import Tensor
 
 from capacity.transformer.span import inverted, rank_threshold
 
-# of V_i: G_i has its square, of which float64 leaves eight digits
-_BLOCK_CONDITION = 1e4
+# of V_i; G_i has its square, of which float64 leaves eight digits, and ten
+_BLOCK_CONDITION = {torch.float32: 1e4, torch.float64: 1e3}
 # prefixes of just over d rows are ill conditioned, which passes after a few
 _FIRST_BLOCKS = (4, 12, 48)
 # prefixes that are held at once
@@ -55,8 +55,7 @@ def project_causally(
     moved = pattern.take_along_dim(order, -2).take_along_dim(order.mT, -1)
     x = _of_sentences(moved, v.take_along_dim(order, dim=-2), relative)
     back = order.argsort(dim=2)
-    x = x.take_along_dim(back, -2).take_along_dim(back.mT, -1)
-    return x * (mask[:, None, :, None] & mask[:, None, None, :])
+    return x.take_along_dim(back, -2).take_along_dim(back.mT, -1)
 
 
 def _of_sentences(pattern: Tensor, v: Tensor, relative: Tensor) -> Tensor:
@@ -100,17 +99,18 @@ def _projected(a: Tensor, v: Tensor, kept: Tensor, least: Tensor) -> Tensor:
         # fewer rows than columns have no inverse Gram matrix to begin with
         end = min(n, start + next(first, d) if start >= d else d)
         new, seen = v[:, start:end], v[:, :end]
-        o = a[:, start:end, :end].double() @ seen
-        w = torch.zeros_like(o)
-        inverse, condition = inverted(torch.linalg.cholesky_ex(G, upper=True).L)
-        good = condition <= _BLOCK_CONDITION
+        rows = a[:, start:end, :end].double()
+        found = torch.zeros_like(rows)
+        R = torch.linalg.cholesky_ex(G, upper=True).L
+        inverse, size = inverted(R)
+        good = size * R.flatten(-2).norm(dim=-1) <= _BLOCK_CONDITION[a.dtype]
         if good.any():
-            w[good] = _block(inverse[good], new[good], o[good])
+            w = _block(inverse[good], new[good], rows[good] @ seen[good])
+            found[good] = (w @ seen[good].mT).tril(start)
         for lone in (~good & (kept < end)).nonzero().flatten().tolist():
-            w[lone] = _one_by_one(seen[lone], o[lone], least[lone])
-        found = (w @ seen.mT).tril(start).to(a.dtype)
+            found[lone] = _one_by_one(rows[lone], seen[lone], least[lone])
         own = torch.arange(start, end, device=v.device) < kept[:, None]
-        x[:, start:end, :end] = torch.where(own[..., None], x[:, start:end, :end], found)
+        x[:, start:end, :end] = torch.where(own[..., None], rows, found).to(a.dtype)
         G = G + new.mT @ new
         start = end
     return x
@@ -124,19 +124,15 @@ def _block(inverse: Tensor, v: Tensor, o: Tensor) -> Tensor:
     return (Z - (Z @ M.mT).tril() @ M) @ inverse.mT
 
 
-def _one_by_one(v: Tensor, o: Tensor, least: Tensor) -> Tensor:
-    """W of the last rows of v, one head, each by the singular values of its own prefix."""
+def _one_by_one(a: Tensor, v: Tensor, least: Tensor) -> Tensor:
+    """Rows of one head, the last of those of v, each projected by its own prefix of v."""
     n = len(v)
-    start = n - len(o)
-    # R of the rows before stands for them all
-    before = torch.linalg.qr(v[:start], mode="r").R
     parts = []
-    for rows in torch.arange(start, n, device=v.device).split(_SINGLE):
-        seen = torch.arange(start, n, device=v.device) <= rows[:, None]
-        stacked = torch.cat([before.expand(len(rows), -1, -1), v[start:] * seen[..., None]], dim=-2)
-        _, s, Wt = torch.linalg.svd(torch.linalg.qr(stacked, mode="r").R, full_matrices=False)
-        counts = s > least * s[:, :1]
-        weights = torch.where(counts, 1 / s, 0.0).square()
-        along = (o[rows - start, None] @ Wt.mT) * weights[:, None]
-        parts.append((along @ Wt).squeeze(1))
+    for rows, numbers in zip(
+        a.split(_SINGLE), torch.arange(n - len(a), n, device=v.device).split(_SINGLE), strict=True
+    ):
+        seen = torch.arange(n, device=v.device) <= numbers[:, None]
+        U, s, _ = torch.linalg.svd(v * seen[..., None], full_matrices=False)
+        U = U * (s > least * s[:, :1])[:, None]
+        parts.append(((rows[:, None] @ U) @ U.mT).squeeze(1) * seen)
     return torch.cat(parts)

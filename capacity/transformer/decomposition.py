@@ -68,7 +68,7 @@ class Decomposition:
         s = torch.linalg.svdvals(constants)
         if relative is None:
             relative = max(constants.shape[1:]) * torch.finfo(self.terms.dtype).eps
-        return ((s > relative * s[:, :1]) & (s > 0)).sum(-1).tolist()
+        return (s > relative * s[:, :1]).sum(-1).tolist()
 
 
 @torch.no_grad()

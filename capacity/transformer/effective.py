@@ -6,7 +6,8 @@ of V (Brunner et al. 2020; Sun and Marasovic 2021, section 2). Three modes:
 
 * ``plain``: as above. Rows need not sum to 1, and entries may be negative.
 * ``simplex``: P projects onto the column space of [V, 1]. Rows still sum to 1, and the value bias,
-  which adds the same vector to every row of V, makes no difference. No paper has it.
+  which adds the same vector to every row of V, makes no difference. No paper has it. The space is
+  that of 1, which gives every row its 1/n, and that of V less its mean, orthogonal to it.
 * ``causal``: row i of a causal model can only be explained by tokens 0 ... i, but plain projection
   puts weight on later ones. Here row i is the shortest row with that support and the same output,
   a_i projected onto the column space of V[: i + 1] (`capacity.transformer.causal`).
@@ -17,7 +18,7 @@ conditioned A U = O R^-1, with O = A V, which the model has computed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 import torch
@@ -27,7 +28,7 @@ from torch import Tensor
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.captured import Captured
 from capacity.transformer.causal import project_causally
-from capacity.transformer.span import column_span, rank_threshold, triangular
+from capacity.transformer.span import Span, column_span, rank_threshold, row_condition
 
 Mode: TypeAlias = Literal["plain", "simplex", "causal"]
 
@@ -43,7 +44,7 @@ class EffectiveLayer:
     rank : int64, (batch, n_heads)
         Numerical rank of V, or of [V, 1] in simplex mode.
     relative : (batch,)
-        Singular values up to this share of a head's largest counted as 0: max(n, columns) times the
+        Singular values up to this share of V's largest counted as 0: max(n, d_head_vo) times the
         precision, with n the sentence's own number of tokens.
     """
 
@@ -134,24 +135,49 @@ def effective_layer(
         ``pattern @ v``, if at hand.
     """
     real = mask[:, None, :, None]
-    # a row of zeros in V has no part in any Gram matrix or projection: it is left out
-    v = v * real
+    if not mask.all():
+        # a row of zeros in V has no part in any Gram matrix or projection: it is left out
+        pattern, v = pattern * (real & real.mT), v * real
+        z = None if z is None else z * real
     z = pattern @ v if z is None else z
-    if mode == "simplex":
-        ones = real.expand(*v.shape[:-1], 1).to(v.dtype)
-        v, z = torch.cat([v, ones], -1), torch.cat([z, ones], -1)
     n, d = v.shape[-2:]
     relative = rank_threshold(mask, d, v.dtype)
-    if n <= d and mask.all():
-        _, condition = triangular(v.mT)
-        if (condition * relative[:, None] < 1).all():
-            # rows of V are independent: there is no other A with this output
-            return EffectiveLayer(pattern, torch.full(v.shape[:2], n, device=v.device), relative)
-    span = column_span(v, relative)
+    if n <= d and mask.all() and (row_condition(v) * relative[:, None] < 1).all():
+        # rows of V are independent: there is no other A with this output
+        return EffectiveLayer(pattern, torch.full(v.shape[:2], n, device=v.device), relative)
     if mode == "causal":
-        return EffectiveLayer(project_causally(pattern, v, mask), span.rank, relative)
+        x = project_causally(pattern, v, mask)
+        return EffectiveLayer(x, column_span(v, relative).rank, relative)
+    if mode == "plain":
+        span = column_span(v, relative)
+        return EffectiveLayer(_projected(pattern, z, span), span.rank, relative)
+    # A reflection takes 1 to a unit vector. What it makes of V, without that row, has its columns
+    # in the complement exactly; a mean that is subtracted leaves a rest as large as its rounding.
+    one = real.double() / real.double().sum(-2, keepdim=True).sqrt()
+    unit = (real & (real.cumsum(-2) == 1)).double()
+    span = column_span(_reflected(v.double(), one, unit) * (1 - unit), relative, of=v)
+    span = replace(span, basis=_reflected(span.basis.double(), one, unit).to(v.dtype))
+    # rows of attention sum to 1
+    outputs = (z - (one * v).sum(-2, keepdim=True) * one.amax(-2, keepdim=True)) * real
+    x = _projected(pattern, outputs.to(v.dtype), span)
+    return EffectiveLayer(x + (one @ one.mT).to(v.dtype), span.rank + 1, relative)
+
+
+def _reflected(
+    x: Float[Tensor, "batch heads n d"],
+    first: Float[Tensor, "batch 1 n 1"],
+    second: Float[Tensor, "batch 1 n 1"],
+) -> Float[Tensor, "batch heads n d"]:
+    """Columns x after the reflection (Householder's) that exchanges two unit vectors."""
+    apart = first - second
+    square = apart.square().sum(-2, keepdim=True)
+    # of one token there is one unit vector
+    return x - 2 / torch.where(square > 0, square, 1.0) * apart * (apart.mT @ x)
+
+
+def _projected(pattern: Tensor, z: Tensor, span: Span) -> Tensor:
     coordinates = pattern @ span.basis if span.inverse is None else z @ span.inverse
-    return EffectiveLayer(coordinates @ span.basis.mT, span.rank, relative)
+    return coordinates @ span.basis.mT
 
 
 def effective_share(

@@ -32,8 +32,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, einsum, nn
 from torch.nn import functional
 
-from capacity.errors import InvalidArgumentError
-from capacity.transformer.captured import Captured, CapturedLayer, Normed, Written, sentence_mask
+from capacity.transformer.captured import Captured, CapturedLayer, Written, normed
+from capacity.transformer.checks import check, checked_tokens
 from capacity.transformer.encoder_config import EncoderConfig, initial_weights
 
 
@@ -183,51 +183,28 @@ class EncoderClassifier(nn.Module):
             b_V=self.b_V.clone(),
             b_O=self.b_O.clone(),
             scale=self._scale,
-        )
+        ).without_padding(real)
         bias = self._combined(self.b_V[None, :, None])[0, 0] + self.b_O
         heads = Written(1, "heads", self._combined(averaged), bias)
         stream = start + heads.output + bias
-        after_heads, stream = _normed(self.norm_1, stream)
+        after_heads, stream = normed(1, self.norm_1, stream), self.norm_1(stream)
         fed = Written(1, "feed_forward", self._feed_forward(stream), self.b_2.clone(), stream)
-        after_feeding, _ = _normed(self.norm_2, stream + fed.output + self.b_2)
-        return Captured(
-            layers=(layer,),
-            mask=real,
-            causal=False,
-            start=start,
-            steps=(heads, after_heads, fed, after_feeding),
-            source=type(self).__name__,
-        )
+        after_feeding = normed(1, self.norm_2, fed.applied_to(stream))
+        steps = (heads, after_heads, fed, after_feeding)
+        return check(Captured((layer,), real, False, start, steps, type(self).__name__))
 
     def checked_mask(
         self, tokens: Int[Tensor, "batch n"], mask: Tensor | None
     ) -> Bool[Tensor, "batch n"]:
         """Where sentences have tokens, if the model can read them; raises as `forward` does."""
-        c = self.config
-        integers = tokens.dtype in (torch.int32, torch.int64)
-        if tokens.ndim != 2 or 0 in tokens.shape or not integers:
-            raise InvalidArgumentError(
-                "`tokens` must be int32 or int64 of shape (batch, n), at least one; got "
-                f"{str(tokens.dtype).removeprefix('torch.')} of shape {tuple(tokens.shape)}."
-            )
-        if tokens.shape[1] > c.n_positions:
-            raise InvalidArgumentError(
-                f"A sentence must have at most n_positions = {c.n_positions} tokens; got "
-                f"{tokens.shape[1]}. Clip it."
-            )
-        least, most = int(tokens.min()), int(tokens.max())
-        if least < 0 or most >= c.d_vocab:
-            raise InvalidArgumentError(
-                f"`tokens` must lie between 0 and d_vocab - 1 = {c.d_vocab - 1}; got "
-                f"{least if least < 0 else most}."
-            )
-        real = sentence_mask(mask, tokens.shape).to(tokens.device)
-        if (real[:, 1:] & ~real[:, :-1]).any():
-            raise InvalidArgumentError(
-                "Padding must come after a sentence's tokens, for the first one is classified; "
-                "`mask` has a token after padding."
-            )
-        return real
+        # the first token is classified
+        return checked_tokens(
+            tokens,
+            mask,
+            d_vocab=self.config.d_vocab,
+            n_positions=self.config.n_positions,
+            padding_after=True,
+        )
 
     @property
     def _scale(self) -> float:
@@ -251,9 +228,3 @@ class EncoderClassifier(nn.Module):
     def _feed_forward(self, x: Tensor) -> Float[Tensor, "batch n d_model"]:
         """Without b_2."""
         return torch.relu(x @ self.W_1 + self.b_1) @ self.W_2
-
-
-def _normed(norm: nn.LayerNorm, x: Tensor) -> tuple[Normed, Tensor]:
-    mean = x.mean(dim=-1, keepdim=True)
-    scale = (x.var(dim=-1, correction=0, keepdim=True) + norm.eps).sqrt()
-    return Normed(1, mean, scale, norm.weight.clone(), norm.bias.clone()), norm(x)

@@ -38,6 +38,10 @@ class Moments:
         """Moments of both sets of tokens."""
         return Moments(self.xx + other.xx, self.xy + other.xy, self.yy + other.yy)
 
+    def cpu(self) -> Moments:
+        """The same where LAPACK is."""
+        return Moments(self.xx.cpu(), self.xy.cpu(), self.yy.cpu())
+
     @property
     def n_tokens(self) -> int:
         """Number of tokens."""
@@ -88,22 +92,24 @@ def linear_fit(fitted: Moments, on: Moments | None = None) -> float:
     Raises
     ------
     InvalidArgumentError
-        Unless there are more tokens than features; fewer are always fitted.
+        Unless there are more tokens than features; fewer are always fitted. If no output varies.
     """
     d = len(fitted.xx) - 1
     if fitted.n_tokens <= d + 1:
         raise InvalidArgumentError(
             f"A linear fit of {d} features needs more than {d + 1} tokens; got {fitted.n_tokens}."
         )
+    fitted, on = fitted.cpu(), (on or fitted).cpu()
     # unit diagonal, for features of very different sizes
     size = fitted.xx.diagonal().sqrt()
     size = torch.where(size > 0, size, 1.0)
     gram = fitted.xx / size[:, None] / size
     weights = torch.linalg.lstsq(gram, fitted.xy / size[:, None], driver="gelsd").solution
     weights = weights / size[:, None]
-    on = on or fitted
     left = on.yy - 2 * (weights * on.xy).sum(0) + (weights * (on.xx @ weights)).sum(0)
     spread = on.yy - on.xy[-1].square() / on.n_tokens
     # a feature that never varies has nothing to explain
     varies = spread > 1e-12 * on.yy
+    if not varies.any():
+        raise InvalidArgumentError("r^2 is a share of variance, and no output feature varies.")
     return float((1 - left[varies] / spread[varies]).mean())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,11 +33,14 @@ from capacity.transformer.captured import (
     Mapped,
     Step,
     Written,
-    check,
     normed,
-    sentence_mask,
     written_by_heads,
 )
+from capacity.transformer.checks import check, checked_tokens
+
+# what tokenizers return besides, and no model reads
+TOLD_BY_TOKENIZERS = {"special_tokens_mask", "offset_mapping", "length", "num_truncated_tokens",
+                      "overflowing_tokens", "overflow_to_sample_mapping"}  # fmt: skip
 
 
 @torch.no_grad()
@@ -52,7 +55,8 @@ def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> Captured:
         as `AttentionLayer` and `EncoderClassifier`. It is run in eval mode, and left as it was.
     inputs : mapping, or integer tensor of shape (batch, n)
         What a tokenizer returns, as tensors (``return_tensors="pt"``), or token ids alone.
-        Padding, on either side, is what ``attention_mask`` says it is.
+        Padding, on either side, is what ``attention_mask`` says it is; positions are counted from
+        a sentence's first token unless ``position_ids`` says otherwise.
 
     Returns
     -------
@@ -80,31 +84,37 @@ def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> Captured:
     >>> len(captured.layers), captured.layers[0].pattern.shape
     (2, torch.Size([1, 4, 4, 4]))
     """
-    if isinstance(inputs, Tensor):
-        inputs = {"input_ids": inputs}
-    own: Any = getattr(model, "capture", None)
-    if own is not None:
-        return own(inputs["input_ids"], mask=inputs.get("attention_mask"))
-    body = getattr(model, "base_model", model)
-    known = architecture(body)
-    mask = _require_inputs(inputs, known, type(body).__name__)
-    if next(body.parameters()).dtype in (torch.float16, torch.bfloat16):
+    given = _named(inputs)
+    weights = [p for p in model.parameters() if p.is_floating_point()]
+    coarse = {p.dtype for p in weights} & {torch.float16, torch.bfloat16}
+    if coarse:
         warnings.warn(
-            f"The weights are {next(body.parameters()).dtype}: a copy in float32 is analysed, for "
-            "ranks and null spaces need its digits. Call model.float() first to save the copy.",
+            f"Weights are {', '.join(map(str, coarse))}: a copy in float32 is analysed, for ranks "
+            "and null spaces need its digits. Call model.float() first to save the copy.",
             PrecisionWarning,
             stacklevel=2,
         )
-        body = copy.deepcopy(body).float()
+        model = copy.deepcopy(model).float()
+    device = weights[0].device if weights else torch.device("cpu")
+    given = {key: x.to(device) if isinstance(x, Tensor) else x for key, x in given.items()}
+    # what the model computes in is what its weights are
+    with torch.autocast(device.type, enabled=False):
+        own: Any = getattr(model, "capture", None)
+        if own is not None:
+            _require_only(given, ("input_ids", "attention_mask"), type(model).__name__)
+            return own(given["input_ids"], mask=given.get("attention_mask"))
+        body: Any = getattr(model, "base_model", model)
         known = architecture(body)
-    device = next(body.parameters()).device
-    passed = {key: value.to(device) if isinstance(value, Tensor) else value
-              for key, value in inputs.items()}  # fmt: skip
-    if known.causal:
-        passed["use_cache"] = False
-    with _evaluating(body), _recording(known.modules()) as calls:
-        body(**passed)
-    return assemble(known, calls, mask.to(device), source=type(model).__name__)
+        mask = _require_inputs(given, known, body.config)
+        if "position_ids" not in given and not mask.all():
+            # padding on the left moves no token
+            given["position_ids"] = (mask.cumsum(1) - 1).clamp_min(0)
+        if known.causal:
+            # no cache is needed of a sentence that is read once
+            given["use_cache"] = False
+        with _evaluating(body), _recording(known.modules()) as calls:
+            body(**given)
+        return assemble(known, calls, mask, source=type(model).__name__)
 
 
 def assemble(known: Architecture, calls: Calls, mask: Tensor, *, source: str) -> Captured:
@@ -127,37 +137,20 @@ def assemble(known: Architecture, calls: Calls, mask: Tensor, *, source: str) ->
         last = calls[known.final_norm][0].input
         steps.append(normed(len(layers), known.final_norm, last))
     whole = Captured(tuple(layers), mask, known.causal, first, tuple(steps), source)
-    return check(whole, relative=1e3 * torch.finfo(first.dtype).eps)
+    return check(whole)
 
 
 def _layer(block: Block, calls: Calls, turn: int, mask: Tensor) -> CapturedLayer:
-    pattern = calls[block.attention][turn].output[1]
-    if pattern is None:
-        raise InvalidArgumentError(
-            "The model's attention must give its pattern, and this one's kernels keep it to "
-            "themselves. Load the model with attn_implementation='eager'."
-        )
     q, k, v, b_V = block.read(calls, turn)
     W_O = matrix(block.output)
     heads, d_head_vo = v.shape[1], v.shape[-1]
     flat = calls[block.output][turn].input
     z = flat.unflatten(-1, (heads, d_head_vo)).transpose(1, 2)
-    if not mask.all():
-        pad = ~mask[:, None, :, None]
-        # a padded row attends to whatever the model leaves it, if to anything
-        pattern = pattern.masked_fill(pad | pad.mT, 0.0)
-        v, z = v.masked_fill(pad, 0.0), z.masked_fill(pad, 0.0)
-    return CapturedLayer(
-        pattern,
-        q,
-        k,
-        v,
-        z,
-        W_O.unflatten(0, (heads, d_head_vo)),
-        b_V,
-        bias_of(block.output),
-        block.scale,
-    )
+    pattern = calls[block.attention][turn].output[1]
+    layer = CapturedLayer(pattern, q, k, v, z, W_O.unflatten(0, (heads, d_head_vo)), b_V,
+                          bias_of(block.output), block.scale)  # fmt: skip
+    # a padded row attends to whatever the model leaves it, if to anything
+    return layer.without_padding(mask)
 
 
 def _sublayers(
@@ -177,25 +170,53 @@ def _sublayers(
     return steps
 
 
-def _require_inputs(inputs: Mapping[str, Any], known: Architecture, name: str) -> Tensor:
-    tokens = inputs.get("input_ids")
-    if not isinstance(tokens, Tensor) or tokens.dim() != 2 or not tokens.numel():
-        what = tuple(tokens.shape) if isinstance(tokens, Tensor) else type(tokens).__name__
+def _named(inputs: Any) -> dict[str, Any]:
+    if isinstance(inputs, Tensor):
+        return {"input_ids": inputs}
+    if not isinstance(inputs, Mapping) or "input_ids" not in inputs:
         raise InvalidArgumentError(
-            f"`input_ids` must be a tensor of token ids, shape (batch, n); got {what}. Call the "
-            "tokenizer with return_tensors='pt' (and padding=True for several sentences)."
+            "Inputs must be a tensor of token ids, or a mapping with input_ids, as a tokenizer "
+            f"returns it; got {type(inputs).__name__}."
         )
-    if tokens.is_floating_point() or int(tokens.min()) < 0 or int(tokens.max()) >= known.d_vocab:
-        raise InvalidArgumentError(
-            f"Tokens must be integers from 0 to {known.d_vocab - 1}, the vocabulary of {name}; got "
-            f"{tokens.dtype} from {tokens.min()} to {tokens.max()}. Use the model's own tokenizer."
-        )
-    if tokens.shape[1] > known.n_positions:
-        raise InvalidArgumentError(
-            f"A sentence must have at most {known.n_positions} tokens, {known.longest}; got "
-            f"{tokens.shape[1]}. Shorten it, or call the tokenizer with truncation=True."
-        )
-    return sentence_mask(inputs.get("attention_mask"), tokens.shape)
+    return {key: x for key, x in inputs.items() if key not in TOLD_BY_TOKENIZERS}
+
+
+def _require_only(given: Mapping[str, Any], names: Sequence[str], model: str) -> None:
+    others = sorted(set(given) - set(names))
+    if others:
+        raise InvalidArgumentError(f"{model} is captured by {', '.join(names)}; got {others} too.")
+
+
+def _require_inputs(given: Mapping[str, Any], known: Architecture, config: Any) -> Tensor:
+    names = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+    _require_only(given, names, "A model")
+    tokens = given["input_ids"]
+    real = checked_tokens(
+        tokens,
+        given.get("attention_mask"),
+        d_vocab=known.d_vocab,
+        n_positions=known.n_positions,
+        longest=known.longest,
+    )
+    ends = {"token_type_ids": getattr(config, "type_vocab_size", None) or known.d_vocab,
+            "position_ids": known.n_positions}  # fmt: skip
+    for name, end in ends.items():
+        ids = given.get(name)
+        if ids is None:
+            continue
+        if not isinstance(ids, Tensor) or ids.shape != tokens.shape:
+            raise InvalidArgumentError(f"`{name}` must have the shape of the tokens.")
+        if int(ids.min()) < 0 or int(ids.max()) >= end:
+            raise InvalidArgumentError(f"`{name}` must lie between 0 and {end - 1}.")
+    positions = given.get("position_ids")
+    if positions is not None and known.causal:
+        both = real[:, 1:] & real[:, :-1]
+        if ((positions.diff(dim=1) <= 0) & both).any():
+            raise InvalidArgumentError(
+                "`position_ids` must grow along a sentence; several sentences in one row don't see "
+                "each other. Give each a row of its own."
+            )
+    return real
 
 
 @contextmanager

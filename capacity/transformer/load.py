@@ -10,6 +10,8 @@ from typing import Any
 
 from capacity.errors import InvalidArgumentError, MissingExtraError
 
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
+
 
 def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
     """A model, ready for `capture`, and its tokenizer.
@@ -30,7 +32,7 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
     MissingExtraError
         If ``transformers`` isn't installed.
     InvalidArgumentError
-        If the folder doesn't hold a model and a tokenizer that load.
+        If the folder doesn't hold a model, all of its weights, and a tokenizer.
     """
     try:
         from transformers import AutoModel, AutoTokenizer
@@ -45,11 +47,18 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
             f"{path} must be a folder that save_pretrained of Hugging Face's transformers has "
             "written; it holds no config.json."
         )
+    if not any((path / name).is_file() for name in TOKENIZERS) and not any(path.glob("*.model")):
+        # transformers would make an empty one, to which all words are unknown
+        raise InvalidArgumentError(
+            f"{path} must hold the model's tokenizer, one of {', '.join(TOKENIZERS)} or *.model; "
+            "write it there with tokenizer.save_pretrained."
+        )
+    here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
         with quietly():
-            tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True)
-            model = AutoModel.from_pretrained(
-                path, local_files_only=True, attn_implementation="eager"
+            tokenizer = AutoTokenizer.from_pretrained(path, **here)
+            model, told = AutoModel.from_pretrained(
+                path, attn_implementation="eager", output_loading_info=True, **here
             )
     # what the loaders raise for damaged files depends on the file
     except Exception as error:
@@ -58,6 +67,13 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
             f"{path} must hold a model and its tokenizer that transformers can load; "
             f"{type(error).__name__}: {first}"
         ) from None
+    # poolers stand behind the last embeddings, and aren't always trained
+    missing = sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise InvalidArgumentError(
+            f"{path} must hold all weights of its config.json; {len(missing)} are missing, such as "
+            f"{missing[0]}, and would be random."
+        )
     return model.eval(), tokenizer
 
 

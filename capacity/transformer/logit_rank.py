@@ -104,7 +104,8 @@ def p4_defect(
     q, k : (n, d_head_qk)
         Of one head and sentence, bidirectional, without padding.
     T : (n, d)
-        V W_O, or any matrix with the same left null space, such as V if W_O has full rank.
+        V W_O, or any matrix with the same left null space, such as V if W_O has full rank; as
+        exact as its dtype says (see `alternative_attention`).
     scale : float
         Of the logits.
 

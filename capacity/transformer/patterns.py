@@ -54,10 +54,19 @@ def token_shares(
     Raises
     ------
     InvalidArgumentError
-        If no row counts.
+        If no row counts, there is no kind, or marks have another shape or aren't bool.
     """
     import pandas as pd
 
+    shape = (pattern.shape[0], pattern.shape[-1])
+    for name, marks in {"rows": rows, **kinds}.items():
+        if tuple(marks.shape) != shape or marks.dtype != torch.bool:
+            raise InvalidArgumentError(
+                f"Tokens are marked by a bool tensor of shape {shape}; {name!r} is "
+                f"{marks.dtype} of shape {tuple(marks.shape)}."
+            )
+    if not kinds:
+        raise InvalidArgumentError("Shares are of kinds of tokens; `kinds` names none.")
     if not rows.any():
         raise InvalidArgumentError("Shares are means over rows of attention; `rows` names none.")
     # (heads, rows that count, n)
@@ -136,7 +145,7 @@ def cosine(first: Sequence[Tensor], second: Sequence[Tensor]) -> Float[Tensor, "
         If the models differ in layers, heads, or sentences.
     """
     shapes = [tuple(x.shape) for x in first], [tuple(x.shape) for x in second]
-    if shapes[0] != shapes[1]:
+    if shapes[0] != shapes[1] or not shapes[0]:
         raise InvalidArgumentError(
             "Two models are compared on the same sentences, layer by layer; got patterns of shapes "
             f"{shapes[0]} and {shapes[1]}."

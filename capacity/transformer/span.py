@@ -1,10 +1,11 @@
 """Orthonormal bases of the column spaces of many tall matrices at once.
 
-In float32 a basis is V R^-1 with R R^T the Cholesky factors of V^T V in float64, which costs little
-beside a forward pass; in float64 the QR decomposition, for a Gram matrix would lose half of the
-digits. Both are silently wrong where V lacks rank. The guard is an upper bound of V's condition
-number, |R|_F |R^-1|_F: below the reciprocal of the rank threshold no singular value can be under
-it. Heads that fail go to a singular value decomposition in float64.
+In float32 a basis is V R^-1 with R^T R the Cholesky decomposition of V^T V in float64, which costs
+little beside a forward pass; in float64 it is the Q of V = Q R, for a Gram matrix would lose half
+of the digits. Both are silently wrong where V lacks rank. The guard is an upper bound of V's
+condition number, |R|_F |R^-1|_F: below the reciprocal of the rank threshold no singular value can
+be under it. Heads that fail, and heads whose Gram matrix is too ill conditioned for orthonormal
+columns, go to a singular value decomposition in float64.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-# up to this condition number, products with R^-1 lose at most about three digits
-WELL_CONDITIONED = 1e3
+# up to this condition number z R^-1 is about as exact as z
+WELL_CONDITIONED = 300
+# up to this one columns of V R^-1 are orthonormal to 1e-8, by a Gram matrix in float64
+GRAM_CONDITION = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +31,8 @@ class Span:
     basis : (..., n, d)
         Orthonormal columns, then columns of zeros where the rank is below d.
     inverse : (..., d, d) or None
-        R^-1 with ``basis = V @ inverse``; None unless every V is well conditioned.
+        R^-1 with ``basis = V @ inverse``; None unless every V is well conditioned, for one method
+        serves the batch.
     rank : (...)
         Numerical ranks.
     """
@@ -43,7 +47,12 @@ def rank_threshold(mask: Bool[Tensor, "batch n"], columns: int, dtype: torch.dty
     return mask.sum(1).clamp_min(columns) * torch.finfo(dtype).eps
 
 
-def column_span(v: Float[Tensor, "batch heads n d"], relative: Float[Tensor, "batch"]) -> Span:
+def column_span(
+    v: Float[Tensor, "batch heads n d"],
+    relative: Float[Tensor, "batch"],
+    *,
+    of: Float[Tensor, "batch heads n d"] | None = None,
+) -> Span:
     """Bases of column spaces.
 
     Parameters
@@ -52,46 +61,62 @@ def column_span(v: Float[Tensor, "batch heads n d"], relative: Float[Tensor, "ba
         Rows that don't count are 0.
     relative : (batch,)
         Singular values up to this share of the largest count as 0.
+    of : tensor like v, optional
+        Whose largest singular value that is, and whose dtype the basis has; `v` itself by default.
+        For `v` that was made of it in float64, and is no more exact than it.
     """
     n, d = v.shape[-2:]
+    of = v if of is None else of
     least = relative[:, None].expand(v.shape[:2])
     if n < d:
-        return _by_svd(v, least)
-    R_inverse, condition = triangular(v)
+        return _by_svd(v, least, of)
+    exact = of.dtype == torch.float64
+    Q, R = torch.linalg.qr(v) if exact else (v, _cholesky(v))
+    R_inverse, size = inverted(R)
+    condition = size * of.double().flatten(-2).norm(dim=-1)
     safe = condition * least < 1
-    basis = (v.double() @ R_inverse).to(v.dtype)
+    if exact:
+        # rows of zeros were left out, and rounding must not lend them weight
+        basis = Q * (v != 0).any(-1, keepdim=True)
+    else:
+        basis = (v.double() @ R_inverse).to(of.dtype)
+        safe &= condition <= GRAM_CONDITION
     rank = torch.full(v.shape[:2], d, device=v.device)
     if not safe.all():
-        flagged = _by_svd(v[~safe], least[~safe])
+        flagged = _by_svd(v[~safe], least[~safe], of[~safe])
         basis[~safe], rank[~safe] = flagged.basis, flagged.rank
     well = bool((condition <= WELL_CONDITIONED).all())
-    return Span(basis, R_inverse.to(v.dtype) if well else None, rank)
+    return Span(basis, R_inverse.to(of.dtype) if well else None, rank)
 
 
-def triangular(v: Float[Tensor, "... n d"]) -> tuple[Float[Tensor, "... d d"], Tensor]:
-    """R^-1, upper triangular in float64, with V R^-1 orthonormal, and a bound of V's condition."""
+def row_condition(v: Float[Tensor, "... n d"]) -> Float[Tensor, "..."]:
+    """A bound of the condition number of V's rows; infinite if they are dependent."""
+    vt = v.mT
+    R = torch.linalg.qr(vt, mode="r").R if v.dtype == torch.float64 else _cholesky(vt)
+    return inverted(R)[1] * v.double().flatten(-2).norm(dim=-1)
+
+
+def _cholesky(v: Tensor) -> Tensor:
     x = v.double()
-    if v.dtype == torch.float64:
-        return inverted(torch.linalg.qr(x, mode="r").R)
-    return inverted(torch.linalg.cholesky_ex(x.mT @ x, upper=True).L)
+    return torch.linalg.cholesky_ex(x.mT @ x, upper=True).L
 
 
 def inverted(R: Float[Tensor, "... d d"]) -> tuple[Float[Tensor, "... d d"], Tensor]:
-    """R^-1, and |R|_F |R^-1|_F; the identity, and infinity, where R has no inverse."""
+    """R^-1 and |R^-1|_F; the identity, and infinity, where R has no inverse."""
     eye = torch.eye(R.shape[-1], dtype=R.dtype, device=R.device)
     pivots = R.diagonal(dim1=-2, dim2=-1).abs()
     # a Cholesky decomposition that failed leaves a pivot of 0, or no number
     bad = ~(pivots > 0).all(-1) | ~R.isfinite().all(-1).all(-1)
     R = torch.where(bad[..., None, None], eye, R)
     inverse = torch.linalg.solve_triangular(R, eye.expand_as(R), upper=True)
-    condition = R.flatten(-2).norm(dim=-1) * inverse.flatten(-2).norm(dim=-1)
-    return inverse, condition.masked_fill(bad, torch.inf)
+    return inverse, inverse.flatten(-2).norm(dim=-1).masked_fill(bad, torch.inf)
 
 
-def _by_svd(v: Float[Tensor, "... n d"], least: Float[Tensor, "..."]) -> Span:
+def _by_svd(v: Float[Tensor, "... n d"], least: Tensor, of: Float[Tensor, "... n d"]) -> Span:
     n, d = v.shape[-2:]
     U, s, _ = torch.linalg.svd(v.double(), full_matrices=False)
-    counts = (s > least[..., None] * s[..., :1]) & (s > 0)
+    largest = s[..., :1] if of is v else torch.linalg.svdvals(of.double())[..., :1]
+    counts = s > least[..., None] * largest
     # rounding must not lend weight to rows that were left out
-    basis = (U * counts[..., None, :] * (v != 0).any(-1, keepdim=True)).to(v.dtype)
+    basis = (U * counts[..., None, :] * (v != 0).any(-1, keepdim=True)).to(of.dtype)
     return Span(torch.nn.functional.pad(basis, (0, d - min(n, d))), None, counts.sum(-1))

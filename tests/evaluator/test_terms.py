@@ -42,20 +42,23 @@ def test_the_terms_sum_to_the_logits_of_the_forward_pass(
         assert np.abs(sum(named.values()) - answers(layer, pairs)).max() < slack
 
 
+@pytest.mark.parametrize(("dtype", "slack"), DTYPES)
 @settings(max_examples=20)
 @given(databases())
-def test_the_terms_are_those_of_the_layer_tensor(db: Database) -> None:
-    layer = varied(LayerConfig(4, 2, 2, 2), db.n_tokens, torch.float64)
+def test_the_terms_are_those_of_the_layer_tensor(
+    dtype: torch.dtype, slack: float, db: Database
+) -> None:
+    layer = varied(LayerConfig(4, 2, 2, 2), db.n_tokens, dtype)
     facts = db.triples
     terms = layer_terms(layer, db.token_triples[:, :2])
     with torch.no_grad():
         whole = tensor_of_circuits(layer.W_EU, layer.W_QK, layer.W_VO, db)
     at = tuple(facts[:, :2].T)
     objects = db.object_ids
-    assert np.allclose(terms.embedding[:, objects], whole.E.numpy()[at])
+    assert np.allclose(terms.embedding[:, objects], whole.E.numpy()[at], atol=slack)
     said = np.sum(list(terms.named().values()), axis=0)[:, objects]
     # where a token is asked about itself the two agree as well (layer_tensor's docstring)
-    assert np.allclose(said, whole.L.numpy()[at])
+    assert np.allclose(said, whole.L.numpy()[at], atol=slack)
 
 
 def test_all_terms_together_are_as_right_as_the_layer() -> None:
@@ -102,12 +105,37 @@ def test_two_equal_heads_are_not_identifiable() -> None:
     assert set(attention_of_pairs(layer, db)["head_rank"]) == {1}
 
 
+def test_heads_whose_values_don_t_differ_or_don_t_reach_the_logits_say_nothing() -> None:
+    db = random_database(4).with_policy("first")
+    layer = varied(LayerConfig(4, 1, 2, 2), db.n_tokens, torch.float64)
+    with torch.no_grad():
+        # the value of every token is the same
+        layer.W_E[:, 0] = 1
+        layer.W_V[0, 1:] = 0
+    assert set(attention_of_pairs(layer, db)["head_rank"]) == {0}
+    layer = varied(LayerConfig(4, 1, 2, 2), db.n_tokens, torch.float64)
+    with torch.no_grad():
+        # what the head writes is unembedded to nothing
+        layer.W_O[..., 1:] = 0
+        layer.W_U[0] = 0
+    assert set(attention_of_pairs(layer, db)["head_rank"]) == {0}
+
+
 def test_values_of_one_dimension_lose_attention_and_of_two_keep_it() -> None:
     db = random_database(4).with_policy("first")
     for d_head_vo in (1, 2):
         layer = varied(LayerConfig(4, 2, 2, d_head_vo), db.n_tokens, torch.float64)
         table = attention_of_pairs(layer, db)
+        # by circuits: a = sigmoid of a difference of logits
+        with torch.no_grad():
+            S = layer.W_QK.numpy()
+        pairs = {(k, q) for k, q, _ in db.triples.tolist()}
+        assert {(k, q) for k, q in zip(table["subject"], table["predicate"], strict=True)} == pairs
+        k, q = db.subject_ids[table["subject"]], db.predicate_ids[table["predicate"]]
+        h = table["head"]
+        assert np.allclose(table["to_subject"], 1 / (1 + np.exp(S[h, q, q] - S[h, q, k])))
         kept = np.allclose(table["to_subject"], table["effective_to_subject"])
+        kept &= np.allclose(1 - table["to_subject"], table["effective_to_predicate"])
         # two tokens have independent values in two dimensions, and not in one
         assert kept == (d_head_vo == 2)
 
@@ -131,6 +159,30 @@ def test_few_facts_leave_attention_free_elsewhere() -> None:
     assert found["free"] == found["rank_of_pairs"] - 3 == 2
 
 
+def test_the_ranks_are_those_of_the_jacobian_that_autograd_gives() -> None:
+    # unequal numbers of subjects and predicates, and pairs without a fact
+    facts = [("a", "p", "x"), ("b", "p", "y"), ("c", "p", "x"), ("d", "q", "y"), ("e", "q", "x")]
+    db = Database.from_triples(facts)
+    layer = varied(LayerConfig(3, 2, 2, 2), db.n_tokens, torch.float64)
+    k, q = (torch.as_tensor(ids.astype(int)) for ids in (db.subject_ids, db.predicate_ids))
+    x = layer.W_E.detach()
+    inside = np.zeros(db.shape[:2], dtype=bool)
+    inside[tuple(db.triples[:, :2].T)] = True
+
+    def logits(W_Q: torch.Tensor, W_K: torch.Tensor) -> torch.Tensor:
+        S = x[q] @ W_Q @ W_K @ x.T
+        return (S[:, k] - S[torch.arange(len(q)), q][:, None]).T.flatten()
+
+    table = query_key_freedom(layer, db)
+    for head in range(2):
+        weights = (layer.W_Q[head].detach(), layer.W_K[head].detach())
+        J = torch.cat([part.flatten(1) for part in torch.func.jacrev(logits, (0, 1))(*weights)], 1)
+        row = table.iloc[head]
+        assert row["rank_of_pairs"] == torch.linalg.matrix_rank(J, rtol=1e-9)
+        of_facts = J[torch.as_tensor(inside.flatten())]
+        assert row["rank_of_facts"] == torch.linalg.matrix_rank(of_facts, rtol=1e-9)
+
+
 def test_bad_questions_are_refused() -> None:
     multi = Database.from_triples([("a", "r", "b"), ("a", "r", "c")], multi="keep")
     layer = AttentionLayer(LayerConfig(2, 1, 1, 1), multi.n_tokens)
@@ -145,3 +197,10 @@ def test_bad_questions_are_refused() -> None:
     biased = AttentionLayer(LayerConfig(2, 1, 1, 1, bias=True), db.n_tokens)
     with pytest.raises(ValueError, match="Circuits are defined for layers without"):
         query_key_freedom(biased, db)
+    normed = AttentionLayer(LayerConfig(2, 1, 1, 1, layer_norm=True), db.n_tokens)
+    with pytest.raises(InvalidArgumentError, match="the layer must have no norm"):
+        attention_of_pairs(normed, db)
+    with pytest.raises(InvalidArgumentError, match=r"integers of shape .*; got float64"):
+        layer_terms(layer, np.array([[0.7, 1.0]]))
+    with pytest.raises(InvalidArgumentError, match="got -1"):
+        layer_terms(layer, np.array([[0, -1]]))

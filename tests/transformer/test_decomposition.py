@@ -91,6 +91,26 @@ def test_the_rank_of_the_constants_meets_its_bound(build: Build) -> None:
     assert all(rank <= bound for rank, bound in zip(ranks, [2, 6, 10, 14], strict=True))
 
 
+def test_padding_has_no_part_in_the_rank_of_the_constants(build: Build) -> None:
+    # two tokens span two dimensions, whatever stands at padding
+    tokens = torch.randint(3, 50, (1, 9), generator=torch.Generator().manual_seed(0))
+    mask = torch.tensor([[1] * 2 + [0] * 7])
+    split = decompose(capture(build("Bert"), {"input_ids": tokens, "attention_mask": mask}))
+    assert split.constant_rank() == [2, 2, 2]
+
+
+def test_albert_s_map_of_embeddings_takes_its_bias_to_the_constants(build: Build) -> None:
+    model = build("Albert")
+    mapped = model.albert.encoder.embedding_hidden_mapping_in
+    tokens = torch.tensor([[3, 4, 5]])
+    before = decompose(capture(model, tokens)).terms[0]
+    with torch.no_grad():
+        mapped.bias.add_(1)
+    after = decompose(capture(model, tokens)).terms[0]
+    assert torch.allclose(after[CONSTANT] - before[CONSTANT], torch.ones(1, 3, 16).double())
+    assert torch.equal(after[:CONSTANT], before[:CONSTANT])
+
+
 def test_without_biases_and_means_there_is_no_constant(build: Build, sentences: Sentences) -> None:
     captured = capture(build("Llama"), sentences)
     split = decompose(captured)
@@ -138,6 +158,24 @@ def test_r2_is_that_of_a_regression_on_z_scores(build: Build) -> None:
         )
         x, y = ((z - z.mean(0)) / z.std(0) for z in (x, y))
         assert r2 == pytest.approx(LinearRegression().fit(x, y).score(x, y), abs=1e-9)
+
+
+def test_features_that_never_vary_have_no_share(build: Build, sentences: Sentences) -> None:
+    captured = capture(build("Bert"), sentences)
+    g = torch.Generator().manual_seed(0)
+    x = torch.randn(4, 100, 5, generator=g, dtype=torch.float64)
+    # one input that is always 0, one output that is always 1
+    x[..., 2] = 0
+    y = torch.cat([x @ torch.randn(5, 2, generator=g).double(), torch.ones(4, 100, 1)], dim=-1)
+
+    def fit(y: Tensor) -> float:
+        step = Written(1, "feed_forward", y, None, x)
+        mask = torch.ones(4, 100, dtype=torch.bool)
+        return linear_fit(feed_forward_moments([replace(captured, steps=(step,), mask=mask)])[0])
+
+    assert fit(y) == pytest.approx(1, abs=1e-9)
+    with pytest.raises(InvalidArgumentError, match="no output feature varies"):
+        fit(y[..., 2:])
 
 
 def test_too_few_tokens_are_no_fit(build: Build, sentences: Sentences) -> None:

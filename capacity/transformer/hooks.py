@@ -106,8 +106,8 @@ def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> Captured:
         body: Any = getattr(model, "base_model", model)
         known = architecture(body)
         mask = _require_inputs(given, known, body.config)
-        if "position_ids" not in given and not mask.all():
-            # padding on the left moves no token
+        if "position_ids" not in given and (mask[:, 1:] & ~mask[:, :-1]).any():
+            # padding before a token doesn't move it
             given["position_ids"] = (mask.cumsum(1) - 1).clamp_min(0)
         if known.causal:
             # no cache is needed of a sentence that is read once

@@ -151,16 +151,27 @@ def effective_layer(
     if mode == "plain":
         span = column_span(v, relative)
         return EffectiveLayer(_projected(pattern, z, span), span.rank, relative)
+    return _on_simplex(pattern, v, z, real, relative)
+
+
+def _on_simplex(
+    pattern: Tensor, v: Tensor, z: Tensor, real: Tensor, relative: Tensor
+) -> EffectiveLayer:
     # A reflection takes 1 to a unit vector. What it makes of V, without that row, has its columns
     # in the complement exactly; a mean that is subtracted leaves a rest as large as its rounding.
     one = real.double() / real.double().sum(-2, keepdim=True).sqrt()
     unit = (real & (real.cumsum(-2) == 1)).double()
     span = column_span(_reflected(v.double(), one, unit) * (1 - unit), relative, of=v)
     span = replace(span, basis=_reflected(span.basis.double(), one, unit).to(v.dtype))
-    # rows of attention sum to 1
-    outputs = (z - (one * v).sum(-2, keepdim=True) * one.amax(-2, keepdim=True)) * real
-    x = _projected(pattern, outputs.to(v.dtype), span)
+    # rows of attention sum to 1, so that they average V less its mean to z less that mean
+    mean = v.double().sum(-2, keepdim=True) / real.sum(-2, keepdim=True)
+    x = _projected(pattern, ((z - mean) * real).to(v.dtype), span)
     return EffectiveLayer(x + (one @ one.mT).to(v.dtype), span.rank + 1, relative)
+
+
+def _projected(pattern: Tensor, z: Tensor, span: Span) -> Tensor:
+    coordinates = pattern @ span.basis if span.inverse is None else z @ span.inverse
+    return coordinates @ span.basis.mT
 
 
 def _reflected(
@@ -173,11 +184,6 @@ def _reflected(
     square = apart.square().sum(-2, keepdim=True)
     # of one token there is one unit vector
     return x - 2 / torch.where(square > 0, square, 1.0) * apart * (apart.mT @ x)
-
-
-def _projected(pattern: Tensor, z: Tensor, span: Span) -> Tensor:
-    coordinates = pattern @ span.basis if span.inverse is None else z @ span.inverse
-    return coordinates @ span.basis.mT
 
 
 def effective_share(

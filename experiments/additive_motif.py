@@ -1,6 +1,6 @@
 """Which terms of a layer's logits recall facts, and what the output tells of its attention.
 
-    python experiments/additive_motif.py --run     (three minutes on two cores)
+    python experiments/additive_motif.py --run     (four minutes on two cores)
     python experiments/additive_motif.py --plot
 
 After the sentence (k, q) the logits are a sum of an embedding term E, and of the heads' subject
@@ -172,7 +172,7 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     for number, term in enumerate(TERMS):
         sizes = by[f"importance of {term}"]
         places = np.array([int(v) for v in sizes]) + 0.08 * (number - 1)
-        _points(right, places, list(sizes.values()), colours[number], term)
+        _points(right, places, list(sizes.values()), colours[number + 5], term)
     right.set(xlabel="d_head_vo", ylabel="importance in the logits",
               title="d_model 4, two heads")  # fmt: skip
     right.set_xticks(range(1, 5))

@@ -141,7 +141,7 @@ def heads(groups: list[Measured]) -> pd.DataFrame:
     return pd.DataFrame(
         {"layer": layer, "head": head, "importance": mu.item()}
         for layer, of in enumerate(mean, start=1)
-        for head, mu in enumerate(of, start=1)
+        for head, mu in enumerate(of)
     )
 
 

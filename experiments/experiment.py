@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import shutil
+import sys
 import tempfile
 import time
 import tomllib
@@ -108,8 +109,7 @@ def sweep(name: str, plan: Plan, *, workers: int = 2) -> pd.DataFrame:
     shared.mkdir(parents=True, exist_ok=True)
     shutil.copytree(shared, folder / "ranks", dirs_exist_ok=True)
     with bar() as tell:
-        run_sweep(plan, folder, workers=min(workers, os.cpu_count() or 1), device="cpu",
-                  progress=tell)  # fmt: skip
+        run_sweep(plan, folder, workers=_processes(workers), device="cpu", progress=tell)
     shutil.copytree(folder / "ranks", shared, dirs_exist_ok=True)
     return load(folder)
 
@@ -117,9 +117,12 @@ def sweep(name: str, plan: Plan, *, workers: int = 2) -> pd.DataFrame:
 def measure(runs: Sequence[Run], what: Measure, *, workers: int = 2) -> pd.DataFrame:
     """The rows of runs, with what is measured of their layers."""
     with bar() as tell:
-        return measure_runs(
-            runs, what, workers=min(workers, os.cpu_count() or 1), progress=partial(tell, "runs")
-        )
+        return measure_runs(runs, what, workers=_processes(workers), progress=partial(tell, "runs"))
+
+
+def _processes(workers: int) -> int:
+    # to start them takes longer than all of what the tests run
+    return 1 if "--smoke" in sys.argv else min(workers, os.cpu_count() or 1)
 
 
 def papers(

@@ -65,7 +65,7 @@ soak-rank: $(VENV)/tests-installed
 soak-sweep: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_sweep.py
 
-# every table, conclusion and figure of experiments/results/ (half an hour on two cores)
+# every table, conclusion and figure of experiments/results/ (an hour on two cores)
 experiments: $(VENV)/tests-installed
 	for name in figures logit_scale d_head_qk measured_ranks capacity_law by_hand nonsense \
 			effective_attention identifiability decomposition additive_motif; do \

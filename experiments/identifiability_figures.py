@@ -97,8 +97,8 @@ def _p4(tables: Tables) -> Figure:
     )  # fmt: skip
     every = places.groupby(["n", "qk"])["unique"].mean().reset_index()
     for lowest, highest, marker, colour, label in (
-        (1.0, 1.0, "o", COLOURS[1], "all heads of a small Con unique"),
-        (0.0, 0.0, "x", "black", "none of them unique"),
+        (1.0, 1.0, "o", COLOURS[1], "small Con: all unique"),
+        (0.0, 0.0, "x", "black", "small Con: none unique"),
         (1e-9, 1 - 1e-9, "d", COLOURS[3], "some heads unique"),
     ):
         of = every[every["unique"].between(lowest, highest)]

@@ -55,6 +55,7 @@ wheel-check: $(VENV)/tests-installed
 	build/wheel/env/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt build/wheel/*.whl
 	cd build/wheel && env/bin/capacity rank ../../examples/figure-1.ttl
 	cd build/wheel && env/bin/python -c 'import importlib.util as u; assert u.find_spec("torch") is None'
+	cd build/wheel && env/bin/capacity attention . --text hi; test $$? -eq 2
 
 # slow, and by hand: records in benchmarks/results/; stopped, they go on
 soak: soak-rank soak-sweep

@@ -48,17 +48,26 @@ for room in (capacity, *(getattr(capacity, room) for room in rooms)):
     modules_after(code)
 
 
-def test_without_the_extra_training_says_what_to_install() -> None:
+@pytest.mark.parametrize(
+    ("missing", "extra", "arguments"),
+    [("torch", "layers", ["train", str(EXAMPLES / "figure-1.ttl")]),
+     ("torch", "transformers", ["attention", "folder", "--text", "hi"]),
+     ("transformers", "transformers", ["attention", "folder", "--text", "hi"])],
+)  # fmt: skip
+def test_without_an_extra_its_commands_say_what_to_install(
+    missing: str, extra: str, arguments: list[str]
+) -> None:
     code = f"""
 import sys
-sys.modules["torch"] = None
+sys.modules[{missing!r}] = None
 import importlib.util as u
 real = u.find_spec
-u.find_spec = lambda name, *a: None if name == "torch" else real(name, *a)
+u.find_spec = lambda name, *a: None if name == {missing!r} else real(name, *a)
 from capacity.cli import _run
-assert _run(["train", {str(EXAMPLES / "figure-1.ttl")!r}]) == 2
+assert _run({arguments!r}) == 2
 assert _run(["rank", {str(EXAMPLES / "figure-1.ttl")!r}]) == 0
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert "pip install 'knowledge-capacity[layers]'" in result.stderr
+    assert f"needs {missing}; install" in result.stderr
+    assert f"pip install 'knowledge-capacity[{extra}]'" in result.stderr

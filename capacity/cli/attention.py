@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from capacity.cli.output import Json, print_json, spinner
+from capacity.cli.output import Json, print_json, require_extra, spinner
 from capacity.errors import InvalidArgumentError
 
 
@@ -35,6 +35,7 @@ def attention(
     as_json: Json = False,
 ) -> None:
     """Tell which heads' attention is unique, and draw the part of it that has an effect."""
+    require_extra("Analysing a model", "transformers")
     from capacity.transformer.effective import effective_attention
     from capacity.transformer.hooks import capture
     from capacity.transformer.load import load_pretrained, quietly

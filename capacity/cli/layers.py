@@ -18,6 +18,7 @@ from capacity.cli.output import (
     bar,
     plain,
     print_json,
+    require_extra,
     spinner,
     write_text,
 )
@@ -42,7 +43,7 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train one attention layer on a functional database, and score it."""
-    _require_layers()
+    require_extra("Training", "layers")
     from capacity.database.files import load
     from capacity.layer.config import LayerConfig
     from capacity.layer.recipe import Recipe
@@ -116,7 +117,7 @@ def sweep(
         return
     if out is None:
         raise InvalidArgumentError("--out must name the folder of the sweep; --dry-run needs none.")
-    _require_layers()
+    require_extra("Training", "layers")
     from capacity.sweep.execute import run_sweep
     from capacity.sweep.table import load, n_planned
 
@@ -204,16 +205,3 @@ def _part(text: str | None) -> tuple[int, int] | None:
     if not (slash and part.isdecimal() and parts.isdecimal()):
         raise InvalidArgumentError(f"--shard must read i/N, such as 0/4; got {text!r}.")
     return int(part), int(parts)
-
-
-def _require_layers() -> None:
-    from importlib.util import find_spec
-
-    from capacity.errors import MissingExtraError
-
-    missing = [name for name in ("torch", "safetensors", "jaxtyping") if find_spec(name) is None]
-    if missing:
-        raise MissingExtraError(
-            f"Training needs {', '.join(missing)}; install the extra: "
-            "pip install 'knowledge-capacity[layers]'"
-        )

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ import typer
 
 from capacity.database.files import ALIASES
 from capacity.database.policy import MultiPolicy
+from capacity.errors import MissingExtraError
 
 File = Annotated[
     Path, typer.Argument(help="RDF, TSV or CSV; may be compressed.", show_default=False)
@@ -26,6 +28,23 @@ FormatOption = Annotated[
     str | None, typer.Option("--format", help=f"{', '.join(ALIASES)}; guessed if left out.")
 ]
 DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to train.")]
+
+
+# what optional parts of the library import
+EXTRAS = {
+    "layers": ("torch", "safetensors", "jaxtyping"),
+    "transformers": ("torch", "safetensors", "jaxtyping", "transformers"),
+}
+
+
+def require_extra(what: str, extra: str) -> None:
+    """Raise a MissingExtraError, which says what to install, unless an extra is there."""
+    missing = [name for name in EXTRAS[extra] if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"{what} needs {', '.join(missing)}; install the extra: "
+            f"pip install 'knowledge-capacity[{extra}]'"
+        )
 
 
 def print_json(data: Any) -> None:

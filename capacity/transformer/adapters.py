@@ -183,19 +183,12 @@ def _bert(body: Any) -> Architecture:
     for layer in body.encoder.layer:
         own = layer.attention.self
         three = (own.query, own.key, own.value)
+        wrote = layer.attention.output
         blocks.append(
-            Block(
-                own,
-                three,
-                _read_three(*three, own.attention_head_size),
-                layer.attention.output.dense,
-                layer.intermediate,
-                layer.output.dense,
-                layer.attention.output.LayerNorm,
-                layer.output.LayerNorm,
-                own.scaling,
-            )
-        )
+            Block(own, three, _read_three(*three, own.attention_head_size), wrote.dense,
+                  layer.intermediate, layer.output.dense, wrote.LayerNorm, layer.output.LayerNorm,
+                  own.scaling)
+        )  # fmt: skip
     norm = body.embeddings.LayerNorm
     config = body.config
     return Architecture(tuple(blocks), norm, norm, None, None, config.is_decoder,
@@ -211,18 +204,10 @@ def _albert(body: Any) -> Architecture:
             own = layer.attention
             three = (own.query, own.key, own.value)
             blocks.append(
-                Block(
-                    own,
-                    three,
-                    _read_three(*three, own.attention_head_size),
-                    own.dense,
-                    layer.ffn,
-                    layer.ffn_output,
-                    own.LayerNorm,
-                    layer.full_layer_layer_norm,
-                    own.scaling,
-                )
-            )
+                Block(own, three, _read_three(*three, own.attention_head_size), own.dense,
+                      layer.ffn, layer.ffn_output, own.LayerNorm, layer.full_layer_layer_norm,
+                      own.scaling)
+            )  # fmt: skip
     norm = body.embeddings.LayerNorm
     return Architecture(tuple(blocks), norm, norm, encoder.embedding_hidden_mapping_in, None, False,
                         config.vocab_size, config.max_position_embeddings)  # fmt: skip
@@ -258,18 +243,9 @@ def _llama(body: Any) -> Architecture:
     for layer in body.layers:
         own = layer.self_attn
         blocks.append(
-            Block(
-                own,
-                (own.q_proj, own.k_proj, own.v_proj),
-                _read_rotated(own),
-                own.o_proj,
-                layer.mlp,
-                layer.mlp.down_proj,
-                None,
-                None,
-                own.scaling,
-            )
-        )
+            Block(own, (own.q_proj, own.k_proj, own.v_proj), _read_rotated(own), own.o_proj,
+                  layer.mlp, layer.mlp.down_proj, None, None, own.scaling)
+        )  # fmt: skip
     n_positions, longest = config.max_position_embeddings, Architecture.longest
     window = getattr(config, "sliding_window", None)
     # beyond its window a row no longer sees all that came before it

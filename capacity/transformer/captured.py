@@ -191,7 +191,7 @@ class Captured:
         return len(self.layers)
 
     @property
-    def written_by_heads(self) -> tuple[Written, ...]:
+    def outputs_of_heads(self) -> tuple[Written, ...]:
         """What each layer's heads have added to the residual stream."""
         steps = (step for step in self.steps if isinstance(step, Written))
         return tuple(step for step in steps if step.term == "heads")

@@ -152,7 +152,7 @@ def _off_stream(captured: Captured) -> float:
     first = captured.mask.int().argmax(dim=1)
     batch = torch.arange(len(first), device=first.device)
     off = 0.0
-    for layer, written in zip(captured.layers, captured.written_by_heads, strict=True):
+    for layer, written in zip(captured.layers, captured.outputs_of_heads, strict=True):
         z = layer.z_unbiased[batch, :, first]
         expected = torch.einsum("bhv,hvd->bd", z, layer.W_O)
         size = expected.abs().max() + torch.finfo(z.dtype).tiny

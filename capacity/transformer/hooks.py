@@ -1,8 +1,8 @@
 """`capture`: what the attention layers of a pretrained transformer compute on some sentences.
 
 Forward hooks read what the model's own modules take and give; a family of models is known by one
-adapter (`capacity.transformer.adapters`), which says which modules do what. Nothing is computed
-twice, so that the numbers are the model's own.
+adapter (`capacity.transformer.adapters`), which says which modules do what. So the numbers are the
+model's own; they are checked, not computed anew.
 """
 
 from __future__ import annotations

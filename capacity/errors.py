@@ -1,7 +1,8 @@
 """The few exceptions and the two warnings that a user of the library meets.
 
-Every message says what must hold, what came, and what to do. All exceptions derive from
-`CapacityError`, so that one ``except`` clause catches what the user can mend.
+Every message says what must hold, what came, and what to do. Whatever the user can mend derives
+from `CapacityError`, so that one ``except`` clause catches it, and from the built-in exception of
+its kind as well.
 """
 
 from __future__ import annotations
@@ -53,8 +54,43 @@ class DatabaseFormatError(CapacityError, ValueError):
         super().__init__(f"{where}{how}: {reason.rstrip('.')}.{tail}")
 
 
+class StorageError(CapacityError, OSError):
+    """A file can't be read or written, or isn't a regular file.
+
+    Parameters
+    ----------
+    path : str
+    reason : str
+        What is wrong.
+    advice : str
+        What to do next.
+
+    Examples
+    --------
+    >>> print(StorageError("a.ttl", "it is a named pipe", "Give a regular file."))
+    a.ttl: it is a named pipe. Give a regular file.
+    """
+
+    def __init__(self, path: str, reason: str, advice: str) -> None:
+        self.path = path
+        self.reason = reason
+        self.advice = advice
+        super().__init__(f"{path}: {reason}. {advice}")
+
+
 class InvalidArgumentError(CapacityError, ValueError):
     """A value is out of its range, or of the wrong type."""
+
+
+class InvalidTypeError(CapacityError, TypeError):
+    """An object is of a type that can't stand in its place."""
+
+
+class UnknownTokenError(CapacityError, KeyError):
+    """A token, or a pair of them, is none of the database's."""
+
+    # a KeyError would show the message in quotes
+    __str__ = Exception.__str__
 
 
 class MultiValuedError(CapacityError, ValueError):

@@ -1,0 +1,190 @@
+"""Read and write files by name so that nothing hangs and nothing is lost.
+
+All files that the library opens by name go through here. What is read must be a regular file, or
+standard input: opening a named pipe that nobody writes to waits for ever, and a device may have no
+end. What is written is whole or absent: it gets a temporary name of its own, is synced to the disk,
+and then takes its name in one step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+from uuid import uuid4
+
+from capacity.errors import StorageError
+
+# names of standard input
+STANDARD_INPUT = ("-", "/dev/stdin")
+# the temporary name of NAME is .NAME.<32 hexadecimal digits>.part
+_PART = re.compile(r"\.(.+)\.[0-9a-f]{32}\.part")
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def read_file(path: str | os.PathLike[str], *, max_bytes: int) -> bytes:
+    """Read a regular file, or standard input, whole.
+
+    Parameters
+    ----------
+    path : path
+        ``-`` is standard input.
+    max_bytes : int
+        The most bytes that are read; a file that is larger is refused before it is read.
+
+    Raises
+    ------
+    StorageError
+        If there is no such file, it isn't regular, can't be read, or is larger than `max_bytes`.
+    """
+    where = os.fspath(path)
+    try:
+        if where in STANDARD_INPUT:
+            return _pieces(where, sys.stdin.buffer, max_bytes)
+        with _opened(where) as file:
+            if os.fstat(file.fileno()).st_size > max_bytes:
+                raise _too_large(where, max_bytes)
+            return _pieces(where, file, max_bytes)
+    except StorageError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise StorageError(where, reason, "Give the path of a readable file.") from None
+
+
+def require_regular(path: str | os.PathLike[str]) -> None:
+    """Refuse what isn't a regular file, for readers of other libraries that open it by name.
+
+    Raises
+    ------
+    StorageError
+        If there is no such file, it isn't regular, or can't be read.
+    """
+    where = os.fspath(path)
+    try:
+        _opened(where).close()
+    except StorageError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise StorageError(where, reason, "Give the path of a readable file.") from None
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file whole or not at all, and the folders that it needs.
+
+    It is written under a temporary name, synced, and renamed; then its folder is synced. A link of
+    that name is replaced, and what it points to stays as it is.
+
+    Raises
+    ------
+    StorageError
+        If it can't be written, for a full disk, say; what was there before is there still, and no
+        temporary file is left. If the name belongs to a folder, a pipe or a device.
+    """
+    path = Path(path)
+    # process ids are equal on two machines that share the folder
+    part = path.with_name(f".{path.name}.{uuid4().hex}.part") if path.name else path
+    try:
+        require_replaceable(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        _sync(path.parent)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        if isinstance(error, StorageError) or not isinstance(error, OSError | ValueError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StorageError(
+            os.fspath(path),
+            f"can't be written ({reason})",
+            "Free some space, see to the folder's permissions, or give another place.",
+        ) from None
+
+
+def require_replaceable(path: Path) -> None:
+    """Refuse to write where a folder, a pipe or a device is.
+
+    Raises
+    ------
+    StorageError
+    """
+    if path.name and not path.exists():
+        return
+    kind = _KINDS.get(stat.S_IFMT(path.stat().st_mode))
+    if kind is not None:
+        raise StorageError(
+            os.fspath(path), f"can't be written, for it is {kind}", "Give the name of a file."
+        )
+
+
+def remove_parts(folder: Path, of: Callable[[str], bool]) -> None:
+    """Remove the temporary files that interrupted writers left of the files of some names.
+
+    Nothing is removed through a link, and nothing that `write_whole` didn't name.
+    """
+    if folder.is_symlink():
+        return
+    for part in folder.glob(".*.part"):
+        named = _PART.fullmatch(part.name)
+        if named and of(named[1]) and stat.S_ISREG(part.lstat().st_mode):
+            with contextlib.suppress(OSError):
+                part.unlink()
+
+
+def _opened(where: str) -> IO[bytes]:
+    """Open a regular file; without waiting, should it be a pipe."""
+    descriptor = os.open(where, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    kind = _KINDS.get(stat.S_IFMT(os.fstat(descriptor).st_mode))
+    if kind is not None:
+        os.close(descriptor)
+        raise StorageError(
+            where,
+            f"it is {kind}",
+            "Give the path of a regular file, or - for standard input.",
+        )
+    return os.fdopen(descriptor, "rb")
+
+
+def _pieces(where: str, stream: IO[bytes], max_bytes: int) -> bytes:
+    """Read by pieces: a read of the whole limit at once would allocate it."""
+    pieces: list[bytes] = []
+    size = 0
+    while piece := stream.read(2**20):
+        pieces.append(piece)
+        size += len(piece)
+        if size > max_bytes:
+            raise _too_large(where, max_bytes)
+    return b"".join(pieces)
+
+
+def _too_large(where: str, max_bytes: int) -> StorageError:
+    return StorageError(
+        where, f"it holds more than {max_bytes:,} bytes", "Split it, or take a part of it."
+    )
+
+
+def _sync(folder: Path) -> None:
+    """Make a rename last, where folders can be synced."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from capacity.transformer.limits import generator
+
 Array = NDArray[np.float64]
 LEVEL = 0.95
 
@@ -28,7 +30,7 @@ def resampled(groups: ArrayLike, n_resamples: int, seed: int = 0) -> Iterator[Ar
     ndarray, shape (n_runs,)
     """
     of, names = pd.factorize(np.asarray(groups))
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     for _ in range(n_resamples):
         yield rng.multinomial(len(names), np.full(len(names), 1 / len(names)))[of].astype(float)
 

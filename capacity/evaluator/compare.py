@@ -11,6 +11,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.evaluator.bootstrap import interval, resampled
 from capacity.evaluator.grid import Threshold
 from capacity.evaluator.law import fit_law, require_columns
+from capacity.transformer.limits import generator
 
 
 def compare_measures(
@@ -57,7 +58,7 @@ def compare_measures(
         raise InvalidArgumentError(
             f"`n_folds` must be at least 2 and at most the {len(names)} databases; got {n_folds}."
         )
-    fold = np.random.default_rng(seed).permutation(len(names))[of] % n_folds
+    fold = generator(seed).permutation(len(names))[of] % n_folds
     scores = np.zeros((len(measures), len(table)))
     for i, (size, capacity) in enumerate(measures):
         for part in range(n_folds):

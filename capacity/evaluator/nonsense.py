@@ -18,6 +18,7 @@ from capacity.database.facts import Database
 from capacity.database.terms import label
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import answers, check_tau
+from capacity.transformer.limits import generator
 
 if TYPE_CHECKING:
     from capacity.layer.attention import AttentionLayer
@@ -68,13 +69,13 @@ def nonsense_pairs(
         If `n_queries` is below 1.
     """
     if n_queries is not None and n_queries < 1:
-        raise ValueError(f"`n_queries` must be at least 1; got {n_queries}.")
+        raise InvalidArgumentError(f"`n_queries` must be at least 1; got {n_queries}.")
     n_subjects, n_predicates, _ = db.shape
     triples = db.triples.astype(np.int64)
     asked = np.unique(triples[:, 0] * n_predicates + triples[:, 1])
     outside = np.setdiff1d(np.arange(n_subjects * n_predicates), asked, assume_unique=True)
     if n_queries is not None and n_queries < len(outside):
-        outside = np.random.default_rng(seed).choice(outside, n_queries, replace=False)
+        outside = generator(seed).choice(outside, n_queries, replace=False)
     k, q = np.divmod(outside, n_predicates)
     return np.stack([db.subject_ids[k], db.predicate_ids[q]], axis=1).astype(np.int64)
 
@@ -124,7 +125,7 @@ def with_unknown(
             "predicate."
         )
     n = max(1, round(share * len(outside)))
-    sample = outside[np.random.default_rng(seed).permutation(len(outside))[:n]]
+    sample = outside[generator(seed).permutation(len(outside))[:n]]
     answers_of = np.column_stack([sample, np.full(n, db.n_tokens)])
     triples = np.concatenate([db.token_triples.astype(np.int64), answers_of])
     return Database.from_ids((*db.tokens, unknown), triples, multi=db.multi)

@@ -11,18 +11,18 @@ the configuration switches it on.
 
 from __future__ import annotations
 
-import json
-import math
 import os
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from capacity.errors import InvalidArgumentError
 from capacity.layer.config import LayerConfig
+from capacity.layer.initial import initial_weights
+from capacity.layer.storage import read_layer, require_weights, write_layer
 from capacity.transformer.captured import (
     Captured,
     CapturedLayer,
@@ -47,6 +47,13 @@ class AttentionLayer(nn.Module):
     dtype : torch.dtype
     device : torch.device or str
 
+    Raises
+    ------
+    InvalidArgumentError
+        For a number of tokens or a seed out of its range.
+    MemoryBudgetError
+        If the weights would take more than 8 GiB in float64; nothing has been allocated then.
+
     Attributes
     ----------
     W_E : (d_vocab, d_model)
@@ -69,6 +76,13 @@ class AttentionLayer(nn.Module):
     W_K: Float[Tensor, "heads d_head_qk d_model"]
     W_V: Float[Tensor, "heads d_model d_head_vo"]
     W_O: Float[Tensor, "heads d_head_vo d_model"]
+    # there if the configuration asks for them
+    W_pos: Float[Tensor, "n_positions d_model"]
+    b_Q: Float[Tensor, "heads 1 d_head_qk"]
+    b_K: Float[Tensor, "heads 1 d_head_qk"]
+    b_V: Float[Tensor, "heads 1 d_head_vo"]
+    b_O: Float[Tensor, "d_model"]
+    b_U: Float[Tensor, "d_vocab"]
 
     def __init__(
         self,
@@ -80,25 +94,43 @@ class AttentionLayer(nn.Module):
         device: torch.device | str = "cpu",
     ) -> None:
         super().__init__()
-        if d_vocab < 1:
-            raise ValueError(f"`d_vocab` must be at least 1; got {d_vocab}.")
-        self.config = config
-        self.d_vocab = d_vocab
-        for name, array in initial_weights(config, d_vocab, seed).items():
-            setattr(self, name, nn.Parameter(torch.as_tensor(array, dtype=dtype, device=device)))
-        d, heads = config.d_model, config.n_heads
+        drawn = initial_weights(config, d_vocab, seed)
         options = {"dtype": dtype, "device": device}
-        if config.n_positions:
-            self.W_pos = nn.Parameter(torch.zeros(config.n_positions, d, **options))
-        if config.bias:
-            self.b_Q = nn.Parameter(torch.zeros(heads, 1, config.d_head_qk, **options))
-            self.b_K = nn.Parameter(torch.zeros(heads, 1, config.d_head_qk, **options))
-            self.b_V = nn.Parameter(torch.zeros(heads, 1, config.d_head_vo, **options))
-            self.b_O = nn.Parameter(torch.zeros(d, **options))
-            self.b_U = nn.Parameter(torch.zeros(d_vocab, **options))
+        self._hold(
+            config, {name: torch.as_tensor(array, **options) for name, array in drawn.items()}
+        )
+
+    @classmethod
+    def of_weights(cls, config: LayerConfig, weights: Mapping[str, Tensor]) -> AttentionLayer:
+        """Make a layer of weights that there are; none are drawn.
+
+        Parameters
+        ----------
+        config : LayerConfig
+        weights : mapping of str to tensor
+            Of the names and shapes ``config.shapes(d_vocab)``, on one device. The layer keeps them
+            and doesn't copy them.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For other names or shapes, or dtypes that aren't all float32 or all float64.
+        """
+        require_weights(config, weights)
+        layer = cls.__new__(cls)
+        nn.Module.__init__(layer)
+        layer._hold(config, weights)
+        return layer
+
+    def _hold(self, config: LayerConfig, weights: Mapping[str, Tensor]) -> None:
+        self.config = config
+        self.d_vocab = len(weights["W_E"])
         if config.layer_norm:
-            self.norm_in = nn.LayerNorm(d, **options)
-            self.norm_out = nn.LayerNorm(d, **options)
+            self.norm_in = nn.LayerNorm(config.d_model)
+            self.norm_out = nn.LayerNorm(config.d_model)
+        for name, tensor in weights.items():
+            module, _, parameter = name.rpartition(".")
+            setattr(self.get_submodule(module), parameter, nn.Parameter(tensor))
 
     def forward(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch n d_vocab"]:
         """Logits after each position, Z of equation (2).
@@ -132,7 +164,7 @@ class AttentionLayer(nn.Module):
         n = tokens.shape[-1]
         if self.config.n_positions:
             if n > self.config.n_positions:
-                raise ValueError(
+                raise InvalidArgumentError(
                     f"A sentence must have at most n_positions = {self.config.n_positions} "
                     f"tokens; got {n}."
                 )
@@ -221,72 +253,49 @@ class AttentionLayer(nn.Module):
     def require_plain(self) -> None:
         """Raise a ValueError for a layer with norm, bias or positions, which has no circuits."""
         if not self.config.is_plain:
-            raise ValueError(
+            raise InvalidArgumentError(
                 "Circuits are defined for layers without norm, bias and positions; got "
                 f"{self.config.name}."
             )
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write ``config.json`` and ``weights.safetensors`` into a folder."""
-        from safetensors.torch import save_file
+        """Write the layer into a folder, over the one that may be there.
 
-        path = Path(folder)
-        path.mkdir(parents=True, exist_ok=True)
-        # complete or absent: a reader never meets half a file
-        weights = path / "weights.safetensors.part"
-        state = {name: tensor.contiguous() for name, tensor in self.state_dict().items()}
-        save_file(state, weights)
-        weights.replace(path / "weights.safetensors")
-        config = path / "config.json.part"
-        config.write_text(
-            json.dumps({"d_vocab": self.d_vocab, **self.config.to_dict()}, indent=2) + "\n"
-        )
-        config.replace(path / "config.json")
+        ``weights.safetensors`` has the weights and the configuration, and takes its name in one
+        step: `load` sees the old layer or this one, whatever interrupts. ``config.json`` is a copy
+        of the configuration for people, written after it and never read.
+
+        Raises
+        ------
+        StorageError
+            If a file can't be written, for a full disk, say: it is named, and no part of it stays.
+        InvalidArgumentError
+            If the layer was changed so that its weights no longer fit its configuration, or are
+            neither all float32 nor all float64.
+        """
+        write_layer(folder, self.config, self.state_dict())
 
     @classmethod
     def load(
         cls, folder: str | os.PathLike[str], *, device: torch.device | str = "cpu"
     ) -> AttentionLayer:
-        """Read what `save` wrote.
+        """Read what `save` wrote, from ``weights.safetensors`` alone.
 
         Raises
         ------
-        ValueError
-            If the folder holds no layer, or weights that don't fit the configuration.
+        StorageError
+            If there is no such file, or it isn't a regular one.
+        InvalidArgumentError
+            If it isn't whole, its weights don't fit its configuration, are neither all float32 nor
+            all float64, or hold NaN or infinities; for a device that isn't there.
         """
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-
-        path = Path(folder)
+        config, weights = read_layer(folder)
         try:
-            sizes: dict[str, Any] = json.loads((path / "config.json").read_text())
-            state = load_file(path / "weights.safetensors", device=str(device))
-            d_vocab = sizes.pop("d_vocab")
-            layer = cls(LayerConfig(**sizes), d_vocab, dtype=state["W_E"].dtype, device=device)
-            layer.load_state_dict(state)
-        except (OSError, KeyError, TypeError, RuntimeError, ValueError, SafetensorError) as error:
-            raise ValueError(
-                f"{path} must hold config.json and weights.safetensors of one attention layer; "
-                f"{error}"
+            moved = {name: tensor.to(device) for name, tensor in weights.items()}
+        # torch raises one or the other
+        except (RuntimeError, AssertionError) as error:
+            raise InvalidArgumentError(
+                f"`device` must be one that torch can use here; got {device!r}: "
+                f"{str(error).split(chr(10))[0]}"
             ) from None
-        return layer
-
-
-def initial_weights(
-    config: LayerConfig, d_vocab: int, seed: int | np.random.Generator
-) -> dict[str, np.ndarray]:
-    """Draw initial weights in float64, the same for every engine, device and dtype."""
-    rng = np.random.default_rng(seed)
-    d, heads = config.d_model, config.n_heads
-    # the fan-in of W_K is d_model too: keys are x W_K^T, rows acting from the left
-    shapes = {
-        "W_U": ((d, d_vocab), d),
-        "W_Q": ((heads, d, config.d_head_qk), d),
-        "W_K": ((heads, config.d_head_qk, d), d),
-        "W_V": ((heads, d, config.d_head_vo), d),
-        "W_O": ((heads, config.d_head_vo, d), config.d_head_vo),
-    }
-    weights = {"W_E": rng.standard_normal((d_vocab, d))}
-    for name, (shape, fan_in) in shapes.items():
-        weights[name] = rng.uniform(-1, 1, shape) / math.sqrt(fan_in)
-    return weights
+        return cls.of_weights(config, moved)

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from capacity.errors import InvalidArgumentError
+from capacity.transformer.limits import require_integer, shown
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class LayerConfig:
     Raises
     ------
     ValueError
-        For a size that isn't a positive integer, or a head larger than d_model.
+        For a size that isn't an integer between 1 and 2^20, or a head larger than d_model.
 
     Examples
     --------
@@ -68,13 +69,11 @@ class LayerConfig:
             value = getattr(self, field.name)
             if isinstance(field.default, bool):
                 if not isinstance(value, bool):
-                    raise InvalidArgumentError(f"`{field.name}` must be a bool; got {value!r}.")
+                    raise InvalidArgumentError(
+                        f"`{field.name}` must be a bool; got {shown(value)}."
+                    )
                 continue
-            least = 0 if field.name == "n_positions" else 1
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise InvalidArgumentError(
-                    f"`{field.name}` must be an integer of at least {least}; got {value!r}."
-                )
+            require_integer(field.name, value, least=0 if field.name == "n_positions" else 1)
         for name in ("d_head_qk", "d_head_vo"):
             if getattr(self, name) > self.d_model:
                 raise InvalidArgumentError(
@@ -113,6 +112,33 @@ class LayerConfig:
     def n_embedding_parameters(self, d_vocab: int) -> int:
         """Weights of W_E and W_U together, 2 d_model d_vocab."""
         return 2 * self.d_model * d_vocab
+
+    def shapes(self, d_vocab: int) -> dict[str, tuple[int, ...]]:
+        """Shapes of all weights of a layer with `d_vocab` tokens, by their names.
+
+        Examples
+        --------
+        >>> LayerConfig(4, 2, 2, 3).shapes(10)["W_O"]
+        (2, 3, 4)
+        """
+        d, heads, qk, vo = self.d_model, self.n_heads, self.d_head_qk, self.d_head_vo
+        shapes: dict[str, tuple[int, ...]] = {
+            "W_E": (d_vocab, d),
+            "W_U": (d, d_vocab),
+            "W_Q": (heads, d, qk),
+            "W_K": (heads, qk, d),
+            "W_V": (heads, d, vo),
+            "W_O": (heads, vo, d),
+        }
+        if self.n_positions:
+            shapes["W_pos"] = (self.n_positions, d)
+        if self.bias:
+            shapes |= {"b_Q": (heads, 1, qk), "b_K": (heads, 1, qk), "b_V": (heads, 1, vo)}
+            shapes |= {"b_O": (d,), "b_U": (d_vocab,)}
+        if self.layer_norm:
+            norms = ("norm_in", "norm_out")
+            shapes |= {f"{norm}.{part}": (d,) for norm in norms for part in ("weight", "bias")}
+        return shapes
 
     def to_dict(self) -> dict[str, Any]:
         """Write the sizes as JSON-ready data."""

@@ -249,11 +249,12 @@ def _layer(
     config: LayerConfig, db: Database, weights: tuple[Array, ...], codes: _Codes, dtype: torch.dtype
 ) -> AttentionLayer:
     """The layer with these weights (W_E, W_U, W_Q, W_K, W_V, W_O), once it has shown its facts."""
-    layer = AttentionLayer(config, db.n_tokens, dtype=dtype)
     names = ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
+    tensors = {
+        name: torch.tensor(array, dtype=dtype) for name, array in zip(names, weights, strict=True)
+    }
+    layer = AttentionLayer.of_weights(config, tensors)
     with torch.no_grad():
-        for name, array in zip(names, weights, strict=True):
-            getattr(layer, name).copy_(torch.from_numpy(np.ascontiguousarray(array)))
         for facts in torch.from_numpy(db.token_triples.astype(np.int64)).split(FACTS_AT_ONCE):
             log_p = layer(facts[:, :2])[:, -1].double().log_softmax(-1)
             if not bool((log_p.gather(1, facts[:, 2:]) >= math.log(codes.tau)).all()):

@@ -27,6 +27,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capacity.database.facts import Database
+from capacity.errors import InvalidArgumentError
 from capacity.layer.attention import AttentionLayer
 
 
@@ -99,7 +100,7 @@ def tensor_of_circuits(
 def require_same_vocabulary(layer: AttentionLayer, db: Database) -> None:
     """Raise a ValueError unless the layer has one token for each token of the database."""
     if layer.d_vocab != db.n_tokens:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"The layer must have the database's {db.n_tokens} tokens; its d_vocab is "
             f"{layer.d_vocab}. Build it with AttentionLayer(config, db.n_tokens)."
         )

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from capacity.errors import InvalidArgumentError
+from capacity.transformer.limits import require_integer, shown
 
 Optimizer: TypeAlias = Literal["adam", "adamw"]
 Schedule: TypeAlias = Literal["constant", "cosine"]
@@ -15,6 +16,10 @@ Init: TypeAlias = Literal["paper"]
 DType: TypeAlias = Literal["float32", "float64"]
 Engine: TypeAlias = Literal["auto", "reference", "fused", "blocked", "graph"]
 Status: TypeAlias = Literal["completed", "memorised", "diverged"]
+
+# engines make a list of the learning rates of all epochs
+MAX_EPOCHS = 10_000_000
+MAX_FACTS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Recipe:
     optimizer : {'adam', 'adamw'}
     learning_rate : float
     epochs : int
-        Largest number of passes over the facts.
+        Largest number of passes over the facts; at most 10,000,000.
     beta2 : float
         Decay of the second moments; the first moments' is 0.9.
     weight_decay : float
@@ -79,23 +84,17 @@ class Recipe:
             if getattr(self, name) not in get_args(allowed):
                 raise InvalidArgumentError(
                     f"`{name}` must be one of {', '.join(get_args(allowed))}; got "
-                    f"{getattr(self, name)!r}."
+                    f"{shown(getattr(self, name))}."
                 )
         for name in ("learning_rate", "beta2", "weight_decay", "stop_tau"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise InvalidArgumentError(f"`{name}` must be a number; got {value!r}.")
             # 0 and 0.0 are one recipe, and so one key
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, _real(name, getattr(self, name)))
+        require_integer("epochs", self.epochs, least=0, most=MAX_EPOCHS)
+        require_integer("batch_size", self.batch_size, least=0, most=MAX_FACTS)
         ranges = {
             "learning_rate": (0 < self.learning_rate < math.inf, "a positive number"),
-            "epochs": (_is_int(self.epochs) and self.epochs >= 0, "an integer of at least 0"),
             "beta2": (0 <= self.beta2 < 1, "at least 0 and below 1"),
             "weight_decay": (0 <= self.weight_decay < math.inf, "at least 0"),
-            "batch_size": (
-                _is_int(self.batch_size) and self.batch_size >= 0,
-                "an integer of at least 0 (0: all facts)",
-            ),
             "stop_tau": (
                 self.stop_tau == 0 or 0.5 < self.stop_tau < 1,
                 "0 (never) or strictly between 0.5 and 1",
@@ -136,5 +135,12 @@ class Training:
     engine: str
 
 
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _real(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidArgumentError(f"`{name}` must be a number; got {shown(value)}.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidArgumentError(
+            f"`{name}` must be a number that float64 can hold; got {shown(value)}."
+        ) from None

@@ -20,6 +20,7 @@ from capacity.layer.engine import engine_for
 from capacity.layer.engines import blocked, fused, graph, reference
 from capacity.layer.layer_tensor import require_same_vocabulary
 from capacity.layer.recipe import Recipe, Training
+from capacity.transformer.limits import generator
 
 ENGINES = {
     "reference": reference.run,
@@ -73,7 +74,7 @@ def train(
     run = ENGINES[_engine(layer, db, recipe)]
     # no engine uses them, or leaves any
     layer.zero_grad(set_to_none=True)
-    return run(layer, db, recipe, np.random.default_rng(seed))
+    return run(layer, db, recipe, generator(seed))
 
 
 def train_many(
@@ -116,8 +117,8 @@ def train_many(
         raise InvalidArgumentError(f"`threads` must be at least 1; got {threads}.")
     if len({id(layer) for layer, _ in tasks}) < len(tasks):
         raise InvalidArgumentError("`tasks` must each have a layer of their own; one comes twice.")
-    generators = [seed for seed in seeds if isinstance(seed, np.random.Generator)]
-    if len({id(generator) for generator in generators}) < len(generators):
+    given = [id(seed) for seed in seeds if isinstance(seed, np.random.Generator)]
+    if len(set(given)) < len(given):
         raise InvalidArgumentError(
             "`seeds` must be generators of their own, or the order of the tasks would matter; one "
             "comes twice. Say generator.spawn(n)."
@@ -125,7 +126,7 @@ def train_many(
     engines = [_engine(layer, db, recipe) for layer, db in tasks]
     for layer, _ in tasks:
         layer.zero_grad(set_to_none=True)
-    rngs = [np.random.default_rng(seed) for seed in seeds]
+    rngs = [generator(seed) for seed in seeds]
     results: dict[int, Training] = {}
     batches: dict[torch.device, list[int]] = {}
     for i in [i for i, engine in enumerate(engines) if engine == "graph"]:
@@ -155,7 +156,7 @@ def _engine(layer: AttentionLayer, db: Database, recipe: Recipe) -> str:
     require_same_vocabulary(layer, db)
     dtype = str(layer.W_E.dtype).removeprefix("torch.")
     if dtype != recipe.dtype:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"The layer must have the recipe's dtype {recipe.dtype}; it has {dtype}. Convert it "
             "with layer.to(...), or change the recipe."
         )

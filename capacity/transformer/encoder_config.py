@@ -16,6 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
+from capacity.transformer.limits import (
+    MAX_SIZE,
+    MAX_TOKENS,
+    generator,
+    require_affordable,
+    require_integer,
+    shown,
+)
 
 Combine = Literal["concatenate", "add"]
 
@@ -39,7 +47,8 @@ class EncoderConfig:
     Raises
     ------
     InvalidArgumentError
-        For a size that isn't a positive integer, or heads to concatenate that don't divide d_model.
+        For a size that isn't an integer from 1 to 2^20 (d_vocab: 2^31 - 1), or heads to
+        concatenate that don't divide d_model.
 
     Examples
     --------
@@ -64,14 +73,15 @@ class EncoderConfig:
             if field.name == "combine":
                 if value not in get_args(Combine):
                     raise InvalidArgumentError(
-                        f"`combine` must be 'concatenate' or 'add'; got {value!r}."
+                        f"`combine` must be 'concatenate' or 'add'; got {shown(value)}."
                     )
                 continue
-            least = 2 if field.name == "n_classes" else 1
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise InvalidArgumentError(
-                    f"`{field.name}` must be an integer of at least {least}; got {value!r}."
-                )
+            require_integer(
+                field.name,
+                value,
+                least=2 if field.name == "n_classes" else 1,
+                most=MAX_TOKENS if field.name == "d_vocab" else MAX_SIZE,
+            )
         if self.combine == "concatenate" and self.d_model % self.n_heads:
             raise InvalidArgumentError(
                 f"`n_heads` must divide d_model = {self.d_model} for heads to be concatenated; got "
@@ -105,14 +115,17 @@ def initial_weights(
 
     Embeddings of tokens and positions are N(0, 1) (section 6). All other weights and biases are
     U(-1/sqrt(fan_in), 1/sqrt(fan_in)), as those of `torch.nn.Linear`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a seed out of its range.
+    MemoryBudgetError
+        Before anything is drawn, if the weights would take more than 8 GiB in float64.
     """
-    rng = np.random.default_rng(seed)
     c, d = config, config.d_model
-    weights = {
-        "W_E": rng.standard_normal((c.d_vocab, d)),
-        "W_pos": rng.standard_normal((c.n_positions, d)),
-    }
-    shapes = {
+    embeddings = {"W_E": (c.d_vocab, d), "W_pos": (c.n_positions, d)}
+    weights: dict[str, tuple[int, ...]] = {
         "Q": (c.n_heads, d, c.d_head_qk),
         "K": (c.n_heads, d, c.d_head_qk),
         "V": (c.n_heads, d, c.d_head_vo),
@@ -121,8 +134,12 @@ def initial_weights(
         "2": (c.d_feed_forward, d),
         "C": (d, c.n_classes),
     }
-    for name, (*heads, fan_in, fan_out) in shapes.items():
-        bound = 1 / math.sqrt(fan_in)
-        weights[f"W_{name}"] = rng.uniform(-bound, bound, (*heads, fan_in, fan_out))
-        weights[f"b_{name}"] = rng.uniform(-bound, bound, (*heads, fan_out))
-    return weights
+    biases = {name: (*heads, fan_out) for name, (*heads, _, fan_out) in weights.items()}
+    require_affordable([*embeddings.values(), *weights.values(), *biases.values()])
+    rng = generator(seed)
+    drawn = {name: rng.standard_normal(shape) for name, shape in embeddings.items()}
+    for name, shape in weights.items():
+        bound = 1 / math.sqrt(shape[-2])
+        drawn[f"W_{name}"] = rng.uniform(-bound, bound, shape)
+        drawn[f"b_{name}"] = rng.uniform(-bound, bound, biases[name])
+    return drawn

@@ -1,5 +1,7 @@
 import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -7,9 +9,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capacity.errors import CapacityError, MemoryBudgetError
 from capacity.layer import AttentionLayer, LayerConfig
-from capacity.layer.attention import initial_weights
+from capacity.layer.initial import initial_weights
 from capacity.testing import layer_configs, layers
+from capacity.transformer.limits import shown
 
 
 def equation_2(layer: AttentionLayer, sentence: list[int]) -> np.ndarray:
@@ -104,23 +108,41 @@ def test_sentences_longer_than_the_positions_are_refused() -> None:
         _ = layer.W_QK
 
 
-def test_folders_without_a_layer_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must hold config\.json"):
-        AttentionLayer.load(tmp_path)
-    AttentionLayer(LayerConfig(2, 1, 1, 1), 4).save(tmp_path)
-    (tmp_path / "weights.safetensors").write_bytes(b"broken")
-    with pytest.raises(ValueError, match="must hold"):
-        AttentionLayer.load(tmp_path)
-    AttentionLayer(LayerConfig(2, 1, 1, 1), 4).save(tmp_path)
-    text = (tmp_path / "config.json").read_text()
-    (tmp_path / "config.json").write_text(text.replace('"d_model": 2', '"d_model": 3'))
-    with pytest.raises(ValueError, match="size mismatch"):
-        AttentionLayer.load(tmp_path)
-
-
 @given(layer_configs())
 def test_parameter_counts_are_those_of_the_weights(config: LayerConfig) -> None:
     layer = AttentionLayer(config, 9)
     heads = sum(p.numel() for p in (layer.W_Q, layer.W_K, layer.W_V, layer.W_O))
     assert config.n_parameters == heads
     assert config.n_embedding_parameters(9) == layer.W_E.numel() + layer.W_U.numel()
+
+
+@given(layer_configs(), st.booleans(), st.booleans(), st.integers(0, 3))
+def test_shapes_are_known_before_the_weights_are(
+    config: LayerConfig, bias: bool, layer_norm: bool, n_positions: int
+) -> None:
+    config = replace(config, bias=bias, layer_norm=layer_norm, n_positions=n_positions)
+    state = AttentionLayer(config, 9).state_dict()
+    assert {name: tuple(tensor.shape) for name, tensor in state.items()} == config.shapes(9)
+
+
+def test_weights_beyond_the_budget_are_refused_before_any_is_drawn() -> None:
+    # W_E and W_U of 2^20 x 2^11 numbers have 2^32 of them, 32 GiB; the heads' come on top
+    config = LayerConfig(2**11, 1, 1, 1)
+    generator = np.random.default_rng(0)
+    with pytest.raises(
+        MemoryBudgetError, match=r"at most 8,589,934,592 bytes .* take 34,359,803,904"
+    ):
+        AttentionLayer(config, 2**20, seed=generator)
+    assert generator.random() == np.random.default_rng(0).random()
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 10**400])
+def test_seeds_that_no_table_can_hold_are_refused(seed: int) -> None:
+    with pytest.raises(CapacityError, match="`seed` must be"):
+        AttentionLayer(LayerConfig(2, 1, 1, 1), 4, seed=seed)
+
+
+@pytest.mark.parametrize("d_vocab", [0, True, 2.0, 2**31, 10**5000], ids=shown)
+def test_numbers_of_tokens_out_of_range_are_refused(d_vocab: Any) -> None:
+    with pytest.raises(CapacityError, match="`d_vocab` must be"):
+        AttentionLayer(LayerConfig(2, 1, 1, 1), d_vocab)

@@ -2,9 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capacity.errors import CapacityError
 from capacity.layer import LayerConfig, layer_rank_bound, layer_rank_upper, proposition_3_5
 from capacity.layer.recipe import Recipe
 from capacity.testing import layer_configs
+from capacity.transformer.limits import shown
 
 
 def test_bounds_and_counts_are_the_papers() -> None:
@@ -40,7 +42,11 @@ def test_equation_9_can_exceed_what_is_proved() -> None:
         ((2, 1, 1, 3), "`d_head_vo` must be at most d_model = 2"),
         ((2, 1.0, 1, 1), "`n_heads` must be an integer"),
         ((2, True, 1, 1), "`n_heads` must be an integer"),
+        ((10**9, 1, 1, 1), "`d_model` must be at most 1,048,576; got 1000000000"),
+        ((2, 2**70, 1, 1), "`n_heads` must be at most"),
+        ((10**5000, 1, 1, 1), "got a value of type int that is too long to write"),
     ],
+    ids=shown,
 )
 def test_impossible_layers_are_refused(sizes: tuple[int, int, int, int], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
@@ -66,6 +72,23 @@ def test_options_stand_in_the_name() -> None:
 def test_recipes_out_of_range_are_refused(option: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"`{option}` must be"):
         Recipe(**{option: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("epochs", 2 * 10**9), ("epochs", 10**30), ("epochs", 10**5000), ("batch_size", 2**31),
+        ("batch_size", 10**400), ("learning_rate", 10**400), ("beta2", 10**400),
+        ("weight_decay", 10**400), ("stop_tau", 10**400), ("optimizer", 10**5000),
+        ("learning_rate", "1" * 1000),
+    ],
+    ids=shown,
+)  # fmt: skip
+def test_numbers_without_end_are_refused_in_a_line(option: str, value: object) -> None:
+    with pytest.raises(CapacityError, match=f"`{option}` must be") as refusal:
+        Recipe(**{option: value})  # type: ignore[arg-type]
+    assert len(str(refusal.value)) < 200
+    assert "\n" not in str(refusal.value)
 
 
 def test_the_default_recipe_is_the_papers() -> None:

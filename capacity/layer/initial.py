@@ -1,0 +1,58 @@
+"""The weights that an `AttentionLayer` begins with."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.layer.config import LayerConfig
+from capacity.transformer.limits import (
+    MAX_TOKENS,
+    generator,
+    require_affordable,
+    require_integer,
+)
+
+
+def initial_weights(
+    config: LayerConfig, d_vocab: int, seed: int | np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
+    """Draw initial weights in float64, the same for every engine, device and dtype.
+
+    W_E is N(0, 1); W_U and the heads' matrices are U(-1/sqrt(fan_in), 1/sqrt(fan_in)); positions
+    and biases are 0, gains 1.
+
+    Parameters
+    ----------
+    config : LayerConfig
+    d_vocab : int
+        At most 2^31 - 1.
+    seed : int or numpy.random.Generator
+        From 0 to 2^63 - 1.
+
+    Returns
+    -------
+    dict of str to ndarray
+        With the shapes of ``config.shapes(d_vocab)``, in that order.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a number of tokens or a seed out of its range.
+    MemoryBudgetError
+        Before anything is drawn, if the weights would take more than 8 GiB in float64.
+    """
+    require_integer("d_vocab", d_vocab, most=MAX_TOKENS)
+    shapes = config.shapes(d_vocab)
+    require_affordable(shapes.values())
+    rng = generator(seed)
+    weights = {"W_E": rng.standard_normal(shapes["W_E"])}
+    for name in ("W_U", "W_Q", "W_K", "W_V", "W_O"):
+        # the fan-in of W_K is d_model too: keys are x W_K^T, rows acting from the left
+        fan_in = config.d_head_vo if name == "W_O" else config.d_model
+        weights[name] = rng.uniform(-1, 1, shapes[name]) / math.sqrt(fan_in)
+    for name in shapes.keys() - weights.keys():
+        weights[name] = np.full(shapes[name], float(name.endswith(".weight")))
+    return {name: weights[name] for name in shapes}

@@ -5,6 +5,7 @@ Files come out the same, byte for byte, from the same table and versions.
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +14,17 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError
+from capacity.safe_files import require_replaceable, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+# matplotlib writes the date into SVG and PDF unless told not to
+METADATA: dict[str, dict[str, None] | None] = {
+    ".png": None,
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+}
 
 
 def plot_accuracy_grid(
@@ -39,6 +48,8 @@ def plot_accuracy_grid(
     ------
     ValueError
         For a grid without cells, or a file name that doesn't end in .png, .svg or .pdf.
+    StorageError
+        If the file can't be written; there is no part of it then.
 
     Notes
     -----
@@ -110,7 +121,8 @@ def plot_attention(
 
     if not patterns or any(pattern.empty for pattern in patterns.values()):
         raise InvalidArgumentError("A figure of attention needs patterns of tokens; got none.")
-    _require_kind(path)
+    if path is not None:
+        require_drawable(path)
     n = len(next(iter(patterns.values())))
     most = max(float(pattern.abs().to_numpy().max()) for pattern in patterns.values())
     panels = len(patterns) + (shares is not None)
@@ -151,7 +163,8 @@ def _draw(
 
     if not grids or any(grid.empty for grid in grids.values()):
         raise InvalidArgumentError("A grid must have at least one cell to be drawn; it has none.")
-    _require_kind(path)
+    if path is not None:
+        require_drawable(path)
     every = pd.concat(grids.values())
     layer_bins = list(range(5, int(every["layer_rank_bin"].max()) + 1, 5))
     database_bins = list(range(10, int(every["database_rank_bin"].max()) + 1, 10))
@@ -200,9 +213,19 @@ def _draw(
     return figure
 
 
-def _require_kind(path: str | os.PathLike[str] | None) -> None:
-    if path is not None and Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
+def require_drawable(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that no figure can be written to, before there is a figure.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If its name doesn't end in .png, .svg or .pdf.
+    StorageError
+        If it is a folder, a pipe or a device.
+    """
+    if Path(path).suffix.lower() not in METADATA:
         raise InvalidArgumentError(f"A figure's name must end in .png, .svg or .pdf; got {path}.")
+    require_replaceable(Path(path))
 
 
 def _write(figure: Figure, path: str | os.PathLike[str] | None) -> None:
@@ -210,11 +233,10 @@ def _write(figure: Figure, path: str | os.PathLike[str] | None) -> None:
 
     if path is None:
         return
-    # matplotlib writes the date into SVG and PDF unless told not to
-    key = {".svg": "Date", ".pdf": "CreationDate"}.get(Path(path).suffix.lower())
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    suffix, drawn = Path(path).suffix.lower(), io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "capacity"}):
-        figure.savefig(path, metadata={key: None} if key else None)
+        figure.savefig(drawn, format=suffix[1:], metadata=METADATA[suffix])
+    write_whole(path, drawn.getvalue())
 
 
 def _label(mean: float, n_runs: float, n_diverged: float) -> str:

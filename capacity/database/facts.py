@@ -13,7 +13,7 @@ L. Z. Wong, Paying Attention to Facts, 2025, arXiv 2502.05076, section 2.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -32,7 +32,12 @@ from capacity.database.policy import (
     pair_starts,
 )
 from capacity.database.terms import Term, as_term, display
-from capacity.errors import InvalidArgumentError, MultiValuedError, MultiValuedWarning
+from capacity.errors import (
+    InvalidArgumentError,
+    MultiValuedError,
+    MultiValuedWarning,
+    UnknownTokenError,
+)
 
 
 @dataclass(frozen=True)
@@ -174,10 +179,10 @@ class Database(Interchange):
         ids: dict[Term, int] = {}
         rows: list[tuple[int, ...]] = []
         for number, row in enumerate(triples):
-            if isinstance(row, str) or len(row) != 3:
+            if isinstance(row, str) or not isinstance(row, Sized) or len(row) != 3:
                 raise InvalidArgumentError(
                     "Each row must hold a subject, a predicate and an object; row "
-                    f"{number} is {row!r}."
+                    f"{number} is {row!r:.60}."
                 )
             rows.append(tuple(ids.setdefault(as_term(cell), len(ids)) for cell in row))
         return cls.from_ids(list(ids), np.array(rows, dtype=np.int64), multi=multi)
@@ -252,14 +257,16 @@ class Database(Interchange):
         ------
         MultiValuedError
             If the database isn't functional.
-        KeyError
-            If (k, q) lies outside the domain.
+        UnknownTokenError
+            If (k, q) lies outside the domain, or a token isn't known.
         """
         self.require_functional("D(k, q)")
         k, q = self._find(subject, self.subjects), self._find(predicate, self.predicates)
         rows = np.flatnonzero((self.triples[:, 0] == k) & (self.triples[:, 1] == q))
         if not len(rows):
-            raise KeyError(f"({subject}, {predicate}) lies outside the domain of the database.")
+            raise UnknownTokenError(
+                f"({subject!s:.60}, {predicate!s:.60}) lies outside the domain of the database."
+            )
         return self.objects[self.triples[rows[0], 2]]
 
     def _find(self, value: object, vocabulary: tuple[Term, ...]) -> int:
@@ -269,7 +276,7 @@ class Database(Interchange):
         found = [i for i, t in enumerate(vocabulary) if value in (self.name(t), t.text)]
         if len(found) != 1:
             what = "several tokens are" if found else "no token is"
-            raise KeyError(f"{what} called {value!r} in this role; give a Term.")
+            raise UnknownTokenError(f"{what} called {value!r:.60} in this role; give a Term.")
         return found[0]
 
     def require_functional(self, what: str) -> None:

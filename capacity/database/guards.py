@@ -48,16 +48,16 @@ def refuse_hostile_xml(name: str, data: bytes) -> None:
 
     encoding = _ENCODING.match(data.lstrip())
     if encoding and encoding[1].lower() not in (b"utf-8", b"us-ascii", b"ascii"):
-        raise refuse(f"it declares the encoding {encoding[1]!r}; it must be UTF-8", 1)
+        raise refuse(f"it declares the encoding {encoding[1]!r:.60}; it must be UTF-8", 1)
     sizes: dict[bytes, int] = {}
     for entity in _ENTITY.finditer(data):
         value = entity[2] if entity[2] is not None else entity[3]
         line = data.count(b"\n", 0, entity.start()) + 1
         # numeric references and the five of XML itself are plain characters
         if re.search(rb"&(?!#|(?:lt|gt|amp|apos|quot);)", value):
-            raise refuse(f"entity {entity[1].decode()!r} refers to another entity", line)
+            raise refuse(f"entity {entity[1].decode()!r:.60} refers to another entity", line)
         if entity[1] in sizes:
-            raise refuse(f"entity {entity[1].decode()!r} is declared twice", line)
+            raise refuse(f"entity {entity[1].decode()!r:.60} is declared twice", line)
         sizes[entity[1]] = len(value)
     if len(re.findall(rb"<!ENTITY", data, re.IGNORECASE)) != len(sizes):
         raise refuse("external, parameter or broken entity: nothing is fetched")
@@ -130,7 +130,7 @@ def refuse_hostile_json(name: str, data: bytes) -> None:
             if key == "@import" or (key == "@context" and any(isinstance(c, str) for c in inner)):
                 raise DatabaseFormatError(
                     name,
-                    f"{key} is remote ({value!r}): nothing is fetched",
+                    f"{key} is remote ({value!r:.60}): nothing is fetched",
                     format="jsonld",
                     advice="Write the context into the file.",
                 )

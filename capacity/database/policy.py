@@ -42,7 +42,7 @@ def check_policy(policy: str) -> None:
     """Raise a ValueError that lists the policies unless `policy` is one of them."""
     if policy not in POLICIES:
         raise InvalidArgumentError(
-            f"`multi` must be one of {', '.join(POLICIES)}; got {policy!r}. "
+            f"`multi` must be one of {', '.join(POLICIES)}; got {policy!r:.60}. "
             "See capacity.database.policy for what each does."
         )
 

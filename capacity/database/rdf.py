@@ -36,7 +36,7 @@ from capacity.database.guards import (
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms import BlankNames, Term, from_pyoxigraph, from_rdflib
 from capacity.database.terms import to_rdflib as term_to_rdflib
-from capacity.errors import DatabaseFormatError
+from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
     import rdflib
@@ -158,7 +158,7 @@ def parse_rdf(
     ids = _Ids()
     column = array("q")
     add = column.append
-    only, default = None if graph is None else ox.NamedNode(graph), ox.DefaultGraph()
+    only, default = None if graph is None else _iri(graph), ox.DefaultGraph()
     parser = ox.parse(
         content.data,
         format=_PARSERS[format],
@@ -167,7 +167,7 @@ def parse_rdf(
     try:
         for quad in parser:
             if format == "n3" and quad.graph_name != default:
-                raise ValueError("an N3 formula quotes triples, which are no facts")
+                raise InvalidArgumentError("an N3 formula quotes triples, which are no facts")
             if only is None or quad.graph_name == only:
                 add(ids[quad.subject])
                 add(ids[quad.predicate])
@@ -197,6 +197,15 @@ def parse_rdf(
     )
 
 
+def _iri(graph: str) -> ox.NamedNode:
+    try:
+        return ox.NamedNode(graph)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"`graph` must be the IRI of a named graph; got {graph!r:.60}."
+        ) from None
+
+
 def _broken(name: str, format: Format, reason: str, line: int | None) -> DatabaseFormatError:
     others = ", ".join(f for f in ALIASES if f != format)
     return DatabaseFormatError(
@@ -212,7 +221,7 @@ def _from_graph(source: rdflib.Graph, *, graph: str | None, multi: MultiPolicy |
     import rdflib
 
     if not isinstance(source, rdflib.Graph):
-        raise TypeError(
+        raise InvalidTypeError(
             f"`source` must be a path or an rdflib Graph; got {type(source).__name__}. "
             "For text use from_rdf_string, for rows from_triples."
         )
@@ -227,7 +236,9 @@ def _from_graph(source: rdflib.Graph, *, graph: str | None, multi: MultiPolicy |
     elif graph is None:
         triples = source
     else:
-        raise ValueError("`graph` names a graph of an rdflib Dataset; a Graph has none.")
+        raise InvalidArgumentError(
+            "`graph` names a graph of an rdflib Dataset; a Graph has none. Leave it out."
+        )
     ids = _Ids()
     rows = [(ids[s], ids[p], ids[o]) for s, p, o in triples]
     if not rows:
@@ -267,13 +278,15 @@ def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
     for token in db.tokens:
         if token.kind in ("label", "set"):
             if base is None:
-                raise ValueError(
-                    f"RDF has no form for the {token.kind} {token.text!r}. Give labels IRIs with "
-                    '`base`, such as base="http://example.org/".'
+                raise InvalidArgumentError(
+                    f"RDF has no form for the {token.kind} {token.text!r:.60}. Give labels IRIs "
+                    'with `base`, such as base="http://example.org/".'
                 )
             iri = base + quote(token.text, safe="")
             if iri in in_use:
-                raise ValueError(f"<{iri}> would stand for two tokens. Choose another `base`.")
+                raise InvalidArgumentError(
+                    f"<{iri}> would stand for two tokens. Choose another `base`."
+                )
             in_use.add(iri)
             minted[token] = rdflib.URIRef(iri)
         else:
@@ -284,7 +297,7 @@ def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
     nodes = [minted[token] for token in db.tokens]
     for k, q, v in db.token_triples.tolist():
         if isinstance(nodes[k], rdflib.Literal) or not isinstance(nodes[q], rdflib.URIRef):
-            raise ValueError(
+            raise InvalidArgumentError(
                 f"An RDF subject is no literal and a predicate is an IRI; got ({db.tokens[k]}, "
                 f"{db.tokens[q]}, ...)."
             )

@@ -15,6 +15,7 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.terms import label
+from capacity.errors import InvalidArgumentError
 
 
 def random_database(
@@ -62,7 +63,7 @@ def random_database(
     smallest = tables[0] * (min(subjects[0], 1) if chained else subjects[0]) * predicates[0]
     largest = tables[1] * subjects[1] * predicates[1]
     if largest < triples[0] or smallest > triples[1] or triples[0] > triples[1]:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"`triples` must overlap what the tables hold, {smallest}..{largest}; got {triples}."
         )
     rng = np.random.default_rng(seed)
@@ -72,7 +73,7 @@ def random_database(
             return Database.from_triples(
                 [tuple(label(cell) for cell in row) for row in rows], multi="error"
             )
-    raise ValueError(
+    raise InvalidArgumentError(
         f"None of 10,000 draws had {triples[0]}..{triples[1]} triples; widen `triples`."
     )
 

@@ -20,7 +20,8 @@ from capacity.database.facts import Database, Source
 from capacity.database.files import TABLES, Content, Format, read, resolve_format
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms import Term, as_term, label, parse_n3
-from capacity.errors import DatabaseFormatError
+from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
+from capacity.safe_files import write_whole
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -60,7 +61,7 @@ def from_table(
         For a DataFrame cell that isn't a str.
     """
     if terms not in ("label", "n3"):
-        raise ValueError(f"`terms` must be 'label' or 'n3'; got {terms!r}.")
+        raise InvalidArgumentError(f"`terms` must be 'label' or 'n3'; got {terms!r:.60}.")
     if not isinstance(source, str | os.PathLike):
         return _from_frame(source, terms=terms, multi=multi)
     content = read(source)
@@ -148,12 +149,12 @@ def _from_frame(frame: pd.DataFrame, *, terms: TableTerms, multi: MultiPolicy | 
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
-        raise TypeError(
+        raise InvalidTypeError(
             f"`source` must be a path or a pandas DataFrame; got {type(frame).__name__}."
         )
     named = set(HEADER) <= set(frame.columns)
     if not named and frame.shape[1] != 3:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"A DataFrame must have the columns {', '.join(HEADER)}, or three columns in that "
             f"order; got {list(frame.columns)}."
         )
@@ -163,8 +164,8 @@ def _from_frame(frame: pd.DataFrame, *, terms: TableTerms, multi: MultiPolicy | 
         for cell in row:
             # rdflib's nodes are str, too, and would lose their kind
             if type(cell) is not str:
-                raise TypeError(
-                    f"Each cell must be text; row {number} holds {cell!r} of type "
+                raise InvalidTypeError(
+                    f"Each cell must be text; row {number} holds {cell!r:.60} of type "
                     f"{type(cell).__name__}. Turn numbers into text with astype(str); drop or fill "
                     "missing values; give rdflib nodes and Terms to from_triples."
                 )
@@ -194,9 +195,13 @@ def from_networkx(
         For an undirected graph, one without edges, or an edge without a predicate.
     """
     if not graph.is_directed():
-        raise ValueError("A fact has a direction: give a DiGraph or MultiDiGraph, not a Graph.")
+        raise InvalidArgumentError(
+            "A fact has a direction: give a DiGraph or MultiDiGraph, not a Graph."
+        )
     if graph.number_of_edges() == 0:
-        raise ValueError("A database must hold at least one fact; the graph has no edges.")
+        raise InvalidArgumentError(
+            "A database must hold at least one fact; the graph has no edges."
+        )
 
     def facts() -> Iterable[tuple[Term, Term, Term]]:
         keyed: Iterable[tuple[Any, Any, Any, dict[str, Any]]]
@@ -208,9 +213,9 @@ def from_networkx(
             name = data.get(predicate, key)
             # networkx numbers keys that the user didn't choose
             if name is None or isinstance(name, int):
-                raise ValueError(
-                    f"Edge ({u!r}, {v!r}) must have the attribute {predicate!r}, or its predicate "
-                    "as key; it has neither."
+                raise InvalidArgumentError(
+                    f"Edge ({u!r:.60}, {v!r:.60}) must have the attribute {predicate!r:.60}, or "
+                    "its predicate as key; it has neither."
                 )
             yield as_term(u), as_term(name), as_term(v)
 
@@ -245,7 +250,7 @@ def _cells(db: Database, terms: TableTerms | None) -> list[list[str]]:
         texts = [token.text for token in db.tokens]
     else:
         token = db.tokens[plain.index(False)]
-        raise ValueError(
+        raise InvalidArgumentError(
             f"As a label the {token.kind} {token} would lose its kind. Write with "
             '`terms="n3"`, or build a database of names first.'
         )
@@ -258,19 +263,29 @@ def to_tsv(db: Database, path: str | os.PathLike[str], *, terms: TableTerms | No
     Raises
     ------
     ValueError
-        Also for a label with a tab or a line break, which TSV can't hold.
+        Also for a label with a tab or a line break, which TSV can't hold, or without a form in
+        UTF-8.
+    StorageError
+        If the file can't be written, or the path is a folder's, a pipe's or a device's; what was
+        there before is there still.
     """
     rows = _cells(db, terms)
     for row in rows:
         for cell in row:
             if any(c in cell for c in "\t\n\r\0"):
-                raise ValueError(
-                    f"TSV knows no quoting, and {cell!r} holds a tab or a line break. Write CSV "
-                    "with to_pandas().to_csv(path, index=False, quoting=csv.QUOTE_ALL)."
+                raise InvalidArgumentError(
+                    f"TSV knows no quoting, and {cell!r:.60} holds a tab or a line break. Write "
+                    "CSV with to_pandas().to_csv(path, index=False, quoting=csv.QUOTE_ALL)."
                 )
     text = "".join("\t".join(row) + "\n" for row in [list(HEADER), *rows])
-    # encoded first: a label that has no UTF-8 form must not empty the file
-    Path(path).write_bytes(text.encode("utf-8"))
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(
+            f"A label must have a form in UTF-8; one holds {error.object[error.start]!r}, half of "
+            "a character. Build a database of other names first."
+        ) from None
+    write_whole(path, data)
 
 
 def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:

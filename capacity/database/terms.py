@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
+from capacity.errors import InvalidArgumentError, InvalidTypeError
+
 if TYPE_CHECKING:
     import rdflib
 
@@ -68,8 +70,8 @@ class Term(NamedTuple):
             return f"_:{self.text}"
         if self.kind == "literal":
             return str(ox.Literal(self.text, **_literal_options(self)))
-        raise ValueError(
-            f"N-Triples has no form for the {self.kind} {self.text!r}. Write the database with "
+        raise InvalidArgumentError(
+            f"N-Triples has no form for the {self.kind} {self.text!r:.60}. Write the database with "
             '`terms="label"`, or give its labels IRIs with `to_rdflib(base=...)`.'
         )
 
@@ -114,7 +116,7 @@ def from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = None) 
         return _literal(node.value, node.datatype.value, language)
     if isinstance(node, ox.BlankNode):
         return Term("blank", node.value if blank_names is None else blank_names[node.value])
-    raise ValueError(f"a triple stands as a term of another triple: {node}")
+    raise InvalidArgumentError(f"a triple stands as a term of another triple: {node!s:.60}")
 
 
 def from_rdflib(node: object) -> Term:
@@ -133,9 +135,9 @@ def from_rdflib(node: object) -> Term:
         return Term("iri", str(node))
     if isinstance(node, rdflib.BNode):
         return Term("blank", str(node))
-    raise TypeError(
+    raise InvalidTypeError(
         f"A term must be a str (a label), a Term, or an rdflib URIRef, Literal or BNode; got "
-        f"{node!r} of type {type(node).__name__}. Turn numbers into text first, str(x)."
+        f"{node!r:.60} of type {type(node).__name__}. Turn numbers into text first, str(x)."
     )
 
 
@@ -196,16 +198,18 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
     """
     terms: dict[str, Term] = {}
     for cell in cells:
-        try:
-            if not _N3_TERM.fullmatch(cell):
-                raise SyntaxError("not one N-Triples term")
-            (quad,) = ox.parse(f"<x:s> <x:p> {cell} .", format=ox.RdfFormat.N_TRIPLES)
-        except (SyntaxError, ValueError, MemoryError) as error:
-            raise ValueError(
+        quads, reason = [], "not one N-Triples term"
+        if _N3_TERM.fullmatch(cell):
+            try:
+                quads = list(ox.parse(f"<x:s> <x:p> {cell} .", format=ox.RdfFormat.N_TRIPLES))
+            except (SyntaxError, ValueError, MemoryError) as error:
+                reason = str(error)
+        if len(quads) != 1:
+            raise InvalidArgumentError(
                 f'A cell must hold one N-Triples term (<iri>, "text", "text"@en, _:name); got '
-                f'{cell!r:.200} ({error}). Read plain text with `terms="label"`.'
-            ) from None
-        terms[cell] = from_pyoxigraph(quad.object)
+                f'{cell!r:.60} ({reason}). Read plain text with `terms="label"`.'
+            )
+        terms[cell] = from_pyoxigraph(quads[0].object)
     return terms
 
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
+from capacity.transformer.limits import shown
 
 if TYPE_CHECKING:
     from capacity.layer.attention import AttentionLayer
@@ -175,7 +176,7 @@ def evaluate(
     from capacity.layer.layer_tensor import require_same_vocabulary
 
     if over not in ("tokens", "objects"):
-        raise InvalidArgumentError(f"`over` must be 'tokens' or 'objects'; got {over!r}.")
+        raise InvalidArgumentError(f"`over` must be 'tokens' or 'objects'; got {shown(over)}.")
     db.require_functional("Accuracy")
     require_same_vocabulary(layer, db)
     logits = answers(layer, db.token_triples[:, :2])

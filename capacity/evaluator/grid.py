@@ -13,6 +13,7 @@ import pandas as pd
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import check_tau
+from capacity.transformer.limits import shown
 
 Threshold: TypeAlias = float | Literal["argmax", "argmax_paper"]
 LAYER_BIN = 5
@@ -40,7 +41,7 @@ def accuracy_column(tau: Threshold) -> str:
     if isinstance(tau, str):
         if tau not in ("argmax", "argmax_paper"):
             raise InvalidArgumentError(
-                f"`tau` must be a number, 'argmax' or 'argmax_paper'; got {tau!r}."
+                f"`tau` must be a number, 'argmax' or 'argmax_paper'; got {shown(tau)}."
             )
         return f"accuracy_{tau}"
     if tau != 0.5:

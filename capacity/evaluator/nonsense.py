@@ -117,7 +117,7 @@ def with_unknown(
         raise InvalidArgumentError(f"`share` must be above 0 and at most 1; got {share}.")
     unknown = label(token)
     if unknown in db.tokens:
-        raise InvalidArgumentError(f"`token` must be a label of its own; {token!r} is a term.")
+        raise InvalidArgumentError(f"`token` must be a label of its own; {token!r:.60} is a term.")
     outside = nonsense_pairs(db)
     if not len(outside):
         raise InvalidArgumentError(

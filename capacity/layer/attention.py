@@ -295,7 +295,7 @@ class AttentionLayer(nn.Module):
         # torch raises one or the other
         except (RuntimeError, AssertionError) as error:
             raise InvalidArgumentError(
-                f"`device` must be one that torch can use here; got {device!r}: "
+                f"`device` must be one that torch can use here; got {device!r:.60}: "
                 f"{str(error).split(chr(10))[0]}"
             ) from None
         return cls.of_weights(config, moved)

@@ -28,6 +28,7 @@ from torch import Tensor
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.captured import Captured
 from capacity.transformer.causal import project_causally
+from capacity.transformer.limits import shown
 from capacity.transformer.span import Span, column_span, rank_threshold, row_condition
 
 Mode: TypeAlias = Literal["plain", "simplex", "causal"]
@@ -100,7 +101,7 @@ def effective_attention(captured: Captured, mode: Mode | None = None) -> Effecti
     """
     chosen: Mode = mode or ("causal" if captured.causal else "plain")
     if chosen not in get_args(Mode):
-        raise InvalidArgumentError(f"`mode` must be one of {get_args(Mode)}; got {mode!r}.")
+        raise InvalidArgumentError(f"`mode` must be one of {get_args(Mode)}; got {shown(mode)}.")
     if chosen == "causal" and not captured.causal:
         raise InvalidArgumentError(
             f"Causal mode needs a causal model; {captured.source} attends to what comes later as "

@@ -72,7 +72,7 @@ class Vocabulary:
             )
         if len(set(self.words)) < len(self.words):
             twice = Counter(self.words).most_common(1)[0][0]
-            raise InvalidArgumentError(f"`words` must all be different; {twice!r} comes twice.")
+            raise InvalidArgumentError(f"`words` must all be different; {twice!r:.60} comes twice.")
 
     @classmethod
     def of_texts(cls, texts: Iterable[str], *, at_least: int = 1) -> Vocabulary:

@@ -1,0 +1,46 @@
+"""Figures are files, whole or absent."""
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from capacity.errors import InvalidArgumentError, StorageError
+from capacity.plots import plot_attention
+
+PATTERNS = {"attention": pd.DataFrame([[1.0, 0.0], [0.5, 0.5]])}
+
+
+@pytest.mark.parametrize("kind", ["a named pipe", "a folder", "a device"])
+def test_a_figure_is_written_to_a_file_or_not_at_all(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "figure.png"
+    if kind == "a named pipe":
+        os.mkfifo(path)
+    elif kind == "a folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/null")
+    with pytest.raises(StorageError, match=rf"figure\.png: can't be written, for it is {kind}"):
+        plot_attention(PATTERNS, path=path)
+    assert [p.name for p in tmp_path.iterdir()] == ["figure.png"]
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_a_full_disk_names_the_figure_and_leaves_no_part(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"figure.{suffix}"
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match=rf"figure\.{suffix}: can't be written \(No space left"):
+        plot_attention(PATTERNS, path=path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_without_a_kind_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"must end in \.png, \.svg or \.pdf"):
+        plot_attention(PATTERNS, path=tmp_path / "figure.txt")

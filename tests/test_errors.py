@@ -1,0 +1,83 @@
+"""One exception for whatever a user can mend, held against the source."""
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+import pytest
+
+from capacity import errors
+from capacity.errors import CapacityError, DatabaseFormatError, StorageError
+from tests.oracles import ROOT
+
+BUILT_IN = {
+    name
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, BaseException)
+}
+# what may be raised all the same, and why
+ALLOWED = {
+    ("capacity/database/files.py", "EOFError"):
+        "a stream says that it ended too early; the function that reads it tells the user",
+    ("capacity/rank/kronecker.py", "AssertionError"):
+        "a pencil has finitely many roots: no input leads there",
+}  # fmt: skip
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted((ROOT / "capacity").rglob("*.py")):
+        yield str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def raised() -> Iterator[tuple[str, int, str]]:
+    """File, line and name of all exceptions that are raised by name."""
+    for name, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                kind = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+                yield name, node.lineno, ast.unparse(kind).removeprefix("builtins.")
+
+
+def test_no_module_raises_a_built_in_exception() -> None:
+    found = [
+        f"{name}:{line} raises {kind}"
+        for name, line, kind in raised()
+        if kind in BUILT_IN and (name, kind) not in ALLOWED
+    ]
+    assert not found
+
+
+def test_no_check_stands_in_an_assert() -> None:
+    # python -O removes them
+    found = [
+        f"{name}:{node.lineno}"
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assert)
+    ]
+    assert not found
+
+
+def test_every_exception_to_the_rule_is_needed() -> None:
+    assert ALLOWED.keys() <= {(name, kind) for name, _, kind in raised()}
+
+
+KINDS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, Warning)
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_a_capacity_error_that_shows_its_message(kind: type[Exception]) -> None:
+    assert issubclass(kind, CapacityError)
+    if kind is StorageError:
+        error = StorageError("a.ttl", "it is a folder", "Give a file.")
+        assert str(error) == "a.ttl: it is a folder. Give a file."
+    elif kind is DatabaseFormatError:
+        error = DatabaseFormatError("a.ttl", "no dot", line=3, advice="Add one.")
+        assert str(error) == "a.ttl, line 3: no dot. Add one."
+    else:
+        # a KeyError would put it in quotes
+        assert str(kind("it must hold; it doesn't.")) == "it must hold; it doesn't."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,9 +48,12 @@ def train(
     from capacity.database.files import load
     from capacity.layer.config import LayerConfig
     from capacity.layer.recipe import Recipe
+    from capacity.layer.storage import require_place
     from capacity.sweep.one_run import do_run, resolve_device
     from capacity.sweep.plan import Run
+    from capacity.transformer.limits import MAX_SEED, require_integer
 
+    require_integer("seed", seed, least=0, most=MAX_SEED)
     recipe = Recipe(epochs=epochs, learning_rate=learning_rate)
     config = LayerConfig(d_model, n_heads, d_head_qk, d_head_vo)
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
@@ -64,7 +68,7 @@ def train(
     )
     if out is not None:
         # not after the training, to find that it can't be written
-        out.mkdir(parents=True, exist_ok=True)
+        require_place(out, "run.json")
     with spinner(f"training {config.name} on {db.n_triples} facts"):
         row, layer = do_run(run)
     if out is not None:
@@ -201,7 +205,7 @@ def grid(
 def _part(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    part, slash, parts = text.partition("/")
-    if not (slash and part.isdecimal() and parts.isdecimal()):
-        raise InvalidArgumentError(f"--shard must read i/N, such as 0/4; got {text!r}.")
-    return int(part), int(parts)
+    numbers = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    if numbers is None:
+        raise InvalidArgumentError(f"--shard must read i/N, such as 0/4; got {text!r:.60}.")
+    return int(numbers[1]), int(numbers[2])

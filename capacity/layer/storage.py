@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from capacity.errors import CapacityError, InvalidArgumentError
+from capacity.errors import CapacityError, InvalidArgumentError, StorageError
 from capacity.layer.config import LayerConfig
 from capacity.safe_files import read_file, require_replaceable, write_whole
 from capacity.transformer.limits import (
@@ -36,16 +36,26 @@ _DTYPES = {"F32": torch.float32, "F64": torch.float64}
 _MAX_HEADER = 2**16
 
 
-def require_place(folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder that no layer can be written to, before there is a layer.
+def require_place(folder: str | os.PathLike[str], *others: str) -> None:
+    """Make a folder that a layer, and other files, can be written to; before there is a layer.
 
     Raises
     ------
     StorageError
-        If a folder, a pipe or a device has the name of a file that a layer is kept in.
+        If the folder can't be made, or a folder, a pipe or a device has the name of a file.
     """
-    for name in (WEIGHTS, COPY):
-        require_replaceable(Path(folder) / name)
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        for name in (WEIGHTS, COPY, *others):
+            require_replaceable(path / name)
+    except StorageError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StorageError(
+            os.fspath(path), f"can't be a folder ({reason})", "Give another place."
+        ) from None
 
 
 def require_weights(config: LayerConfig, weights: Mapping[str, Tensor]) -> None:

@@ -13,3 +13,5 @@ Indices: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 # the factors of a decomposition with integer coefficients, shapes (rank, n_m)
 IntegerFactors: TypeAlias = tuple[Indices, Indices, Indices]
+# the indices of each mode that an argument is about
+Touched: TypeAlias = tuple[Indices, Indices, Indices]

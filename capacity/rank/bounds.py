@@ -29,8 +29,8 @@ from capacity.database.tensor import (
     stacked_slice_entries,
     unfolding_entries,
 )
+from capacity.rank.arguments import Unfolding
 from capacity.rank.arrays import Indices
-from capacity.rank.certificate import Unfolding
 from capacity.rank.exact import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
 
 

@@ -1,159 +1,48 @@
-"""One checker a kind of argument for lower bounds, each with why it proves its value over R.
+"""Checkers of arguments for lower bounds, each with why it proves its value over R.
 
 Nothing of the search is imported. All arithmetic is in integers, in fractions, or modulo a prime
 where only "at least this rank" is concluded. Each returns the indices that its argument is about;
-`capacity.rank.verify` says how arguments add up.
+`capacity.rank.verify` says how arguments add up. `capacity.rank.check_unfolding` has one more.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import TypeAlias
 
 import flint
 import numpy as np
 
-from capacity.database.facts import Database
-from capacity.errors import MemoryBudgetError
-from capacity.rank.arrays import Indices
-from capacity.rank.certificate import (
+from capacity.rank.arguments import (
     Diagonalization,
     Koszul,
     Pencil,
     Substitution,
     Unfolding,
 )
+from capacity.rank.arrays import Touched
+from capacity.rank.check_facts import SORT, Facts, require
+from capacity.rank.check_unfolding import DENSE, DENSE_BYTES, DENSE_PRODUCT
 from capacity.rank.check_view import (
-    positions,
-    require,
     require_pencil,
     require_prime,
     square_slices,
     view_tensor,
     why_slices_are_not_diagonal,
 )
-from capacity.rank.diagonal import all_singular
+from capacity.rank.diagonal import all_singular, n_determinants
 
 # for the effective rank these arguments need a sub-tensor that every completion has
 UNOBSERVED = "there are unobserved fibers among its entries"
-# rows of a dense block, and steps of a sparse elimination: more takes minutes
-LARGEST_BLOCK = 4_000
-MOST_STEPS = 30_000_000
 # entries of a flattening, and its slices
 LARGEST_FLATTENING = 10**7
 MOST_SLICES = 13
-# the indices of each mode that an argument is about
-Touched: TypeAlias = tuple[Indices, Indices, Indices]
-
-
-def check_unfolding(argument: Unfolding, db: Database, effective: bool) -> Touched:
-    """rank(D) >= the rank of an unfolding >= the size of a nonsingular minor.
-
-    A sum of R simple tensors unfolds to a sum of R matrices of rank one. The determinant of the
-    minor expands along a row, or a column, with one entry among those that are left, which leaves
-    that entry times a smaller determinant; at last along diagonal blocks with zeros below them,
-    each nonsingular modulo a prime, hence nonsingular. For the effective rank the mode is 2 and the
-    columns are observed fibers: every representing tensor has the same entries there.
-    """
-    mode, r = argument.mode, argument.value
-    require(mode in (0, 1, 2), "there is no such mode")
-    require(not effective or mode == 2, "only the object unfolding bounds the effective rank")
-    require(r > 0 and len(argument.columns) == r, "a minor must be square")
-    others = [m for m in range(3) if m != mode]
-    row_at = positions(argument.rows, db.shape[mode])
-    width = db.shape[others[1]]
-    flat = argument.columns[:, 0] * width + argument.columns[:, 1]
-    widths = [db.shape[m] for m in others]
-    inside = (argument.columns >= 0) & (argument.columns < widths)
-    require(inside.all(), "an index is out of range")
-    require((argument.blocks >= 0).all() and (argument.eliminated >= 0).all(), "a size is negative")
-    triples = db.triples.astype(np.int64)
-    entries = triples[:, others[0]] * width + triples[:, others[1]]
-    order = np.argsort(flat)
-    require((np.diff(flat[order]) > 0).all(), "a column is used twice")
-    # places (i, j) of the ones of the minor
-    near = np.searchsorted(flat, entries, sorter=order).clip(max=r - 1)
-    inside = flat[order[near]] == entries
-    inside &= row_at[triples[:, mode]] >= 0
-    i, j = row_at[triples[inside, mode]], order[near[inside]]
-    t = r - int(argument.blocks.sum())
-    require(t >= 0, "the blocks are larger than the minor")
-    diagonal, row_goes_on, column_goes_on = (np.zeros(r, bool) for _ in range(3))
-    diagonal[i[i == j]] = True
-    row_goes_on[i[i < j]] = True
-    column_goes_on[j[j < i]] = True
-    require(diagonal[:t].all(), "a pivot is zero")
-    require(not (row_goes_on & column_goes_on)[:t].any(), "a pivot is not alone")
-    _check_blocks(i, j, np.append(t, t + np.cumsum(argument.blocks)), argument)
-    touched = [np.zeros(0, np.int64)] * 3
-    touched[mode] = argument.rows
-    touched[others[0]], touched[others[1]] = argument.columns.T
-    return touched[0], touched[1], touched[2]
-
-
-def _check_blocks(i: Indices, j: Indices, bounds: Indices, argument: Unfolding) -> None:
-    """Diagonal blocks between the bounds are nonsingular, and zeros stand below them."""
-    require(len(argument.eliminated) == len(bounds) - 1, "a number for each block must be given")
-    if len(bounds) == 1:
-        return
-    require_prime(argument.prime)
-    block_i, block_j = (np.searchsorted(bounds, x, side="right") for x in (i, j))
-    require(not ((block_i > block_j) & (block_j > 0)).any(), "an entry stands below the blocks")
-    steps: list[int] = argument.eliminated.tolist()
-    order = np.argsort(block_i, kind="stable")
-    for number, (start, stop) in enumerate(itertools.pairwise(bounds.tolist()), start=1):
-        mine = order[slice(*np.searchsorted(block_i[order], [number, number + 1]))]
-        mine = mine[block_j[mine] == number]
-        n, t = stop - start, steps[number - 1]
-        require(t <= n, "more pivots are eliminated than there are")
-        if n - t > LARGEST_BLOCK:
-            raise MemoryBudgetError(
-                f"A dense block must have {LARGEST_BLOCK:,} rows at most; got {n - t:,}."
-            )
-        rest = _eliminated(i[mine] - start, j[mine] - start, n, t, argument.prime)
-        entries = [row.get(k, 0) for row in rest for k in range(t, n)]
-        rank = flint.nmod_mat(n - t, n - t, entries, argument.prime).rank()
-        require(rank == n - t, f"block {number} has rank {t + rank} of {n} modulo the prime")
-
-
-def _eliminated(i: Indices, j: Indices, n: int, t: int, prime: int) -> list[dict[int, int]]:
-    """The rows of an n x n block that are left when its first t pivots have cleared their columns.
-
-    Adding multiples of rows keeps the determinant: it is the product of the pivots, which aren't
-    zero modulo the prime, and of the determinant of what is left.
-    """
-    rows: list[dict[int, int]] = [{} for _ in range(n)]
-    below: list[set[int]] = [set() for _ in range(n)]
-    places: list[tuple[int, int]] = np.stack([i, j], axis=1).tolist()
-    for a, b in places:
-        rows[a][b] = 1
-        below[b].add(a)
-    work = 0
-    for s in range(t):
-        pivot = rows[s].pop(s, 0)
-        require(pivot % prime, f"pivot {s} of a block vanishes")
-        inverse = pow(pivot, -1, prime)
-        for r in below[s]:
-            if r <= s:
-                continue
-            factor = rows[r].pop(s) * inverse % prime
-            work += len(rows[s]) + 1
-            if work > MOST_STEPS:
-                raise MemoryBudgetError(f"A block must be eliminated in {MOST_STEPS:,} steps.")
-            for k, x in rows[s].items():
-                y = (rows[r].get(k, 0) - factor * x) % prime
-                if y:
-                    rows[r][k] = y
-                    below[k].add(r)
-                elif k in rows[r]:
-                    del rows[r][k]
-                    below[k].discard(r)
-    return rows[t:]
+# steps for each entry of the view in a game, and for each move
+GAME_ENTRY, MOVE = 100, 30_000
 
 
 def check_substitution(
-    argument: Substitution, db: Database, effective: bool, before: Unfolding | None = None
+    argument: Substitution, facts: Facts, before: Unfolding | None = None
 ) -> None:
     """Each move removes a slice and lowers the rank by at least one.
 
@@ -166,12 +55,16 @@ def check_substitution(
     that slices removed `before` may have changed.
     """
     moves = argument.moves
-    tensor, known = view_tensor(argument.view, db, effective, before)
+    tensor, known = view_tensor(argument.view, facts, before=before)
     values = tensor != 0
+    facts.budget.spend(GAME_ENTRY * values.size + MOVE * len(moves), 6 * values.size)
     require(((moves[:, 0] >= 0) & (moves[:, 0] < 3)).all(), "there is no such mode")
     inside = (moves[:, 1] >= 0) & (moves[:, 1] < np.array(values.shape)[moves[:, 0]])
     require(inside.all(), "a slice is out of range")
     alive = [np.ones(n, bool) for n in values.shape]
+    # fibers along each mode that are hidden already: each is hidden once, and a game of any length
+    # costs a few times the entries
+    gone = [np.zeros(np.delete(values.shape, mode), bool) for mode in range(3)]
     steps: list[list[int]] = moves.tolist()
     for step, (mode, index) in enumerate(steps):
         where = f"move {step}, slice {index} of mode {mode}"
@@ -181,12 +74,13 @@ def check_substitution(
         live = alive[a][:, None] & alive[b][None, :]
         require((slice_known & slice_value & live).any(), f"{where}: it isn't known to be nonzero")
         alive[mode][index] = False
-        hidden = ~slice_known | slice_value
         # direct sums rest on this mask too (`capacity.rank.verify`): it must never hide less
-        known &= ~np.expand_dims(hidden, mode)
+        hidden = (~slice_known | slice_value) & ~gone[mode]
+        gone[mode] |= hidden
+        np.moveaxis(known, mode, 0)[:, hidden] = False
 
 
-def check_koszul(argument: Koszul, db: Database, effective: bool) -> Touched:
+def check_koszul(argument: Koszul, facts: Facts) -> Touched:
     """rank(X) >= rank(M) / C(a - 1, p) for the Koszul flattening M = sum_i (e_i ^ .) (x) X_i.
 
     X_i are the a slices of the view; M maps wedge^p (x) B to wedge^(p+1) (x) C. It is linear in X,
@@ -195,7 +89,7 @@ def check_koszul(argument: Koszul, db: Database, effective: bool) -> Touched:
     p-subsets of the other a - 1 vectors. The rank modulo a prime is no larger than the rank.
     """
     require(argument.mode in (0, 1, 2), "there is no such mode")
-    tensor, known = view_tensor(argument.view, db, effective)
+    tensor, known = view_tensor(argument.view, facts)
     require(known.all(), UNOBSERVED)
     X = np.moveaxis(tensor, argument.mode, 0)
     a, p = len(X), argument.p
@@ -203,6 +97,11 @@ def check_koszul(argument: Koszul, db: Database, effective: bool) -> Touched:
     rows, columns = math.comb(a, p) * X.shape[1], math.comb(a, p + 1) * X.shape[2]
     require(rows * columns <= LARGEST_FLATTENING, "the flattening is too large to check")
     require_prime(argument.prime)
+    least = min(rows, columns)
+    facts.budget.spend(
+        DENSE * rows * columns + int(DENSE_PRODUCT * rows * columns * least),
+        DENSE_BYTES * rows * columns,
+    )
     upper = {subset: u for u, subset in enumerate(itertools.combinations(range(a), p + 1))}
     M = np.zeros((math.comb(a, p), X.shape[1], len(upper), X.shape[2]), np.int64)
     # e_i ^ e_S = (-1)^(number of elements of S below i) e_(S + i)
@@ -217,19 +116,20 @@ def check_koszul(argument: Koszul, db: Database, effective: bool) -> Touched:
     return argument.view.indices
 
 
-def check_not_diagonal(argument: Diagonalization, db: Database, effective: bool) -> Touched:
+def check_not_diagonal(argument: Diagonalization, facts: Facts) -> Touched:
     """rank(X) >= n + 1 if the n x n slices of X are not diagonal in common bases.
 
     `capacity.rank.diagonal` has the proof, and decides it. If all combinations of the slices are
     singular, the unfoldings of the other two modes must have rank n.
     """
-    require(view_tensor(argument.view, db, effective)[1].all(), UNOBSERVED)
-    slices, n = square_slices(argument, db)
+    require(view_tensor(argument.view, facts)[1].all(), UNOBSERVED)
+    slices, n = square_slices(argument, facts)
     require(argument.value == n + 1, f"slices of {n} x {n} can show {n + 1}")
     if len(argument.combination):
         why = why_slices_are_not_diagonal(argument, slices)
         require(why is not None, "the slices are diagonal in common bases")
     else:
+        facts.budget.spend(n_determinants(slices) * (20 * n**3 + 100 * n**2 + 10_000))
         require(all_singular(slices), "some combination of the slices may be nonsingular")
         for turned in (slices, slices.transpose(0, 2, 1)):
             unfolded = turned.transpose(1, 0, 2).reshape(n, -1)
@@ -238,11 +138,12 @@ def check_not_diagonal(argument: Diagonalization, db: Database, effective: bool)
     return argument.view.indices
 
 
-def check_pencil(argument: Pencil, db: Database, effective: bool) -> Touched:
+def check_pencil(argument: Pencil, facts: Facts) -> Touched:
     """rank(D) >= the rank of a sub-tensor of two slices, which `capacity.rank.pencil` computes."""
-    facts = require_pencil(argument, db)
-    used = [np.unique(db.triples[facts, mode]).astype(np.int64) for mode in range(3)]
-    if effective:
-        pairs = np.unique(db.triples[facts, :2], axis=0)
+    mine = facts.triples[require_pencil(argument, facts)]
+    used = [np.unique(mine[:, mode]) for mode in range(3)]
+    if facts.effective:
+        facts.budget.spend(SORT * len(mine))
+        pairs = np.unique(mine[:, :2], axis=0)
         require(len(pairs) == len(used[0]) * len(used[1]), UNOBSERVED)
     return used[0], used[1], used[2]

@@ -1,4 +1,4 @@
-"""What the checkers share: refusals, the tensor of a view, and the arguments with two sides."""
+"""The tensor of a view, and the arguments with two sides that look at one."""
 
 from __future__ import annotations
 
@@ -7,30 +7,19 @@ import math
 import flint
 import numpy as np
 
-from capacity.database.facts import Database
-from capacity.errors import MemoryBudgetError
-from capacity.rank.arrays import Indices, Mask
-from capacity.rank.certificate import (
+from capacity.rank.arguments import (
     Diagonalization,
     Pencil,
     Unfolding,
     View,
 )
+from capacity.rank.arrays import Indices, Mask
+from capacity.rank.check_facts import SORT, Facts, Refuted, require
 from capacity.rank.diagonal import LARGEST_COEFFICIENT, LARGEST_SIDE, why_not_diagonal
 from capacity.rank.pencil import sparse_pencil_rank
 
-# entries of the largest tensor that is made dense
-DENSE_BUDGET = 2**25
-
-
-class Refuted(Exception):  # noqa: N818 - a verdict, not an error
-    """A step of a certificate fails."""
-
-
-def require(holds: object, otherwise: str) -> None:
-    """End the check, with the step that fails, unless it holds."""
-    if not holds:
-        raise Refuted(otherwise)
+# steps and bytes for each entry of a dense tensor, and steps for each product with a basis
+ENTRY, ENTRY_BYTES, PRODUCT = 20, 24, 3
 
 
 def require_prime(n: int) -> None:
@@ -38,17 +27,8 @@ def require_prime(n: int) -> None:
     require(2 <= n < 2**63 and flint.fmpz(n).is_prime(), "the modulus is no prime")
 
 
-def positions(indices: Indices, n: int) -> Indices:
-    """Where each index stands in a list of distinct ones; -1 for the others."""
-    require(len(indices) == 0 or (indices.min() >= 0 and indices.max() < n), "index out of range")
-    at = np.full(n, -1, np.int64)
-    at[indices] = np.arange(len(indices))
-    require((at >= 0).sum() == len(indices), "a row is used twice")
-    return at
-
-
 def view_tensor(
-    view: View, db: Database, effective: bool, before: Unfolding | None = None
+    view: View, facts: Facts, *, before: Unfolding | None = None
 ) -> tuple[Indices, Mask]:
     """The tensor of a view, and which of its entries are known.
 
@@ -57,34 +37,27 @@ def view_tensor(
     were removed `before`, fibers across its mode are known where all these slices vanish.
     """
     require(all(len(of) for of in view.indices), "a sub-tensor must have indices in each mode")
-    at = [positions(of, n) for of, n in zip(view.indices, db.shape, strict=True)]
     shape = [len(of) for of in view.indices]
-    largest = [max(n, 0 if P is None else len(P)) for n, P in zip(shape, view.bases, strict=True)]
-    if math.prod(largest) > DENSE_BUDGET:
-        raise MemoryBudgetError(
-            f"A certificate must be about {DENSE_BUDGET:,} entries at most; got {shape}."
-        )
-    places = np.stack([at[mode][db.triples[:, mode]] for mode in range(3)])
+    for mode, P in enumerate(view.bases):
+        require(P is None or P.shape[1] == shape[mode], "a basis doesn't fit the sub-tensor")
+    _charge(view, shape, facts)
     tensor = np.zeros(shape, np.int64)
-    tensor[tuple(places[:, (places >= 0).all(axis=0)])] = 1
+    tensor[_places(view, facts, facts.among(view.indices))] = 1
     across = 2 if before is None else before.mode
     a, b = (mode for mode in range(3) if mode != across)
     hidden = np.zeros((shape[a], shape[b]), np.int64)
-    inside = (places[[a, b]] >= 0).all(axis=0)
-    if effective:
+    if facts.effective:
         hidden[:] = 1
-        hidden[places[a, inside], places[b, inside]] = 0
+        # across the mode any object will do: the fiber is observed
+        hidden[_fibers(view, facts, across, None)] = 0
     if before is not None:
-        gone = inside & np.isin(db.triples[:, across], before.rows)
-        hidden[places[a, gone], places[b, gone]] = 1
+        hidden[_fibers(view, facts, across, before.rows)] = 1
     growth = 1
     for mode, P in enumerate(view.bases):
         if P is None:
             continue
-        require(P.ndim == 2 and P.shape[1] == shape[mode], "a basis doesn't fit the sub-tensor")
-        # Python integers: a sum of 64-bit ones can wrap
-        require(P.dtype == np.int64, "a basis must be of integers")
-        growth *= max(1, *(sum(map(abs, row)) for row in P.tolist()))
+        # entries of at most 2^20 each: these sums can't wrap
+        growth *= max(1, int(np.abs(P).sum(axis=1).max()))
         require(growth < 2**62, "the bases are too large for integers of 64 bits")
         tensor = np.moveaxis(np.tensordot(P, tensor, axes=(1, mode)), 0, mode)
         if mode != across:
@@ -94,16 +67,51 @@ def view_tensor(
     return tensor, known
 
 
-def square_slices(argument: Diagonalization, db: Database) -> tuple[Indices, int]:
-    """The slices of a view, shape (m, n, n), and n."""
+def _charge(view: View, shape: list[int], facts: Facts) -> None:
+    """Pay for the largest tensor on the way, and for the products with bases."""
+    now, largest, products = shape[:], math.prod(shape), 0
+    for mode, P in enumerate(view.bases):
+        if P is not None:
+            products += 2 * math.prod(now) * len(P)
+            now[mode] = len(P)
+            largest = max(largest, math.prod(now))
+    facts.budget.spend(ENTRY * largest + PRODUCT * products, ENTRY_BYTES * largest)
+
+
+def _places(view: View, facts: Facts, rows: Indices) -> tuple[Indices, ...]:
+    """Where facts stand in the sub-tensor of a view that they lie in."""
+    return tuple(_place(of, facts.triples[rows, mode]) for mode, of in enumerate(view.indices))
+
+
+def _fibers(view: View, facts: Facts, across: int, indices: Indices | None) -> tuple[Indices, ...]:
+    """Which fibers of a view have a fact at some indices of the mode that they go along."""
+    chosen: list[Indices | None] = list(view.indices)
+    chosen[across] = indices
+    rows = facts.among(chosen)
+    return tuple(
+        _place(view.indices[mode], facts.triples[rows, mode]) for mode in range(3) if mode != across
+    )
+
+
+def _place(of: Indices, values: Indices) -> Indices:
+    """Where each value stands in a list of distinct ones that holds it."""
+    order = np.argsort(of)
+    return order[np.searchsorted(of, values, sorter=order)]
+
+
+def square_slices(argument: Diagonalization, facts: Facts) -> tuple[Indices, int]:
+    """The slices of a view, shape (m, n, n), and n; pays for what is done with them."""
     require(argument.mode in (0, 1, 2), "there is no such mode")
     require(all(P is None for P in argument.view.bases), "the view must be a part of the facts")
     coefficients = np.abs(argument.combination)
     require((coefficients <= LARGEST_COEFFICIENT).all(), "the coefficients are too large to check")
-    slices = np.moveaxis(view_tensor(argument.view, db, False)[0], argument.mode, 0)
-    n = slices.shape[1]
+    sides = [len(of) for of in argument.view.indices]
+    require(max(sides) <= LARGEST_SIDE, "the slices are too large to check")
+    slices = np.moveaxis(view_tensor(argument.view, facts)[0], argument.mode, 0)
+    m, n = slices.shape[:2]
     require(n == slices.shape[2], "the slices must be square")
-    require(n <= LARGEST_SIDE and len(slices) <= LARGEST_SIDE, "the slices are too large to check")
+    # products of all pairs of ratios, and minimal polynomials
+    facts.budget.spend(300 * m * m * n**3 + 100 * m * n**4)
     return slices, n
 
 
@@ -116,20 +124,21 @@ def why_slices_are_not_diagonal(argument: Diagonalization, slices: Indices) -> s
         raise Refuted(str(error)) from None
 
 
-def require_pencil(argument: Pencil, db: Database) -> Mask:
-    """End the check unless two slices have the rank that is claimed; return their facts."""
+def require_pencil(argument: Pencil, facts: Facts) -> Indices:
+    """End the check unless two slices have the rank that is claimed; return their rows."""
     mode = argument.mode
     require(mode in (0, 1, 2), "there is no such mode")
     require(len(argument.slices) == 2, "a pencil has two slices")
-    first, second = argument.slices.tolist()
-    require(first != second, "the two slices are one")
-    facts = np.isin(db.triples[:, mode], argument.slices)
+    chosen: list[Indices | None] = [None, None, None]
+    chosen[mode] = argument.slices
+    rows = facts.among(chosen)
     a, b = (m for m in range(3) if m != mode)
-    width = db.shape[b]
-    mine = db.triples[facts].astype(np.int64)
+    width = facts.shape[b]
+    mine = facts.triples[rows]
     places, at = np.unique(mine[:, a] * width + mine[:, b], return_inverse=True)
     values = np.zeros((len(places), 2), np.int64)
-    values[at.ravel(), (mine[:, mode] == second).astype(np.int64)] = 1
-    rank = sparse_pencil_rank(*np.divmod(places, width), values)
+    values[at.ravel(), (mine[:, mode] == argument.slices[1]).astype(np.int64)] = 1
+    facts.budget.spend(20 * SORT * len(rows))
+    rank = sparse_pencil_rank(*np.divmod(places, width), values, spend=facts.budget.spend)
     require(argument.value == rank, f"the two slices have rank {rank}")
-    return facts
+    return rows

@@ -23,8 +23,11 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.rank.arguments import (
+    Term,
+    Vector,
+)
 from capacity.rank.arrays import Indices
-from capacity.rank.certificate import Term, Vector
 from capacity.rank.factor import vector
 
 

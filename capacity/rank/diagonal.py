@@ -30,6 +30,7 @@ from itertools import combinations, product
 import flint
 import numpy as np
 
+from capacity.errors import InvalidArgumentError
 from capacity.rank.arrays import Indices
 from capacity.rank.real_roots import distinct_real_roots
 
@@ -63,7 +64,7 @@ def why_not_diagonal(slices: Indices, combination: Indices) -> str | None:
     matrices = [_matrix(M) for M in slices]
     X = _sum(matrices, combination.tolist())
     if X.det() == 0:
-        raise ValueError("The combination of the slices must be nonsingular.")
+        raise InvalidArgumentError("The combination of the slices must be nonsingular.")
     inverse = X.inv()
     ratios = [M * inverse for M in matrices]
     for (i, a), (j, b) in combinations(enumerate(ratios), 2):
@@ -88,12 +89,19 @@ def all_singular(slices: Indices) -> bool | None:
     True
     """
     m, n = slices.shape[:2]
-    if (n + 1) ** (m - 1) > MOST_DETERMINANTS or n > LARGEST_SIDE:
+    if n_determinants(slices) > MOST_DETERMINANTS or n > LARGEST_SIDE:
         return None
-    matrices = [_matrix(M) for M in slices]
+    exact = slices.astype(object)
     return all(
-        _sum(matrices, [1, *others]).det() == 0 for others in product(range(n + 1), repeat=m - 1)
+        flint.fmpz_mat(n, n, np.tensordot([1, *others], exact, axes=1).ravel().tolist()).det() == 0
+        for others in product(range(n + 1), repeat=m - 1)
     )
+
+
+def n_determinants(slices: Indices) -> int:
+    """Count the determinants that `all_singular` takes."""
+    m, n = slices.shape[:2]
+    return (n + 1) ** (m - 1)
 
 
 def nonsingular_combination(slices: Indices, *, seed: int, tries: int = 5) -> Indices | None:

@@ -23,25 +23,26 @@ from itertools import chain
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.rank.arrays import Indices
-from capacity.rank.bounds import Bounds, as_unfolding
-from capacity.rank.certificate import (
+from capacity.rank.arguments import (
     Argument,
     Boxes,
-    Certificate,
     Decomposition,
     Enclosure,
     Term,
     Unfolding,
 )
-from capacity.rank.check_upper import most_steps, steps_of_terms
+from capacity.rank.arrays import Indices
+from capacity.rank.bounds import Bounds, as_unfolding
+from capacity.rank.certificate import Certificate
+from capacity.rank.check_budget import STEPS
+from capacity.rank.check_upper import steps_above
 from capacity.rank.effort import BUDGETS, Effort
 from capacity.rank.explain import AS_A_WHOLE, TOO_LARGE, Open, explained
 from capacity.rank.factor import vector
 from capacity.rank.fits import fits
 from capacity.rank.merging import merged_arguments
 from capacity.rank.part import Part
-from capacity.rank.search import Progress
+from capacity.rank.search import SIDES, Progress
 from capacity.rank.single import peel_singles
 from capacity.rank.stages import (
     GAMES,
@@ -151,7 +152,7 @@ class EffectiveSearch:
         for found in self._shorter(name, whole):
             if not isinstance(found, Decomposition | Enclosure) or found.value >= self._value:
                 continue
-            if steps_of_terms(_found((found,))) <= most_steps(self._db):
+            if steps_above((found,)) <= STEPS // SIDES:
                 self.upper, self._value = ((found,), name), found.value
 
     def _shorter(self, name: str, whole: Problem) -> Iterable[Finding]:
@@ -244,7 +245,7 @@ class EffectiveSearch:
                 return
             candidate = merged_arguments(self._db, rng)
             value = sum(argument.value for argument in candidate)
-            if value < self._value and steps_of_terms(_found(candidate)) <= most_steps(self._db):
+            if value < self._value and steps_above(candidate) <= STEPS // SIDES:
                 self.upper, self._value = (candidate, "merging"), value
 
     def _tries(self) -> int:
@@ -256,8 +257,8 @@ class EffectiveSearch:
 def _joined(first: Unfolding, second: Unfolding) -> Unfolding:
     """Minors of different components, the first of pivots that are alone, as one."""
     # a complete part that peels in another mode is a matrix: its fibers say as much
-    assert first.mode == 2
-    assert not len(first.blocks)
+    if first.mode != 2 or len(first.blocks):
+        raise AssertionError("minors are joined by observed fibers, with single pivots first")
     return Unfolding(
         2,
         np.concatenate([first.rows, second.rows]),
@@ -276,11 +277,6 @@ def _masked(part: Part) -> Problem:
     tensor = part.tensor()
     known = np.broadcast_to(tensor.any(axis=2, keepdims=True), tensor.shape)
     return Problem(tensor, None if known.all() else known)
-
-
-def _found(arguments: tuple[Argument, ...]) -> list[Term]:
-    """The terms of decompositions."""
-    return [t for one in arguments if isinstance(one, Decomposition) for t in one.terms]
 
 
 def _terms(arguments: tuple[Argument, ...], db: Database) -> list[Term]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.errors import InvalidTypeError
 from capacity.rank.arrays import Indices, Mask
 from capacity.rank.block import PRIME, block_basis
 from capacity.rank.peeling import reduce
@@ -32,7 +33,7 @@ def matrix_rank(matrix: NDArray[np.integer]) -> int:
     if not np.issubdtype(matrix.dtype, np.integer) or (
         matrix.size and int(matrix.max()) > np.iinfo(np.int64).max
     ):
-        raise TypeError(f"An exact rank needs integers of 64 bits; got {matrix.dtype}.")
+        raise InvalidTypeError(f"An exact rank needs integers of 64 bits; got {matrix.dtype}.")
     rows, columns = np.nonzero(matrix)
     return sparse_rank(
         rows.astype(np.int64), columns.astype(np.int64), matrix[rows, columns].astype(np.int64)

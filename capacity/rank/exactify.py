@@ -18,8 +18,8 @@ from fractions import Fraction
 import flint
 import numpy as np
 
+from capacity.rank.arguments import Term
 from capacity.rank.arrays import Indices, Mask
-from capacity.rank.certificate import Term
 from capacity.rank.factor import vector
 from capacity.rank.least_squares import Array, Factors, Fit, fit_cp
 

@@ -14,8 +14,11 @@ from fractions import Fraction
 
 import flint
 
+from capacity.rank.arguments import (
+    Term,
+    Vector,
+)
 from capacity.rank.arrays import Indices
-from capacity.rank.certificate import Term, Vector
 
 
 def factors(matrix: Indices) -> list[tuple[list[Fraction], list[Fraction]]]:

@@ -17,7 +17,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from capacity.rank.certificate import Decomposition, Enclosure, View
+from capacity.rank.arguments import (
+    Decomposition,
+    Enclosure,
+    View,
+)
 from capacity.rank.enclose import enclose
 from capacity.rank.exactify import EXACT_ENOUGH, exact_terms
 from capacity.rank.krawczyk import MOST_EQUATIONS

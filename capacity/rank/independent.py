@@ -24,9 +24,9 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_bipartite_matching
 
 from capacity.database.facts import Database
 from capacity.database.tensor import Mode, unfolding_entries
+from capacity.rank.arguments import Unfolding
 from capacity.rank.arrays import Indices, Mask
 from capacity.rank.bounds import as_unfolding
-from capacity.rank.certificate import Unfolding
 from capacity.rank.exact import Minor, minor_by_group
 
 

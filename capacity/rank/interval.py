@@ -21,8 +21,12 @@ from typing import Any
 from capacity.database.facts import Database
 from capacity.database.tensor import is_complete
 from capacity.errors import InvalidArgumentError
+from capacity.rank.arguments import (
+    Argument,
+    Side,
+)
 from capacity.rank.bounds import Bounds, database_bounds
-from capacity.rank.certificate import Argument, Certificate, Quantity, Side
+from capacity.rank.certificate import Certificate, Quantity
 from capacity.rank.effective import EffectiveSearch
 from capacity.rank.effort import Effort, checked_seed, require_effort
 from capacity.rank.search import Progress, Search

@@ -120,6 +120,25 @@ def contracts(
     return True
 
 
+def cost_of_contraction(
+    factors: tuple[Array, Array, Array], varying: Indices, radius: float
+) -> tuple[int, int]:
+    """Estimate the nanoseconds and the bytes that `contracts` takes for these arguments."""
+    n, rank = len(varying), factors[0].shape[1]
+    sizes = np.abs(np.concatenate([[radius], *(f.ravel() for f in factors)]))
+    if not 0 < n <= MOST_EQUATIONS or n * len(sizes) > MOST_ENTRIES or not sizes.any():
+        # what is refused before anything is done
+        return 30 * len(sizes), 40 * len(sizes)
+    least, most = np.log2([sizes[sizes > 0].min(), sizes.max()])
+    # of the longest number: up to 53 after the least one's first
+    bits = min(MOST_BITS, 53 - least) + max(0, most)
+    longer = max(1.0, bits / 64)
+    return (
+        int(longer * (2 * n**3 + 800 * n**2 + 3_000 * (n * rank + len(sizes)))),
+        int(longer * (200 * n**2 + 400 * (n * rank + len(sizes)))),
+    )
+
+
 def _scaled(x: Array, bits: int) -> NDArray[np.object_]:
     """Numbers times 2^bits, which are integers."""
     flat = [p * ((1 << bits) // q) for p, q in map(float.as_integer_ratio, x.ravel().tolist())]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -27,7 +28,13 @@ from capacity.rank.arrays import Indices
 from capacity.rank.real_roots import distinct_real_roots
 
 Row: TypeAlias = list[flint.fmpq]
+Spend: TypeAlias = Callable[[int], None]
 PRIME = 2**61 - 1
+# nanoseconds for an entry of the slices, times the square of their longer side; for a place of a
+# row that is reduced, for a sum there, and for a bit of its fractions
+ENTRY, PLACE, SUM, BIT = 15, 30, 200, 8
+# nanoseconds for any pencil, however small
+LEAST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -47,13 +54,15 @@ class KroneckerForm:
     excess: Counter[tuple[int, ...]]
 
 
-def kronecker_form(slices: Indices) -> KroneckerForm:
+def kronecker_form(slices: Indices, spend: Spend = lambda _steps: None) -> KroneckerForm:
     """The Kronecker form of the pencil A + sB.
 
     Parameters
     ----------
     slices : ndarray of int64, shape (2, m, n)
         A and B, with entries of at most 2^31.
+    spend : callable
+        Told, before each part of the work, about how many nanoseconds it takes.
 
     Examples
     --------
@@ -64,21 +73,22 @@ def kronecker_form(slices: Indices) -> KroneckerForm:
     # the rank of A + sB for most s, as far as one prime tells; any s that has no root there will do
     generic = max(_rank_modulo(A + s * B) for s in (1_000_003, 2_000_029))
     for shift in itertools.count():
+        spend(LEAST + ENTRY * int(((A != 0) | (B != 0)).sum()) * max(A.shape) ** 2)
         if _rank_modulo(A + shift * B) >= generic:
-            form = _form(A, B, shift)
+            form = _form(A, B, shift, spend)
             if form is not None:
                 return form
     raise AssertionError("a pencil has finitely many roots")
 
 
-def _form(A: Indices, B: Indices, shift: int) -> KroneckerForm | None:
+def _form(A: Indices, B: Indices, shift: int, spend: Spend) -> KroneckerForm | None:
     """The Kronecker form, by way of C = A + shift B; None if the pencil has a root there."""
     pencil = _matrix(A + shift * B), _matrix(B)
     size = 0
     for side in ((A, B), (A.T, B.T)):
         # zero columns, in suitable bases, are no blocks
         free = side[0].shape[1] - _matrix(np.concatenate(side)).rank()
-        found = _without_span(*pencil)
+        found = _without_span(*pencil, spend)
         if found is None:
             return None
         span, rest = found
@@ -91,15 +101,22 @@ def _form(A: Indices, B: Indices, shift: int) -> KroneckerForm | None:
 class _Echelon:
     """Rows in echelon form, each with a companion that takes the same combinations."""
 
-    def __init__(self) -> None:
+    def __init__(self, spend: Spend) -> None:
         self.rows: dict[int, tuple[Row, Row]] = {}
+        # what it costs to subtract a multiple of each row, beside the bits of the factor
+        self._costs: dict[int, tuple[int, int]] = {}
+        self._spend = spend
 
     def reduced(self, row: Row, companion: Row) -> tuple[Row, Row]:
         """What is left of a row after subtracting multiples of the others."""
         row, companion = row[:], companion[:]
+        self._spend(PLACE * len(self.rows))
         for pivot, (other, its) in self.rows.items():
             if row[pivot]:
                 factor = row[pivot]
+                nonzero, bits = self._costs[pivot]
+                sums = nonzero * (SUM + BIT * (bits + factor.height_bits()))
+                self._spend(PLACE * (len(row) + len(companion)) + sums)
                 row = [x - factor * y if y else x for x, y in zip(row, other, strict=True)]
                 companion = [
                     x - factor * y if y else x for x, y in zip(companion, its, strict=True)
@@ -113,11 +130,13 @@ class _Echelon:
             return False
         scale = 1 / row[pivot]
         self.rows[pivot] = [x * scale for x in row], [x * scale for x in companion]
+        bits = [x.height_bits() for part in self.rows[pivot] for x in part if x]
+        self._costs[pivot] = len(bits), max(bits)
         return True
 
 
 def _without_span(
-    C: flint.fmpq_mat, D: flint.fmpq_mat
+    C: flint.fmpq_mat, D: flint.fmpq_mat, spend: Spend
 ) -> tuple[int, tuple[flint.fmpq_mat, flint.fmpq_mat]] | None:
     """The dimension of the columns' span W of the L blocks, and the pencil without them.
 
@@ -133,7 +152,7 @@ def _without_span(
     pivots = [next(j for j, x in enumerate(row) if x) for row in R if any(row)]
     r = len(pivots)
     F = E * D
-    span, conditions = _Echelon(), _Echelon()
+    span, conditions = _Echelon(spend), _Echelon(spend)
     waiting = [x for x in _kernel(R, pivots, n) if span.add(span.reduced(x, [])[0], [])]
     found = waiting[:]
     while waiting:
@@ -151,7 +170,8 @@ def _without_span(
             found.append(x)
     if not found:
         return 0, (C, D)
-    W = flint.fmpq_mat(found).transpose()
+    # the reduced basis of their span: its numbers are short, and ranks of long ones take minutes
+    W = flint.fmpq_mat(found).rref()[0].transpose()
     image_c, image_d = C * W, D * W
     # C W is part of D W, by the way W was found
     if image_d.rank() > len(found) - (n - r):

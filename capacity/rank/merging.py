@@ -12,8 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.rank.arguments import (
+    Argument,
+    Boxes,
+    Decomposition,
+    Term,
+)
 from capacity.rank.arrays import Indices
-from capacity.rank.certificate import Argument, Boxes, Decomposition, Term
 from capacity.rank.slices import slice_terms
 
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
-from capacity.rank.arrays import Indices
-from capacity.rank.certificate import (
+from capacity.rank.arguments import (
     Decomposition,
     Diagonalization,
     Enclosure,
@@ -20,6 +19,7 @@ from capacity.rank.certificate import (
     Unfolding,
     View,
 )
+from capacity.rank.arrays import Indices
 from capacity.rank.factor import lifted
 from capacity.rank.stages import Finding
 
@@ -87,7 +87,9 @@ class Part:
             return replace(found, view=view, fibers=fibers)
         if isinstance(found, Koszul):
             return Koszul(view, found.mode, found.p, found.prime, found.value)
-        return Diagonalization(view, found.mode, found.combination, found.value)
+        if isinstance(found, Diagonalization):
+            return Diagonalization(view, found.mode, found.combination, found.value)
+        raise AssertionError(f"an argument of the kind {found.kind} is relocated nowhere")
 
     def _view(self, view: View) -> View:
         a, b, c = (of[i] for of, i in zip(self.indices, view.indices, strict=True))

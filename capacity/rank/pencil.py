@@ -38,9 +38,9 @@ from scipy.sparse.csgraph import connected_components
 
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.rank.arrays import Indices
-from capacity.rank.kronecker import kronecker_form
+from capacity.rank.kronecker import Spend, kronecker_form
 
-# entries of the largest block that is solved: seconds for a sparse one, half a minute for a dense
+# entries of the largest block that is solved: seconds
 LARGEST_BLOCK = 2_000
 
 
@@ -74,7 +74,12 @@ def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
 
 
 def sparse_pencil_rank(
-    rows: Indices, columns: Indices, values: Indices, *, largest: int = LARGEST_BLOCK
+    rows: Indices,
+    columns: Indices,
+    values: Indices,
+    *,
+    largest: int = LARGEST_BLOCK,
+    spend: Spend = lambda _steps: None,
 ) -> int:
     """Rank over R of a sparse tensor with two slices.
 
@@ -86,6 +91,8 @@ def sparse_pencil_rank(
         The entries of both slices there.
     largest : int
         Entries of the largest block that is solved.
+    spend : callable
+        Told, before each part of the work, about how many nanoseconds it takes.
 
     Raises
     ------
@@ -103,7 +110,7 @@ def sparse_pencil_rank(
             counts[both.tobytes(), both.shape] += 1
     roots: Counter[tuple[int, ...]] = Counter()
     for (content, shape), times in counts.items():
-        form = kronecker_form(np.frombuffer(content, np.int64).reshape(shape))
+        form = kronecker_form(np.frombuffer(content, np.int64).reshape(shape), spend)
         simple += times * form.size
         for root, count in form.excess.items():
             roots[root] += times * count

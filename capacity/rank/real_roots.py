@@ -23,12 +23,18 @@ def distinct_real_roots(f: flint.fmpq_poly) -> int:
     >>> distinct_real_roots(flint.fmpq_poly([1, -2, 2, -2, 1]))
     1
     """
-    sequence = [f, f.derivative()]
+    sequence = [_primitive(f), _primitive(f.derivative())]
     while sequence[-1]:
-        sequence.append(-(sequence[-2] % sequence[-1]))
+        sequence.append(_primitive(-(sequence[-2] % sequence[-1])))
     above = [g.coeffs()[-1] > 0 for g in sequence[:-1]]
     below = [
         positive == (g.degree() % 2 == 0) for positive, g in zip(above, sequence[:-1], strict=True)
     ]
     changes = [sum(a != b for a, b in pairwise(signs)) for signs in (below, above)]
     return changes[0] - changes[1]
+
+
+def _primitive(f: flint.fmpq_poly) -> flint.fmpq_poly:
+    """A positive multiple with coprime integer coefficients: signs stay, and numbers stay short."""
+    numerator = f.numer()
+    return flint.fmpq_poly(numerator / abs(numerator.content())) if numerator else f

@@ -16,9 +16,7 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
-from capacity.rank.arrays import Indices
-from capacity.rank.bounds import Bounds, as_unfolding
-from capacity.rank.certificate import (
+from capacity.rank.arguments import (
     Argument,
     Boxes,
     Decomposition,
@@ -26,7 +24,10 @@ from capacity.rank.certificate import (
     Substitution,
     Unfolding,
 )
-from capacity.rank.check_upper import most_steps, steps_of_terms
+from capacity.rank.arrays import Indices
+from capacity.rank.bounds import Bounds, as_unfolding
+from capacity.rank.check_budget import STEPS, CheckBudget
+from capacity.rank.check_upper import steps_above
 from capacity.rank.effort import BUDGETS, Effort
 from capacity.rank.explain import TOO_LARGE, TOO_MANY, Methods, Open, explained
 from capacity.rank.fits import fits
@@ -64,6 +65,8 @@ STAGES: dict[str, Stage | None] = {
     "annealed substitution": GAMES["annealed substitution"],
     "substitution in other bases": GAMES["substitution in other bases"],
 }
+# sides of the intervals that one file of certificates may hold: of the rank, of the effective rank
+SIDES = 4
 # told the interval so far, and what is tried next
 Progress: TypeAlias = Callable[[int, int, str], None]
 
@@ -82,6 +85,8 @@ class Search:
     ) -> None:
         self._db, self._bounds, self._seed = db, bounds, seed
         self._budget, self._progress = BUDGETS[effort], progress
+        # a pencil may be checked on both sides
+        self._pencil_budget = CheckBudget(STEPS // SIDES // 2)
         self.lower = bounds.unfoldings_by_component.max(axis=1)
         self.upper = bounds.slices_by_component.min(axis=1)
         self._sets: IndependentSets | None = None
@@ -264,12 +269,9 @@ class Search:
             self._strong[c] = found, by
 
     def _checkable(self, c: int, found: Argument) -> bool:
-        """Whether terms leave enough of what a checker does to all that is found elsewhere."""
-        if not isinstance(found, Decomposition):
-            return True
-        others = [a for d, (a, _) in self._above.items() if d != c and isinstance(a, Decomposition)]
-        steps = sum(steps_of_terms(one.terms) for one in (found, *others))
-        return steps <= most_steps(self._db) // 2
+        """Check that this argument and those of other components leave half of a side's budget."""
+        others = (a for d, (a, _) in self._above.items() if d != c)
+        return steps_above((found, *others)) <= STEPS // SIDES // 2
 
     def _best(self, c: int) -> int:
         """The lower bound of a component alone."""
@@ -286,7 +288,9 @@ class Search:
         for c in two:
             self._say("pencil")
             for mode in np.flatnonzero(spans[c] == 2).tolist():
-                argument = pencil_of(self._db, facts_of[c], mode, self._budget.pencil)
+                argument = pencil_of(
+                    self._db, facts_of[c], mode, self._budget.pencil, self._pencil_budget.spend
+                )
                 if argument is not None:
                     self._take(c, argument, "pencil")
                     break

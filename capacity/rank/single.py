@@ -23,8 +23,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.arrays import Indices, Mask
-from capacity.rank.certificate import (
+from capacity.rank.arguments import (
     Decomposition,
     Enclosure,
     Substitution,
@@ -32,6 +31,7 @@ from capacity.rank.certificate import (
     Unfolding,
     View,
 )
+from capacity.rank.arrays import Indices, Mask
 from capacity.rank.factor import lifted, vector
 
 

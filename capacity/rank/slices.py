@@ -19,9 +19,9 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES, Mode, stacked_slice_entries
+from capacity.rank.arguments import Term
 from capacity.rank.arrays import Indices
-from capacity.rank.certificate import Term
-from capacity.rank.check_upper import STEPS_A_FACT, steps_of_terms
+from capacity.rank.check_terms import PRODUCTS_A_FACT, products_of_terms
 from capacity.rank.factor import factors, term, vector
 from capacity.rank.peeling import reduce
 
@@ -67,7 +67,7 @@ def slice_terms(db: Database, mode: Mode, facts: Indices) -> tuple[Indices, list
             term(mode, across, vector(ia.tolist(), left), vector(ib.tolist(), right))
             for left, right in (factors(dense) if dense.size <= FACTORED_ENTRIES else ())
         ]
-        if found and steps_of_terms(found) <= STEPS_A_FACT // 2 * len(block):
+        if found and products_of_terms(found) <= PRODUCTS_A_FACT // 2 * len(block):
             terms += found
         else:
             # a box for each line, in the shorter direction

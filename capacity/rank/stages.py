@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.tensor import MODES
-from capacity.rank.arrays import Indices, Mask
-from capacity.rank.bases import sparser
-from capacity.rank.certificate import (
+from capacity.errors import InvalidArgumentError
+from capacity.rank.arguments import (
     Decomposition,
     Diagonalization,
     Enclosure,
@@ -28,6 +27,8 @@ from capacity.rank.certificate import (
     Unfolding,
     View,
 )
+from capacity.rank.arrays import Indices, Mask
+from capacity.rank.bases import sparser
 from capacity.rank.core import Core, concise_core
 from capacity.rank.diagonal import (
     LARGEST_SIDE,
@@ -107,7 +108,7 @@ class Problem:
     def core(self) -> Core:
         """The concise core; there is none for the effective rank."""
         if self.known is not None:
-            raise ValueError("A core has the rank of the tensor, not its effective rank.")
+            raise InvalidArgumentError("A core has the rank of the tensor, not its effective rank.")
         return concise_core(self.tensor)
 
     @cached_property

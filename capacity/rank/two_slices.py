@@ -7,12 +7,13 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
 from capacity.errors import MemoryBudgetError
+from capacity.rank.arguments import Pencil
 from capacity.rank.arrays import Indices
-from capacity.rank.certificate import Pencil
+from capacity.rank.kronecker import Spend
 from capacity.rank.pencil import sparse_pencil_rank
 
 
-def pencil_of(db: Database, facts: Indices, mode: int, largest: int) -> Pencil | None:
+def pencil_of(db: Database, facts: Indices, mode: int, largest: int, spend: Spend) -> Pencil | None:
     """The rank of facts whose slices of a mode are combinations of two; None if too large."""
     triples = db.triples[facts].astype(np.int64)
     a, b = (m for m in MODES if m != mode)
@@ -29,7 +30,7 @@ def pencil_of(db: Database, facts: Indices, mode: int, largest: int) -> Pencil |
     values = np.array([[p in first, p in second] for p in both], np.int64)
     rows, columns = np.divmod(place[0][both], db.shape[b])
     try:
-        rank = sparse_pencil_rank(rows, columns, values, largest=largest)
+        rank = sparse_pencil_rank(rows, columns, values, largest=largest, spend=spend)
     except MemoryBudgetError:
         return None
     return Pencil(mode, np.array([slices[0], other]), rank)

@@ -1,24 +1,27 @@
-"""Check certificates. Short, exact, and independent of how bounds are found.
+"""Verify certificates in exact arithmetic.
 
-Nothing of the search is imported: this module, the checkers of each kind of argument, the data
-types of `capacity.rank.certificate` and the triples of the database are all that has to be
-trusted.
+A bound is true if what is imported here is right: the checkers of each kind of argument
+(`capacity.rank.check_lower`, `check_unfolding`, `check_upper`, `check_terms`), what they share
+(`check_facts`, `check_view`, `check_arguments`, `check_budget`), the decision procedures that are
+trusted with pencils, diagonalizations and enclosures (`pencil`, `kronecker`, `diagonal`,
+`real_roots`, `krawczyk`), the data types of `arguments` and `certificate`, and the triples and
+components of `capacity.database`. No search code is imported. ``docs/trust.md`` says what else is
+believed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.database.tensor import component_labels, is_complete
 from capacity.errors import CertificateError
-from capacity.rank.arrays import Indices
-from capacity.rank.certificate import (
+from capacity.rank.arguments import (
     Argument,
     Boxes,
-    Certificate,
     Decomposition,
     Diagonalization,
     Enclosure,
@@ -27,46 +30,68 @@ from capacity.rank.certificate import (
     Substitution,
     Unfolding,
 )
+from capacity.rank.arrays import Indices, Touched
+from capacity.rank.certificate import Certificate
+from capacity.rank.check_arguments import checked_argument, checked_claim
+from capacity.rank.check_budget import CheckBudget
+from capacity.rank.check_facts import SORT, Facts, Refuted, require
 from capacity.rank.check_lower import (
-    Touched,
     check_koszul,
     check_not_diagonal,
     check_pencil,
     check_substitution,
-    check_unfolding,
 )
-from capacity.rank.check_upper import (
-    facts_of_boxes,
-    facts_of_diagonal,
-    facts_of_enclosure,
-    facts_of_pencil,
-    facts_of_terms,
-)
-from capacity.rank.check_view import Refuted, require
+from capacity.rank.check_terms import facts_of_boxes, facts_of_terms
+from capacity.rank.check_unfolding import check_unfolding
+from capacity.rank.check_upper import facts_of_diagonal, facts_of_enclosure, facts_of_pencil
+
+# for each kind of argument its checker, which refuses or returns the indices that the argument is
+# about. A game is checked when it is known what was removed before it
+LOWER: dict[type[Argument], Callable[[Any, Facts], Touched]] = {
+    Unfolding: check_unfolding,
+    Substitution: lambda argument, _facts: argument.view.indices,
+    Koszul: check_koszul,
+    Diagonalization: check_not_diagonal,
+    Pencil: check_pencil,
+}
+# the same for upper bounds; these return the rows of the facts that the argument gives
+UPPER: dict[type[Argument], Callable[[Any, Facts], Indices]] = {
+    Boxes: facts_of_boxes,
+    Decomposition: facts_of_terms,
+    Pencil: facts_of_pencil,
+    Diagonalization: facts_of_diagonal,
+    Enclosure: facts_of_enclosure,
+}
+# bounds of a component that don't add to another such bound
+STRONG = (Koszul, Diagonalization, Pencil)
+# steps for each argument, whatever it is
+ARGUMENT = 100_000
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a certificate proves.
+    """Whether a certificate proves its bound.
 
     Attributes
     ----------
     proved : bool
     reason : str or None
-        The step that fails, if it doesn't prove its bound.
+        The step that fails, if it doesn't.
     """
 
     proved: bool
     reason: str | None = None
 
 
-def verify(certificate: Certificate, db: Database) -> Verdict:
+def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None = None) -> Verdict:
     """Check that a certificate proves its bound for the facts of a database.
 
     Parameters
     ----------
     certificate : Certificate
     db : Database
+    budget : CheckBudget, optional
+        Shared by the certificates of a file, which draw on it; a new one if omitted.
 
     Returns
     -------
@@ -75,9 +100,10 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
     Raises
     ------
     CertificateError
-        If the certificate is for other facts or another policy.
+        If the certificate is for other facts or another policy, of no known quantity or side, or
+        has an argument of a kind that no checker is registered for.
     MemoryBudgetError
-        If it takes more memory, or time, to check than a certificate may.
+        If it takes more memory, or time, to check than the budget leaves.
 
     Notes
     -----
@@ -102,7 +128,12 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
     the unfolding removes are none of the other's sub-tensor, and vanish on it: it then stays as it
     is, too. A game needs less: where they don't vanish its entries are hidden from the start, for
     multiples of them were subtracted there. An argument can be in one such pair; in longer chains
-    what was subtracted first could come back.
+    what was subtracted first could come back. A pair leaves a third component alone, as a game does
+    by itself: let I be the rows of the unfolding, of mode m, and A[i, j, k] nonzero for an i in I.
+    Then (x, j, k) is hidden for all x of mode m from the start. If the game removes j, it hides
+    (x, y, k) for all x and y, so that nothing is known of k, which can't go after it; nor can j
+    after k. So no term of the sum above with i in I has j and k among the removed slices.
+    Components are taken one after the other, a pair at a time: B has all the others.
 
     *Lower bounds of the effective rank* don't add over components: two token-disjoint databases can
     share terms in the unobserved fibers. They have one argument, or a pair: the unfolding's minor
@@ -116,100 +147,93 @@ def verify(certificate: Certificate, db: Database) -> Verdict:
     *Upper bounds* add: D is a sum of simple tensors, one for each box and each term, and as many as
     the rank of the components that an argument of another kind gives.
     """
+    checked_claim(certificate)
     if certificate.facts_sha256 != db.facts_sha256 or certificate.multi != db.multi:
         raise CertificateError(
             f"The certificate must be for these facts, {db.facts_sha256[:12]} with multi="
-            f"{db.multi}; it is for {certificate.facts_sha256[:12]} with multi="
-            f"{certificate.multi}. Load the file that it was made from, under the same policy."
+            f"{db.multi}; it is for {str(certificate.facts_sha256)[:12]} with multi="
+            f"{str(certificate.multi)[:60]}. Load the file that it was made from, under the same "
+            "policy."
         )
+    for argument in certificate.arguments:
+        if type(argument) not in LOWER and type(argument) not in UPPER:
+            raise CertificateError(
+                "An argument must be of a kind that a checker is registered for, one of "
+                f"{', '.join(sorted({kind.kind for kind in (*LOWER, *UPPER)}))}; got an object of "
+                f"the type {type(argument).__name__}."
+            )
+    facts = Facts(
+        db,
+        effective=certificate.quantity == "effective_rank",
+        budget=budget or CheckBudget.of(len(db.triples)),
+    )
+    facts.budget.spend(ARGUMENT * len(certificate.arguments))
     try:
-        total = sum(argument.value for argument in certificate.arguments)
+        arguments = tuple(map(checked_argument, certificate.arguments))
+        total = sum(argument.value for argument in arguments)
         require(certificate.value == total, f"the arguments give {total}")
-        sides = all(certificate.side in argument.sides for argument in certificate.arguments)
-        require(sides, f"an argument can't argue for a {certificate.side} bound")
-        if certificate.side == "upper":
-            _check_upper(certificate, db)
-        else:
-            _check_lower(certificate, db)
+        side, checkers = certificate.side, LOWER if certificate.side == "lower" else UPPER
+        fit = all(side in a.sides and type(a) in checkers for a in arguments)
+        require(fit, f"an argument can't argue for a {side} bound")
+        (_check_lower if side == "lower" else _check_upper)(arguments, facts)
     except Refuted as refuted:
         return Verdict(False, str(refuted))
     return Verdict(True)
 
 
-def _check_lower(certificate: Certificate, db: Database) -> None:
-    effective = _is_effective(certificate, db)
-    # before any of them is looked at, which may take seconds
-    strong = [isinstance(a, Koszul | Diagonalization | Pencil) for a in certificate.arguments]
-    require(sum(strong) <= 1, "of such arguments only one may be there: they don't add")
-    touched = [_lower(argument, db, effective) for argument in certificate.arguments]
-    before = _pairs(certificate, touched, db, effective) if len(touched) > 1 else {}
-    for number, argument in enumerate(certificate.arguments):
+def _check_lower(arguments: tuple[Argument, ...], facts: Facts) -> None:
+    strong = sum(isinstance(argument, STRONG) for argument in arguments)
+    require(strong <= 1, "of such arguments only one may be there: they don't add")
+    touched = [LOWER[type(argument)](argument, facts) for argument in arguments]
+    before = _pairs(arguments, touched, facts) if len(touched) > 1 else {}
+    for number, argument in enumerate(arguments):
         if isinstance(argument, Substitution):
-            check_substitution(argument, db, effective, before.get(number))
-
-
-def _is_effective(certificate: Certificate, db: Database) -> bool:
-    """Whether other tensors than D represent the facts: if a fiber is unobserved."""
-    return certificate.quantity == "effective_rank" and not is_complete(db)
+            check_substitution(argument, facts, before.get(number))
 
 
 def _pairs(
-    certificate: Certificate, touched: list[Touched], db: Database, effective: bool
+    arguments: tuple[Argument, ...], touched: list[Touched], facts: Facts
 ) -> dict[int, Unfolding]:
     """For each argument that is the second of a pair, the unfolding whose slices go first."""
-    labels = component_labels(db)
     owner: dict[int, int] = {}
     paired: set[int] = set()
     before: dict[int, Unfolding] = {}
     for j, indices in enumerate(touched):
-        about = {0} if effective else _components(indices, db, labels)
+        about = {0} if facts.effective else _components(indices, facts)
         # whoever was there first
         for i in {owner.setdefault(component, j) for component in about} - {j}:
-            first, second = certificate.arguments[i], certificate.arguments[j]
-            require(
-                isinstance(first, Unfolding)
-                and not paired & {i, j}
-                and not np.isin(first.rows, indices[first.mode]).any()
-                and (isinstance(second, Substitution) or _leaves(first, indices, db)),
-                f"argument {i} may change what argument {j} is about",
-            )
-            assert isinstance(first, Unfolding)
+            first, second = arguments[i], arguments[j]
+            if (
+                not isinstance(first, Unfolding)
+                or paired & {i, j}
+                or np.isin(first.rows, indices[first.mode]).any()
+                or not (isinstance(second, Substitution) or _leaves(first, indices, facts))
+            ):
+                raise Refuted(f"argument {i} may change what argument {j} is about")
             paired |= {i, j}
             before[j] = first
     return before
 
 
-def _lower(argument: Argument, db: Database, effective: bool) -> Touched:
-    """Check an argument, unless it is a game; return what it is about."""
-    if isinstance(argument, Unfolding):
-        return check_unfolding(argument, db, effective)
-    if isinstance(argument, Koszul):
-        return check_koszul(argument, db, effective)
-    if isinstance(argument, Diagonalization):
-        return check_not_diagonal(argument, db, effective)
-    if isinstance(argument, Pencil):
-        return check_pencil(argument, db, effective)
-    assert isinstance(argument, Substitution)
-    return argument.view.indices
-
-
-def _leaves(argument: Unfolding, indices: Touched, db: Database) -> bool:
+def _leaves(argument: Unfolding, indices: Touched, facts: Facts) -> bool:
     """Whether the slices of an unfolding vanish on the sub-tensor of some indices."""
-    chosen = [np.isin(np.arange(n), i) for n, i in zip(db.shape, indices, strict=True)]
-    chosen[argument.mode] = np.isin(np.arange(db.shape[argument.mode]), argument.rows)
-    inside = [chosen[mode][db.triples[:, mode]] for mode in range(3)]
-    return not (inside[0] & inside[1] & inside[2]).any()
+    # columns of a minor come again
+    inside = [np.unique(of) for of in indices]
+    inside[argument.mode] = argument.rows
+    return not len(facts.among(inside))
 
 
-def _components(touched: Touched, db: Database, labels: Indices) -> set[int]:
+def _components(touched: Touched, facts: Facts) -> set[int]:
     """Components that an argument is about."""
     found: set[int] = set()
-    for mode in range(3):
-        found.update(labels[np.isin(db.triples[:, mode], touched[mode])].tolist())
+    for mode, of in enumerate(touched):
+        chosen: list[Indices | None] = [None, None, None]
+        chosen[mode] = np.unique(of)
+        found.update(np.unique(facts.labels[facts.among(chosen)]).tolist())
     return found
 
 
-def _check_upper(certificate: Certificate, db: Database) -> None:
+def _check_upper(arguments: tuple[Argument, ...], facts: Facts) -> None:
     """D, or a tensor that represents the facts, is a sum of so many simple tensors.
 
     Each fact is given once: by the terms, added up exactly, or by its box. A box is the simple
@@ -217,25 +241,14 @@ def _check_upper(certificate: Certificate, db: Database) -> None:
     and nothing else if those are as many as its triples. For the effective rank only the observed
     fibers have to agree, so triples of a box that lie in unobserved ones don't count.
     """
-    effective = _is_effective(certificate, db)
-    given = np.zeros(db.n_triples, np.int64)
-    whole = any(isinstance(a, Pencil | Diagonalization | Enclosure) for a in certificate.arguments)
-    labels = component_labels(db) if whole else given
     for kind in (Decomposition, Boxes):
-        several = sum(isinstance(argument, kind) for argument in certificate.arguments) > 1
+        several = sum(isinstance(argument, kind) for argument in arguments) > 1
         require(not several, f"there may be one {kind.kind} at most")
-    for argument in certificate.arguments:
-        require((given <= 1).all(), "a fact is given twice")
-        if isinstance(argument, Decomposition):
-            given += facts_of_terms(argument, db, effective)
-        elif isinstance(argument, Pencil):
-            given += facts_of_pencil(argument, db, labels)
-        elif isinstance(argument, Diagonalization):
-            given += facts_of_diagonal(argument, db, labels)
-        elif isinstance(argument, Enclosure):
-            given += facts_of_enclosure(argument, db, effective, labels)
-        else:
-            assert isinstance(argument, Boxes)
-            given += facts_of_boxes(argument, db, effective)
-    wrong = np.flatnonzero(given != 1)
+    given: list[Indices] = []
+    for argument in arguments:
+        given.append(UPPER[type(argument)](argument, facts))
+        require(sum(map(len, given)) <= len(facts), "a fact is given twice")
+    facts.budget.spend(SORT * len(facts))
+    times = np.bincount(np.concatenate([np.zeros(0, np.int64), *given]), minlength=len(facts))
+    wrong = np.flatnonzero(times != 1)
     require(not len(wrong), f"fact {wrong[:1]} is not given once")

@@ -14,8 +14,12 @@ from fractions import Fraction
 import numpy as np
 
 from capacity.database.tensor import MODES
+from capacity.rank.arguments import (
+    Decomposition,
+    Term,
+    Vector,
+)
 from capacity.rank.arrays import Indices, IntegerFactors
-from capacity.rank.certificate import Decomposition, Term, Vector
 from capacity.rank.factor import vector
 from capacity.rank.slices import spanning_tree_terms, spanning_tree_work
 from capacity.rank.stages import Goal, Problem

@@ -1,0 +1,166 @@
+"""The one place where the fields of arguments are checked for what they hold, and converted.
+
+Checkers compute with products and sums of indices. An array of int8, say, would wrap where an array
+of int64 doesn't, and a minor of other columns than those that are named would be looked at. So each
+array is converted to int64 here, before any checker sees it, and nothing but integers passes:
+neither floating-point numbers, nor booleans, nor objects. Sizes of a database are below 2^31, and
+so a product of two of them fits 64 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.errors import CertificateError
+from capacity.rank.arguments import Argument, Form, View
+from capacity.rank.arrays import Indices
+from capacity.rank.certificate import Certificate
+from capacity.rank.check_facts import require
+
+# entries of bases, which are multiplied with each other
+LARGEST_ENTRY = 2**20
+_Argument = TypeVar("_Argument", bound=Argument)
+
+
+def checked_claim(certificate: Certificate) -> None:
+    """Refuse a certificate whose own fields are of no quantity, side or value.
+
+    Raises
+    ------
+    CertificateError
+    """
+    for name, known in (("quantity", ("rank", "effective_rank")), ("side", ("lower", "upper"))):
+        got = getattr(certificate, name)
+        if not isinstance(got, str) or got not in known:
+            raise CertificateError(
+                f"`{name}` of a certificate must be one of {', '.join(known)}; got {got!r:.60}."
+            )
+    if type(certificate.value) is not int:
+        raise CertificateError(
+            f"`value` of a certificate must be an integer; got {type(certificate.value).__name__}."
+        )
+    if not isinstance(certificate.arguments, tuple):
+        raise CertificateError("`arguments` of a certificate must be a tuple of arguments.")
+
+
+def checked_argument(argument: _Argument) -> _Argument:
+    """Convert the fields of an argument; ends the check if one holds anything else."""
+    fields: dict[str, Any] = {
+        name: _CHECKS[form](getattr(argument, name), f"`{name}` of an argument")
+        for name, form in argument.forms.items()
+    }
+    return replace(argument, **fields)
+
+
+def _integer(value: object, name: str) -> int:
+    require(
+        isinstance(value, int | np.integer) and not isinstance(value, bool),
+        f"{name} must be an integer",
+    )
+    return int(value)  # type: ignore[call-overload]
+
+
+def _real(value: object, name: str) -> float:
+    require(isinstance(value, float) and math.isfinite(value), f"{name} must be a finite number")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _array(value: object, name: str, ndim: int) -> Indices:
+    kind = value.dtype.kind if isinstance(value, np.ndarray) else None
+    require(kind in ("i", "u"), f"{name} must be an array of integers")
+    array = np.asarray(value)
+    require(array.ndim == ndim, f"{name} must have {ndim} dimensions")
+    fits = kind == "i" or not array.size or int(array.max()) < 2**63
+    require(fits, f"{name} must be integers of 64 bits")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _indices(value: object, name: str, *, least: int = 0) -> Indices:
+    array = _array(value, name, 1)
+    inside = not len(array) or (int(array.min()) >= least and int(array.max()) < 2**31)
+    require(inside, "an index is out of range")
+    return array
+
+
+def _boxes(value: object, name: str) -> Indices:
+    return _indices(value, name, least=-1)
+
+
+def _pairs(value: object, name: str) -> Indices:
+    array = _array(value, name, 2)
+    require(array.shape[1] == 2, f"{name} must have two columns")
+    return array
+
+
+def _coefficients(value: object, name: str, ndim: int = 1) -> Indices:
+    array = _array(value, name, ndim)
+    small = not array.size or max(int(array.max()), -int(array.min())) <= LARGEST_ENTRY
+    require(small, f"{name} must be integers of at most {LARGEST_ENTRY:,}")
+    return array
+
+
+def _view(value: object, name: str) -> View:
+    require(type(value) is View, f"{name} must be a View")
+    view: View = value  # type: ignore[assignment]
+    require(len(view.indices) == len(view.bases) == 3, f"{name} must have three modes")
+    a, b, c = (_indices(of, name) for of in view.indices)
+    P, Q, R = (_basis(of, f"a basis of {name}") for of in view.bases)
+    return View((a, b, c), (P, Q, R))
+
+
+def _basis(value: object, name: str) -> Indices | None:
+    if value is None:
+        return None
+    basis = _coefficients(value, name, 2)
+    require(len(basis) > 0, f"{name} must have rows")
+    return basis
+
+
+def _factors(value: object, name: str) -> tuple[NDArray[np.float64], ...]:
+    require(isinstance(value, tuple) and len(value) == 3, f"{name} must be three matrices")
+    factors: tuple[object, ...] = value  # type: ignore[assignment]
+    found: list[NDArray[np.float64]] = []
+    for factor in factors:
+        real = isinstance(factor, np.ndarray) and factor.dtype == np.float64 and factor.ndim == 2
+        require(real, f"{name} must be matrices of float64")
+        array = np.ascontiguousarray(factor)
+        require(np.isfinite(array).all(), f"{name} must be finite")
+        found.append(array)
+    return tuple(found)
+
+
+def _terms(value: object, name: str) -> object:
+    """Terms as they are: tuples, integers and fractions don't change."""
+    require(isinstance(value, tuple), f"{name} must be a tuple of terms")
+    for term in value:  # type: ignore[attr-defined]
+        three = isinstance(term, tuple) and len(term) == 3
+        require(three, "a term must have a vector for each mode")
+        for vector in term:
+            two = isinstance(vector, tuple) and len(vector) == 2
+            require(two, "a vector must be indices and coefficients")
+            indices, values = vector
+            tuples = isinstance(indices, tuple) and isinstance(values, tuple)
+            require(tuples, "a vector must be indices and coefficients")
+            require(all(type(i) is int for i in indices), "an index of a term must be an integer")
+            require(all(type(x) is Fraction for x in values), "a coefficient must be a Fraction")
+    return value
+
+
+_CHECKS: dict[Form, Callable[[Any, str], Any]] = {
+    "integer": _integer,
+    "real": _real,
+    "indices": _indices,
+    "pairs": _pairs,
+    "boxes": _boxes,
+    "coefficients": _coefficients,
+    "view": _view,
+    "factors": _factors,
+    "terms": _terms,
+}

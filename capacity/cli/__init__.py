@@ -1,7 +1,7 @@
 """The ``capacity`` command: parse, call, print. What it prints with --json is a contract.
 
 Exit codes: 0 done; 1 refuted (``verify`` alone); 2 wrong use or unreadable input, with one message
-on standard error; 70 a fault of ours; 130 interrupted.
+on standard error; 70 an internal error, with its traceback; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from capacity import __version__
-from capacity.cli import attention, layers, rank
+from capacity.cli import attention, layers, rank, verify
 from capacity.errors import CapacityError, MultiValuedWarning, PrecisionWarning
 
 app = typer.Typer(
@@ -28,7 +28,7 @@ app = typer.Typer(
 )
 for command in (
     rank.rank,
-    rank.verify,
+    verify.verify,
     layers.train,
     layers.sweep,
     layers.grid,
@@ -65,8 +65,11 @@ def _run(arguments: list[str]) -> int:
     except (CapacityError, OSError) as error:
         print(f"capacity: {error}", file=sys.stderr)
         return 2
+    except MemoryError:
+        print("capacity: there is not enough memory for this; take a part of it.", file=sys.stderr)
+        return 2
     except Exception:
         traceback.print_exc()
-        print("capacity: this is a fault of ours; please report it.", file=sys.stderr)
+        print("capacity: internal error; please report this traceback.", file=sys.stderr)
         return 70
     return 0

@@ -15,6 +15,7 @@ import typer
 from capacity.database.files import ALIASES
 from capacity.database.policy import MultiPolicy
 from capacity.errors import MissingExtraError
+from capacity.safe_files import write_whole
 
 File = Annotated[
     Path, typer.Argument(help="RDF, TSV or CSV; may be compressed.", show_default=False)
@@ -62,9 +63,8 @@ def plain(data: Any) -> Any:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file, and the folders that it needs."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    """Write a file, whole or not at all, and the folders that it needs."""
+    write_whole(path, text.encode())
 
 
 @contextmanager

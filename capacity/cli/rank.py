@@ -1,4 +1,4 @@
-"""``capacity rank`` and ``verify``."""
+"""``capacity rank``."""
 
 from __future__ import annotations
 
@@ -80,10 +80,9 @@ def rank(
             certificate, (end for i in intervals.values() for end in (i.lower, i.upper))
         )
     k, q, v = db.shape
-    assert db.source is not None
     result: dict[str, Any] = {
-        "source": db.source.name,
-        "sha256": db.source.sha256,
+        "source": db.source.name if db.source else None,
+        "sha256": db.source.sha256 if db.source else None,
         "facts_sha256": db.facts_sha256,
         "multi": db.multi,
         "triples": db.n_triples,
@@ -133,33 +132,3 @@ def _print(result: dict[str, Any], what: str, why: dict[str, tuple[str, ...]]) -
     if fit:
         print(f"  estimate                 {fit['rank']}   {fit['method']}, residual "
               f"{fit['residual']:.1e}; no certificate")  # fmt: skip
-
-
-def verify(
-    certificate: Annotated[Path, typer.Argument(help="Certificates in JSON.", show_default=False)],
-    file: File,
-    format: FormatOption = None,
-    as_json: Json = False,
-) -> None:
-    """Check that certificates prove their bounds for the facts of a file."""
-    from capacity.database.files import load
-    from capacity.rank.certificate_json import load_certificates
-    from capacity.rank.verify import verify as check
-
-    certificates = load_certificates(certificate)
-    # the policy is the certificate's: under another one these would be other facts
-    db = load(file, format=format, multi=certificates[0].multi)  # type: ignore[arg-type]
-    reason = None
-    values: dict[str, int | None] = {"lower": None, "upper": None}
-    for one in certificates:
-        name = f"{one.side} bound {one.value} of the {one.quantity.replace('_', ' ')}"
-        verdict = check(one, db)
-        if one.quantity == "rank":
-            values[one.side] = one.value
-        if not as_json:
-            print(f"{name}: {'proved' if verdict.proved else f'not proved, {verdict.reason}'}")
-        if reason is None and not verdict.proved:
-            reason = f"{name}: {verdict.reason}"
-    if as_json:
-        print_json({"proved": reason is None, **values, "reason": reason})
-    raise typer.Exit(code=0 if reason is None else 1)

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from capacity.database.policy import MultiPolicy
-from capacity.errors import DatabaseFormatError, MultiValuedError
+from capacity.errors import DatabaseFormatError, MultiValuedError, StorageError
+from capacity.safe_files import read_file
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
@@ -65,7 +66,7 @@ def load(
     Parameters
     ----------
     path : path
-        Maybe compressed (gzip, bzip2, xz, zstandard).
+        Maybe compressed (gzip, bzip2, xz, zstandard); ``-`` is standard input.
     format : str, optional
         A name, extension or media type of `ALIASES`; guessed if left out.
     multi : MultiPolicy, optional
@@ -124,27 +125,14 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Content
     Raises
     ------
     DatabaseFormatError
-        If there is no such file, or it is a folder, empty, over `max_bytes`, binary, or not UTF-8.
+        If there is no such file, or it isn't regular, empty, over `max_bytes`, binary, or not
+        UTF-8.
     """
-    where = os.fspath(path)
     try:
-        # size is checked first, so that a huge file isn't read to be refused
-        if Path(path).stat().st_size > max_bytes:
-            raise _too_large(where, max_bytes)
-        with Path(path).open("rb") as file:
-            raw = _read(file, where, max_bytes)
-    except IsADirectoryError:
-        raise DatabaseFormatError(
-            where, "it is a folder", advice="Give the path of a readable file."
-        ) from None
-    except DatabaseFormatError:
-        raise
-    except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise DatabaseFormatError(
-            where, reason, advice="Give the path of a readable file."
-        ) from None
-    return check(where, raw, max_bytes=max_bytes)
+        raw = read_file(path, max_bytes=max_bytes)
+    except StorageError as error:
+        raise DatabaseFormatError(error.path, error.reason, advice=error.advice) from None
+    return check(os.fspath(path), raw, max_bytes=max_bytes)
 
 
 def check(name: str, raw: bytes, *, max_bytes: int = MAX_BYTES) -> Content:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from capacity.errors import CertificateError
 from capacity.rank.arguments import Argument, Form, View
 from capacity.rank.arrays import Indices
 from capacity.rank.certificate import Certificate
-from capacity.rank.check_facts import require
+from capacity.rank.check_facts import Refuted, require
 
 # entries of bases, which are multiplied with each other
 LARGEST_ENTRY = 2**20
@@ -46,7 +46,7 @@ def checked_claim(certificate: Certificate) -> None:
         raise CertificateError(
             f"`value` of a certificate must be an integer; got {type(certificate.value).__name__}."
         )
-    if not isinstance(certificate.arguments, tuple):
+    if type(cast(object, certificate.arguments)) is not tuple:
         raise CertificateError("`arguments` of a certificate must be a tuple of arguments.")
 
 
@@ -73,13 +73,20 @@ def _real(value: object, name: str) -> float:
 
 
 def _array(value: object, name: str, ndim: int) -> Indices:
-    kind = value.dtype.kind if isinstance(value, np.ndarray) else None
-    require(kind in ("i", "u"), f"{name} must be an array of integers")
-    array = np.asarray(value)
+    array = _plain(value)
+    require(array.dtype.kind in ("i", "u"), f"{name} must be an array of integers")
     require(array.ndim == ndim, f"{name} must have {ndim} dimensions")
-    fits = kind == "i" or not array.size or int(array.max()) < 2**63
+    signed = array.dtype.kind == "i"
+    fits = signed or not array.size or int(array.max()) < 2**63
     require(fits, f"{name} must be integers of 64 bits")
     return np.ascontiguousarray(array, np.int64)
+
+
+def _plain(value: object) -> NDArray[Any]:
+    """An array without what subclasses add; of anything else an empty one of no allowed type."""
+    if isinstance(value, np.ndarray):
+        return np.asarray(cast("NDArray[Any]", value))
+    return np.zeros(0, object)
 
 
 def _indices(value: object, name: str, *, least: int = 0) -> Indices:
@@ -124,33 +131,34 @@ def _basis(value: object, name: str) -> Indices | None:
 
 
 def _factors(value: object, name: str) -> tuple[NDArray[np.float64], ...]:
-    require(isinstance(value, tuple) and len(value) == 3, f"{name} must be three matrices")
-    factors: tuple[object, ...] = value  # type: ignore[assignment]
     found: list[NDArray[np.float64]] = []
-    for factor in factors:
-        real = isinstance(factor, np.ndarray) and factor.dtype == np.float64 and factor.ndim == 2
+    for factor in _tuple(value, 3, f"{name} must be three matrices"):
+        array = _plain(factor)
+        real = array.dtype == np.float64 and array.ndim == 2
         require(real, f"{name} must be matrices of float64")
-        array = np.ascontiguousarray(factor)
         require(np.isfinite(array).all(), f"{name} must be finite")
-        found.append(array)
+        found.append(np.ascontiguousarray(array, np.float64))
     return tuple(found)
 
 
 def _terms(value: object, name: str) -> object:
     """Terms as they are: tuples, integers and fractions don't change."""
-    require(isinstance(value, tuple), f"{name} must be a tuple of terms")
-    for term in value:  # type: ignore[attr-defined]
-        three = isinstance(term, tuple) and len(term) == 3
-        require(three, "a term must have a vector for each mode")
-        for vector in term:
-            two = isinstance(vector, tuple) and len(vector) == 2
-            require(two, "a vector must be indices and coefficients")
-            indices, values = vector
-            tuples = isinstance(indices, tuple) and isinstance(values, tuple)
-            require(tuples, "a vector must be indices and coefficients")
+    for term in _tuple(value, None, f"{name} must be a tuple of terms"):
+        for vector in _tuple(term, 3, "a term must have a vector for each mode"):
+            indices, values = (
+                _tuple(part, None, "indices and coefficients must be tuples")
+                for part in _tuple(vector, 2, "a vector must be indices and coefficients")
+            )
             require(all(type(i) is int for i in indices), "an index of a term must be an integer")
             require(all(type(x) is Fraction for x in values), "a coefficient must be a Fraction")
     return value
+
+
+def _tuple(value: object, n: int | None, otherwise: str) -> tuple[object, ...]:
+    found = cast("tuple[object, ...]", value) if isinstance(value, tuple) else None
+    if found is None or n not in (None, len(found)):
+        raise Refuted(otherwise)
+    return found
 
 
 _CHECKS: dict[Form, Callable[[Any, str], Any]] = {

@@ -20,7 +20,7 @@ from capacity.rank.check_facts import SORT, Facts, require
 # products of integers a fact that the library itself writes at most; a fraction takes as long as so
 # many integers, and longer by its bits
 PRODUCTS_A_FACT = 20
-FRACTION, BITS_A_PRODUCT = 10, 50
+FRACTION, BITS_A_PRODUCT = 15, 25
 # steps for a product that is added up, for a pair of a subject and a predicate, for an index
 PRODUCT, PAIR, INDEX = 150, 1_000, 500
 # bytes for a pair

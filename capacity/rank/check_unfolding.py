@@ -73,7 +73,8 @@ def _places(argument: Unfolding, facts: Facts, others: list[int]) -> tuple[Indic
     near = np.searchsorted(flat, entries, sorter=order).clip(max=len(flat) - 1)
     inside = flat[order[near]] == entries
     row_order = np.argsort(argument.rows)
-    row = np.searchsorted(argument.rows, mine[inside, argument.mode], sorter=row_order)
+    wanted: Indices = mine[inside, argument.mode]
+    row = np.searchsorted(argument.rows, wanted, sorter=row_order)
     return row_order[row], order[near[inside]]
 
 

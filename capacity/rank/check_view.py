@@ -38,8 +38,8 @@ def view_tensor(
     """
     require(all(len(of) for of in view.indices), "a sub-tensor must have indices in each mode")
     shape = [len(of) for of in view.indices]
-    for mode, P in enumerate(view.bases):
-        require(P is None or P.shape[1] == shape[mode], "a basis doesn't fit the sub-tensor")
+    fit = all(P is None or P.shape[1] == n for P, n in zip(view.bases, shape, strict=True))
+    require(fit, "a basis doesn't fit the sub-tensor")
     _charge(view, shape, facts)
     tensor = np.zeros(shape, np.int64)
     tensor[_places(view, facts, facts.among(view.indices))] = 1

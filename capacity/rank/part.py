@@ -87,7 +87,7 @@ class Part:
             return replace(found, view=view, fibers=fibers)
         if isinstance(found, Koszul):
             return Koszul(view, found.mode, found.p, found.prime, found.value)
-        if isinstance(found, Diagonalization):
+        if isinstance(found, Diagonalization):  # pyright: ignore[reportUnnecessaryIsInstance]
             return Diagonalization(view, found.mode, found.combination, found.value)
         raise AssertionError(f"an argument of the kind {found.kind} is relocated nowhere")
 

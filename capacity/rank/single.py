@@ -153,7 +153,8 @@ def peel_singles(
     k, q, v = (np.unique(places[left, m]) for m in order)
     if len(k) * len(q) * len(v) * (len(k) + len(q) + len(v)) > largest:
         return None
-    at = [np.searchsorted(of, places[left, m]) for of, m in zip((k, q, v), order, strict=True)]
+    mine: list[Indices] = [places[left, m] for m in order]
+    at = [np.searchsorted(of, x) for of, x in zip((k, q, v), mine, strict=True)]
     tensor = np.zeros((len(k), len(q), len(v)), np.int8)
     tensor[tuple(at)] = 1
     known = np.full(tensor.shape[:2], not effective)

@@ -59,6 +59,9 @@ class Reader(threading.Thread):
                 try:
                     pq.read_table(path)
                     self.read += 1
+                except FileNotFoundError:
+                    # rows of an unfinished shard go when it is whole
+                    continue
                 except (OSError, ValueError, pa.ArrowException) as error:
                     self.broken.append(f"{path.name}: {error}")
             time.sleep(0.01)
@@ -98,6 +101,7 @@ def trial(folder: Path, *, moment: float, workers: int, table: bytes) -> dict[st
     while is_alive(process.pid):
         time.sleep(0.01)
     done = len(list(out.glob("shards/*.parquet")))
+    unfinished = len(list(out.glob("unfinished/*.parquet")))
     parts = len(list(out.rglob("*.part")))
     subprocess.run(command(folder, workers), check=True, stdout=subprocess.DEVNULL)
     reader.end()
@@ -106,6 +110,7 @@ def trial(folder: Path, *, moment: float, workers: int, table: bytes) -> dict[st
         "workers": workers,
         "killed": running,
         "shards_done": done,
+        "shards_unfinished": unfinished,
         "temporaries_left": parts,
         "temporaries_in_the_end": len(list(out.rglob("*.part"))),
         "identical": (out / "runs.parquet").read_bytes() == table,
@@ -163,6 +168,7 @@ def main() -> None:
         "files_read": sum(row["files_read"] for row in rows),
         "killed_while_writing": sum(row["temporaries_left"] > 0 for row in rows),
         "temporaries_in_the_end": sum(row["temporaries_in_the_end"] for row in rows),
+        "killed_with_rows_of_unfinished_shards": sum(row["shards_unfinished"] > 0 for row in rows),
         "shards_done_when_killed": {
             str(n): sum(row["shards_done"] == n for row in rows)
             for n in sorted({row["shards_done"] for row in rows})

@@ -1,13 +1,17 @@
-"""From a sweep's TOML file to its plan; all is checked before anything trains. No torch in here."""
+"""From a sweep's TOML file to its plan; all is checked before anything trains. No torch in here.
+
+How much a plan asks for is known from its numbers alone, and what asks for too much is refused
+before anything is drawn: a plan of a million runs takes a gigabyte and most of a minute to make.
+"""
 
 from __future__ import annotations
 
-import difflib
 import itertools
+import math
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,10 +20,22 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy
 from capacity.database.synthetic import random_database
-from capacity.errors import SweepError
+from capacity.errors import CapacityError, InvalidArgumentError, StorageError, SweepError
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
+from capacity.safe_files import read_file
+from capacity.sweep.checks import integer, require_known, required
 from capacity.sweep.plan import Plan, Run
+from capacity.transformer.limits import require_integer, shown
+
+MOST_DATABASES = 100_000
+# combinations of sizes
+MOST_LAYERS = 1_000_000
+MOST_RUNS = 1_000_000
+# of a TOML file
+MAX_BYTES = 2**20
+# in a line: the parser takes a time that grows with the square of a key's parts
+MOST_DOTS = 500
 
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
@@ -34,173 +50,220 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
     ------
     SweepError
         For a file that can't be read, an unknown key (with the nearest known one), a value out of
-        range, a database that isn't functional under its policy, or more pairs than there are.
+        range, more of something than a sweep may have, a database that isn't functional under its
+        policy, or more pairs than there are.
     DatabaseFormatError
         If one of its database files can't be read.
     """
     try:
-        config = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SweepError(f"{os.fspath(path)}: must be a readable TOML file; {error}.") from None
+        config = _parsed(read_file(path, max_bytes=MAX_BYTES))
+    except (StorageError, ValueError) as error:
+        reason = error.reason if isinstance(error, StorageError) else str(error)
+        raise SweepError(f"{os.fspath(path)}: must be a readable TOML file; {reason}.") from None
     try:
         return make_plan(config, folder=Path(path).parent)
     except SweepError as error:
         raise SweepError(f"{os.fspath(path)}: {error}") from None
 
 
+def _parsed(data: bytes) -> dict[str, Any]:
+    text = data.decode("utf-8")
+    if any(line.count(".") > MOST_DOTS for line in text.splitlines()):
+        raise SweepError(f"a line has more than {MOST_DOTS} dots")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise SweepError("it is nested too deep") from None
+
+
 def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
     """Check a configuration and draw its runs; raises as `read_plan` does."""
-    _known(config, "the file", ("databases", "layers", "runs", "recipe"))
+    require_known(config, "the file", ("databases", "layers", "runs", "recipe"))
     recipe = _recipe(config.get("recipe", {}))
-    layers = list(_layers(_required(config, "layers", "the file")))
-    if len(set(layers)) < len(layers):
-        raise SweepError("[layers] must name each size once; some layer would be trained twice.")
-    sources: dict[str, str] = {}
-    databases = _databases(_required(config, "databases", "the file"), folder, sources)
     options = config.get("runs", {})
-    _known(options, "[runs]", ("pairs", "seed"))
-    seed = _integer(options, "seed", "[runs]", default=0, least=0)
-    every = list(itertools.product(databases, layers))
-    pairs = options.get("pairs")
+    require_known(options, "[runs]", ("pairs", "seed"))
+    seed = integer(options, "seed", "[runs]", default=0, least=0)
+    sizes = _sizes(required(config, "layers", "the file"))
+    sources: dict[str, str] = {}
+    asked = _databases(required(config, "databases", "the file"), folder, sources)
+    pairs = None if "pairs" not in options else integer(options, "pairs", "[runs]", least=1)
+    n_databases = sum(part.count for part in asked)
+    _require_at_most(MOST_DATABASES, n_databases, "[databases]", "databases")
     if pairs is not None:
-        pairs = _integer(options, "pairs", "[runs]", least=1)
-        if pairs > len(every):
+        _require_at_most(MOST_RUNS, pairs, "[runs]", "pairs")
+    layers = _layers(sizes)
+    if pairs is None:
+        _require_at_most(MOST_RUNS, n_databases * len(layers), "the file", "runs")
+    databases = _unique(asked)
+    pairs_there_are = len(databases) * len(layers)
+    chosen: Iterable[int] = range(pairs_there_are)
+    if pairs is not None:
+        if pairs > pairs_there_are:
             raise SweepError(
-                f"`pairs` in [runs] must be at most the {len(every)} pairs there are "
+                f"`pairs` in [runs] must be at most the {pairs_there_are} pairs there are "
                 f"({len(databases)} databases x {len(layers)} layers); got {pairs}."
             )
-        chosen = np.random.default_rng(seed).choice(len(every), pairs, replace=False)
-        every = [every[i] for i in sorted(chosen.tolist())]
-    runs = (Run(name, db, layer, seed, recipe) for (name, db), layer in every)
+        drawn = np.random.default_rng(seed).choice(pairs_there_are, pairs, replace=False)
+        chosen = sorted(drawn.tolist())
+    runs: list[Run] = []
+    for pair in chosen:
+        i, j = divmod(pair, len(layers))
+        name, db = databases[i]
+        runs.append(Run(name, db, layers[j], seed, recipe))
     return Plan(tuple(runs), dict(config), sources)
 
 
+def _require_at_most(most: int, asked: int, where: str, what: str) -> None:
+    if asked > most:
+        raise SweepError(
+            f"{where} must ask for at most {most:,} {what}; got {asked:,}. Ask for fewer, or make "
+            "several sweeps of it."
+        )
+
+
 def _recipe(options: Mapping[str, Any]) -> Recipe:
-    _known(options, "[recipe]", tuple(f.name for f in fields(Recipe)))
+    require_known(options, "[recipe]", tuple(f.name for f in fields(Recipe)))
     try:
         return Recipe(**options)
-    except (ValueError, TypeError) as error:
+    except (CapacityError, ValueError, TypeError, OverflowError) as error:
         raise SweepError(f"in [recipe]: {error}") from None
 
 
-def _layers(options: Mapping[str, Any]) -> Iterator[LayerConfig]:
+def _sizes(options: Mapping[str, Any]) -> list[list[Any]]:
+    """The sizes that layers combine, whose number isn't too large."""
     names = ("d_model", "n_heads", "d_head_qk", "d_head_vo")
-    _known(options, "[layers]", names)
-    values: list[list[Any]] = []
+    require_known(options, "[layers]", names)
+    sizes: list[list[Any]] = []
     for name in names:
-        listed = _required(options, name, "[layers]")
+        listed = required(options, name, "[layers]")
         if not isinstance(listed, list) or not listed:
-            raise SweepError(f"`{name}` in [layers] must be a list of sizes; got {listed!r}.")
-        values.append(listed)
-    found = False
-    for d_model, n_heads, qk, vo in itertools.product(*values):
-        try:
-            # the sizes themselves are checked before the combination is left out
-            LayerConfig(max(d_model, qk, vo), n_heads, qk, vo)
-            if max(qk, vo) > d_model:
-                continue
-            found = True
-            yield LayerConfig(d_model, n_heads, qk, vo)
-        except (ValueError, TypeError) as error:
-            raise SweepError(f"in [layers]: {error}") from None
-    if not found:
+            raise SweepError(f"`{name}` in [layers] must be a list of sizes; got {shown(listed)}.")
+        sizes.append(listed)
+    _require_at_most(MOST_LAYERS, math.prod(map(len, sizes)), "[layers]", "combinations")
+    try:
+        for name, listed in zip(names, sizes, strict=True):
+            for size in listed:
+                require_integer(name, size)
+    except InvalidArgumentError as error:
+        raise SweepError(f"in [layers]: {error}") from None
+    return sizes
+
+
+def _layers(sizes: list[list[int]]) -> list[LayerConfig]:
+    layers = [
+        LayerConfig(d_model, n_heads, qk, vo)
+        for d_model, n_heads, qk, vo in itertools.product(*sizes)
+        if max(qk, vo) <= d_model
+    ]
+    if not layers:
         raise SweepError("[layers] must hold a layer with d_head_qk, d_head_vo <= d_model.")
+    if len(set(layers)) < len(layers):
+        raise SweepError("[layers] must name each size once; some layer would be trained twice.")
+    return layers
 
 
-def _databases(
-    options: Mapping[str, Any], folder: Path, sources: dict[str, str]
-) -> list[tuple[str, Database]]:
-    """Names and databases; what was read is added to `sources`."""
-    _known(options, "[databases]", ("synthetic", "files"))
-    named: list[tuple[str, Database]] = []
+@dataclass(frozen=True)
+class _Asked:
+    """So many databases, and how to get them with their names."""
+
+    count: int
+    draw: Callable[[], Iterator[tuple[str, Database]]]
+
+
+def _databases(options: Mapping[str, Any], folder: Path, sources: dict[str, str]) -> list[_Asked]:
+    """What is asked for; what is read when it is drawn is added to `sources`."""
+    require_known(options, "[databases]", ("synthetic", "files"))
+    asked: list[_Asked] = []
     if "synthetic" in options:
-        named += _synthetic(options["synthetic"])
+        asked.append(_synthetic(options["synthetic"]))
     files = options.get("files", [])
     if not isinstance(files, list):
-        raise SweepError(f"`files` in [databases] must be a list of tables; got {files!r}.")
-    for entry in files:
-        named += _from_file(entry, folder, sources)
-    if not named:
+        raise SweepError(f"`files` in [databases] must be a list of tables; got {shown(files)}.")
+    asked += [_from_file(entry, folder, sources) for entry in files]
+    if not asked:
         raise SweepError("[databases] must hold `synthetic` or at least one of `files`.")
-    # the same facts drawn twice are one database, or one run would be counted twice
+    return asked
+
+
+def _unique(asked: Iterable[_Asked]) -> list[tuple[str, Database]]:
+    """Names and databases: the same facts drawn twice are one, or one run would count twice."""
+    named = [pair for part in asked for pair in part.draw()]
     unique = {db.facts_sha256: (name, db) for name, db in reversed(named)}
     return [(f"{name}-{db.facts_sha256[:8]}", db) for name, db in reversed(list(unique.values()))]
 
 
-def _synthetic(options: Mapping[str, Any]) -> Iterator[tuple[str, Database]]:
+def _synthetic(options: Mapping[str, Any]) -> _Asked:
     where = "`synthetic` of [databases]"
-    _known(options, where, ("count", "seed", "max_triples"))
-    count = _integer(options, "count", where, least=1)
-    seed = _integer(options, "seed", where, default=0, least=0)
-    largest = _integer(options, "max_triples", where, default=200, least=4)
-    for i in range(count):
-        rng = np.random.default_rng([seed, i])
-        yield f"synthetic-{seed}-{i}", random_database(rng, triples=(4, largest))
+    require_known(options, where, ("count", "seed", "max_triples"))
+    count = integer(options, "count", where, least=1)
+    seed = integer(options, "seed", where, default=0, least=0)
+    largest = integer(options, "max_triples", where, default=200, least=4)
+
+    def draw() -> Iterator[tuple[str, Database]]:
+        for i in range(count):
+            rng = np.random.default_rng([seed, i])
+            yield f"synthetic-{seed}-{i}", random_database(rng, triples=(4, largest))
+
+    return _Asked(count, draw)
 
 
-def _from_file(
-    entry: Mapping[str, Any], folder: Path, sources: dict[str, str]
-) -> Iterator[tuple[str, Database]]:
+def _from_file(entry: Mapping[str, Any], folder: Path, sources: dict[str, str]) -> _Asked:
     where = "[[databases.files]]"
-    _known(entry, where, ("path", "multi", "subset"))
-    name = _required(entry, "path", where)
+    require_known(entry, where, ("path", "multi", "subset"))
+    name = required(entry, "path", where)
     if not isinstance(name, str):
-        raise SweepError(f"`path` in {where} must be a text; got {name!r}.")
-    path = Path(name)
-    if not path.exists() and (folder / path).exists():
-        path = folder / path
+        raise SweepError(f"`path` in {where} must be a text; got {shown(name)}.")
     multi = entry.get("multi", "error")
     if multi not in get_args(MultiPolicy):
         raise SweepError(
-            f"`multi` in {where} must be one of {', '.join(get_args(MultiPolicy))}; got {multi!r}."
+            f"`multi` in {where} must be one of {', '.join(get_args(MultiPolicy))}; got "
+            f"{shown(multi)}."
         )
-    db = Database.load(path, multi=multi)
-    assert db.source is not None
-    sources[name] = db.source.sha256
-    if not db.is_functional:
-        raise SweepError(
-            f"{path} must be functional to train on; under `{multi}` {db.n_multi_valued_pairs} of "
-            f"{db.n_pairs} pairs have several objects. Choose another `multi` in {where}."
-        )
-    if "subset" not in entry:
-        yield path.stem, db
-        return
-    subset = entry["subset"]
-    _known(subset, f"`subset` of {where}", ("subjects", "seed", "count"))
-    n_subjects = _integer(subset, "subjects", f"`subset` of {where}", least=1)
-    seed = _integer(subset, "seed", f"`subset` of {where}", default=0, least=0)
-    for i in range(_integer(subset, "count", f"`subset` of {where}", default=1, least=1)):
-        try:
-            part = db.sample_subjects(n_subjects, np.random.default_rng([seed, i]))
-        except ValueError as error:
-            raise SweepError(f"in `subset` of {where}, {path}: {error}") from None
-        yield f"{path.stem}-{n_subjects}-{seed}-{i}", part
+    count, draw = _subsets(entry.get("subset"), f"`subset` of {where}")
 
-
-def _known(options: Any, where: str, names: tuple[str, ...]) -> None:
-    if not isinstance(options, Mapping):
-        raise SweepError(f"{where} must be a table of keys; got {options!r}.")
-    for name in options:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f" Did you mean `{near[0]}`?" if near else ""
+    def read() -> Iterator[tuple[str, Database]]:
+        path = _found(Path(name), folder)
+        db = Database.load(path, multi=multi)
+        if db.source is not None:
+            sources[name] = db.source.sha256
+        if not db.is_functional:
             raise SweepError(
-                f"{where} has the unknown key `{name}`; known are {', '.join(names)}.{hint}"
+                f"{path} must be functional to train on; under `{multi}` "
+                f"{db.n_multi_valued_pairs} of {db.n_pairs} pairs have several objects. Choose "
+                f"another `multi` in {where}."
             )
+        yield from draw(path, db)
+
+    return _Asked(count, read)
 
 
-def _required(options: Mapping[str, Any], name: str, where: str) -> Any:
-    if name not in options:
-        raise SweepError(f"{where} must have the key `{name}`.")
-    return options[name]
+def _found(path: Path, folder: Path) -> Path:
+    """The file, or the one beside the plan if that alone is there."""
+    try:
+        return folder / path if not path.exists() and (folder / path).exists() else path
+    except (OSError, ValueError):
+        # no name of a file; whoever reads it says so
+        return path
 
 
-def _integer(
-    options: Mapping[str, Any], name: str, where: str, *, least: int, default: int | None = None
-) -> int:
-    value = _required(options, name, where) if default is None else options.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise SweepError(
-            f"`{name}` in {where} must be an integer of at least {least}; got {value!r}."
-        )
-    return value
+_Draw = Callable[[Path, Database], Iterator[tuple[str, Database]]]
+
+
+def _subsets(options: Any, where: str) -> tuple[int, _Draw]:
+    """How many databases are drawn of a file's, and how; without options the whole is the one."""
+    if options is None:
+        return 1, lambda path, db: iter([(path.stem, db)])
+    require_known(options, where, ("subjects", "seed", "count"))
+    n_subjects = integer(options, "subjects", where, least=1)
+    seed = integer(options, "seed", where, default=0, least=0)
+    count = integer(options, "count", where, default=1, least=1)
+
+    def draw(path: Path, db: Database) -> Iterator[tuple[str, Database]]:
+        for i in range(count):
+            try:
+                part = db.sample_subjects(n_subjects, np.random.default_rng([seed, i]))
+            except ValueError as error:
+                raise SweepError(f"in {where}, {path}: {error}") from None
+            yield f"{path.stem}-{n_subjects}-{seed}-{i}", part
+
+    return count, draw

@@ -1,15 +1,18 @@
 """Do the runs of a plan, here, in several processes or on a cluster, and store them by shards.
 
-First the ranks of the databases that are still needed, each once, then the shards. Whoever computes
-them, this process alone writes them.
+First the ranks of the databases that are still needed, each once, then the runs, in tasks of about
+a second. Whoever computes them, this process alone writes them: a shard when all its runs are done,
+and before that, every few seconds and at the end, however it ends, the rows that there are.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -18,12 +21,16 @@ from capacity.errors import InvalidArgumentError, SweepError
 from capacity.sweep.cluster import on_dask
 from capacity.sweep.manifest import environment
 from capacity.sweep.one_run import Device, database_ranks, do_runs, resolve_device
-from capacity.sweep.plan import Plan, Run
+from capacity.sweep.plan import Plan, Run, tasks_of
 from capacity.sweep.pool import Executor, Outcome, in_this_process, processes
+from capacity.sweep.records import DamagedFileError
 from capacity.sweep.store import Store
+from capacity.sweep.table import Row
 
 # (what, how many are done, how many there are)
 Progress: TypeAlias = Callable[[Literal["ranks", "runs"], int, int], None]
+# between two times that rows of unfinished shards are kept; a kill loses those since then
+KEEP_SECONDS = 5.0
 
 
 def run_sweep(
@@ -39,11 +46,13 @@ def run_sweep(
 ) -> Path | None:
     """Do what is left of a sweep.
 
+    What is damaged in the folder is done again, with a warning that names the file.
+
     Parameters
     ----------
     plan : Plan
     folder : path
-        Where its shards are; those that are done are not done again.
+        Where its shards are; runs that are done are not done again.
     workers : int
         Processes; 1: this one.
     device : {'auto', 'cpu', 'cuda'}
@@ -66,9 +75,9 @@ def run_sweep(
     Raises
     ------
     SweepError
-        If the folder holds another sweep or can't be written, if another process does the same
-        part, or, at the end, if some shards failed; the others are done then.
-    ValueError
+        If the folder holds another sweep, or what isn't a sweep's, or can't be written; if another
+        process does the same part; or, at the end, if some runs failed; the others are done then.
+    InvalidArgumentError
         For a number of workers below 1, a part that doesn't exist, or GPUs of a cluster.
     """
     if workers < 1:
@@ -102,86 +111,163 @@ class _Driver:
     ) -> None:
         self._store, self._shards, self._part = store, store.plan.shards, part
         self._here, self._report = here, progress or (lambda _what, _done, _total: None)
-        self._todo = [number for number in mine if not store.is_done(number)]
-        self._total = sum(len(self._shards[number]) for number in mine)
-        self._done = self._total - sum(len(self._shards[number]) for number in self._todo)
         self._ranks: dict[str, dict[str, int]] = {}
+        # of the shards that are to be done, the rows that there are, by the keys of their runs
+        self._rows = {n: self._kept(n) for n in mine if not self._is_done(n)}
+        self._changed: set[int] = set()
+        self._kept_at = time.monotonic()
+        self._seconds: dict[int, float] = {}
+        self._total = sum(len(self._shards[number]) for number in mine)
+        left = sum(len(self._shards[number]) - len(rows) for number, rows in self._rows.items())
+        self._done = self._total - left
 
     def run(self, workers: int, dask: str | None) -> None:
         self._report("runs", self._done, self._total)
-        if not self._todo:
+        try:
+            self._store.require_whole_table()
+        except DamagedFileError as error:
+            self._tell_damage(error, table=True)
+        n_shards = len(self._rows)
+        tasks: dict[tuple[int, int], tuple[Run, ...]] = {}
+        for number, rows in list(self._rows.items()):
+            left = [run for run in self._shards[number] if run.key not in rows]
+            if not left:
+                self._store_shard(number)
+            tasks |= {(number, i): runs for i, runs in enumerate(tasks_of(left))}
+        if not tasks:
             return
-        for number in self._todo:
-            if self._store.path(number).exists():
-                self._store.log(self._part, shard=number, damaged="it is done again")
-        alone = workers == 1 and dask is None
         with self._executor(workers, dask) as execute:
-            failed = [*self._bound(execute), *self._train(execute, self._tell if alone else None)]
+            alone = execute is in_this_process
+            failed = [
+                *self._bound(execute, tasks.values()),
+                *self._train(execute, tasks, self._tell if alone else None),
+            ]
         if failed:
             for outcome in failed:
                 self._store.log(self._part, failed=outcome.name, error=outcome.error)
-            left = sum(not self._store.is_done(number) for number in self._todo)
             first = failed[0]
+            why = (first.error or "").strip().splitlines()[-1]
             raise SweepError(
-                f"{left} of {len(self._todo)} shards aren't done, for {len(failed)} tasks failed; "
-                "the others are, and the same command tries these again. The log has all; the "
-                f"first, {first.name}: {first.error}"
+                f"{len(self._rows)} of {n_shards} shards aren't done, for {len(failed)} tasks "
+                "failed; the others are, and the same command tries these again. The log has all; "
+                f"the first, {first.name}: {why}"
             )
 
     def _executor(self, workers: int, dask: str | None) -> AbstractContextManager[Executor]:
         if dask is not None:
             return on_dask(dask)
-        if workers > 1:
-            return processes(min(workers, len(self._todo)))
-        return nullcontext(in_this_process)
+        return processes(workers) if workers > 1 else nullcontext(in_this_process)
 
-    def _bound(self, execute: Executor) -> Iterator[Outcome]:
+    def _bound(self, execute: Executor, tasks: Collection[tuple[Run, ...]]) -> Iterator[Outcome]:
         """Bound the ranks of the databases that are still needed; give what fails."""
-        needed: dict[str, Any] = {}
-        for number in self._todo:
-            for run in self._shards[number]:
-                needed[run.database.facts_sha256] = run.database
+        needed = {run.database.facts_sha256: run.database for runs in tasks for run in runs}
         for facts in needed:
-            known = self._store.ranks(facts)
+            try:
+                known = self._store.ranks(facts)
+            except DamagedFileError as error:
+                self._tell_damage(error, ranks=facts)
+                continue
             if known is not None:
                 self._ranks[facts] = known
-        tasks = {f: (db,) for f, db in needed.items() if f not in self._ranks}
-        for n, outcome in enumerate(execute(database_ranks, tasks), 1):
-            self._report("ranks", n, len(tasks))
+        unknown = {f: (db,) for f, db in needed.items() if f not in self._ranks}
+        for n, outcome in enumerate(execute(database_ranks, unknown), 1):
+            self._report("ranks", n, len(unknown))
             if outcome.error is not None:
-                yield outcome
+                yield replace(outcome, name=f"ranks of {outcome.name}")
                 continue
             self._store.keep_ranks(outcome.name, outcome.value)
             self._ranks[outcome.name] = outcome.value
 
-    def _train(self, execute: Executor, tell: Callable[[int], None] | None) -> Iterator[Outcome]:
-        """Do the shards whose ranks are known; give what fails."""
-        tasks: dict[int, tuple[Any, ...]] = {}
-        for number in self._todo:
-            runs = self._shards[number]
+    def _train(
+        self,
+        execute: Executor,
+        tasks: Mapping[tuple[int, int], tuple[Run, ...]],
+        tell: Callable[[int], None] | None,
+    ) -> Iterator[Outcome]:
+        """Do the tasks whose ranks are known; give what fails."""
+        known: dict[tuple[int, int], tuple[Any, ...]] = {}
+        for name, runs in tasks.items():
             facts = {run.database.facts_sha256 for run in runs}
             if facts <= self._ranks.keys():
-                tasks[number] = (runs, {f: self._ranks[f] for f in facts})
-        for outcome in execute(partial(_shard, tell=tell) if tell else _shard, tasks):
-            if outcome.error is not None:
-                yield outcome
-                continue
-            rows, there, seconds = outcome.value
-            if there != self._here:
-                raise SweepError(
-                    f"A worker must have what this process has, {self._here}; it has {there}. Rows "
-                    "of both would be mixed: give it the same versions, on one kind of processor."
-                )
-            self._store.write(outcome.name, rows)
-            self._store.log(self._part, shard=outcome.name, runs=len(rows), seconds=seconds)
-            self._done += len(rows)
-            self._report("runs", self._done, self._total)
+                known[name] = (runs, {f: self._ranks[f] for f in facts})
+        try:
+            for outcome in execute(partial(_rows, tell=tell) if tell else _rows, known):
+                number, _ = outcome.name
+                if outcome.error is not None:
+                    yield replace(outcome, name=f"shard {number}")
+                    continue
+                rows, there, seconds = outcome.value
+                if there != self._here:
+                    raise SweepError(
+                        f"A worker must have what this process has, {self._here}; it has {there}. "
+                        "Rows of both would be mixed: give it the same versions, on one kind of "
+                        "processor."
+                    )
+                self._take(number, rows, seconds)
+        except BaseException:
+            # what ended it is what must be told
+            with suppress(SweepError):
+                self._keep()
+            raise
+        self._keep()
+
+    def _take(self, number: int, rows: Sequence[Row], seconds: float) -> None:
+        """Add rows to their shard, and store it if it is whole now."""
+        held = self._rows[number]
+        held.update((row["run_key"], row) for row in rows)
+        self._seconds[number] = self._seconds.get(number, 0.0) + seconds
+        if len(held) == len(self._shards[number]):
+            self._store_shard(number)
+        else:
+            self._changed.add(number)
+        if time.monotonic() - self._kept_at > KEEP_SECONDS:
+            self._keep()
+        self._done += len(rows)
+        self._report("runs", self._done, self._total)
+
+    def _store_shard(self, number: int) -> None:
+        rows = self._rows[number]
+        self._store.write(number, rows.values())
+        seconds = round(self._seconds.get(number, 0.0), 3)
+        self._store.log(self._part, shard=number, runs=len(rows), seconds=seconds)
+        del self._rows[number]
+        self._changed.discard(number)
+
+    def _keep(self) -> None:
+        """Keep the rows of unfinished shards that have come since the last time."""
+        for number in sorted(self._changed):
+            self._store.keep_unfinished(number, self._rows[number].values())
+            self._changed.remove(number)
+        self._kept_at = time.monotonic()
+
+    def _is_done(self, number: int) -> bool:
+        try:
+            done = self._store.require_whole(number)
+        except DamagedFileError as error:
+            self._tell_damage(error, shard=number)
+            return False
+        if done:
+            # a kill may have come between
+            self._store.end_unfinished(number)
+        return done
+
+    def _kept(self, number: int) -> dict[str, Row]:
+        try:
+            return {row["run_key"]: row for row in self._store.unfinished(number)}
+        except DamagedFileError as error:
+            self._tell_damage(error, unfinished=number)
+            return {}
+
+    def _tell_damage(self, error: DamagedFileError, **what: Any) -> None:
+        """Say what is damaged, in the log and in a warning; it is done again."""
+        self._store.log(self._part, **what, damaged=f"{error.reason}; it is done again")
+        warnings.warn(f"{error.path} {error.reason}; it is done again.", stacklevel=2)
 
     def _tell(self, n: int) -> None:
         self._report("runs", self._done + n, self._total)
 
 
-def _shard(
+def _rows(
     runs: Sequence[Run],
     ranks: Mapping[str, Mapping[str, int]],
     tell: Callable[[int], None] | None = None,

@@ -1,9 +1,7 @@
 """What a sweep's folder holds, and by what it was computed: a sweep is never mixed with another.
 
-::
-
-    DIR/manifest.json              the sweep that the folder was begun with; written once
-    DIR/manifest-<variant>.json    the same runs, computed by something else, under other keys
+A manifest is written once and never mended: one that is damaged is refused, and the folder is left
+as it is. Every field that is read is checked, against the plan as well where there is one.
 """
 
 from __future__ import annotations
@@ -11,13 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 import subprocess
+from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from capacity.errors import SweepError
-from capacity.sweep.files import write_whole
+from capacity.sweep.folder import MANIFEST, SHARD, require_new
 from capacity.sweep.plan import (
     ALGORITHM_VERSION,
     COMPUTED_BY,
@@ -25,12 +26,22 @@ from capacity.sweep.plan import (
     Plan,
     shard_key,
 )
+from capacity.sweep.records import DamagedFileError, is_integer, read_json, write
 
 PACKAGES = ("knowledge-capacity", "llvmlite", "numba", "numpy", "pyarrow", "torch")
+# a million shards take half of it
+MAX_BYTES = 2**26
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def environment(device: str = "cpu") -> dict[str, Any]:
     """What the last bits of a result depend on, beside the plan: versions and processors."""
+    return dict(_environment(device))
+
+
+# every task asks, and a process doesn't change
+@cache
+def _environment(device: str) -> dict[str, Any]:
     import torch
 
     gpu = {"gpu": torch.cuda.get_device_name()} if device == "cuda" else {}
@@ -70,23 +81,20 @@ def admitted(
     computed_by = {name: getattr(plan.runs[0].recipe, name) for name in COMPUTED_BY} | here
     first = folder / "manifest.json"
     if not first.exists():
-        if any((folder / "shards").glob("*.parquet")):
-            raise SweepError(
-                f"{folder} has shards and no manifest.json, so that nobody knows what they are. "
-                "Give another folder with --out, or take the shards out."
-            )
+        require_new(folder)
         return _begun(first, plan, computed_by)
     held = _read(first)
-    if held.get("question") != plan.question:
+    if held["question"] != plan.question:
         raise SweepError(
-            f"{folder} holds another sweep: its plan has the key {str(held.get('plan_key'))[:12]}, "
+            f"{folder} holds another sweep: its plan has the key {held['plan_key'][:12]}, "
             f"this one {plan.key[:12]}. Give another folder with --out, or the configuration that "
             "it was begun with."
         )
-    if held.get("computed_by") == computed_by:
+    if held["computed_by"] == computed_by:
+        _require_same(first, held, plan)
         return plan
     if not allow_other_engine:
-        then, now = (_in_words(by) for by in (held.get("computed_by"), computed_by))
+        then, now = (_in_words(by) for by in (held["computed_by"], computed_by))
         raise SweepError(
             f"{folder} was begun with {then}; here is {now}. The rows would not be comparable bit "
             "by bit: give another folder with --out, or go on with what it was begun with, or say "
@@ -94,11 +102,11 @@ def admitted(
         )
     text = json.dumps(computed_by, sort_keys=True)
     variant = hashlib.sha256(text.encode()).hexdigest()[:12]
-    path = folder / f"manifest-{variant}.json"
+    path, plan = folder / f"manifest-{variant}.json", plan.under(variant)
     if path.exists():
-        _read(path)
-        return plan.under(variant)
-    return _begun(path, plan.under(variant), computed_by)
+        _require_same(path, _read(path), plan)
+        return plan
+    return _begun(path, plan, computed_by)
 
 
 def manifests(folder: Path) -> list[dict[str, Any]]:
@@ -109,12 +117,14 @@ def manifests(folder: Path) -> list[dict[str, Any]]:
     SweepError
         If there is none, or one is damaged.
     """
-    if not (folder / "manifest.json").is_file():
+    first = folder / "manifest.json"
+    if not first.exists():
         raise SweepError(
             f"{folder} must be the folder of a sweep; it has no manifest.json. Make one with "
             "`capacity sweep CONFIG.toml --out DIR`."
         )
-    return [_read(path) for path in sorted(folder.glob("manifest*.json"))]
+    others = (path for path in folder.glob("manifest-*.json") if MANIFEST.fullmatch(path.name))
+    return [_read(path) for path in (first, *sorted(others))]
 
 
 def shard_names(plan: Plan) -> list[str]:
@@ -135,7 +145,7 @@ def _begun(path: Path, plan: Plan, computed_by: dict[str, Any]) -> Plan:
         "begun_on": {"host": platform.node(), "platform": platform.platform(), "commit": _commit()},
         "shards": shard_names(plan),
     }
-    write_whole(path, json.dumps(manifest, indent=1).encode() + b"\n")
+    write(path, json.dumps(manifest, indent=1).encode() + b"\n")
     return plan
 
 
@@ -152,18 +162,63 @@ def _commit() -> str | None:
     return done.stdout.strip() or None
 
 
-def _in_words(computed_by: Any) -> str:
-    if not isinstance(computed_by, dict):
-        return "another version of this library"
+def _in_words(computed_by: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in computed_by.items())
 
 
 def _read(path: Path) -> dict[str, Any]:
+    """A manifest whose fields are what they should be."""
+    advice = "Give another folder with --out."
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SweepError(f"{path} is damaged ({error}); give another folder with --out.") from None
-    names = ("question", "n_runs", "shards", "computed_by")
-    if not isinstance(data, dict) or not all(name in data for name in names):
-        raise SweepError(f"{path} is damaged, or of an older version; give another folder.")
-    return data
+        held = read_json(path, max_bytes=MAX_BYTES)
+    except DamagedFileError as error:
+        raise DamagedFileError(path, error.reason, advice) from None
+    for name, (holds, must) in _FIELDS.items():
+        if name not in held or not holds(held[name]):
+            raise DamagedFileError(
+                path, f"is damaged, or of an older version (`{name}` must be {must})", advice
+            )
+    return held
+
+
+def _require_same(path: Path, held: dict[str, Any], plan: Plan) -> None:
+    """Refuse a manifest that disagrees with the plan whose question it has."""
+    same = {"plan_key": plan.key, "n_runs": len(plan.runs), "shards": shard_names(plan)}
+    for name, value in same.items():
+        if held[name] != value:
+            raise DamagedFileError(
+                path, f"is damaged (`{name}` isn't its plan's)", "Give another folder with --out."
+            )
+
+
+def _is_key(value: Any) -> bool:
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+
+
+def _are_shards(value: Any) -> bool:
+    """Whether a value is a list of the names of shards, which are numbered from 0."""
+    return isinstance(value, list) and all(
+        isinstance(name, str) and SHARD.fullmatch(name) and int(name.split("-")[0]) == number
+        for number, name in enumerate(value)
+    )
+
+
+def _is_environment(value: Any) -> bool:
+    """Whether a value is a small table of short texts and numbers."""
+    return (
+        isinstance(value, dict)
+        and len(value) <= 100
+        and all(
+            len(name) <= 60 and (is_integer(said) or (isinstance(said, str) and len(said) <= 200))
+            for name, said in value.items()
+        )
+    )
+
+
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "plan_key": (_is_key, "a SHA-256"),
+    "question": (_is_key, "a SHA-256"),
+    "n_runs": (is_integer, "a non-negative integer"),
+    "shards": (_are_shards, "a list of the shards' names, in order"),
+    "computed_by": (_is_environment, "a table of names and versions"),
+}

@@ -22,8 +22,9 @@ from capacity.layer.recipe import Recipe
 # parts of every key: raise them when the columns, or what the code makes of a run, change
 SCHEMA_VERSION = 2
 ALGORITHM_VERSION = 7
-# a shard that is lost to a kill costs about so much
+# of a shard, which is one file, and of a task, after which a kill loses nothing of it
 SHARD_SECONDS = 10.0
+TASK_SECONDS = 1.0
 # seconds a run, a step, an entry of the logits, and that for each dimension of the model
 COSTS = {
     "reference": (1e-2, 1.2e-3, 1.1e-8, 2.5e-10),
@@ -134,7 +135,7 @@ class Plan:
     @cached_property
     def shards(self) -> tuple[tuple[Run, ...], ...]:
         """The runs cut into the units that are stored, numbered from 0."""
-        return tuple(_cut(self.runs))
+        return tuple(_cut(self.runs, SHARD_SECONDS))
 
     @cached_property
     def key(self) -> str:
@@ -189,17 +190,30 @@ def shard_key(runs: Iterable[Run]) -> str:
     return _digest([run.key for run in runs])
 
 
-def _cut(runs: Iterable[Run]) -> Iterator[tuple[Run, ...]]:
-    shard: list[Run] = []
+def tasks_of(runs: Iterable[Run]) -> Iterator[tuple[Run, ...]]:
+    """Cut runs of a shard into tasks of about a second; a run isn't cut.
+
+    The graph engine's are one task, for it trains them together.
+    """
+    runs = tuple(runs)
+    together = tuple(run for run in runs if run.engine == "graph")
+    if together:
+        yield together
+    yield from _cut((run for run in runs if run.engine != "graph"), TASK_SECONDS)
+
+
+def _cut(runs: Iterable[Run], most: float) -> Iterator[tuple[Run, ...]]:
+    """Cut runs into pieces of at most so many seconds, or of one run."""
+    piece: list[Run] = []
     seconds = 0.0
     for run in runs:
-        if shard and seconds + run.seconds > SHARD_SECONDS:
-            yield tuple(shard)
-            shard, seconds = [], 0.0
-        shard.append(run)
+        if piece and seconds + run.seconds > most:
+            yield tuple(piece)
+            piece, seconds = [], 0.0
+        piece.append(run)
         seconds += run.seconds
-    if shard:
-        yield tuple(shard)
+    if piece:
+        yield tuple(piece)
 
 
 @cache

@@ -20,7 +20,7 @@ from multiprocessing.process import BaseProcess
 from os import _exit
 from typing import Any, TypeAlias
 
-from capacity.errors import SweepError
+from capacity.errors import CapacityError, SweepError
 
 # arguments by name, in the order in which they begin
 Tasks: TypeAlias = Mapping[Any, tuple[Any, ...]]
@@ -38,7 +38,7 @@ class Outcome:
     value
         What it returned.
     error : str or None
-        Why it failed, if it did.
+        Why it failed, if it did: a message, or the traceback of what nobody foresaw.
     """
 
     name: Any
@@ -68,6 +68,8 @@ def attempt(function: Callable[..., Any], name: Hashable, arguments: tuple[Any, 
     """Do one task; an error is an outcome, an interrupt isn't."""
     try:
         return Outcome(name, function(*arguments))
+    except CapacityError as error:
+        return Outcome(name, error=str(error))
     except Exception:
         return Outcome(name, error=traceback.format_exc())
 
@@ -179,7 +181,8 @@ def _send(connection: Connection, task: Any) -> None:
 def _work(connection: Connection) -> None:
     """In a worker: leave interrupts to the parent, and end when it does, however it ends."""
     parent = parent_process()
-    assert parent is not None
+    if parent is None:
+        raise RuntimeError("A worker must be the child of the process that hired it.")
     sentinel = parent.sentinel
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

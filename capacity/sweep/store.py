@@ -1,17 +1,24 @@
 """The folder of a sweep: atomic parquet shards, and what else it takes to go on.
 
-::
+`capacity.sweep.folder` lists the files. What is promised of them:
 
-    DIR/manifest.json              what the sweep is (`capacity.sweep.manifest`)
-    DIR/shards/00000-<key>.parquet rows of one shard; that the file is valid records that it is done
-    DIR/ranks/<facts>.json         bounds of a database's rank, computed once
-    DIR/log-<i>-of-<n>.jsonl       when each shard was done, and how long it took; in no table
-    DIR/runs.parquet               all rows, written when the last shard is done
+*Kills.* Every file but the logs is written under a temporary name, synced, and renamed: a kill at
+any moment, a crash of the machine or a full disk leaves whole files only, and the same command goes
+on where it stopped, to the same ``runs.parquet`` to the last byte, on any number of workers. Rows
+of shards that aren't whole are kept in DIR/unfinished every few seconds
+(`capacity.sweep.execute`). So a kill costs at most ten seconds of work, or the runs that are under
+way if they take longer: a run can't be cut, and the graph engine's of a shard are trained together.
+Readers never see a temporary name, so that the folder can be read while it grows, by `load` or by
+any other reader of ``DIR/shards/*.parquet``.
 
-Every file but the logs is written under a temporary name, synced, and renamed: a kill at any moment
-leaves whole files only, and the same command goes on where it stopped. Readers never see a
-temporary name, so that the folder can be read while it grows, by `load` or by any other reader of
-``DIR/shards/*.parquet``.
+*Damage.* What is read back is checked: tables by a digest of their rows (`capacity.sweep.table`),
+ranks by one of their content, and both for lower <= upper. A shard, an unfinished shard, a file of
+ranks or ``runs.parquet`` that fails is told and made again by the sweep; readers refuse it. A
+manifest that fails is refused by both. A digest finds damage, and not a forger who rewrites it too.
+
+*What isn't the sweep's.* Folders that are links, other files in DIR/shards, and folders, pipes or
+devices under the sweep's names are refused before anything is trained. Nothing is removed but the
+sweep's own unfinished shards and its own temporary files, and nothing through a link.
 """
 
 from __future__ import annotations
@@ -19,20 +26,40 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from filelock import FileLock, Timeout
 
 from capacity.errors import SweepError
-from capacity.sweep.files import remove_parts, write_whole
-from capacity.sweep.manifest import admitted, shard_names
+from capacity.sweep.folder import (
+    RANKS,
+    SHARDS,
+    UNFINISHED,
+    make_folders,
+    ranks_name,
+    remove_own_parts,
+    require_files,
+    require_own_shards,
+)
+from capacity.sweep.manifest import admitted, manifests, shard_names
 from capacity.sweep.plan import Plan
-from capacity.sweep.table import DAMAGED, RUNS_SCHEMA, Row, compact, read_shard, write_table
+from capacity.sweep.records import DamagedFileError, is_integer, read_stamped, stamped, write
+from capacity.sweep.table import (
+    Row,
+    compact,
+    read_rows,
+    read_whole,
+    table_of_rows,
+    write_table,
+)
+
+_RANKS = ("database_rank_lower", "database_rank_upper", "database_rank_bound")
+_RANKS_BYTES = 2**16
 
 
 class Store:
@@ -56,7 +83,7 @@ class Store:
     Raises
     ------
     SweepError
-        If the folder holds another sweep, or can't be written.
+        If the folder holds another sweep or what isn't a sweep's, or can't be written.
     """
 
     def __init__(
@@ -68,14 +95,15 @@ class Store:
         allow_other_engine: bool = False,
     ) -> None:
         self.folder, self._here = Path(folder), here
-        try:
-            for name in ("shards", "ranks"):
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SweepError(f"{self.folder} can't be a folder of shards ({error}).") from None
+        make_folders(self.folder)
         with self._locked():
             self.plan = admitted(self.folder, plan, here, allow_other_engine=allow_other_engine)
         self.names = shard_names(self.plan)
+        self._ranks_names = {ranks_name(facts) for facts in self.plan.databases}
+        every = {name for held in manifests(self.folder) for name in held["shards"]}
+        require_own_shards(self.folder, every)
+        require_files(self.folder / UNFINISHED, every.__contains__)
+        require_files(self.folder / RANKS, self._ranks_names.__contains__)
 
     @contextmanager
     def mine(self, part: int, parts: int) -> Iterator[range]:
@@ -92,8 +120,7 @@ class Store:
         numbers = range(-(-n * part // parts), -(-n * (part + 1) // parts))
         lock = self._lock(f".{part}-of-{parts}-{key}.lock")
         with self._locked():
-            others = [p for p in self.folder.glob(f".*-of-*-{key}.lock") if _is_held(p)]
-            theirs = {p.name.split("-of-")[1] for p in others} - {f"{parts}-{key}.lock"}
+            theirs = set(self._held_parts(key)) - {f"{parts}-{key}.lock"}
             if theirs or not _acquired(lock):
                 raise SweepError(
                     f"Another process does {'another division' if theirs else 'this part'} of "
@@ -101,23 +128,78 @@ class Store:
                     "the same N with --shard i/N."
                 )
         try:
-            names = {self.names[number] for number in numbers}
-            remove_parts(self.folder / "shards", lambda name: name.rsplit(".", 2)[0] in names)
+            remove_own_parts(self.folder, {self.names[number] for number in numbers})
             yield numbers
         finally:
             lock.release()
 
     def path(self, number: int) -> Path:
         """File of a shard."""
-        return self.folder / "shards" / self.names[number]
+        return self.folder / SHARDS / self.names[number]
+
+    def require_whole(self, number: int) -> bool:
+        """Whether a shard's file is there; then it holds the runs that it should.
+
+        Raises
+        ------
+        DamagedFileError
+            If it doesn't.
+        """
+        path, shard = self.path(number), self.plan.shards[number]
+        if not path.exists():
+            return False
+        table = read_rows(path, most=len(shard), of=path.name)
+        if table["run_key"].to_pylist() != sorted(run.key for run in shard):
+            raise DamagedFileError(path, "is damaged (it holds other runs)")
+        return True
 
     def is_done(self, number: int) -> bool:
         """Whether a shard's file is there, whole, and holds the runs that it should."""
-        return self._rows(number) is not None
+        with suppress(DamagedFileError):
+            return self.require_whole(number)
+        return False
 
-    def write(self, number: int, rows: Sequence[Row]) -> None:
-        """Store the rows of a shard."""
-        write_table(self.path(number), pa.Table.from_pylist(list(rows), schema=RUNS_SCHEMA))
+    def write(self, number: int, rows: Iterable[Row]) -> None:
+        """Store the rows of a shard, all of them, and end its being unfinished."""
+        path = self.path(number)
+        write_table(path, table_of_rows(rows), of=path.name)
+        self.end_unfinished(number)
+
+    def unfinished(self, number: int) -> list[dict[str, Any]]:
+        """Rows of a shard that isn't whole, as they were kept.
+
+        Raises
+        ------
+        DamagedFileError
+            If the file is there, and doesn't hold runs of the shard.
+        """
+        path, shard = self._unfinished(number), self.plan.shards[number]
+        if not path.exists():
+            return []
+        table = read_rows(path, most=len(shard), of=f"{UNFINISHED}/{path.name}")
+        keys = table["run_key"].to_pylist()
+        if len(set(keys)) < len(keys) or not {run.key for run in shard}.issuperset(keys):
+            raise DamagedFileError(path, "is damaged (it holds other runs)")
+        return table.to_pylist()
+
+    def keep_unfinished(self, number: int, rows: Iterable[Row]) -> None:
+        """Keep the rows that there are of a shard that isn't whole."""
+        path = self._unfinished(number)
+        write_table(path, table_of_rows(rows), of=f"{UNFINISHED}/{path.name}")
+
+    def end_unfinished(self, number: int) -> None:
+        """Remove the rows that were kept of a shard that is whole now."""
+        with suppress(OSError):
+            self._unfinished(number).unlink(missing_ok=True)
+
+    def require_whole_table(self) -> None:
+        """Refuse a ``runs.parquet`` that is damaged; it may be behind the shards, or not there.
+
+        Raises
+        ------
+        DamagedFileError
+        """
+        read_whole(self.folder, manifests(self.folder))
 
     def log(self, part: str, **what: Any) -> None:
         """Add a line to the log of a part."""
@@ -128,26 +210,36 @@ class Store:
                 # a line that a kill cut off stays alone
                 file.write("\n" + json.dumps({**line, **what}))
         except OSError as error:
-            raise SweepError(f"{path} can't be written ({error.strerror}).") from None
+            raise SweepError(
+                f"{path} can't be written ({error.strerror}); what was done is kept."
+            ) from None
 
     def ranks(self, facts_sha256: str) -> dict[str, int] | None:
-        """The bounds of a database's rank, if they are known."""
-        try:
-            data = json.loads(self._ranks(facts_sha256).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        """The bounds of a database's rank, if they are known here.
+
+        Raises
+        ------
+        DamagedFileError
+            If their file is damaged.
+        """
+        path = self._ranks(facts_sha256)
+        if not path.exists():
             return None
-        names = ("database_rank_lower", "database_rank_upper", "database_rank_bound")
-        known = isinstance(data, dict) and data.get("facts_sha256") == facts_sha256
-        if not known or data.get("computed_by") != self._here:
-            return None
-        whole = all(isinstance(data.get(name), int) for name in names)
-        return {name: data[name] for name in names} if whole else None
+        held = read_stamped(path, max_bytes=_RANKS_BYTES)
+        ranks: dict[str, Any] = {name: held.get(name) for name in _RANKS}
+        if not all(map(is_integer, ranks.values())):
+            raise DamagedFileError(path, "is damaged (a rank in it is no natural number)")
+        if ranks["database_rank_lower"] > ranks["database_rank_upper"]:
+            raise DamagedFileError(path, "is damaged (its lower bound is above the upper one)")
+        if held.get("facts_sha256") != facts_sha256:
+            raise DamagedFileError(path, "is damaged (it is about other facts)")
+        # by another version, say: no damage
+        return ranks if held.get("computed_by") == self._here else None
 
     def keep_ranks(self, facts_sha256: str, ranks: Mapping[str, int]) -> None:
         """Keep the bounds of a database's rank."""
-        stamped = {"facts_sha256": facts_sha256, "computed_by": self._here, **ranks}
-        data = json.dumps(stamped) + "\n"
-        write_whole(self._ranks(facts_sha256), data.encode())
+        content = {"facts_sha256": facts_sha256, "computed_by": self._here, **ranks}
+        write(self._ranks(facts_sha256), stamped(content))
 
     def finish(self) -> Path | None:
         """Write ``runs.parquet`` if every shard is done; give its path."""
@@ -155,19 +247,25 @@ class Store:
             return None
         # another part may have ended at the same moment
         with self._locked():
-            if not any(map(_is_held, self.folder.glob(".*-of-*.lock"))):
-                for folder in (self.folder, self.folder / "shards", self.folder / "ranks"):
-                    remove_parts(folder)
+            if not any(self._held_parts("*")):
+                remove_own_parts(self.folder, set(self.names), self._ranks_names)
+                with suppress(OSError):
+                    # unless another engine's are there
+                    (self.folder / UNFINISHED).rmdir()
             return compact(self.folder)
 
-    def _rows(self, number: int) -> pa.Table | None:
-        try:
-            table = read_shard(self.path(number))
-        except DAMAGED:
-            return None
-        keys = sorted(run.key for run in self.plan.shards[number])
-        whole = table.schema.remove_metadata() == RUNS_SCHEMA
-        return table if whole and table["run_key"].to_pylist() == keys else None
+    def _unfinished(self, number: int) -> Path:
+        return self.folder / UNFINISHED / self.names[number]
+
+    def _ranks(self, facts_sha256: str) -> Path:
+        return self.folder / RANKS / ranks_name(facts_sha256)
+
+    def _held_parts(self, key: str) -> Iterator[str]:
+        """The divisions, ``<n>-<key>.lock``, of which some process does a part."""
+        for path in self.folder.glob(f".*-of-*-{key}.lock"):
+            named = _PART_LOCK.fullmatch(path.name)
+            if named and path.is_file() and _is_held(path):
+                yield named[1]
 
     def _lock(self, name: str) -> FileLock:
         return FileLock(self.folder / name)
@@ -187,8 +285,8 @@ class Store:
         finally:
             lock.release()
 
-    def _ranks(self, facts_sha256: str) -> Path:
-        return self.folder / "ranks" / f"{facts_sha256[:16]}.json"
+
+_PART_LOCK = re.compile(r"\.[0-9]+-of-([0-9]+-[0-9a-f]{8}\.lock)")
 
 
 def _acquired(lock: FileLock) -> bool:
@@ -196,6 +294,8 @@ def _acquired(lock: FileLock) -> bool:
         lock.acquire(timeout=0)
     except Timeout:
         return False
+    except OSError as error:
+        raise SweepError(f"{lock.lock_file} can't be locked ({error.strerror}).") from None
     return True
 
 

@@ -1,8 +1,11 @@
+import json
 import math
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 import tomllib
 from dataclasses import replace
@@ -22,8 +25,10 @@ from capacity.evaluator import accuracy_of_logits, answers, evaluate, margins
 from capacity.layer import Recipe
 from capacity.rank import paper_bound, rank_interval
 from capacity.sweep import RUNS_SCHEMA, do_run, execute, load, make_plan, run_sweep
+from capacity.sweep.manifest import environment
 from capacity.sweep.one_run import database_ranks, do_runs, resolve_device
-from capacity.sweep.plan import Plan
+from capacity.sweep.plan import TASK_SECONDS, Plan, tasks_of
+from capacity.sweep.store import Store
 
 # 24 runs of 2000 epochs at most, four a shard
 CONFIG = tomllib.loads(soak_sweep.PLAN)
@@ -143,7 +148,9 @@ def test_a_damaged_shard_is_done_again(plan: Plan, done: Path, tmp_path: Path) -
     shards[1].write_bytes(shards[2].read_bytes())  # whole, and not its own
     with pytest.raises(SweepError, match="is damaged"):
         load(tmp_path)
-    run_sweep(plan, tmp_path)
+    with pytest.warns(UserWarning, match="is damaged .*; it is done again") as told:
+        run_sweep(plan, tmp_path)
+    assert [shards[n].name in str(told[n].message) for n in (0, 1)] == [True, True]
     assert table_bytes(tmp_path) == table_bytes(done)
     log = (tmp_path / "log-0-of-1.jsonl").read_text()
     assert [n for n in (0, 1, 2) if f'"shard": {n}, "damaged"' in log] == [0, 1]
@@ -221,6 +228,170 @@ def test_a_sweep_that_is_stopped_goes_on_to_the_same_table(
     assert table_bytes(out) == table_bytes(done)
 
 
+# one shard, by estimate of 8 s, of tasks of two runs each
+ONE_SHARD: dict[str, Any] = {
+    "databases": {"synthetic": {"count": 2, "seed": 0, "max_triples": 12}},
+    "layers": {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1, 2], "d_head_vo": [1, 2]},
+    "recipe": {"engine": "reference", "epochs": 400, "stop_tau": 0},
+}
+# trains it with these workers, keeps rows at every chance, and says how far it is
+DRIVER = """
+import json, signal, sys
+from capacity.sweep import execute, make_plan, run_sweep
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    execute.KEEP_SECONDS = 0
+    plan = make_plan(json.loads(sys.argv[1]))
+    tell = lambda what, done, total: print(what, done, total, flush=True)
+    run_sweep(plan, sys.argv[2], workers=int(sys.argv[3]), progress=tell)
+"""
+
+
+@pytest.fixture(scope="module")
+def one_shard(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, bytes]:
+    plan, folder = make_plan(ONE_SHARD), tmp_path_factory.mktemp("one_shard")
+    assert len(plan.shards) == 1
+    run_sweep(plan, folder)
+    assert not (folder / "unfinished").exists()
+    return plan, table_bytes(folder)
+
+
+def trained(plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[str]:
+    """Keys of the runs that a sweep trains in this process."""
+    keys: list[str] = []
+
+    def counted(runs: Any, **known: Any) -> Any:
+        keys.extend(run.key for run in runs)
+        return do_runs(runs, **known)
+
+    monkeypatch.setattr(execute, "do_runs", counted)
+    run_sweep(plan, folder, **options)
+    monkeypatch.undo()
+    return keys
+
+
+@pytest.mark.parametrize(("stop", "workers"), [
+    (signal.SIGKILL, 1), (signal.SIGINT, 1), (signal.SIGKILL, 2), (signal.SIGINT, 2),
+])  # fmt: skip
+def test_a_shard_that_is_stopped_in_its_middle_goes_on_there(
+    stop: signal.Signals, workers: int, one_shard: tuple[Plan, bytes], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    plan, table = one_shard
+    out, script = tmp_path / "out", tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    process = subprocess.Popen(
+        [sys.executable, script, json.dumps(ONE_SHARD), out, str(workers)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert process.stdout is not None
+    # after two tasks, the second of which may not be kept yet
+    for line in process.stdout:
+        what, n_done, _ = line.split()
+        if what == "runs" and int(n_done) >= 4:
+            break
+    os.killpg(process.pid, stop)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert not list(out.glob("shards/*"))
+    (kept,) = out.glob("unfinished/*.parquet")
+    keys = pq.read_table(kept)["run_key"].to_pylist()
+    # two runs a task; an interrupt keeps all that is done
+    assert len(keys) >= (4 if stop == signal.SIGINT else 2)
+    told: list[tuple[str, int, int]] = []
+    again = trained(plan, out, monkeypatch, progress=lambda *said: told.append(said))
+    assert told[0] == ("runs", len(keys), len(plan.runs))
+    assert sorted(again + keys) == sorted(run.key for run in plan.runs)
+    assert table_bytes(out) == table
+    assert not (out / "unfinished").exists()
+
+
+def test_what_a_kill_costs_is_below_ten_seconds() -> None:
+    # what isn't kept yet, and a task of each worker, on a machine of a fifth of the speed
+    assert execute.KEEP_SECONDS + 5 * TASK_SECONDS <= 10
+
+
+def test_a_kill_between_the_last_row_and_its_shard_trains_nothing_again(
+    plan: Plan, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Path(shutil.copytree(done, tmp_path / "copy"))
+    store = Store(copy, plan, environment())
+    # a shard whose rows were all kept, and one that was stored, and its rows not removed yet
+    for number in (0, 1):
+        store.keep_unfinished(number, pq.read_table(store.path(number)).to_pylist())
+    store.path(0).unlink()
+    assert trained(plan, copy, monkeypatch) == []
+    assert table_bytes(copy) == table_bytes(done)
+    assert not (copy / "unfinished").exists()
+
+
+def test_unfinished_rows_that_are_damaged_or_anothers_are_told_and_done_again(
+    plan: Plan, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Path(shutil.copytree(done, tmp_path / "copy"))
+    store = Store(copy, plan, environment())
+    rows = pq.read_table(store.path(0)).to_pylist()
+    store.path(0).unlink()
+    store.keep_unfinished(0, rows[:2])
+    kept = copy / "unfinished" / store.path(0).name
+    whole = kept.read_bytes()
+    shutil.copy(store.path(1), kept)
+    others = kept.read_bytes()
+    for data in (whole[:1000], b"", others):
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_bytes(data)
+        store.path(0).unlink(missing_ok=True)
+        with pytest.warns(UserWarning, match=rf"unfinished.{kept.name} is damaged"):
+            again = trained(plan, copy, monkeypatch)
+        assert sorted(again) == sorted(run.key for run in plan.shards[0])
+        assert table_bytes(copy) == table_bytes(done)
+    # nothing of unfinished shards is a shard, under whatever name
+    kept.parent.mkdir()
+    kept.write_bytes(whole)
+    kept.replace(store.path(0))
+    (copy / "runs.parquet").unlink()
+    with pytest.raises(SweepError, match="the rows of 'unfinished/"):
+        load(copy)
+
+
+def test_a_task_that_fails_costs_no_other_run_of_its_shard(
+    one_shard: tuple[Plan, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, table = one_shard
+    poison = plan.runs[5].key
+
+    def fragile(runs: Any, **options: Any) -> Any:
+        if any(run.key == poison for run in runs):
+            raise ArithmeticError("the poison")
+        return do_runs(runs, **options)
+
+    monkeypatch.setattr(execute, "do_runs", fragile)
+    with pytest.raises(SweepError, match="ArithmeticError: the poison") as failure:
+        run_sweep(plan, tmp_path)
+    # the traceback is in the log
+    assert "\n" not in str(failure.value)
+    assert "Traceback" in (tmp_path / "log-0-of-1.jsonl").read_text()
+    monkeypatch.undo()
+    again = trained(plan, tmp_path, monkeypatch)
+    # its task: two runs
+    assert poison in again
+    assert len(again) == 2
+    assert table_bytes(tmp_path) == table
+
+
+def test_tasks_are_the_runs_of_a_shard_cut_and_the_graph_engines_together(plan: Plan) -> None:
+    # runs of 2.4 s each by estimate
+    assert [len(task) for task in tasks_of(plan.shards[0])] == [1] * 4
+    short = [replace(run, recipe=replace(run.recipe, epochs=100)) for run in plan.runs]
+    cut = list(tasks_of(short))
+    # 0.13 s: seven in a second
+    assert [len(task) for task in cut] == [7, 7, 7, 3]
+    assert [run for task in cut for run in task] == short
+    graph = [replace(run, recipe=replace(run.recipe, engine="graph")) for run in plan.runs]
+    assert [len(task) for task in tasks_of(graph)] == [24]
+
+
 def test_a_worker_that_dies_costs_its_shard_an_attempt(
     plan: Plan, done: Path, tmp_path: Path
 ) -> None:
@@ -248,7 +419,9 @@ def test_a_shard_that_fails_fails_alone_and_is_reported(
         return do_runs(runs, **options)
 
     monkeypatch.setattr(execute, "do_runs", fragile)
-    with pytest.raises(SweepError, match=r"1 of 6 shards aren.t done.*first, 2: (?s:.*)the poison"):
+    with pytest.raises(
+        SweepError, match=r"1 of 6 shards aren.t done.*first, shard 2: ArithmeticError: the poison$"
+    ):
         run_sweep(plan, tmp_path)
     assert len(load(tmp_path)) == 20
     monkeypatch.undo()

@@ -1,9 +1,12 @@
+import itertools
+import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from capacity.errors import DatabaseFormatError, SweepError
+from capacity.errors import CapacityError, DatabaseFormatError, SweepError
 from capacity.sweep import make_plan, read_plan
 from tests.oracles import EXAMPLES, ROOT
 
@@ -39,6 +42,16 @@ def test_pairs_are_drawn_without_replacement_and_by_the_seed() -> None:
     a, b, c = (make_plan(changed("runs", pairs=6, seed=s)) for s in (0, 0, 1))
     assert len({run.key for run in a.runs}) == 6
     assert a.key == b.key != c.key
+
+
+def test_the_pairs_of_a_seed_are_those_of_all_pairs_in_order() -> None:
+    every = make_plan(SMALL).runs
+    # what is drawn must stay what it was, or every sweep that was begun would be another
+    drawn = np.random.default_rng(7).choice(len(every), 6, replace=False)
+    plan = make_plan(changed("runs", pairs=6, seed=7))
+    assert [(run.database_id, run.layer) for run in plan.runs] == [
+        (every[i].database_id, every[i].layer) for i in sorted(drawn)
+    ]
 
 
 def test_a_key_depends_on_all_that_determines_the_result_and_on_nothing_else() -> None:
@@ -89,6 +102,78 @@ BAD = {
 }
 
 
+MANY = list(range(1, 401))
+TOO_LARGE = {
+    r"at most 100,000 databases; got 1,000,000,000,000\.": changed(
+        "databases", synthetic={"count": 10**12}
+    ),
+    # 400^4, before their order is looked at
+    r"at most 1,000,000 combinations; got 25,600,000,000\.": changed(
+        "layers", d_model=MANY, n_heads=MANY, d_head_qk=MANY, d_head_vo=MANY
+    ),
+    # and the two synthetic ones
+    r"at most 100,000 databases; got 1,000,000,000,002\.": changed(
+        "databases", files=[{"path": "none", "subset": {"subjects": 2, "count": 10**12}}]
+    ),
+    # 50,000 databases x the layers (d_model, 1, 1, 1)
+    r"at most 1,000,000 runs; got 20,000,000\.": {
+        **SMALL,
+        "databases": {"synthetic": {"count": 50_000}},
+        "layers": {"d_model": MANY, "n_heads": [1], "d_head_qk": [1], "d_head_vo": [1]},
+    },
+    r"at most 1,000,000 pairs; got 10,000,000\.": changed("runs", pairs=10**7),
+    r"`seed` in \[runs\] must be .* below 2\*\*63; got 1180591620717411303424\.": changed(
+        "runs", seed=2**70
+    ),
+    r"`seed` in \[runs\] must be .* a value of type int that is too long": changed(
+        "runs", seed=10**5000
+    ),
+    r"in \[layers\]: `n_heads` must be at most": changed("layers", n_heads=[2**63]),
+    r"in \[recipe\]: `epochs` must be at most": changed("recipe", epochs=2**70),
+    r"in \[recipe\]: `learning_rate` must be a number": changed("recipe", learning_rate=10**400),
+    r"in \[recipe\]: `stop_tau` must be a number": changed("recipe", stop_tau=10**400),
+}
+
+
+@pytest.mark.parametrize("reason", TOO_LARGE)
+def test_what_asks_for_too_much_is_refused_before_anything_is_drawn(
+    reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drawn(*_: object, **__: object) -> None:
+        pytest.fail("something was drawn")
+
+    monkeypatch.setattr("capacity.sweep.config.random_database", drawn)
+    monkeypatch.setattr("capacity.sweep.config.Run", drawn)
+    monkeypatch.setattr("capacity.sweep.config.Database", drawn)
+    with pytest.raises(SweepError, match=reason) as refusal:
+        make_plan(TOO_LARGE[reason])
+    assert len(str(refusal.value)) < 400
+
+
+def test_pairs_of_many_databases_and_layers_are_drawn_without_listing_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def listed(*_: object) -> None:
+        pytest.fail("all pairs were listed")
+
+    sizes = list(range(1, 31))
+    layers = {"d_model": [30], "n_heads": sizes, "d_head_qk": sizes, "d_head_vo": sizes}
+    product = itertools.product
+    # of four lists, and not of databases and layers
+    monkeypatch.setattr(
+        "itertools.product", lambda *lists: product(*lists) if len(lists) == 4 else listed()
+    )
+    plan = make_plan(
+        {
+            "databases": {"synthetic": {"count": 60, "max_triples": 20}},
+            "layers": layers,
+            "runs": {"pairs": 3},
+        }
+    )
+    # of more than 1.6 million pairs
+    assert len(plan.runs) == 3
+
+
 @pytest.mark.parametrize("reason", BAD)
 def test_mistakes_are_named_before_anything_trains(reason: str) -> None:
     with pytest.raises(SweepError, match=reason):
@@ -126,6 +211,48 @@ def test_files_that_are_no_toml_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[layers\n")
     with pytest.raises(SweepError, match=r"bad\.toml.*line 1"):
         read_plan(tmp_path / "bad.toml")
+
+
+ODD_TOML = {
+    r"nested too deep": "a = " + "[" * 100_000,
+    r"4300 digits": "[runs]\nseed = " + "1" * 5000,
+    r"holds more than 1,048,576 bytes": "#" * 2**20 + "\n",
+    r"more than 500 dots": "a." * 100_000 + "a = 1",
+    r"can't decode byte": "\udcff",
+    r"unknown key `x{60}`;": "x" * 1000 + " = 1",
+    r"must be a table of keys; got 'x{59}\.": 'recipe = "' + "x" * 1000 + '"',
+}
+
+
+@pytest.mark.parametrize("reason", ODD_TOML)
+def test_odd_files_are_refused_in_one_short_line_that_names_them(
+    reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_bytes(ODD_TOML[reason].encode(errors="surrogateescape"))
+    with pytest.raises(SweepError, match=rf"odd\.toml: .*{reason}") as refusal:
+        read_plan(path)
+    assert "\n" not in str(refusal.value)
+    assert len(str(refusal.value)) < 400
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a folder", "a name with a NUL"])
+def test_a_plan_is_read_from_a_regular_file(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    if kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a folder":
+        path.mkdir()
+    else:
+        path = tmp_path / "plan\0.toml"
+    with pytest.raises(SweepError, match="must be a readable TOML file"):
+        read_plan(path)
+
+
+def test_databases_by_names_that_no_file_can_have_are_refused(tmp_path: Path) -> None:
+    for name in ("x" * 5000, "a\0b"):
+        with pytest.raises(CapacityError):
+            make_plan({**SMALL, "databases": {"files": [{"path": name}]}}, folder=tmp_path)
 
 
 def test_the_demo_has_at_most_90_runs(monkeypatch: pytest.MonkeyPatch) -> None:

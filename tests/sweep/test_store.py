@@ -1,6 +1,7 @@
 """The folder of a sweep, whatever is done to it: loud, nothing lost, nothing doubled."""
 
 import json
+import math
 import os
 import resource
 import shutil
@@ -11,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from capacity.errors import SweepError
-from capacity.sweep import Plan, compact, load, make_plan, run_sweep
+from capacity.sweep import Plan, compact, execute, load, make_plan, run_sweep
 from capacity.sweep.manifest import admitted, environment, manifests
+from capacity.sweep.records import stamped
 from capacity.sweep.store import Store
+from capacity.sweep.table import read_rows, rows_sha256, table_of_rows, write_table
 
 CONFIG: dict[str, Any] = {
     "databases": {"synthetic": {"count": 3, "seed": 0, "max_triples": 12}},
@@ -97,7 +102,7 @@ def test_the_same_rows_give_the_same_bytes(plan: Plan, done: Path, copy: Path) -
 
 def test_a_table_that_is_behind_its_shards_is_not_believed(plan: Plan, copy: Path) -> None:
     part = pq.read_table(copy / "runs.parquet").slice(0, 2)
-    pq.write_table(part, copy / "runs.parquet")
+    write_table(copy / "runs.parquet", part, of=plan.key)
     assert len(load(copy)) == len(plan.runs)
 
 
@@ -175,11 +180,51 @@ def test_another_dtype_is_another_engine_and_another_rate_another_sweep(
         admitted(tmp_path, rate, here, allow_other_engine=True)
 
 
-def test_a_damaged_manifest_is_named(plan: Plan, tmp_path: Path) -> None:
-    for text in ("[]", "{"):
-        (tmp_path / "manifest.json").write_text(text)
-        with pytest.raises(SweepError, match=r"manifest\.json is damaged"):
-            Store(tmp_path, plan, environment())
+WRONG_FIELDS: dict[str, list[Any]] = {
+    "n_runs": ["many", [1], -5, True, 12.0, None, 2**63, float("nan")],
+    "shards": [3, [[1]], ["x"], ["../../x.parquet"], {}, None, ["00001-0123456789abcdef.parquet"]],
+    "plan_key": [3, "", "x" * 64, None],
+    "question": [3, [], None],
+    "computed_by": [3, [], {"a": []}, {"a": {}}, {"a": "x" * 1000}, None],
+}
+
+
+@pytest.mark.parametrize("field", WRONG_FIELDS)
+def test_a_field_of_the_manifest_is_checked_when_it_is_read(
+    field: str, plan: Plan, copy: Path
+) -> None:
+    held = json.loads((copy / "manifest.json").read_text())
+    for value in WRONG_FIELDS[field]:
+        (copy / "manifest.json").write_text(json.dumps({**held, field: value}))
+        for use in (lambda: load(copy), lambda: run_sweep(plan, copy)):
+            with pytest.raises(SweepError, match=rf"manifest\.json is damaged.*`{field}` must be"):
+                use()
+    (copy / "manifest.json").write_text(json.dumps({k: v for k, v in held.items() if k != field}))
+    with pytest.raises(SweepError, match=rf"`{field}` must be"):
+        load(copy)
+
+
+@pytest.mark.parametrize(("field", "value"), [("n_runs", 5), ("n_runs", 99), ("shards", [])])
+def test_a_manifest_that_disagrees_with_its_plan_is_refused(
+    field: str, value: Any, plan: Plan, copy: Path
+) -> None:
+    held = json.loads((copy / "manifest.json").read_text())
+    (copy / "manifest.json").write_text(json.dumps({**held, field: value}))
+    with pytest.raises(
+        SweepError, match=rf"manifest\.json is damaged \(`{field}` isn't its plan's"
+    ):
+        run_sweep(plan, copy)
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{", b"3", b'{"n_runs": "\xff"}', b"[" * 100_000,
+    b'{"n_runs":' + b"[" * 100_000, b'{"n_runs":' + b"1" * 5000 + b"}"])  # fmt: skip
+def test_a_damaged_manifest_is_named(text: bytes, plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_bytes(text)
+    for use in (lambda: Store(tmp_path, plan, environment()), lambda: load(tmp_path)):
+        with pytest.raises(SweepError, match=r"manifest\.json is damaged") as refusal:
+            use()
+        assert "\n" not in str(refusal.value)
+        assert len(str(refusal.value)) < 400
 
 
 # ---- faults -------------------------------------------------------------------------------------
@@ -198,35 +243,245 @@ def test_flipped_bytes_of_a_shard_are_found(plan: Plan, done: Path, copy: Path) 
             assert pq.read_table(store.path(0)).equals(good)
 
 
-def test_damaged_ranks_are_computed_again(plan: Plan, copy: Path) -> None:
+def test_ranks_that_were_damaged_or_forged_are_told_and_computed_again(
+    plan: Plan, done: Path, copy: Path
+) -> None:
     store = Store(copy, plan, environment())
     facts = next(iter(plan.databases))
     (path,) = (copy / "ranks").glob(f"{facts[:16]}*")
     whole = path.read_text()
-    for text in (
-        "",
-        "[]",
-        "{}",
-        whole.replace(facts, "0" * 64),
-        whole.replace("_lower", "x"),
-        whole.replace("torch", "another"),
-    ):
+    held = json.loads(whole)
+    held.pop("sha256")
+
+    def stamp(**changes: Any) -> str:
+        return stamped({**held, **changes}).decode()
+
+    for text, why in {
+        "": "Expecting value",
+        "[]": "no JSON object",
+        "{}": "another content",
+        whole.replace(facts, "0" * 64): "another content",
+        whole.replace("_lower", "x"): "another content",
+        # what was believed: another bound, and the stamp that was there
+        json.dumps({**json.loads(whole), "database_rank_lower": 999}): "another content",
+        "[" * 20_000: "nested too deep",
+        '{"sha256": ' + "[" * 20_000: "nested too deep",
+        whole.replace('lower": ', 'lower": ' + "1" * 5000): "4300 digits",
+        # with a stamp of their own
+        stamp(database_rank_lower=999): "lower bound is above",
+        stamp(database_rank_lower=True): "natural number",
+        stamp(database_rank_lower=-1): "natural number",
+        stamp(database_rank_upper=2**70): "natural number",
+        stamp(database_rank_bound=2.0): "natural number",
+        stamp(facts_sha256="0" * 64): "other facts",
+        whole + " " * 2**16: "holds more than",
+    }.items():
         path.write_text(text)
-        assert store.ranks(facts) is None
+        with pytest.raises(SweepError, match=why) as refusal:
+            store.ranks(facts)
+        assert str(path) in str(refusal.value)
+    # by another version: not known here, and nothing is wrong
+    path.write_text(stamp(computed_by={"torch": "another"}))
+    assert store.ranks(facts) is None
+    path.write_text(stamp(database_rank_lower=999))
     store.path(0).unlink()
-    run_sweep(plan, copy)
+    with pytest.warns(UserWarning, match=rf"{path.name} is damaged .*; it is done again"):
+        run_sweep(plan, copy)
+    assert f'"ranks": "{facts}", "damaged"' in (copy / "log-0-of-1.jsonl").read_text()
     assert path.read_text() == whole
+    assert table(copy) == table(done)
 
 
-def test_what_killed_writers_left_is_collected(plan: Plan, done: Path, copy: Path) -> None:
+@pytest.mark.parametrize(("column", "value"), [("accuracy_0.95", 0.123), ("seed", 7),
+    ("database_rank_lower", 999), ("status", "memorized")])  # fmt: skip
+def test_a_row_that_was_edited_is_refused_by_readers_told_and_done_again(
+    column: str, value: Any, plan: Plan, done: Path, copy: Path
+) -> None:
+    for path in (sorted((copy / "shards").iterdir())[1], copy / "runs.parquet"):
+        rows = pq.read_table(path)
+        values = [value, *rows[column].to_pylist()[1:]]
+        i = rows.column_names.index(column)
+        edited = rows.set_column(i, rows.schema.field(i), pa.array(values, rows.schema.types[i]))
+        # all that was written with the rows is there still
+        pq.write_table(edited, path, compression="zstd", write_page_checksum=True)
+        if path.parent != copy:
+            (copy / "runs.parquet").unlink()
+        with pytest.raises(
+            SweepError, match=rf"{path.name} is damaged .*Delete it and go on with `capacity sweep`"
+        ):
+            load(copy)
+        with pytest.warns(UserWarning, match=rf"{path.name} is damaged .*; it is done again"):
+            run_sweep(plan, copy)
+        assert table(copy) == table(done)
+    log = (copy / "log-0-of-1.jsonl").read_text()
+    assert '"shard": 1, "damaged"' in log
+    assert '"table": true, "damaged"' in log
+
+
+def test_a_lower_bound_above_the_upper_one_is_no_row(plan: Plan, copy: Path) -> None:
+    path = Store(copy, plan, environment()).path(0)
+    rows = [{**row, "database_rank_lower": 999} for row in pq.read_table(path).to_pylist()]
+    write_table(path, table_of_rows(rows), of=path.name)
+    (copy / "runs.parquet").unlink()
+    with pytest.raises(SweepError, match="a lower bound of a rank is above the upper one"):
+        load(copy)
+
+
+def test_a_table_of_another_is_not_read(plan: Plan, copy: Path) -> None:
+    shards = sorted((copy / "shards").iterdir())
+    (copy / "runs.parquet").unlink()
+    shutil.copy(shards[2], shards[1])
+    with pytest.raises(SweepError, match=rf"{shards[1].name} is .*the rows of '{shards[2].name}'"):
+        load(copy)
+
+
+def test_the_digest_is_of_rows_and_not_of_how_they_are_held(done: Path) -> None:
+    rows = pq.read_table(done / "runs.parquet")
+    sha256 = rows_sha256(rows, of="a")
+    parts = pa.concat_tables([rows.slice(0, 5), rows.slice(5, 0), rows.slice(5)])
+    assert rows_sha256(parts, of="a") == sha256
+    assert rows_sha256(parts.combine_chunks(), of="a") == sha256
+    assert rows_sha256(rows, of="b") != sha256
+    assert rows_sha256(rows.slice(1), of="a") != sha256
+    names = ["layer_id" if name == "run_key" else "run_key" if name == "layer_id" else name
+             for name in rows.column_names]  # fmt: skip
+    assert rows_sha256(rows.rename_columns(names), of="a") != sha256
+    # texts end where they end
+    cut, other = (pa.table({"a": pa.array(texts)}) for texts in (["ab", "c"], ["a", "bc"]))
+    assert rows_sha256(cut, of="a") != rows_sha256(other, of="a")
+
+
+def test_a_table_is_the_same_bytes_whatever_its_nans_are(done: Path, tmp_path: Path) -> None:
+    rows = pq.read_table(done / "runs.parquet").to_pylist()
+    # two NaN that differ in their bits, and a zero below zero
+    nans = np.array([0x7FF8000000000000, 0xFFF8000000000001], np.uint64).view(np.float64)
+    for i, order in enumerate(([0, 1], [1, 0])):
+        for j in range(2):
+            rows[j]["loss"] = nans[order[j]]
+        rows[2]["loss"] = -0.0
+        write_table(tmp_path / f"{i}.parquet", table_of_rows(rows), of="a")
+    tables = [(tmp_path / f"{i}.parquet").read_bytes() for i in range(2)]
+    assert tables[0] == tables[1]
+    read = read_rows(tmp_path / "0.parquet", most=len(rows))
+    assert math.copysign(1, read["loss"][2].as_py()) == -1
+
+
+def test_what_killed_writers_left_is_collected_and_no_file_of_others(
+    plan: Plan, done: Path, copy: Path
+) -> None:
     store = Store(copy, plan, environment())
-    left = [copy / "shards" / f".{store.path(0).name}.1.part", copy / ".runs.parquet.1.part"]
-    for path in left:
+    random = "0123456789abcdef" * 2
+    facts = next(iter(plan.databases))
+    left = [
+        copy / "shards" / f".{store.path(0).name}.{random}.part",
+        copy / f".runs.parquet.{random}.part",
+        copy / f".manifest.json.{random}.part",
+        copy / "ranks" / f".{facts[:16]}.json.{random}.part",
+    ]
+    others = [
+        copy / ".thesis.part",
+        copy / f".thesis.{random}.part",
+        copy / ".runs.parquet.1.part",
+        copy / "shards" / ".x.parquet.1.part",
+        copy / "shards" / f".x.{random}.part",
+        copy / "ranks" / f".0.json.{random}.part",
+        copy / "unfinished" / f".x.{random}.part",
+    ]
+    (copy / "unfinished").mkdir()
+    for path in [*left, *others]:
         path.write_bytes(b"PAR1")
     assert len(load(copy)) == len(plan.runs)
     run_sweep(plan, copy)
     assert not [path for path in left if path.exists()]
+    assert all(path.exists() for path in others)
     assert table(copy) == table(done)
+
+
+@pytest.mark.parametrize("name", ["shards", "ranks", "unfinished"])
+@pytest.mark.parametrize("kind", ["a link", "a file"])
+def test_a_folder_that_is_none_of_the_sweeps_is_refused_and_left_as_it_is(
+    name: str, kind: str, plan: Plan, tmp_path: Path, untrained: None
+) -> None:
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
+    elsewhere.mkdir()
+    out.mkdir()
+    (elsewhere / ".foo.part").write_text("mine")
+    (elsewhere / f".x.parquet.{'0' * 32}.part").write_text("mine")
+    if kind == "a link":
+        (out / name).symlink_to(elsewhere)
+    else:
+        (out / name).write_text("mine")
+    with pytest.raises(SweepError, match=rf"{name} must be a folder, and no link to one"):
+        run_sweep(plan, out)
+    assert len(list(elsewhere.iterdir())) == 2
+
+
+@pytest.fixture
+def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may be trained or bounded."""
+
+    def begun(*_: object, **__: object) -> None:
+        raise AssertionError("it was begun")
+
+    monkeypatch.setattr(execute, "do_runs", begun)
+    monkeypatch.setattr(execute, "database_ranks", begun)
+
+
+@pytest.mark.parametrize("name", ["by-hand.parquet", "notes.txt", "00099-0123456789abcdef.parquet"])
+def test_a_foreign_shard_is_refused_before_training(
+    name: str, plan: Plan, copy: Path, untrained: None
+) -> None:
+    Store(copy, plan, environment()).path(0).unlink()
+    (copy / "shards" / name).write_bytes(b"mine")
+    with pytest.raises(SweepError, match=rf"isn't this sweep's, such as {name}"):
+        run_sweep(plan, copy)
+    assert (copy / "shards" / name).read_bytes() == b"mine"
+
+
+def test_a_table_without_a_manifest_is_not_overwritten(
+    plan: Plan, tmp_path: Path, untrained: None
+) -> None:
+    (tmp_path / "runs.parquet").write_text("mine")
+    with pytest.raises(SweepError, match=r"has runs\.parquet and no manifest\.json"):
+        run_sweep(plan, tmp_path)
+    assert (tmp_path / "runs.parquet").read_text() == "mine"
+
+
+def test_other_files_beside_the_sweep_are_nobodys_business(plan: Plan, copy: Path) -> None:
+    others = ["grid.png", "notes.md", "manifest-mine.json", "log.txt", "shards/.hidden"]
+    for name in others:
+        (copy / name).write_text("mine")
+    os.mkfifo(copy / "pipe")
+    run_sweep(plan, copy)
+    assert len(load(copy)) == len(plan.runs)
+    assert all((copy / name).read_text() == "mine" for name in others)
+
+
+OWN = ["manifest.json", "runs.parquet", "log-0-of-1.jsonl", "shards", "ranks", "unfinished"]
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a folder"])
+@pytest.mark.parametrize("name", OWN)
+def test_a_name_of_the_sweeps_that_is_no_regular_file_is_refused_at_once(
+    name: str, kind: str, plan: Plan, copy: Path, untrained: None
+) -> None:
+    store = Store(copy, plan, environment())
+    path = {
+        "shards": store.path(1),
+        "ranks": next(iter((copy / "ranks").iterdir())),
+        "unfinished": copy / "unfinished" / store.path(1).name,
+    }.get(name, copy / name)
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    # opening a pipe that nobody writes to would wait for ever
+    os.mkfifo(path) if kind == "a pipe" else path.mkdir()
+    with pytest.raises(SweepError, match=f"{path.name} (must be a regular file|is damaged)"):
+        run_sweep(plan, copy)
+    if name in ("manifest.json", "runs.parquet", "shards"):
+        if path.name != "runs.parquet":
+            (copy / "runs.parquet").unlink()
+        with pytest.raises(SweepError, match=f"{path.name} (must be a regular file|is damaged)"):
+            load(copy)
 
 
 def test_clocks_that_jump_change_nothing(plan: Plan, done: Path, copy: Path) -> None:
@@ -253,15 +508,19 @@ def test_two_drivers_of_one_part_are_one_too_many(plan: Plan, copy: Path) -> Non
     assert run_sweep(plan, copy) is not None
 
 
-def test_a_full_disk_is_loud_and_loses_nothing(plan: Plan, done: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "name"), [
+    (12_000, ".parquet"), (300, "manifest.json"),
+])  # fmt: skip
+def test_a_full_disk_is_loud_and_loses_nothing(
+    size: int, name: str, plan: Plan, done: Path, tmp_path: Path
+) -> None:
     # files may not grow past 12 kB: a shard can't be written, a manifest can
-    size = 12_000
     full = driver(
         tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     )
     assert full.returncode == 1
     assert "SweepError" in full.stderr
-    assert "can't be written (File too large); what was done is kept" in full.stderr
+    assert f"{name} can't be written (File too large); what was done is kept" in full.stderr
     assert not list(tmp_path.rglob("*.part"))
     assert not list(tmp_path.rglob("*.parquet"))
     run_sweep(plan, tmp_path)

@@ -38,24 +38,26 @@ def attention(
     require_extra("Analysing a model", "transformers")
     from capacity.transformer.effective import effective_attention
     from capacity.transformer.hooks import capture
-    from capacity.transformer.load import load_pretrained, quietly
+    from capacity.transformer.load import load_pretrained, tokens_of
     from capacity.transformer.table import attention_table
 
+    if out is not None:
+        from capacity.plots import require_drawable
+
+        # not after the analysis, to find that it can't be written
+        require_drawable(out)
+    elif layer is not None or head is not None:
+        raise InvalidArgumentError("--layer and --head say what to draw: --out must say where.")
     with spinner(f"reading {model_folder.name}"):
         model, tokenizer = load_pretrained(model_folder)
-    # a text that is too long is an error, which says so once
-    with quietly():
-        inputs = tokenizer(text, return_tensors="pt")
+    inputs = tokens_of(tokenizer, text)
     with spinner(f"analysing {inputs['input_ids'].shape[1]} tokens"):
         captured = capture(model, inputs)
         effective = effective_attention(captured, mode)
         table = attention_table(captured, effective).drop(columns="sentence")
     tokens = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0].tolist())
-    if out is not None or layer is not None or head is not None:
-        chosen = _chosen(table, layer, head)
-        if out is None:
-            raise InvalidArgumentError("--layer and --head say what to draw: --out must say where.")
-        _draw(captured, effective, table, tokens, chosen, out)
+    if out is not None:
+        _draw(captured, effective, table, tokens, _chosen(table, layer, head), out)
     if as_json:
         rows = table.astype(object).where(table.notna(), None).to_dict("records")
         print_json({"model": captured.source, "mode": effective.mode, "tokens": tokens,
@@ -80,7 +82,7 @@ def _chosen(table: Any, layer: int | None, head: int | None) -> Any:
     if rows.empty:
         raise InvalidArgumentError(
             f"--layer must be from 1 to {table['layer'].max()} and --head from 0 to "
-            f"{table['head'].max()}, both together; got {layer} and {head}."
+            f"{table['head'].max()}, both together; got {layer!s:.60} and {head!s:.60}."
         )
     return rows.iloc[0]
 

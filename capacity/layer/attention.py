@@ -30,7 +30,7 @@ from capacity.transformer.captured import (
     normed,
     written_by_heads,
 )
-from capacity.transformer.checks import check, checked_tokens
+from capacity.transformer.checks import check, checked_tokens, require_affordable_attention
 
 
 class AttentionLayer(nn.Module):
@@ -218,6 +218,7 @@ class AttentionLayer(nn.Module):
             n_positions=self.config.n_positions or None,
             padding_after=True,
         )
+        require_affordable_attention(tokens, 1, self.config.n_heads)
         start = self._embed(tokens)
         x = self.norm_in(start) if self.config.layer_norm else start
         q, k = self._queries_and_keys(x)

@@ -134,7 +134,7 @@ def architecture(body: nn.Module) -> Architecture:
             f"Only self-attention is known; this {type(body).__name__} attends across sequences as "
             "well (add_cross_attention=True)."
         )
-    if getattr(config, "chunk_size_feed_forward", 0):
+    if getattr(config, "chunk_size_feed_forward", 0) != 0:
         raise InvalidArgumentError(
             "The model must feed whole sentences forward: set config.chunk_size_feed_forward = 0; "
             f"got {config.chunk_size_feed_forward}."

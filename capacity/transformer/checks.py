@@ -9,8 +9,11 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from capacity.errors import InvalidArgumentError
+from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.transformer.captured import Captured, CapturedLayer
+
+# of the attention of all sentences, layers and heads
+ATTENTION_BUDGET = 2 * 2**30
 
 
 def checked_tokens(
@@ -67,6 +70,25 @@ def checked_tokens(
             "Padding must come after a sentence's tokens; the mask has a token after padding."
         )
     return real
+
+
+def require_affordable_attention(tokens: Tensor, n_layers: int, n_heads: int) -> None:
+    """Refuse sentences whose attention, of all layers and heads, is over `ATTENTION_BUDGET` bytes.
+
+    Analyses need two to three times as much.
+
+    Raises
+    ------
+    MemoryBudgetError
+    """
+    batch, n = tokens.shape
+    n_bytes = 4 * batch * n_layers * n_heads * n * n
+    if n_bytes > ATTENTION_BUDGET:
+        raise MemoryBudgetError(
+            f"Attention must take at most {ATTENTION_BUDGET:,} bytes in float32; that of {batch} x "
+            f"{n:,} tokens in {n_layers} layers of {n_heads} heads would take {n_bytes:,}. Shorten "
+            "the sentences, or give fewer at a time."
+        )
 
 
 def sentence_mask(mask: Any, shape: Sequence[int]) -> Bool[Tensor, "batch n"]:

@@ -33,7 +33,7 @@ from torch import Tensor, einsum, nn
 from torch.nn import functional
 
 from capacity.transformer.captured import Captured, CapturedLayer, Written, normed
-from capacity.transformer.checks import check, checked_tokens
+from capacity.transformer.checks import check, checked_tokens, require_affordable_attention
 from capacity.transformer.encoder_config import EncoderConfig, initial_weights
 
 
@@ -166,6 +166,7 @@ class EncoderClassifier(nn.Module):
             As `forward` does.
         """
         real = self.checked_mask(tokens, mask)
+        require_affordable_attention(tokens, 1, self.config.n_heads)
         start = self._embedded(tokens)
         q = self._project(start, self.W_Q, self.b_Q)
         k = self._project(start, self.W_K, self.b_K)

@@ -36,7 +36,7 @@ from capacity.transformer.captured import (
     normed,
     written_by_heads,
 )
-from capacity.transformer.checks import check, checked_tokens
+from capacity.transformer.checks import check, checked_tokens, require_affordable_attention
 
 # what tokenizers return besides, and no model reads
 TOLD_BY_TOKENIZERS = {"special_tokens_mask", "offset_mapping", "length", "num_truncated_tokens",
@@ -69,6 +69,8 @@ def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> Captured:
         For a model whose family isn't known, or whose kernels hide the attention; for a sentence
         that is longer than the model's positions, of padding alone, or has tokens that the model
         doesn't know.
+    MemoryBudgetError
+        If the attention of all layers and heads would take more than 2 GiB.
 
     Warns
     -----
@@ -112,6 +114,8 @@ def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> Captured:
         if known.causal:
             # no cache is needed of a sentence that is read once
             given["use_cache"] = False
+        n_heads = body.config.num_attention_heads
+        require_affordable_attention(given["input_ids"], len(known.blocks), n_heads)
         with _evaluating(body), _recording(known.modules()) as calls:
             body(**given)
         return assemble(known, calls, mask, source=type(model).__name__)

@@ -41,6 +41,17 @@ def shown(value: object) -> str:
         return f"a value of type {type(value).__name__} that is too long to write"
 
 
+def in_a_line(error: Exception) -> str:
+    """The beginning of what another library says is wrong.
+
+    Examples
+    --------
+    >>> in_a_line(KeyError("a"))
+    "KeyError: 'a'"
+    """
+    return f"{type(error).__name__}: {' '.join(str(error).split()):.160}"
+
+
 def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX_SIZE) -> None:
     """Refuse what isn't an integer between two limits, both allowed.
 

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from capacity.errors import InvalidArgumentError, MissingExtraError
+import torch
 
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
+from capacity.errors import CapacityError, InvalidArgumentError, MissingExtraError
+from capacity.transformer.folder import check_folder, check_size
+from capacity.transformer.limits import in_a_line
 
 
 def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
@@ -31,42 +33,53 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
     ------
     MissingExtraError
         If ``transformers`` isn't installed.
+    StorageError
+        If something in the folder is a pipe, a socket or a device.
     InvalidArgumentError
-        If the folder doesn't hold a model, all of its weights, and a tokenizer.
+        If the folder doesn't hold a model that can read a token, all of its weights, and a
+        tokenizer.
     """
     try:
-        from transformers import AutoModel, AutoTokenizer
+        from transformers import AutoConfig, AutoModel, AutoTokenizer
     except ImportError:
         raise MissingExtraError(
             "Pretrained models need transformers; install the extra: "
             "pip install 'knowledge-capacity[transformers]'"
         ) from None
     path = Path(folder)
-    if not (path / "config.json").is_file():
-        raise InvalidArgumentError(
-            f"{path} must be a folder that save_pretrained of Hugging Face's transformers has "
-            "written; it holds no config.json."
-        )
-    if not any((path / name).is_file() for name in TOKENIZERS) and not any(path.glob("*.model")):
-        # transformers would make an empty one, to which all words are unknown
-        raise InvalidArgumentError(
-            f"{path} must hold the model's tokenizer, one of {', '.join(TOKENIZERS)} or *.model; "
-            "write it there with tokenizer.save_pretrained."
-        )
+    check_folder(path)
     here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    eager = {"attn_implementation": "eager"}
     try:
         with quietly():
             tokenizer = AutoTokenizer.from_pretrained(path, **here)
+            config = AutoConfig.from_pretrained(path, **here)
+            with torch.device("meta"):
+                check_size(path, AutoModel.from_config(config, **eager))
             model, told = AutoModel.from_pretrained(
-                path, attn_implementation="eager", output_loading_info=True, **here
+                path,
+                config=config,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+                **eager,
+                **here,
             )
+            # sizes that contradict each other stop the first sentence
+            with torch.no_grad():
+                model.eval()(torch.zeros(1, 1, dtype=torch.long))
+    except CapacityError:
+        raise
     # what the loaders raise for damaged files depends on the file
     except Exception as error:
-        first = str(error).strip().split("\n")[0]
         raise InvalidArgumentError(
             f"{path} must hold a model and its tokenizer that transformers can load; "
-            f"{type(error).__name__}: {first}"
+            f"{in_a_line(error)}"
         ) from None
+    for name, held, asked in sorted(told["mismatched_keys"]):
+        raise InvalidArgumentError(
+            f"{path} must hold the weights of its config.json; {name} has the shape {tuple(held)}, "
+            f"and {tuple(asked)} there."
+        )
     # poolers stand behind the last embeddings, and aren't always trained
     missing = sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))
     if missing:
@@ -74,7 +87,31 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
             f"{path} must hold all weights of its config.json; {len(missing)} are missing, such as "
             f"{missing[0]}, and would be random."
         )
-    return model.eval(), tokenizer
+    return model, tokenizer
+
+
+def tokens_of(tokenizer: Any, text: str) -> Any:
+    """A text as a tokenizer gives it to its model, as tensors.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the text isn't Unicode, or the tokenizer is damaged.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(
+            f"The text must be Unicode; it holds {text[error.start]!r}, which is no character."
+        ) from None
+    try:
+        # a text that is too long is an error, which `capture` raises
+        with quietly():
+            return tokenizer(text, return_tensors="pt")
+    except Exception as error:
+        raise InvalidArgumentError(
+            f"The tokenizer must be able to read the text; {in_a_line(error)}"
+        ) from None
 
 
 @contextmanager

@@ -44,13 +44,23 @@ class CheckBudget:
             If fewer steps are left, or more memory is needed than may be held at a time.
         """
         if steps > self.steps:
-            raise MemoryBudgetError(
-                f"The certificate is too costly to check: it needs about {steps:,} steps more, and "
-                f"{self.steps:,} are left."
-            )
+            raise too_costly(f"about {steps:,} steps more, and {self.steps:,} are left")
         if memory > self.memory:
-            raise MemoryBudgetError(
-                f"The certificate is too costly to check: it needs about {memory:,} bytes at a "
-                f"time, and may take {self.memory:,}."
-            )
+            raise too_costly(f"about {memory:,} bytes at a time, and may take {self.memory:,}")
         self.steps -= steps
+
+
+def too_costly(needs: str) -> MemoryBudgetError:
+    """Make the error for a certificate that needs more than a check may take."""
+    return MemoryBudgetError(f"The certificate is too costly to check: it needs {needs}.")
+
+
+def require_affordable(name: str, needs: int, most: int) -> None:
+    """Refuse what needs more of something than is ever checked.
+
+    Raises
+    ------
+    MemoryBudgetError
+    """
+    if needs > most:
+        raise too_costly(f"{needs:,} {name}, and may have {most:,}")

@@ -17,7 +17,7 @@ from capacity.rank.arrays import Indices
 from capacity.rank.check_budget import CheckBudget
 
 # steps for each row that is sorted, and for each that is looked at
-SORT, PASS = 300, 30
+SORT, PASS = 220, 30
 
 
 class Refuted(Exception):  # noqa: N818 - a verdict, not an error

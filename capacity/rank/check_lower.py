@@ -21,8 +21,9 @@ from capacity.rank.arguments import (
     Unfolding,
 )
 from capacity.rank.arrays import Touched
+from capacity.rank.check_budget import require_affordable
 from capacity.rank.check_facts import SORT, Facts, require
-from capacity.rank.check_unfolding import DENSE, DENSE_BYTES, DENSE_PRODUCT
+from capacity.rank.check_unfolding import DENSE_BYTES, steps_of_rank
 from capacity.rank.check_view import (
     require_pencil,
     require_prime,
@@ -30,15 +31,14 @@ from capacity.rank.check_view import (
     view_tensor,
     why_slices_are_not_diagonal,
 )
-from capacity.rank.diagonal import all_singular, n_determinants
+from capacity.rank.diagonal import MOST_DETERMINANTS, all_singular, n_determinants
 
 # for the effective rank these arguments need a sub-tensor that every completion has
 UNOBSERVED = "there are unobserved fibers among its entries"
-# entries of a flattening, and its slices
-LARGEST_FLATTENING = 10**7
+# slices of a flattening
 MOST_SLICES = 13
 # steps for each entry of the view in a game, and for each move
-GAME_ENTRY, MOVE = 100, 30_000
+GAME_ENTRY, MOVE = 50, 30_000
 
 
 def check_substitution(
@@ -93,15 +93,11 @@ def check_koszul(argument: Koszul, facts: Facts) -> Touched:
     require(known.all(), UNOBSERVED)
     X = np.moveaxis(tensor, argument.mode, 0)
     a, p = len(X), argument.p
-    require(0 <= p < a <= MOST_SLICES, f"there is no flattening of {a} slices with p = {p}")
+    require(0 <= p < a, f"there is no flattening of {a} slices with p = {p}")
+    require_affordable("slices of a flattening", a, MOST_SLICES)
     rows, columns = math.comb(a, p) * X.shape[1], math.comb(a, p + 1) * X.shape[2]
-    require(rows * columns <= LARGEST_FLATTENING, "the flattening is too large to check")
     require_prime(argument.prime)
-    least = min(rows, columns)
-    facts.budget.spend(
-        DENSE * rows * columns + int(DENSE_PRODUCT * rows * columns * least),
-        DENSE_BYTES * rows * columns,
-    )
+    facts.budget.spend(steps_of_rank(rows, columns), DENSE_BYTES * rows * columns)
     upper = {subset: u for u, subset in enumerate(itertools.combinations(range(a), p + 1))}
     M = np.zeros((math.comb(a, p), X.shape[1], len(upper), X.shape[2]), np.int64)
     # e_i ^ e_S = (-1)^(number of elements of S below i) e_(S + i)
@@ -129,7 +125,9 @@ def check_not_diagonal(argument: Diagonalization, facts: Facts) -> Touched:
         why = why_slices_are_not_diagonal(argument, slices)
         require(why is not None, "the slices are diagonal in common bases")
     else:
-        facts.budget.spend(n_determinants(slices) * (20 * n**3 + 100 * n**2 + 10_000))
+        determinants = n_determinants(slices)
+        require_affordable("determinants of sums of slices", determinants, MOST_DETERMINANTS)
+        facts.budget.spend(determinants * (20 * n**3 + 100 * n**2 + 10_000))
         require(all_singular(slices), "some combination of the slices may be nonsingular")
         for turned in (slices, slices.transpose(0, 2, 1)):
             unfolded = turned.transpose(1, 0, 2).reshape(n, -1)

@@ -22,7 +22,7 @@ from capacity.rank.check_facts import SORT, Facts, require
 PRODUCTS_A_FACT = 20
 FRACTION, BITS_A_PRODUCT = 15, 25
 # steps for a product that is added up, for a pair of a subject and a predicate, for an index
-PRODUCT, PAIR, INDEX = 150, 1_000, 500
+PRODUCT, PAIR, INDEX = 190, 1_000, 500
 # bytes for a pair
 PAIR_BYTES = 250
 

@@ -7,19 +7,24 @@ import itertools
 import flint
 import numpy as np
 
-from capacity.errors import MemoryBudgetError
 from capacity.rank.arguments import Unfolding
 from capacity.rank.arrays import Indices, Touched
+from capacity.rank.check_budget import require_affordable
 from capacity.rank.check_facts import SORT, Facts, require
 from capacity.rank.check_view import require_prime
 
-# steps for each entry of a dense block, for each product in its elimination, and for each product
-# while it is sparse
-DENSE, DENSE_PRODUCT, SPARSE_PRODUCT = 400, 0.25, 150
+# steps for each product while a block is sparse
+SPARSE_PRODUCT = 150
 # bytes for each entry of a dense block on its way into flint
 DENSE_BYTES = 48
 # entries of blocks while they are sparse, of about 200 bytes each
 MOST_ENTRIES = 2**21
+
+
+def steps_of_rank(rows: int, columns: int) -> int:
+    """Estimate the steps that the rank of a dense matrix modulo a prime takes."""
+    # of each entry on its way into flint, and of each product there
+    return rows * columns * 300 + rows * columns * min(rows, columns) // 4
 
 
 def check_unfolding(argument: Unfolding, facts: Facts) -> Touched:
@@ -98,9 +103,9 @@ def _check_blocks(
         n, t = stop - start, steps[number - 1]
         require(t <= n, "more pivots are eliminated than there are")
         d = n - t
-        dense = DENSE * d**2 + int(DENSE_PRODUCT * d**3)
         sparse = SPARSE_PRODUCT * 10 * (n + len(mine))
-        facts.budget.spend(dense + sparse, max(DENSE_BYTES * d**2, 300 * n + 200 * len(mine)))
+        memory = max(DENSE_BYTES * d**2, 300 * n + 200 * len(mine))
+        facts.budget.spend(steps_of_rank(d, d) + sparse, memory)
         rest = _eliminated(i[mine] - start, j[mine] - start, n, t, argument.prime, facts)
         entries = [row.get(k, 0) for row in rest for k in range(t, n)]
         rank = flint.nmod_mat(d, d, entries, argument.prime).rank()
@@ -140,11 +145,7 @@ def _eliminated(
                     del rows[r][k]
                     below[k].discard(r)
             held += len(rows[r])
-            if held > MOST_ENTRIES:
-                raise MemoryBudgetError(
-                    "The certificate is too costly to check: a block fills up, and needs more than "
-                    f"{MOST_ENTRIES:,} entries before it is made dense."
-                )
+            require_affordable("entries of a block before it is dense", held, MOST_ENTRIES)
         # a row that has cleared its column isn't needed any more
         held -= len(rows[s])
         for k in rows[s]:

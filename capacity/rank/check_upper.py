@@ -24,7 +24,7 @@ from capacity.rank.arguments import (
 from capacity.rank.arrays import Indices, Mask
 from capacity.rank.check_facts import SORT, Facts, require
 from capacity.rank.check_terms import PRODUCT, products_of_terms
-from capacity.rank.check_unfolding import DENSE, DENSE_BYTES, DENSE_PRODUCT
+from capacity.rank.check_unfolding import DENSE_BYTES, steps_of_rank
 from capacity.rank.check_view import (
     require_pencil,
     square_slices,
@@ -170,7 +170,7 @@ def _span(some: Indices, rows: Indices, most: int, facts: Facts) -> bool:
     facts.budget.spend(4 * SORT * rows.size, DENSE_BYTES * rows.size)
     different = np.unique(rows, axis=0)
     m, n = different.shape
-    facts.budget.spend(DENSE * m * n + int(DENSE_PRODUCT * m * n * min(m, n)))
+    facts.budget.spend(steps_of_rank(m, n))
     if flint.nmod_mat(m, n, different.ravel().tolist(), PRIME).rank() > most:
         return False
     # fractions of up to `most` rows, and so of minors of that size

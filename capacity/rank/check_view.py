@@ -14,6 +14,7 @@ from capacity.rank.arguments import (
     View,
 )
 from capacity.rank.arrays import Indices, Mask
+from capacity.rank.check_budget import require_affordable
 from capacity.rank.check_facts import SORT, Facts, Refuted, require
 from capacity.rank.diagonal import LARGEST_COEFFICIENT, LARGEST_SIDE, why_not_diagonal
 from capacity.rank.pencil import sparse_pencil_rank
@@ -103,15 +104,15 @@ def square_slices(argument: Diagonalization, facts: Facts) -> tuple[Indices, int
     """The slices of a view, shape (m, n, n), and n; pays for what is done with them."""
     require(argument.mode in (0, 1, 2), "there is no such mode")
     require(all(P is None for P in argument.view.bases), "the view must be a part of the facts")
-    coefficients = np.abs(argument.combination)
-    require((coefficients <= LARGEST_COEFFICIENT).all(), "the coefficients are too large to check")
+    small = np.abs(argument.combination) <= LARGEST_COEFFICIENT
+    require(small.all(), f"a coefficient of a slice is above {LARGEST_COEFFICIENT:,}")
     sides = [len(of) for of in argument.view.indices]
-    require(max(sides) <= LARGEST_SIDE, "the slices are too large to check")
+    require_affordable("slices, or rows of a slice", max(sides), LARGEST_SIDE)
     slices = np.moveaxis(view_tensor(argument.view, facts)[0], argument.mode, 0)
     m, n = slices.shape[:2]
     require(n == slices.shape[2], "the slices must be square")
     # products of all pairs of ratios, and minimal polynomials
-    facts.budget.spend(300 * m * m * n**3 + 100 * m * n**4)
+    facts.budget.spend(120 * m * m * n**3 + 100 * m * n**4)
     return slices, n
 
 

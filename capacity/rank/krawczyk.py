@@ -134,7 +134,7 @@ def cost_of_contraction(
     bits = min(MOST_BITS, 53 - least) + max(0, most)
     longer = max(1.0, bits / 64)
     return (
-        int(longer * (2 * n**3 + 800 * n**2 + 3_000 * (n * rank + len(sizes)))),
+        int(longer * (1.3 * n**3 + 600 * n**2 + 2_000 * (n * rank + len(sizes)))),
         int(longer * (200 * n**2 + 400 * (n * rank + len(sizes)))),
     )
 

@@ -269,9 +269,9 @@ class Search:
             self._strong[c] = found, by
 
     def _checkable(self, c: int, found: Argument) -> bool:
-        """Check that this argument and those of other components leave half of a side's budget."""
+        """Check that what is found takes no more than a side's share of the checker's budget."""
         others = (a for d, (a, _) in self._above.items() if d != c)
-        return steps_above((found, *others)) <= STEPS // SIDES // 2
+        return steps_above((found, *others)) <= STEPS // SIDES
 
     def _best(self, c: int) -> int:
         """The lower bound of a component alone."""

@@ -83,9 +83,11 @@ def test_a_view_of_an_enclosure_in_few_bits_is_checked_as_it_reads() -> None:
         near = Enclosure(View((first, first, first)), (one, one, one), first, 1e-9)
         rest = Boxes(few([-1, *range(19)], np.int8))
         assert verify(claim(db, near, rest, side="upper"), db).proved
-        # the fiber (12, 16) of mode 2 is 256, and no other name for (0, 0)
-        beside = replace(near, fibers=few([[12, 16]], bits))
-        assert not verify(claim(db, beside, rest, side="upper"), db).proved
+        # (12, 16) is 12 * 20 + 16 = 256, and no other name for the fiber (0, 0)
+        both = replace(near, fibers=few([[12, 16], [0, 0]], bits), varying=few([0], bits))
+        same = replace(near, fibers=few([[0, 0], [0, 0]], bits))
+        assert "fibers must be different" not in str(verify(claim(db, both, side="upper"), db))
+        assert "fibers must be different" in str(verify(claim(db, same, side="upper"), db))
 
 
 @pytest.mark.parametrize("wrong", [np.array([0.0]), np.array([False]), np.array([0], object),

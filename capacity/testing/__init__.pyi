@@ -1,0 +1,15 @@
+from .drawn_certificates import certificates as certificates
+from .edits import mutations as mutations
+from .known_databases import KnownDatabase as KnownDatabase
+from .known_databases import KnownEffectiveRank as KnownEffectiveRank
+from .known_databases import databases_of_known_effective_rank as databases_of_known_effective_rank
+from .known_databases import databases_of_known_rank as databases_of_known_rank
+from .known_tensors import KnownRank as KnownRank
+from .known_tensors import tensors_of_known_rank as tensors_of_known_rank
+from .random_layers import layer_configs as layer_configs
+from .random_layers import layers as layers
+from .small_databases import databases as databases
+from .small_databases import hard_databases as hard_databases
+from .small_databases import labels as labels
+from .small_databases import rdf_databases as rdf_databases
+from .small_databases import rdf_terms as rdf_terms

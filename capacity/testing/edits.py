@@ -1,0 +1,211 @@
+"""Certificates with a few edits: most prove nothing, and some still prove what they claim."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from hypothesis import strategies as st
+
+from capacity.errors import CertificateError
+from capacity.rank import Certificate
+from capacity.testing.choices import Choices
+
+Data: TypeAlias = dict[str, Any]
+# what a number may become: near ones, and those at the ends of what is read
+STEPS = (1, -1, 2, -2)
+EXTREMES = (0, 2**20 + 1, 2**31, 2**62, 2**63 - 1, 2**63, -(2**63))
+MODULI = (2, 3, 5, 2**31 - 1, 2**61 - 1, 2**62 - 57, 2**63 - 25, 1, 0, 4, 2**31, 2**63)
+FACTORS = (1 - 1e-12, 1 + 1e-6, 0.5, 1.5, -1.0, 0.0, 1e300)
+
+
+@st.composite
+def mutations(
+    draw: st.DrawFn, certificate: Certificate, *, others: Sequence[Certificate] = ()
+) -> dict[str, Any]:
+    """What becomes of a certificate by one to three edits, as JSON data.
+
+    Numbers change, lists are cut, swapped, repeated and emptied, arguments doubled, dropped and
+    taken from elsewhere, sides, quantities and primes exchanged, floats nudged, bases made huge or
+    empty, keys removed. Often the claim is made to fit the arguments again, and sometimes it is one
+    more. `Certificate.from_dict` may refuse it with a `CertificateError`, `capacity.verify` as
+    well; whatever is proved must be true.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    others : sequence of Certificate, optional
+        Arguments of these may come in, or take another's place.
+    """
+    return mutated(Choices.drawn(draw), certificate, others=others)
+
+
+def mutated(
+    choose: Choices, certificate: Certificate, *, others: Sequence[Certificate] = ()
+) -> Data:
+    """What `mutations` draws, by given choices."""
+    data = certificate.to_dict()
+    spare = [argument for one in others for argument in one.to_dict()["arguments"]]
+    for _ in range(choose.integer(1, 3)):
+        edit = choose.one(EDITS)
+        edit(choose, data, spare)
+    if choose.chance(2, 3):
+        _make_it_fit(data)
+    if choose.chance(1, 6):
+        _claim_one_more(choose, data, spare)
+    return data
+
+
+def _places(data: Any) -> list[tuple[Any, Any]]:
+    """All (holder, key) of numbers, text and lists within JSON data."""
+    keys = data.keys() if isinstance(data, dict) else range(len(data))
+    found: list[tuple[Any, Any]] = []
+    for key in keys:
+        found.append((data, key))
+        if isinstance(data[key], dict | list):
+            found += _places(data[key])
+    return found
+
+
+def _change_a_number(choose: Choices, data: Data, _: list[Data]) -> None:
+    places = [
+        (holder, key)
+        for holder, key in _places(data["arguments"] if choose.chance(4, 5) else data)
+        if isinstance(holder[key], int | float) and not isinstance(holder[key], bool)
+    ]
+    if not places:
+        return
+    holder, key = choose.one(places)
+    if isinstance(holder[key], float):
+        holder[key] *= choose.one(FACTORS)
+    elif choose.chance(1, 6):
+        holder[key] = choose.one(EXTREMES)
+    else:
+        holder[key] += choose.one(STEPS)
+
+
+def _change_a_coefficient(choose: Choices, data: Data, spare: list[Data]) -> None:
+    places = [
+        (holder, key)
+        for holder, key in _places(data["arguments"])
+        if isinstance(holder, list) and isinstance(holder[key], str)
+    ]
+    if not places:
+        _change_a_number(choose, data, spare)
+        return
+    holder, key = choose.one(places)
+    holder[key] = choose.one(["1", "-1", "0", "2", "1/2", "-7/3", "1/0", "1e9", "9" * 400])
+
+
+def _change_a_list(choose: Choices, data: Data, _: list[Data]) -> None:
+    places = [(h, k) for h, k in _places(data) if isinstance(h[k], list) and h[k]]
+    if not places:
+        return
+    holder, key = choose.one(places)
+    items: list[Any] = holder[key]
+    i, j = choose.integer(0, len(items) - 1), choose.integer(0, len(items) - 1)
+    match choose.integer(0, 4):
+        case 0:
+            del items[i]
+        case 1:
+            items[i], items[j] = items[j], items[i]
+        case 2:
+            items.append(copy.deepcopy(items[i]))
+        case 3:
+            items[i] = copy.deepcopy(items[j])
+        case _:
+            items.clear()
+
+
+def _double_an_argument(choose: Choices, data: Data, spare: list[Data]) -> None:
+    arguments = data["arguments"]
+    pool = arguments + spare
+    if pool:
+        arguments.insert(choose.integer(0, len(arguments)), copy.deepcopy(choose.one(pool)))
+
+
+def _drop_an_argument(choose: Choices, data: Data, _: list[Data]) -> None:
+    if data["arguments"]:
+        del data["arguments"][choose.integer(0, len(data["arguments"]) - 1)]
+
+
+def _replace_an_argument(choose: Choices, data: Data, spare: list[Data]) -> None:
+    arguments = data["arguments"]
+    if arguments and (pool := spare or arguments):
+        arguments[choose.integer(0, len(arguments) - 1)] = copy.deepcopy(choose.one(pool))
+
+
+def _exchange_what_it_is_about(choose: Choices, data: Data, _: list[Data]) -> None:
+    if choose.chance(1, 3):
+        data["side"] = {"lower": "upper"}.get(data.get("side", ""), "lower")
+    else:
+        data["quantity"] = {"rank": "effective_rank"}.get(data.get("quantity", ""), "rank")
+
+
+def _replace_a_prime(choose: Choices, data: Data, spare: list[Data]) -> None:
+    with_prime = [argument for argument in data["arguments"] if "prime" in argument]
+    if with_prime:
+        choose.one(with_prime)["prime"] = choose.one(MODULI)
+    else:
+        _change_a_number(choose, data, spare)
+
+
+def _replace_a_basis(choose: Choices, data: Data, spare: list[Data]) -> None:
+    with_view = [argument for argument in data["arguments"] if "bases" in argument]
+    if not with_view:
+        _change_a_number(choose, data, spare)
+        return
+    argument = choose.one(with_view)
+    mode = choose.integer(0, 2)
+    sides = (argument.get(name, []) for name in ("subjects", "predicates", "objects"))
+    n = len(list(sides)[mode])
+    size = choose.one([1, 2**20, -(2**20), 2**20 + 1, 2**62])
+    huge = [[size * (i == j) for j in range(n)] for i in range(n)]
+    ones = [[1] * n for _ in range(choose.integer(1, 3))]
+    if len(argument["bases"]) == 3:
+        argument["bases"][mode] = choose.one([huge, ones, [], [[]], [[0] * n], [[1] * (n + 1)]])
+
+
+def _remove_a_key(choose: Choices, data: Data, _: list[Data]) -> None:
+    holder = choose.one([*data["arguments"], data])
+    keys = [key for key in holder if key != "arguments"]
+    if keys:
+        del holder[choose.one(keys)]
+
+
+Edit: TypeAlias = Callable[[Choices, Data, list[Data]], None]
+# those that leave most to prove come first, and more often
+EDITS: tuple[Edit, ...] = (
+    _change_a_number,
+    _change_a_number,
+    _change_a_list,
+    _change_a_list,
+    _double_an_argument,
+    _drop_an_argument,
+    _replace_an_argument,
+    _change_a_coefficient,
+    _exchange_what_it_is_about,
+    _replace_a_prime,
+    _replace_a_basis,
+    _remove_a_key,
+)
+
+
+def _make_it_fit(data: Data) -> None:
+    """Claim what the arguments give, where they can be read."""
+    try:
+        arguments = Certificate.from_dict(data).arguments
+    except CertificateError:
+        return
+    data["value"] = sum(argument.value for argument in arguments)
+
+
+def _claim_one_more(choose: Choices, data: Data, _: list[Data]) -> None:
+    """A larger lower bound, or a smaller upper one, by an argument's own number too."""
+    step = 1 if data.get("side") == "lower" else -1
+    own = [argument for argument in data["arguments"] if isinstance(argument.get("value"), int)]
+    if own and choose.chance(2, 3):
+        choose.one(own)["value"] += step
+    if isinstance(data.get("value"), int):
+        data["value"] += step

@@ -1,0 +1,296 @@
+"""One function a kind of argument for lower bounds: a random one that holds by how it is made.
+
+Each is given an `Area` and returns None where it finds nothing there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import flint
+import numpy as np
+
+from capacity.rank import Diagonalization, Koszul, Pencil, Substitution, Unfolding, View
+from capacity.rank.arrays import Indices, Mask
+from capacity.rank.core import concise_core
+from capacity.rank.diagonal import all_singular, nonsingular_combination, why_not_diagonal
+from capacity.rank.flattening import koszul_matrix
+from capacity.rank.pencil import pencil_rank
+from capacity.rank.substitution import greedy_moves
+from capacity.testing.area import Area, seen
+from capacity.testing.choices import Choices
+
+# the last is the largest below 2^62
+PRIMES = (2**31 - 1, 2, 3, 2**62 - 57)
+# indices a mode of the views of what takes long for a second checker
+FEW = 4
+NONE = np.zeros(0, np.int64)
+
+
+def unfolding(choose: Choices, area: Area) -> Unfolding | None:
+    """A minor with pivots of one entry first, then blocks, of an unfolding of some indices."""
+    mode = 2 if area.effective else choose.integer(0, 2)
+    a, b = (m for m in range(3) if m != mode)
+    prime = choose.one(PRIMES)
+    rows = choose.order(choose.some(area.indices[mode]))
+    sides = choose.some(area.indices[a]), choose.some(area.indices[b])
+    used = np.moveaxis(area.tensor, mode, 0)[np.ix_(rows, *sides)]
+    flat = used.reshape(len(rows), -1)
+    places = np.flatnonzero(flat.any(axis=0))
+    if not len(places):
+        return None
+    places = np.roll(places, choose.integer(0, len(places) - 1))
+    matrix = flat[:, places]
+    pivots = _pivots(matrix, prime)
+    if choose.chance(1, 4):
+        # leading minors of pivots in this order are nonsingular too
+        pivots = pivots[: choose.integer(1, len(pivots))]
+    i, j = (list(x) for x in zip(*pivots, strict=True))
+    order, blocks, eliminated = _arranged(choose, matrix[np.ix_(i, j)], prime)
+    x, y = np.divmod(places[[j[c] for _, c in order]], len(sides[1]))
+    return Unfolding(
+        mode,
+        np.array([rows[i[r]] for r, _ in order], np.int64),
+        np.stack([np.array(sides[0])[x], np.array(sides[1])[y]], axis=1),
+        np.array(blocks, np.int64),
+        np.array(eliminated, np.int64),
+        prime,
+    )
+
+
+def _pivots(matrix: Indices, prime: int) -> list[tuple[int, int]]:
+    """Rows and columns of a largest nonsingular minor whose leading minors are nonsingular too."""
+    left = matrix.astype(object) % prime
+    found: list[tuple[int, int]] = []
+    for i, row in enumerate(left):
+        places = np.flatnonzero(row)
+        if len(places):
+            j = int(places[0])
+            found.append((i, j))
+            factors = left[i + 1 :, j] * pow(int(row[j]), -1, prime) % prime
+            left[i + 1 :] = (left[i + 1 :] - np.outer(factors, row)) % prime
+    return found
+
+
+def _arranged(
+    choose: Choices, minor: Indices, prime: int
+) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """Rows and columns in the order of a certificate, the blocks, and how much is eliminated.
+
+    Taking off a one that is alone in its row, or column, leaves a nonsingular minor; and so is each
+    part of it that has no row or column in common with the others.
+    """
+    rows, columns = set(range(len(minor))), set(range(len(minor)))
+    order: list[tuple[int, int]] = []
+    most = choose.integer(0, len(minor)) if choose.chance(1, 4) else len(minor)
+    while rows and len(order) < most:
+        left = [(i, j) for i, j in np.argwhere(minor).tolist() if i in rows and j in columns]
+        in_row, in_column = ([one[n] for one in left] for n in (0, 1))
+        alone = [(i, j) for i, j in left if 1 in (in_row.count(i), in_column.count(j))]
+        if not alone:
+            break
+        i, j = choose.one(alone)
+        order.append((i, j))
+        rows.discard(i)
+        columns.discard(j)
+    blocks: list[int] = []
+    eliminated: list[int] = []
+    for mine, across in _parts(minor, rows, columns, whole=choose.chance(1, 3)):
+        some = choose.order(mine)
+        pivots = _pivots(minor[np.ix_(some, across)], prime)
+        order += [(some[i], across[j]) for i, j in pivots]
+        blocks.append(len(pivots))
+        eliminated.append(choose.integer(0, len(pivots)))
+    return order, blocks, eliminated
+
+
+def _parts(
+    minor: Indices, rows: set[int], columns: set[int], *, whole: bool
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Rows and columns that have no entry in common with the others; or all of them as one."""
+    while rows:
+        mine, across = {min(rows)}, set[int]()
+        grown = 0
+        while len(mine) + len(across) > grown:
+            grown = len(mine) + len(across)
+            across = {j for j in columns if minor[sorted(mine), j].any()}
+            mine |= {i for i in rows if minor[i, sorted(across)].any()}
+        if whole:
+            mine, across = rows, columns
+        yield sorted(mine), sorted(across)
+        rows, columns = rows - mine, columns - across
+
+
+def random_view(choose: Choices, area: Area, *, most: int | None = None) -> View:
+    """Some indices of an area, maybe in other bases."""
+    small = area.some(choose, most=FEW if most is None and choose.chance(1, 2) else most)
+    bases = [
+        _basis(choose, len(side)) if len(side) <= FEW and choose.chance(1, 4) else None
+        for side in small.indices
+    ]
+    k, q, v = (np.array(choose.order(side), np.int64) for side in small.indices)
+    return View((k, q, v), (bases[0], bases[1], bases[2]))
+
+
+def _basis(choose: Choices, n: int) -> Indices:
+    """An integer matrix of n columns: elementary operations, or any entries and fewer rows."""
+    if choose.chance(1, 2):
+        m = choose.integer(1, n)
+        entries = [choose.integer(-2, 2) for _ in range(m * n)]
+        return np.array(entries, np.int64).reshape(m, n) * choose.one([1, -1, 1000])
+    P = np.eye(n, dtype=np.int64)
+    for _ in range(choose.integer(1, n)):
+        i, j = choose.integer(0, n - 1), choose.integer(0, n - 1)
+        P[i] += choose.one([1, -1, 3]) * P[j] * (i != j)
+    return P
+
+
+def substitution(choose: Choices, area: Area) -> Substitution | None:
+    """A game on a view: moves at random, or those that hide least; not always to the end."""
+    view = random_view(choose, area)
+    tensor, known = seen(area, view)
+    values = tensor != 0
+    if choose.chance(1, 2):
+        moves = _any_moves(choose, values, known)
+    else:
+        moves = greedy_moves(values, known, games=2, seed=choose.seed())
+    if choose.chance(1, 4):
+        moves = moves[: choose.integer(1, max(1, len(moves)))]
+    return Substitution(view, moves) if len(moves) else None
+
+
+def _any_moves(choose: Choices, values: Mask, known: Mask) -> Indices:
+    live, known = np.ones(values.shape, bool), known.copy()
+    moves: list[tuple[int, int]] = []
+    while True:
+        ones = values & known & live
+        playable = [
+            (mode, int(i))
+            for mode in range(3)
+            for i in np.flatnonzero(ones.any(axis=tuple(m for m in range(3) if m != mode)))
+        ]
+        if not playable:
+            return np.array(moves, np.int64).reshape(-1, 2)
+        mode, i = choose.one(playable)
+        moves.append((mode, i))
+        hidden = values.take(i, mode) | ~known.take(i, mode)
+        known &= ~np.expand_dims(hidden, mode)
+        gone = [slice(None)] * 3
+        gone[mode] = slice(i, i + 1)
+        live[tuple(gone)] = False
+
+
+def koszul(choose: Choices, area: Area) -> Koszul | None:
+    """The flattening of a view, modulo a prime."""
+    small = area.all_known(choose)
+    if not small.indices[0]:
+        return None
+    view = random_view(choose, small, most=FEW)
+    mode, prime = choose.integer(0, 2), choose.one(PRIMES)
+    slices = np.moveaxis(seen(area, view)[0], mode, 0)
+    p = choose.integer(0, len(slices) - 1)
+    matrix = koszul_matrix(slices, p)
+    m, n = matrix.shape
+    rank = flint.nmod_mat(m, n, (matrix % prime).ravel().tolist(), prime).rank()
+    value = -(-rank // math.comb(len(slices) - 1, p))
+    return Koszul(view, mode, p, prime, value) if value else None
+
+
+def diagonalization(choose: Choices, area: Area) -> Diagonalization | None:
+    """Square slices that aren't diagonal in common bases: a core's, or some of two by two."""
+    small = area.all_known(choose)
+    if not small.indices[0]:
+        return None
+    part = small.part()
+    if choose.chance(1, 3):
+        orders = [choose.order(range(n)) for n in part.shape]
+        core = concise_core(part[np.ix_(*orders)])
+        chosen = [[order[i] for i in of] for order, of in zip(orders, core.chosen, strict=True)]
+        found = _not_diagonal(choose, small, chosen)
+        if found is not None:
+            return found
+    small = small.some(choose, most=FEW)
+    part = small.part()
+    twisted = _twisted(part)
+    if not twisted:
+        return None
+    chosen = [list(pair) for pair in choose.one(twisted)]
+    mode = choose.integer(0, 2)
+    # more slices have no smaller rank
+    others = [i for i in range(part.shape[mode]) if i not in chosen[mode]]
+    chosen[mode] = choose.order(chosen[mode] + (choose.some(others, most=3) if others else []))
+    return _not_diagonal(choose, small, chosen)
+
+
+def _twisted(part: Indices) -> list[tuple[tuple[int, int], ...]]:
+    """Pairs of indices of each mode whose tensor has rank 3 (de Silva, Lim 2008).
+
+    Cayley's hyperdeterminant is negative, or vanishes although the tensor is concise.
+    """
+    pairs = [list(itertools.combinations(range(n), 2)) for n in part.shape]
+    found = []
+    for one in itertools.product(*pairs):
+        T = part[np.ix_(*one)]
+        (a, b), (c, d), (e, f), (g, h) = T.reshape(4, 2).tolist()
+        delta = (a * h + e * d - b * g - f * c) ** 2 - 4 * (a * d - b * c) * (e * h - f * g)
+        if delta < 0 or (delta == 0 and all(_independent(T.swapaxes(0, m)) for m in range(3))):
+            found.append(one)
+    return found
+
+
+def _independent(two: Indices) -> bool:
+    x, y = two.reshape(2, -1)
+    return bool((np.outer(x, y) != np.outer(y, x)).any())
+
+
+def _not_diagonal(choose: Choices, area: Area, chosen: list[list[int]]) -> Diagonalization | None:
+    """The argument for a sub-tensor, given by places in an area, if it is square and holds."""
+    k, q, v = (np.array(side)[of] for side, of in zip(area.indices, chosen, strict=True))
+    view = View((k, q, v))
+    for mode in choose.order(range(3)):
+        slices = np.moveaxis(seen(area, view)[0], mode, 0)
+        n = slices.shape[1]
+        if n != slices.shape[2]:
+            continue
+        combination = some_combination(choose, slices)
+        if combination is None:
+            ranks = [np.linalg.matrix_rank(of.transpose(1, 0, 2).reshape(n, -1))
+                     for of in (slices, slices.transpose(0, 2, 1))]  # fmt: skip
+            if ranks == [n, n] and all_singular(slices):
+                return Diagonalization(view, mode, NONE, n + 1)
+        elif why_not_diagonal(slices, combination) is not None:
+            return Diagonalization(view, mode, combination, n + 1)
+    return None
+
+
+def some_combination(choose: Choices, slices: Indices) -> Indices | None:
+    """Coefficients of a nonsingular sum of square slices, if there are any."""
+    n = slices.shape[1]
+    drawn = np.array([choose.integer(-2, 2) for _ in slices], np.int64)
+    total = np.tensordot(drawn, slices, axes=1)
+    if flint.fmpz_mat(n, n, total.ravel().tolist()).det() != 0:
+        return drawn
+    return nonsingular_combination(slices, seed=0)
+
+
+def pencil(choose: Choices, area: Area) -> Pencil | None:
+    """Two slices that lie in the area, and of whose fibers all are known."""
+    found: list[tuple[int, int, int]] = []
+    for mode in range(3):
+        T = np.moveaxis(area.tensor, mode, 0)
+        for i, j in itertools.combinations(choose.some(area.indices[mode], most=8), 2):
+            sides = [np.flatnonzero((T[i] | T[j]).any(axis=axis)).tolist() for axis in (1, 0)]
+            sides.insert(mode, [i, j])
+            inside = all(set(x) <= set(y) for x, y in zip(sides, area.indices, strict=True))
+            # the checker asks for observed fibers that facts of these two slices show
+            facts = area.tensor[np.ix_(*sides)].any(axis=2).all() or not area.effective
+            if inside and facts:
+                found.append((mode, i, j))
+    if not found:
+        return None
+    mode, i, j = choose.one(found)
+    slices = np.array(choose.order([i, j]), np.int64)
+    first, second = area.tensor.take(slices, axis=mode).swapaxes(0, mode)
+    return Pencil(mode, slices, pencil_rank(first, second))

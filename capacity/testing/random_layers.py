@@ -1,0 +1,33 @@
+"""Layers with random weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import strategies as st
+
+from capacity.layer.config import LayerConfig
+
+if TYPE_CHECKING:
+    from capacity.layer.attention import AttentionLayer
+
+
+@st.composite
+def layer_configs(draw: st.DrawFn, *, max_d_model: int = 6, max_heads: int = 4) -> LayerConfig:
+    """Sizes of the paper's layers: d_head_qk, d_head_vo <= d_model."""
+    d_model = draw(st.integers(1, max_d_model))
+    head = st.integers(1, d_model)
+    return LayerConfig(d_model, draw(st.integers(1, max_heads)), draw(head), draw(head))
+
+
+@st.composite
+def layers(
+    draw: st.DrawFn, d_vocab: int, *, configs: st.SearchStrategy[LayerConfig] | None = None
+) -> AttentionLayer:
+    """Layers in float64 with random weights, for `d_vocab` tokens."""
+    import torch
+
+    from capacity.layer.attention import AttentionLayer
+
+    config = draw(configs or layer_configs())
+    return AttentionLayer(config, d_vocab, seed=draw(st.integers(0, 2**32)), dtype=torch.float64)

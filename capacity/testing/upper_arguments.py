@@ -1,0 +1,105 @@
+"""Random boxes and simple tensors that give facts, and hold by how they are made."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from capacity.rank.arrays import Mask
+from capacity.rank.factor import Term, Vector, factors, term, vector
+from capacity.testing.area import Area, Sides
+from capacity.testing.choices import Choices
+
+SCALES = (Fraction(1), Fraction(-1), Fraction(2), Fraction(1, 3), Fraction(-5, 7))
+
+
+def partition(choose: Choices, area: Area, mine: Mask) -> list[Sides]:
+    """Boxes that hold each of some facts once, and else what lies in unknown fibers alone."""
+    left = mine.copy()
+    boxes: list[Sides] = []
+    while left.any():
+        k, q, v = choose.one(np.argwhere(left).tolist())
+        sides: Sides = ([k], [q], [v])
+        allowed = left | ~area.known
+        for _ in range(choose.integer(0, 6)):
+            grown = [
+                (mode, i)
+                for mode in range(3)
+                for i in np.flatnonzero(_all_across(allowed, sides, mode)).tolist()
+                if i in area.indices[mode] and i not in sides[mode]
+            ]
+            if not grown:
+                break
+            mode, i = choose.one(grown)
+            sides[mode].append(i)
+        left[np.ix_(*sides)] = False
+        boxes.append(sides)
+    return boxes
+
+
+def _all_across(allowed: Mask, sides: Sides, mode: int) -> Mask:
+    """For each index of a mode, whether its slice is allowed all over the other two sides."""
+    a, b = (side for m, side in enumerate(sides) if m != mode)
+    across = np.moveaxis(allowed, mode, 0)[:, a][:, :, b]
+    return np.logical_and.reduce(across, axis=(1, 2))
+
+
+def terms(choose: Choices, area: Area, boxes: list[Sides]) -> list[Term]:
+    """Simple tensors that add up to some boxes: those themselves, or factors of slices."""
+    found: list[Term] = []
+    if boxes and choose.chance(1, 3):
+        dense = np.zeros(area.tensor.shape, np.int64)
+        for sides in boxes:
+            dense[np.ix_(*sides)] = 1
+        dense *= area.known
+        mode = choose.integer(0, 2)
+        for i, matrix in enumerate(np.moveaxis(dense, mode, 0)):
+            for column, row in factors(matrix) if matrix.any() else ():
+                a, b = (vector(range(len(x)), x) for x in (column, row))
+                found.append(term(mode, vector([i], [1]), a, b))
+    else:
+        for sides in boxes:
+            a, b, c = (vector(side, [1] * len(side)) for side in sides)
+            found.append((a, b, c))
+    for _ in range(choose.integer(0, 6)):
+        found = _disguised(choose, found)
+    return found
+
+
+def _disguised(choose: Choices, found: list[Term]) -> list[Term]:
+    """The same sum: a term scaled or split, or two with a common vector flipped or merged."""
+    found = found[:]
+    x = choose.one(SCALES)
+    n, mode = choose.integer(0, len(found) - 1), choose.integer(0, 2)
+    a, b = (m for m in range(3) if m != mode)
+    same = [i for i, one in enumerate(found) if i != n and one[mode] == found[n][mode]]
+    if same:
+        # u b c + u b' c' = u (b + x b') c + u b' (c' - x c)
+        other = choose.one(same)
+        first, second = found[n], found[other]
+        found[n] = _with(first, a, _sum(first[a], second[a], x))
+        found[other] = _with(second, b, _sum(second[b], first[b], -x))
+    elif choose.chance(1, 2):
+        # u b c = u (b - x b') c + u (x b') c
+        other = found[choose.integer(0, len(found) - 1)][a]
+        piece = _sum(((), ()), other, x)
+        found.append(_with(found[n], a, piece))
+        found[n] = _with(found[n], a, _sum(found[n][a], piece, Fraction(-1)))
+    else:
+        found[n] = _with(found[n], a, _sum(((), ()), found[n][a], x))
+        found[n] = _with(found[n], b, _sum(((), ()), found[n][b], 1 / x))
+    # a term with an empty vector is zero
+    return [one for one in found if all(indices for indices, _ in one)]
+
+
+def _with(one: Term, mode: int, instead: Vector) -> Term:
+    parts = [instead if m == mode else part for m, part in enumerate(one)]
+    return parts[0], parts[1], parts[2]
+
+
+def _sum(x: Vector, y: Vector, times: Fraction) -> Vector:
+    total = dict(zip(*x, strict=True))
+    for i, value in zip(*y, strict=True):
+        total[i] = total.get(i, Fraction(0)) + times * value
+    return vector(list(total), list(total.values()))

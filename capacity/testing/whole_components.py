@@ -1,0 +1,120 @@
+"""Random arguments for upper bounds that give all facts of some components.
+
+Each is given an `Area` of whole components and returns None where it finds nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from capacity.rank import (
+    Diagonalization,
+    Enclosure,
+    Pencil,
+    View,
+)
+from capacity.rank.arrays import Mask
+from capacity.rank.core import concise_core
+from capacity.rank.diagonal import why_not_diagonal
+from capacity.rank.enclose import enclose
+from capacity.rank.fits import accepted
+from capacity.rank.least_squares import fit_cp, random_start
+from capacity.rank.pencil import pencil_rank
+from capacity.testing.area import Area
+from capacity.testing.choices import Choices
+from capacity.testing.lower_arguments import some_combination
+
+# of an enclosure: more takes a second checker long
+MOST_EQUATIONS = 36
+MOST_FIBERS = 4
+
+
+def whole_pencil(choose: Choices, area: Area) -> Pencil | None:
+    """Two slices of which all others of their components are combinations."""
+    found: list[tuple[int, int, int]] = []
+    for mode in range(3):
+        T, labels = np.moveaxis(area.tensor, mode, 0), area.labels[mode]
+        for i, j in itertools.combinations(choose.some(area.indices[mode], most=8), 2):
+            combinations = [T[i], T[j], T[i] + T[j], T[i] - T[j], T[j] - T[i]]
+            others = np.flatnonzero((labels == labels[i]) | (labels == labels[j])).tolist()
+            if all(any((T[x] == one).all() for one in combinations) for x in others):
+                found.append((mode, i, j))
+    if not found:
+        return None
+    mode, i, j = choose.one(found)
+    slices = np.array(choose.order([i, j]), np.int64)
+    first, second = area.tensor.take(slices, axis=mode).swapaxes(0, mode)
+    return Pencil(mode, slices, pencil_rank(first, second))
+
+
+def whole_diagonalization(choose: Choices, area: Area) -> Diagonalization | None:
+    """A concise core, if its slices are diagonal in common bases."""
+    view = _core(choose, area)
+    tensor = area.tensor[np.ix_(*view.indices)]
+    for mode in choose.order(range(3)):
+        slices = np.moveaxis(tensor, mode, 0)
+        n = slices.shape[1]
+        if n != slices.shape[2]:
+            continue
+        combination = some_combination(choose, slices)
+        if combination is not None and why_not_diagonal(slices, combination) is None:
+            return Diagonalization(view, mode, combination, n)
+    return None
+
+
+def _core(choose: Choices, area: Area) -> View:
+    """Independent slices of each mode, of which the others are combinations."""
+    orders = [np.array(choose.order(side), np.int64) for side in area.indices]
+    core = concise_core(area.tensor[np.ix_(*orders)])
+    k, q, v = (order[of] for order, of in zip(orders, core.chosen, strict=True))
+    return View((k, q, v))
+
+
+def enclosure(choose: Choices, area: Area) -> Enclosure | None:
+    """A fit with a proof that a real decomposition is near: of a core, or of what is known.
+
+    Facts of some fibers may be left to a simple tensor for each.
+    """
+    if choose.chance(1, 3):
+        view = _core(choose, area)
+        return _fitted(choose, area, view, np.ones(area.tensor.shape, bool), 2, [])
+    facts = np.zeros(area.tensor.shape, bool)
+    facts[np.ix_(*area.indices)] = area.part() != 0
+    mode, fibers = 2, []
+    counts = area.known.copy()
+    if choose.chance(1, 2):
+        mode = 2 if area.effective else choose.integer(0, 2)
+        fibers = choose.some(np.argwhere(facts.any(axis=mode)).tolist(), most=MOST_FIBERS)
+        for array in (facts, counts):
+            np.moveaxis(array, mode, 2)[tuple(np.array(fibers).T)] = False
+    k, q, v = (np.flatnonzero(facts.any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1)))
+    return _fitted(choose, area, View((k, q, v)), counts, mode, fibers) if len(k) else None
+
+
+def _fitted(
+    choose: Choices, area: Area, view: View, counts: Mask, mode: int, fibers: list[list[int]]
+) -> Enclosure | None:
+    """Fit what counts of a view, which is whole fibers of a mode, with about as many unknowns."""
+    counts = counts[np.ix_(*view.indices)]
+    equations = int(counts.sum())
+    if not 0 < equations <= MOST_EQUATIONS:
+        return None
+    tensor = area.tensor[np.ix_(*view.indices)]
+    turned = np.moveaxis(tensor, mode, 2)
+    rank = max(1, -(-equations // (sum(tensor.shape) - 2)) + choose.integer(-1, 2))
+    fit = fit_cp(
+        turned.astype(np.float64),
+        random_start(turned.shape, rank, np.random.default_rng(choose.seed())),
+        observed=np.moveaxis(counts, mode, 2)[:, :, 0],
+        iterations=60,
+    )
+    if not accepted(fit):
+        return None
+    order = [*(m for m in range(3) if m != mode), mode]
+    a, b, c = (fit.factors[order.index(m)] for m in range(3))
+    found = enclose(tensor, (a, b, c), counts)
+    if found is None:
+        return None
+    return Enclosure(view, *found, mode, np.array(fibers, np.int64).reshape(-1, 2))

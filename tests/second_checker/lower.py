@@ -1,0 +1,149 @@
+"""Lower bounds: each kind of argument by its definition."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+
+from capacity.rank import Diagonalization, Koszul, Pencil, Substitution, Unfolding
+from tests.second_checker.slices import diagonal, rank_of_two_slices, square_slices
+from tests.second_checker.views import dense, indices_of, rational_rank, tensor_of
+
+
+def vanishes(first: Unfolding, later: set[tuple[int, int]], D: np.ndarray) -> bool:
+    """Whether what is removed first is zero at, and no index of, what the later one is about."""
+    sides = [sorted(x for m, x in later if m == mode) for mode in range(3)]
+    removed = first.rows.tolist()
+    if set(removed) & set(sides[first.mode]):
+        return False
+    sides[first.mode] = removed
+    return not D[np.ix_(*sides)].any()
+
+
+def proves_lower(
+    argument: Any, D: np.ndarray, observed: np.ndarray, effective: bool
+) -> set[tuple[int, int]] | None:
+    if isinstance(argument, Unfolding):
+        if argument.mode not in (0, 1, 2) or (effective and argument.mode != 2):
+            return None
+        others = [m for m in range(3) if m != argument.mode]
+        T = np.moveaxis(D, argument.mode, 0)
+        rows, columns = argument.rows.tolist(), [tuple(c) for c in argument.columns.tolist()]
+        if len(set(rows)) < len(rows) or len(set(columns)) != len(columns) or not rows:
+            return None
+        if len(rows) != len(columns):
+            return None
+        minor = [[Fraction(int(T[i, a, b])) for a, b in columns] for i in rows]
+        if rational_rank(minor) < len(rows):
+            return None
+        return {(argument.mode, i) for i in rows} | {
+            (others[s], c[s]) for c in columns for s in (0, 1)
+        }
+    if isinstance(argument, Substitution):
+        return proves_game(argument, D, observed, effective)
+    if isinstance(argument, Koszul | Diagonalization):
+        seen = tensor_of(argument.view, D, observed if effective else None)
+        if seen is None or any(x is None for x in seen.values()):
+            return None
+        if isinstance(argument, Koszul):
+            return _proves_flattening(argument, D)
+        return _proves_more_than_n(argument, D)
+    assert isinstance(argument, Pencil)
+    if len(set(argument.slices.tolist())) != 2 or argument.mode not in (0, 1, 2):
+        return None
+    two = np.moveaxis(D, argument.mode, 0)[argument.slices]
+    if argument.value > rank_of_two_slices(two):
+        return None
+    facts = np.argwhere(D)[np.isin(np.argwhere(D)[:, argument.mode], argument.slices)]
+    if effective and not observed[np.ix_(np.unique(facts[:, 0]), np.unique(facts[:, 1]))].all():
+        return None
+    return {(m, int(i)) for row in facts for m, i in enumerate(row)}
+
+
+def proves_game(
+    argument: Substitution,
+    D: np.ndarray,
+    observed: np.ndarray,
+    effective: bool,
+    before: Any = None,
+) -> set[tuple[int, int]] | None:
+    state = tensor_of(argument.view, D, observed if effective else None)
+    if state is None:
+        return None
+    if before is not None:
+        # what is left is D with unknown multiples of the slices that went first
+        gone = np.asarray(np.moveaxis(D, before.mode, 0)[before.rows].any(axis=0))
+        a, b = (m for m in range(3) if m != before.mode)
+        support = [
+            [[i] for i in of.tolist()] if P is None
+            else [of[row != 0].tolist() for row in P]
+            for of, P in zip(argument.view.indices, argument.view.bases, strict=True)
+        ]  # fmt: skip
+        for p in state:
+            if any(gone[i, j] for i in support[a][p[a]] for j in support[b][p[b]]):
+                state[p] = None
+    for mode, index in argument.moves.tolist():
+        if mode not in (0, 1, 2):
+            return None
+        mine = {p: x for p, x in state.items() if p[mode] == index}
+        if not any(x for x in mine.values()):
+            return None
+        state = {p: x for p, x in state.items() if p[mode] != index}
+        for p in state:
+            across = mine[(*p[:mode], index, *p[mode + 1 :])]
+            if across is None or across != 0:
+                state[p] = None
+    return indices_of(argument.view)
+
+
+def _proves_flattening(argument: Koszul, D: np.ndarray) -> set[tuple[int, int]] | None:
+    """By exterior products of basis vectors, written as sorted tuples with signs."""
+    T = dense(argument.view, D)
+    if T is None or argument.mode not in (0, 1, 2):
+        return None
+    X = np.moveaxis(T, argument.mode, 0)
+    n, p, b, c = len(X), argument.p, X.shape[1], X.shape[2]
+    if not 0 <= p < n:
+        return None
+    subsets = list(itertools.combinations(range(n), p))
+    targets = list(itertools.combinations(range(n), p + 1))
+    matrix: list[list[Fraction]] = []
+    for subset, j in itertools.product(subsets, range(b)):
+        image = {(u, k): Fraction(0) for u in targets for k in range(c)}
+        for i, k in itertools.product(range(n), range(c)):
+            word = [i, *subset]
+            if len(set(word)) == p + 1:
+                swaps = sum(x > y for x, y in itertools.combinations(word, 2))
+                image[tuple(sorted(word)), k] += (-1) ** swaps * X[i][j][k]
+        matrix.append(list(image.values()))
+    # a simple tensor has rank C(n - 1, p)
+    if argument.value > -(-rational_rank(matrix) // math.comb(n - 1, p)):
+        return None
+    return indices_of(argument.view)
+
+
+def _proves_more_than_n(argument: Diagonalization, D: np.ndarray) -> set[tuple[int, int]] | None:
+    slices = square_slices(argument, D)
+    if slices is None or argument.value != slices[0].nrows() + 1:
+        return None
+    if len(argument.combination):
+        return indices_of(argument.view) if diagonal(argument, slices) is False else None
+    n = slices[0].nrows()
+    for point in itertools.product(range(n + 1), repeat=len(slices)):
+        X = flint.fmpq_mat(n, n)
+        for c, M in zip(point, slices, strict=True):
+            X = X + M * c
+        if X.det() != 0:
+            return None
+    across = [[M.tolist()[i] for M in slices] for i in range(n)]
+    down = [[M.transpose().tolist()[i] for M in slices] for i in range(n)]
+    for unfolded in (across, down):
+        rows = [[Fraction(int(x.p), int(x.q)) for row in rows for x in row] for rows in unfolded]
+        if rational_rank(rows) < n:
+            return None
+    return indices_of(argument.view)

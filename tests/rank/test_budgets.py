@@ -90,7 +90,9 @@ def test_terms_that_cancel_are_added_up_fiber_by_fiber() -> None:
     # nothing is refuted before all 1.7 million entries are there, twice
     db = diagonal(120)
     whole, less = ((tuple(range(120)), (Fraction(x),) * 120) for x in (1, -1))
-    certificate = claim(db, Decomposition(((whole,) * 3, (less, whole, whole))), side="upper")
+    certificate = claim(
+        db, Decomposition(((whole, whole, whole), (less, whole, whole))), side="upper"
+    )
     tracemalloc.start()
     verdict = verify(certificate, db)
     peak = tracemalloc.get_traced_memory()[1]

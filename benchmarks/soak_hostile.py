@@ -1,0 +1,46 @@
+"""Mutated certificates, sweeps and checkpoints: how many end in an answer, or in one clear line.
+
+    make soak-hostile     (some minutes)
+
+2,000 certificates, and 1,000 manifests, rank files, tables and checkpoints, seeded, each kind in
+one process that may take a gigabyte more than its imports. What isn't an answer or one line within
+five seconds of its CPU is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from record import write
+
+FILES = {"certificates": 2_000, "sweeps": 600, "checkpoints": 400}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    rows = []
+    for kind, files in FILES.items():
+        command = [sys.executable, "-m", "tests.hostile", kind, str(files), str(options.seed)]
+        done = subprocess.run(
+            command, cwd=Path(__file__).parent.parent, check=True, stdout=subprocess.PIPE, text=True
+        )
+        rows.append(json.loads(done.stdout))
+    write(
+        "soak_hostile",
+        what="mutated files: answers, one clear line each, and anything else (none may be)",
+        peer="none: anything else is an error",
+        rows=rows,
+        packages=["numpy", "pyarrow", "python-flint", "safetensors", "torch"],
+    )
+    if any(row["not_right"] for row in rows):
+        raise SystemExit("some file ended in neither an answer nor one line")
+
+
+if __name__ == "__main__":
+    main()

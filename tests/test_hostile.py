@@ -1,0 +1,28 @@
+"""Files that something has hit: an answer or one clear line, soon, and within a gigabyte.
+
+300 of them here; `make soak-hostile` meets 3,000, and its record is benchmarks/results/.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.oracles import ROOT
+
+
+@pytest.mark.parametrize(
+    ("kind", "files"), [("certificates", 160), ("sweeps", 60), ("checkpoints", 80)]
+)
+def test_a_file_that_was_hit_ends_in_an_answer_or_in_one_line(kind: str, files: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.hostile", kind, str(files), "1"],
+        cwd=ROOT, capture_output=True, text=True, timeout=400,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    counts = json.loads(done.stdout)
+    assert counts["not_right"] == []
+    # each sweep is read, and gone on with
+    assert counts["answer"] + counts["line"] == files * (2 if kind == "sweeps" else 1)
+    assert counts["line"] > files / 10

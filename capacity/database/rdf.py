@@ -16,6 +16,7 @@ RDF 1.1 Concepts and Abstract Syntax, W3C 2014.
 from __future__ import annotations
 
 import os
+import re
 from array import array
 from collections.abc import Iterable
 from pathlib import Path
@@ -208,9 +209,11 @@ def _iri(graph: str) -> ox.NamedNode:
 
 def _broken(name: str, format: Format, reason: str, line: int | None) -> DatabaseFormatError:
     others = ", ".join(f for f in ALIASES if f != format)
+    # parsers repeat what they can't read, however long, with its control characters
+    short = re.sub(r"\S{60,}", lambda word: f"{word[0]:.57}...", f"{reason:.400}")
     return DatabaseFormatError(
         name,
-        reason,
+        "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short),
         format=format,
         line=line,
         advice=f"Mend the file, or say which format it is: {others}.",

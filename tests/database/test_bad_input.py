@@ -255,9 +255,17 @@ def test_long_numbers_in_json_are_read() -> None:
     assert Database.from_rdf_string(text, "jsonld").n_triples == 1
 
 
-def test_a_device_is_read_no_further_than_the_cap() -> None:
+def test_what_has_no_end_or_no_writer_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.ttl")
+    for path, kind in ((Path("/dev/zero"), "a device"), (tmp_path / "pipe.ttl", "a named pipe")):
+        with pytest.raises(DatabaseFormatError, match=f"{path}: it is {kind}"):
+            files_module.read(path, max_bytes=1_000_000)
+
+
+def test_a_file_is_read_no_further_than_the_cap(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"a" * 1_000_001)
     with pytest.raises(DatabaseFormatError, match="more than 1,000,000 bytes"):
-        files_module.read("/dev/zero", max_bytes=1_000_000)
+        files_module.read(tmp_path / "a.tsv", max_bytes=1_000_000)
 
 
 def test_a_word_that_begins_as_a_compressed_file_does_is_a_word(tmp_path: Path) -> None:

@@ -12,7 +12,13 @@ import rdflib
 
 from capacity.database import Database, random_database
 from capacity.database.terms import Term, from_rdflib, parse_n3
-from capacity.errors import CapacityError, InvalidArgumentError, StorageError, UnknownTokenError
+from capacity.errors import (
+    CapacityError,
+    DatabaseFormatError,
+    InvalidArgumentError,
+    StorageError,
+    UnknownTokenError,
+)
 
 SMALL = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
 LONG = "x" * 10_000
@@ -78,6 +84,27 @@ def test_what_a_user_can_mend_is_a_capacity_error_in_one_line(case: str) -> None
         asked()
     assert "\n" not in str(refusal.value)
     assert len(str(refusal.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("turtle", f"<x:a> <x:p> {LONG} ."),
+        ("turtle", f"{LONG}:a {LONG}:b {LONG}:c ."),
+        (
+            "rdfxml",
+            f'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><{LONG}:a/></r:RDF>',
+        ),
+        ("nt", "<x:a> <x:p> <\x1b[31m> ."),
+        ("jsonld", f'{{"@context": "{LONG}"}}'),
+    ],
+    ids=["object", "prefix", "element", "escape", "context"],
+)
+def test_what_parsers_repeat_is_short_and_printable(format: str, text: str) -> None:
+    with pytest.raises(DatabaseFormatError) as refusal:
+        Database.from_rdf_string(text, format)
+    assert len(str(refusal.value)) < 500
+    assert str(refusal.value).isprintable()
 
 
 def test_an_unknown_token_is_a_key_error_without_quotes() -> None:

@@ -1,0 +1,175 @@
+"""Files are read and written by name at one place: nothing hangs, and nothing is lost."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capacity.cli import main
+from capacity.database import load
+from capacity.errors import DatabaseFormatError, StorageError
+from capacity.safe_files import read_file, remove_parts, require_regular, write_whole
+from tests.oracles import EXAMPLES
+
+FIGURE_1 = EXAMPLES / "figure-1.ttl"
+
+
+@pytest.fixture(autouse=True)
+def nothing_hangs() -> Any:
+    """An alarm that ends what waits for a pipe."""
+
+    def ring(*_: object) -> None:
+        raise TimeoutError("it hangs")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def odd_places(folder: Path) -> dict[str, Path]:
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    link = folder / "link"
+    link.symlink_to(pipe)
+    return {"named pipe": pipe, "link to a pipe": link, "device": Path("/dev/zero"),
+            "folder": folder}  # fmt: skip
+
+
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    for kind, path in odd_places(tmp_path).items():
+        said = "a named pipe" if "pipe" in kind else f"a {kind}"
+        with pytest.raises(StorageError, match=f"it is {said}"):
+            read_file(path, max_bytes=100)
+        with pytest.raises(StorageError, match=f"it is {said}"):
+            require_regular(path)
+        with pytest.raises(DatabaseFormatError, match=f"it is {said}"):
+            load(path)
+        with pytest.raises(StorageError, match=f"can't be written, for it is {said}"):
+            write_whole(path, b"")
+    with pytest.raises(StorageError, match="no such file"):
+        read_file(tmp_path / "none", max_bytes=100)
+    with pytest.raises(StorageError, match="null"):
+        read_file("a\0b", max_bytes=100)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["rank", "PIPE"], ["verify", "PIPE", str(FIGURE_1)], ["verify", "CERTIFICATE", "PIPE"],
+     ["train", "PIPE"], ["sweep", "PIPE", "--dry-run"], ["grid", "PIPE"],
+     ["attention", "PIPE", "--text", "hi"],
+     ["rank", str(FIGURE_1), "--certificate", "PIPE"]],
+)  # fmt: skip
+def test_every_command_refuses_a_pipe(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe, certificate = tmp_path / "pipe", tmp_path / "c.json"
+    os.mkfifo(pipe)
+    with pytest.raises(SystemExit):
+        main(["rank", str(FIGURE_1), "--certificate", str(certificate)])
+    capsys.readouterr()
+    named = {"PIPE": str(pipe), "CERTIFICATE": str(certificate)}
+    with pytest.raises(SystemExit) as end:
+        main([named.get(word, word) for word in command])
+    err = capsys.readouterr().err
+    assert end.value.code == 2
+    assert err.startswith("capacity: ")
+    assert err.count("\n") == 1
+    assert str(pipe) in err
+
+
+def test_standard_input_is_read_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("-", "/dev/stdin"):
+        text = io.TextIOWrapper(io.BytesIO(FIGURE_1.read_bytes()))
+        monkeypatch.setattr(sys, "stdin", text)
+        assert load(name) == load(FIGURE_1)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(FIGURE_1.read_bytes())))
+    with pytest.raises(SystemExit) as end:
+        main(["rank", "-", "--json"])
+    assert end.value.code == 0
+    assert '"triples": 8' in capsys.readouterr().out
+
+
+def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    with path.open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(StorageError, match="holds more than 1,000 bytes"):
+        read_file(path, max_bytes=1000)
+    path.write_bytes(b"x" * 1000)
+    assert len(read_file(path, max_bytes=1000)) == 1000
+
+
+def test_a_file_is_written_whole_or_what_was_there_stays(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "f"
+    write_whole(path, b"first")
+    write_whole(path, b"second")
+    assert path.read_bytes() == b"second"
+    assert [p.name for p in path.parent.iterdir()] == ["f"]
+    # a link is replaced, and what it points to stays
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    write_whole(link, b"third")
+    assert (path.read_bytes(), link.read_bytes(), link.is_symlink()) == (b"second", b"third", False)
+
+
+FULL = """
+import resource, signal, sys
+from capacity.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+main(sys.argv[1:])
+"""
+
+
+def test_a_full_disk_names_the_file_and_leaves_no_part(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    path.write_text("old")
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, "rank", str(FIGURE_1), "--certificate", str(path)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"capacity: {path}: can't be written (File too large)")
+    assert done.stderr.count("\n") == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["out.json"]
+    assert path.read_text() == "old"
+
+
+def test_temporary_files_of_other_names_and_behind_links_stay(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "own", tmp_path / "elsewhere"
+    digits = "0123456789abcdef" * 2
+    for at in (folder, elsewhere):
+        at.mkdir()
+        for name in (f".a.{digits}.part", f".b.{digits}.part", ".a.part", ".a.0.part", "a.part"):
+            (at / name).write_text("")
+    (folder / f".a.{digits[::-1]}.part").symlink_to(elsewhere / "a.part")
+    (folder / f".a.{'0' * 32}.part").mkdir()
+    (tmp_path / "link").symlink_to(elsewhere)
+    before = sorted(p.name for p in elsewhere.iterdir())
+    remove_parts(tmp_path / "link", lambda _: True)
+    assert sorted(p.name for p in elsewhere.iterdir()) == before
+    kept = sorted(p.name for p in folder.iterdir())
+    remove_parts(folder, lambda name: name == "a")
+    kept.remove(f".a.{digits}.part")
+    assert sorted(p.name for p in folder.iterdir()) == kept
+
+
+def test_an_interrupted_writer_leaves_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "f", b"x")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,65 @@
+"""The page on trust names what is trusted, and no less."""
+
+import ast
+import io
+import json
+import re
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+
+from tests.oracles import ROOT
+
+PAGE = (ROOT / "docs" / "trust.md").read_text()
+LOADED = """
+import json, sys
+import capacity.rank.verify
+print(json.dumps({n: m.__file__ for n, m in sys.modules.items() if n.startswith("capacity.")}))
+"""
+
+
+def lines_of_code(path: Path) -> int:
+    """Lines that hold a token, but for comments and docstrings."""
+    text = path.read_text()
+    prose: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            first = node.body[0]
+            prose |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    empty = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+             tokenize.ENDMARKER}  # fmt: skip
+    code: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in empty:
+            code |= set(range(token.start[0], token.end[0] + 1))
+    return len(code - prose)
+
+
+def test_the_page_names_every_module_that_verify_loads_and_how_long_it_is() -> None:
+    out = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    loaded = {name: Path(file) for name, file in json.loads(out.stdout).items()}
+    mine = {n.removeprefix("capacity.rank."): f for n, f in loaded.items() if "capacity.rank." in n}
+    rows = re.findall(r"^\| (`[^|]+) \| (\d+) \|", PAGE, re.MULTILINE)
+    said = {tuple(re.findall(r"`(\w+)`", names)): int(n) for names, n in rows}
+    assert {name for names in said for name in names} == mine.keys()
+    for names, n in said.items():
+        counted = sum(lines_of_code(mine[name]) for name in names)
+        assert abs(n - counted) <= 2 + counted // 20, (names, counted)
+    total = int(re.findall(r"about ([\d,]+) lines of code", PAGE)[0].replace(",", ""))
+    assert abs(total - sum(map(lines_of_code, mine.values()))) < 100
+    rooms = {name.split(".")[1] for name in loaded} - {"_version"}
+    assert rooms == {"rank", "database", "errors"}
+    parts = {n.removeprefix("capacity.database.") for n in loaded if "capacity.database." in n}
+    assert all(f"`{part}`" in PAGE for part in parts)
+
+
+def test_every_test_and_record_that_the_page_names_is_there() -> None:
+    for name in re.findall(r"`((?:tests|benchmarks)/[\w/.]+)`", PAGE):
+        assert (ROOT / name).exists(), name
+    targets = re.findall(r"`make ([\w-]+)`", PAGE)
+    makefile = (ROOT / "Makefile").read_text()
+    assert targets
+    assert all(f"\n{target}:" in makefile for target in targets)

@@ -72,8 +72,13 @@ def _parsed(data: bytes) -> dict[str, Any]:
         raise SweepError(f"a line has more than {MOST_DOTS} dots")
     try:
         return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
     except RecursionError:
         raise SweepError("it is nested too deep") from None
+    except ValueError:
+        # the one thing that the parser leaves to Python
+        raise SweepError("an integer in it has too many digits") from None
 
 
 def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
@@ -95,22 +100,26 @@ def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
     if pairs is None:
         _require_at_most(MOST_RUNS, n_databases * len(layers), "the file", "runs")
     databases = _unique(asked)
-    pairs_there_are = len(databases) * len(layers)
-    chosen: Iterable[int] = range(pairs_there_are)
-    if pairs is not None:
-        if pairs > pairs_there_are:
-            raise SweepError(
-                f"`pairs` in [runs] must be at most the {pairs_there_are} pairs there are "
-                f"({len(databases)} databases x {len(layers)} layers); got {pairs}."
-            )
-        drawn = np.random.default_rng(seed).choice(pairs_there_are, pairs, replace=False)
-        chosen = sorted(drawn.tolist())
     runs: list[Run] = []
-    for pair in chosen:
+    for pair in _chosen(len(databases), len(layers), pairs, seed):
         i, j = divmod(pair, len(layers))
         name, db = databases[i]
         runs.append(Run(name, db, layers[j], seed, recipe))
     return Plan(tuple(runs), dict(config), sources)
+
+
+def _chosen(n_databases: int, n_layers: int, pairs: int | None, seed: int) -> Iterable[int]:
+    """The pairs of a plan, in order; pair i * n_layers + j is database i and layer j."""
+    there_are = n_databases * n_layers
+    if pairs is None:
+        return range(there_are)
+    if pairs > there_are:
+        raise SweepError(
+            f"`pairs` in [runs] must be at most the {there_are} pairs there are "
+            f"({n_databases} databases x {n_layers} layers); got {pairs}."
+        )
+    drawn = np.random.default_rng(seed).choice(there_are, pairs, replace=False)
+    return sorted(drawn.tolist())
 
 
 def _require_at_most(most: int, asked: int, where: str, what: str) -> None:

@@ -146,7 +146,8 @@ class _Driver:
             for outcome in failed:
                 self._store.log(self._part, failed=outcome.name, error=outcome.error)
             first = failed[0]
-            why = (first.error or "").strip().splitlines()[-1]
+            # of a traceback, the error
+            why = (first.error or "").strip().rpartition("\n")[2]
             raise SweepError(
                 f"{len(self._rows)} of {n_shards} shards aren't done, for {len(failed)} tasks "
                 "failed; the others are, and the same command tries these again. The log has all; "

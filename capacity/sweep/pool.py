@@ -182,7 +182,7 @@ def _work(connection: Connection) -> None:
     """In a worker: leave interrupts to the parent, and end when it does, however it ends."""
     parent = parent_process()
     if parent is None:
-        raise RuntimeError("A worker must be the child of the process that hired it.")
+        raise SweepError("A worker must be a child of the process that hires it.")
     sentinel = parent.sentinel
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

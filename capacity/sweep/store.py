@@ -98,11 +98,11 @@ class Store:
         make_folders(self.folder)
         with self._locked():
             self.plan = admitted(self.folder, plan, here, allow_other_engine=allow_other_engine)
+            shards = {name for held in manifests(self.folder) for name in held["shards"]}
+            require_own_shards(self.folder, shards)
         self.names = shard_names(self.plan)
         self._ranks_names = {ranks_name(facts) for facts in self.plan.databases}
-        every = {name for held in manifests(self.folder) for name in held["shards"]}
-        require_own_shards(self.folder, every)
-        require_files(self.folder / UNFINISHED, every.__contains__)
+        require_files(self.folder / UNFINISHED, shards.__contains__)
         require_files(self.folder / RANKS, self._ranks_names.__contains__)
 
     @contextmanager

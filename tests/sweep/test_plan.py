@@ -215,7 +215,7 @@ def test_files_that_are_no_toml_are_named(tmp_path: Path) -> None:
 
 ODD_TOML = {
     r"nested too deep": "a = " + "[" * 100_000,
-    r"4300 digits": "[runs]\nseed = " + "1" * 5000,
+    r"too many digits": "[runs]\nseed = " + "1" * 5000,
     r"holds more than 1,048,576 bytes": "#" * 2**20 + "\n",
     r"more than 500 dots": "a." * 100_000 + "a = 1",
     r"can't decode byte": "\udcff",

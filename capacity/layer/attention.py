@@ -31,6 +31,7 @@ from capacity.transformer.captured import (
     written_by_heads,
 )
 from capacity.transformer.checks import check, checked_tokens, require_affordable_attention
+from capacity.transformer.limits import in_a_line
 
 
 class AttentionLayer(nn.Module):
@@ -296,7 +297,7 @@ class AttentionLayer(nn.Module):
         # torch raises one or the other
         except (RuntimeError, AssertionError) as error:
             raise InvalidArgumentError(
-                f"`device` must be one that torch can use here; got {device!r:.60}: "
-                f"{str(error).split(chr(10))[0]}"
+                f"`device` must be one that torch can use here; got {device!r:.60}. "
+                f"{in_a_line(error)}"
             ) from None
         return cls.of_weights(config, moved)

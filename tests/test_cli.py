@@ -204,6 +204,11 @@ WRONG = {
     "missing plan": (["sweep", "none.toml", "--out", "x"], 2, "none.toml: must be a readable TOML"),
     "bad shard": (["sweep", "PLAN", "--out", "x", "--shard", "3"], 2, "--shard must read i/N"),
     "no sweep": (["grid", str(EXAMPLES)], 2, "must be the folder of a sweep"),
+    "no file": (["rank"], 2, "Missing argument 'file'. See `capacity rank --help`."),
+    "unknown option": (["rank", "x", "--efort", "quick"], 2, "--effort"),
+    "digits without end": (["rank", FIGURE_1, "--seed", "9" * 5000], 2, "--seed"),
+    "an effort without end": (["rank", FIGURE_1, "--effort", "z" * 5000], 2, "quick"),
+    "a name that rings": (["rank", "a\x1b[31m\n\x07b"], 2, r"a\x1b[31m\n\x07b: no such file"),
 }
 
 
@@ -218,7 +223,11 @@ def test_wrong_use_exits_with_2_and_one_message(
     assert got == code
     assert message in out + err
     assert "Traceback" not in err
-    assert out == "" or not arguments
+    assert out == ""
+    if arguments:
+        assert err.startswith("capacity: ")
+        assert err.count("\n") == 1
+        assert len(err) < 400
 
 
 def test_an_internal_error_exits_with_70(

@@ -6,11 +6,12 @@ on standard error; 70 an internal error, with its traceback; 130 interrupted.
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 import warnings
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -57,19 +58,41 @@ def _run(arguments: list[str]) -> int:
             for kind in (MultiValuedWarning, PrecisionWarning):
                 warnings.simplefilter("always", kind)
             warnings.showwarning = lambda text, *_: print(f"capacity: {text}", file=sys.stderr)
-            app(arguments)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
+            code = app(arguments, prog_name="capacity", standalone_mode=False)
     except KeyboardInterrupt:
         return 130
     except (CapacityError, OSError) as error:
-        print(f"capacity: {error}", file=sys.stderr)
+        print(f"capacity: {_printable(str(error))}", file=sys.stderr)
         return 2
     except MemoryError:
         print("capacity: there is not enough memory for this; take a part of it.", file=sys.stderr)
         return 2
-    except Exception:
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            return _wrong_use(error)
         traceback.print_exc()
         print("capacity: internal error; please report this traceback.", file=sys.stderr)
         return 70
-    return 0
+    return code if isinstance(code, int) else 0
+
+
+def _printable(message: str) -> str:
+    """A message on one line, without what a file's name could do to a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+
+
+def _wrong_use(error: Any) -> int:
+    """Say in one line what the parser says in four; without a command, show the help.
+
+    typer carries a click of its own, whose exceptions have no public name.
+    """
+    message = str(error.format_message())
+    if message.startswith("Usage:"):
+        print(message, file=sys.stderr)
+        return 2
+    # what is echoed of a wrong value is short
+    short = re.sub(r"\S{61,}", lambda word: f"{word[0][:60]}...", " ".join(message.split()))
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "capacity"
+    line = _printable(short).rstrip(".")
+    print(f"capacity: {line}. See `{command} --help`.", file=sys.stderr)
+    return 2

@@ -49,9 +49,9 @@ def train(
     from capacity.layer.config import LayerConfig
     from capacity.layer.recipe import Recipe
     from capacity.layer.storage import require_place
+    from capacity.limits import MAX_SEED, require_integer
     from capacity.sweep.one_run import do_run, resolve_device
     from capacity.sweep.plan import Run
-    from capacity.transformer.limits import MAX_SEED, require_integer
 
     require_integer("seed", seed, least=0, most=MAX_SEED)
     recipe = Recipe(epochs=epochs, learning_rate=learning_rate)

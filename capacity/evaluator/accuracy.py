@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.limits import shown
+from capacity.limits import shown
 
 if TYPE_CHECKING:
     from capacity.layer.attention import AttentionLayer

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from capacity.transformer.limits import generator
+from capacity.limits import generator
 
 Array = NDArray[np.float64]
 LEVEL = 0.95

@@ -11,7 +11,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.evaluator.bootstrap import interval, resampled
 from capacity.evaluator.grid import Threshold
 from capacity.evaluator.law import fit_law, require_columns
-from capacity.transformer.limits import generator
+from capacity.limits import generator
 
 
 def compare_measures(

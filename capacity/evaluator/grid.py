@@ -13,7 +13,7 @@ import pandas as pd
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import check_tau
-from capacity.transformer.limits import shown
+from capacity.limits import shown
 
 Threshold: TypeAlias = float | Literal["argmax", "argmax_paper"]
 LAYER_BIN = 5

@@ -18,7 +18,7 @@ from capacity.database.facts import Database
 from capacity.database.terms import label
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import answers, check_tau
-from capacity.transformer.limits import generator
+from capacity.limits import generator
 
 if TYPE_CHECKING:
     from capacity.layer.attention import AttentionLayer

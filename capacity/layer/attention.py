@@ -23,6 +23,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.layer.config import LayerConfig
 from capacity.layer.initial import initial_weights
 from capacity.layer.storage import read_layer, require_weights, write_layer
+from capacity.limits import in_a_line
 from capacity.transformer.captured import (
     Captured,
     CapturedLayer,
@@ -31,7 +32,6 @@ from capacity.transformer.captured import (
     written_by_heads,
 )
 from capacity.transformer.checks import check, checked_tokens, require_affordable_attention
-from capacity.transformer.limits import in_a_line
 
 
 class AttentionLayer(nn.Module):

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.limits import require_integer, shown
+from capacity.limits import require_integer, shown
 
 
 @dataclass(frozen=True)

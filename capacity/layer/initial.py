@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.layer.config import LayerConfig
-from capacity.transformer.limits import (
+from capacity.limits import (
     MAX_TOKENS,
     generator,
     require_affordable,

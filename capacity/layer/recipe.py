@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.limits import require_integer, shown
+from capacity.limits import require_integer, shown
 
 Optimizer: TypeAlias = Literal["adam", "adamw"]
 Schedule: TypeAlias = Literal["constant", "cosine"]

@@ -19,14 +19,14 @@ from torch import Tensor
 
 from capacity.errors import CapacityError, InvalidArgumentError, StorageError
 from capacity.layer.config import LayerConfig
-from capacity.safe_files import read_file, require_replaceable, write_whole
-from capacity.transformer.limits import (
+from capacity.limits import (
     MAX_TOKENS,
     WEIGHTS_BUDGET,
     require_affordable,
     require_integer,
     shown,
 )
+from capacity.safe_files import read_file, require_replaceable, write_whole
 
 WEIGHTS, COPY = "weights.safetensors", "config.json"
 # the key of the configuration; one key alone, since the format doesn't keep the order of several

@@ -20,7 +20,7 @@ from capacity.layer.engine import engine_for
 from capacity.layer.engines import blocked, fused, graph, reference
 from capacity.layer.layer_tensor import require_same_vocabulary
 from capacity.layer.recipe import Recipe, Training
-from capacity.transformer.limits import generator
+from capacity.limits import generator
 
 ENGINES = {
     "reference": reference.run,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import CertificateError
+from capacity.limits import shown
 from capacity.rank.arguments import (
     Argument,
     Boxes,
@@ -241,10 +242,3 @@ _WRITERS: dict[Form, Callable[[str, Any], dict[str, Any]]] = {
     "factors": _write_factors,
     "terms": _write_terms,
 }
-
-
-def shown(value: object) -> str:
-    """A wrong value, cut at 60 characters; of nested data not even the text can be written."""
-    if isinstance(value, str):
-        return repr(value[:60])
-    return f"{value!r:.60}" if isinstance(value, float | bool | None) else type(value).__name__

@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from capacity.errors import CertificateError, StorageError
+from capacity.limits import shown
 from capacity.rank.argument_json import (
     argument_from_dict,
     argument_to_dict,
     field,
     items,
     mapping,
-    shown,
 )
 from capacity.rank.certificate import Certificate
 from capacity.safe_files import read_file, write_whole

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import CertificateError
+from capacity.limits import shown
 from capacity.rank.arguments import Argument, Form, View
 from capacity.rank.arrays import Indices
 from capacity.rank.certificate import Certificate
@@ -40,7 +41,7 @@ def checked_claim(certificate: Certificate) -> None:
         got = getattr(certificate, name)
         if not isinstance(got, str) or got not in known:
             raise CertificateError(
-                f"`{name}` of a certificate must be one of {', '.join(known)}; got {got!r:.60}."
+                f"`{name}` of a certificate must be one of {', '.join(known)}; got {shown(got)}."
             )
     if type(certificate.value) is not int:
         raise CertificateError(

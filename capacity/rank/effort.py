@@ -7,6 +7,7 @@ from operator import index
 from typing import Any, Literal, TypeAlias, get_args
 
 from capacity.errors import InvalidArgumentError
+from capacity.limits import shown
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
@@ -64,7 +65,9 @@ BUDGETS: dict[Effort, Budget] = {
 def require_effort(effort: str) -> None:
     """Raise an error for an unknown effort."""
     if effort not in EFFORTS:
-        raise InvalidArgumentError(f"`effort` must be one of {', '.join(EFFORTS)}; got {effort!r}.")
+        raise InvalidArgumentError(
+            f"`effort` must be one of {', '.join(EFFORTS)}; got {shown(effort)}."
+        )
 
 
 def checked_seed(seed: Any) -> int:
@@ -74,5 +77,7 @@ def checked_seed(seed: Any) -> int:
     except TypeError:
         number = -1
     if not 0 <= number < 2**32:
-        raise InvalidArgumentError(f"`seed` must be an integer from 0 to 2^32 - 1; got {seed!r}.")
+        raise InvalidArgumentError(
+            f"`seed` must be an integer from 0 to 2^32 - 1; got {shown(seed)}."
+        )
     return number

@@ -26,9 +26,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
+from capacity.limits import shown
 from capacity.transformer.captured import Captured
 from capacity.transformer.causal import project_causally
-from capacity.transformer.limits import shown
 from capacity.transformer.span import Span, column_span, rank_threshold, row_condition
 
 Mode: TypeAlias = Literal["plain", "simplex", "causal"]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.limits import (
+from capacity.limits import (
     MAX_SIZE,
     MAX_TOKENS,
     generator,

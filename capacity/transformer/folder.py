@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from capacity.errors import InvalidArgumentError
+from capacity.limits import require_integer, shown
 from capacity.safe_files import read_file, require_regular
 from capacity.transformer.adapters import FAMILIES
-from capacity.transformer.limits import require_integer, shown
 
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 # a model's configuration has a few thousand bytes, a large tokenizer 35 million

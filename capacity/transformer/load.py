@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from capacity.errors import CapacityError, InvalidArgumentError, MissingExtraError
+from capacity.limits import in_a_line
 from capacity.transformer.folder import check_folder, check_size
-from capacity.transformer.limits import in_a_line
 
 
 def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ from capacity.errors import CapacityError, MemoryBudgetError
 from capacity.layer import AttentionLayer, LayerConfig
 from capacity.layer.initial import initial_weights
 from capacity.testing import layer_configs, layers
-from capacity.transformer.limits import shown
+from capacity.limits import shown
 
 
 def equation_2(layer: AttentionLayer, sentence: list[int]) -> np.ndarray:

@@ -6,7 +6,7 @@ from capacity.errors import CapacityError
 from capacity.layer import LayerConfig, layer_rank_bound, layer_rank_upper, proposition_3_5
 from capacity.layer.recipe import Recipe
 from capacity.testing import layer_configs
-from capacity.transformer.limits import shown
+from capacity.limits import shown
 
 
 def test_bounds_and_counts_are_the_papers() -> None:

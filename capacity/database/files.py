@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from capacity.database.policy import MultiPolicy
 from capacity.errors import DatabaseFormatError, MultiValuedError, StorageError
+from capacity.limits import shown
 from capacity.safe_files import read_file
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def resolve_format(content: Content, format: str | None) -> Format:
         if format.lower() not in FORMATS:
             raise DatabaseFormatError(
                 content.name,
-                f"unknown format {format!r}",
+                f"unknown format {shown(format)}",
                 advice=f"Use one of {', '.join(ALIASES)}.",
             )
         return FORMATS[format.lower()]

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, MissingExtraError
+from capacity.limits import shown
 from capacity.rank.effort import checked_seed
 from capacity.rank.least_squares import Factors, Fit, fit_cp, random_start
 
@@ -88,7 +89,9 @@ def cp_decompose(
     require_count("rank", rank)
     require_starts(n_starts, max_iterations, tolerance, seed)
     if method not in METHODS:
-        raise InvalidArgumentError(f"`method` must be one of {', '.join(METHODS)}; got {method!r}.")
+        raise InvalidArgumentError(
+            f"`method` must be one of {', '.join(METHODS)}; got {shown(method)}."
+        )
     best: Fit | None = None
     for start in range(n_starts):
         fit = one_fit(dense, rank, method, max_iterations, [seed, rank, start])
@@ -116,7 +119,7 @@ def require_starts(n_starts: int, max_iterations: int, tolerance: float, seed: i
 def require_count(name: str, n: object) -> None:
     """Raise an error for what isn't a positive integer."""
     if not isinstance(n, int | np.integer) or n < 1:
-        raise InvalidArgumentError(f"`{name}` must be an integer of at least 1; got {n!r}.")
+        raise InvalidArgumentError(f"`{name}` must be an integer of at least 1; got {shown(n)}.")
 
 
 def as_dense(tensor: Database | NDArray[Any]) -> NDArray[np.float64]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from capacity.errors import SweepError
+from capacity.limits import shown
 from capacity.sweep.records import is_integer
-from capacity.transformer.limits import shown
 
 
 def require_known(options: Any, where: str, names: tuple[str, ...]) -> None:

@@ -23,10 +23,10 @@ from capacity.database.synthetic import random_database
 from capacity.errors import CapacityError, InvalidArgumentError, StorageError, SweepError
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
+from capacity.limits import require_integer, shown
 from capacity.safe_files import read_file
 from capacity.sweep.checks import integer, require_known, required
 from capacity.sweep.plan import Plan, Run
-from capacity.transformer.limits import require_integer, shown
 
 MOST_DATABASES = 100_000
 # combinations of sizes

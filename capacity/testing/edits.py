@@ -167,6 +167,29 @@ def _replace_a_basis(choose: Choices, data: Data, spare: list[Data]) -> None:
         argument["bases"][mode] = choose.one([huge, ones, [], [[]], [[0] * n], [[1] * (n + 1)]])
 
 
+def _rearrange_a_minor(choose: Choices, data: Data, spare: list[Data]) -> None:
+    """Other blocks of a minor, or a row and a column more."""
+    minors = [argument for argument in data["arguments"] if "blocks" in argument]
+    if not minors:
+        _change_a_list(choose, data, spare)
+        return
+    minor = choose.one(minors)
+    n = len(minor.get("rows", []))
+    match choose.integer(0, 3):
+        case 0:
+            minor["blocks"], minor["eliminated"] = [], []
+        case 1:
+            minor["blocks"], minor["eliminated"] = [n], [choose.integer(0, n)]
+        case 2:
+            first = choose.integer(0, n)
+            minor["blocks"] = [first, n - first]
+            minor["eliminated"] = [choose.integer(0, first), 0]
+        case _:
+            minor.get("rows", []).append(choose.integer(0, n + 1))
+            minor.get("columns", []).append([choose.integer(0, n), choose.integer(0, n)])
+            minor["blocks"], minor["eliminated"] = [n + 1], [0]
+
+
 def _remove_a_key(choose: Choices, data: Data, _: list[Data]) -> None:
     holder = choose.one([*data["arguments"], data])
     keys = [key for key in holder if key != "arguments"]
@@ -186,6 +209,7 @@ EDITS: tuple[Edit, ...] = (
     _replace_an_argument,
     _change_a_coefficient,
     _exchange_what_it_is_about,
+    _rearrange_a_minor,
     _replace_a_prime,
     _replace_a_basis,
     _remove_a_key,

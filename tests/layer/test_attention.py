@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from capacity.errors import CapacityError, MemoryBudgetError
 from capacity.layer import AttentionLayer, LayerConfig
 from capacity.layer.initial import initial_weights
-from capacity.testing import layer_configs, layers
 from capacity.limits import shown
+from capacity.testing import layer_configs, layers
 
 
 def equation_2(layer: AttentionLayer, sentence: list[int]) -> np.ndarray:

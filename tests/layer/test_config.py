@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from capacity.errors import CapacityError
 from capacity.layer import LayerConfig, layer_rank_bound, layer_rank_upper, proposition_3_5
 from capacity.layer.recipe import Recipe
-from capacity.testing import layer_configs
 from capacity.limits import shown
+from capacity.testing import layer_configs
 
 
 def test_bounds_and_counts_are_the_papers() -> None:

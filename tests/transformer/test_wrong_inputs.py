@@ -15,8 +15,8 @@ import torch
 
 from capacity.errors import InvalidArgumentError, MemoryBudgetError, StorageError
 from capacity.layer import AttentionLayer, LayerConfig
-from capacity.transformer import EncoderClassifier, EncoderConfig, capture, load_pretrained
 from capacity.limits import MAX_SIZE
+from capacity.transformer import EncoderClassifier, EncoderConfig, capture, load_pretrained
 from tests.test_wrong_inputs import refused
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "court", "said", "that"]

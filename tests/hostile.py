@@ -24,7 +24,9 @@ from typing import Any
 
 from capacity.cli import main
 from capacity.errors import CapacityError
-from capacity.rank import effective_rank_interval, rank_interval
+from capacity.rank import Certificate, effective_rank_interval, rank_interval
+from capacity.testing.choices import Choices
+from capacity.testing.edits import mutated
 from tests.hostile_sweeps import bytes_hit, mutate_manifest, mutate_ranks, mutate_table
 from tests.oracles import KNOWN_RANKS
 
@@ -48,23 +50,26 @@ Case = Callable[[Path, random.Random], list[Any]]
 def certificates(folder: Path) -> Case:
     """Certificates of several kinds and sides, held against the facts that they are about."""
     names = "Example 2.2", "Z/4", "W + W", "matrices 2 x 2 x 2", "diagonal 6"
-    dbs = [KNOWN_RANKS[name][0]() for name in names]
-    kept: list[tuple[Path, list[bytes]]] = []
-    for number, db in enumerate(dbs):
+    kept: list[tuple[Path, list[Certificate]]] = []
+    for number, name in enumerate(names):
+        db = KNOWN_RANKS[name][0]()
         path = folder / f"{number}.tsv"
         db.to_tsv(path)
-        intervals = rank_interval(db), effective_rank_interval(db)
-        ends = [end.to_dict() for one in intervals for end in (one.lower, one.upper)]
-        kept.append((path, [json.dumps(end).encode() for end in ends]))
+        intervals = rank_interval(db, effort="standard"), effective_rank_interval(db)
+        kept.append((path, [end for one in intervals for end in (one.lower, one.upper)]))
 
     def case(_at: Path, rng: random.Random) -> list[Any]:
         facts, ends = rng.choice(kept)
-        text = b"[" + b", ".join(ends) + b"]"
-        if rng.random() < 0.7:
-            one = mutate_manifest(rng.choice(ends), rng)
-            text = b"[" + one * rng.choice((1, 1, 1, 2)) + b"]"
-        else:
-            text = bytes_hit(text, rng)
+        one = rng.choice(ends)
+        text = json.dumps(one.to_dict()).encode()
+        match rng.randrange(3):
+            case 0:
+                text = bytes_hit(b"[" + text + b"]", rng)
+            case 1:
+                text = b"[" + mutate_manifest(text, rng) * rng.choice((1, 1, 1, 2)) + b"]"
+            case _:
+                choose = Choices.seeded(rng.randrange(2**32))
+                text = json.dumps([mutated(choose, one, others=ends)]).encode()
         path = folder / "c.json"
         path.write_bytes(text)
         return [["verify", str(path), str(facts)]]

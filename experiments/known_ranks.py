@@ -2,8 +2,8 @@
 
     python experiments/known_ranks.py
 
-The databases, and where their ranks come from, stand in ``tests/oracles.py``. The library knows
-none of these values.
+The databases stand in ``tests/oracles.py``, and where their ranks come from in
+``capacity/testing/known_blocks.py``. Nothing that finds bounds knows these values.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ HEAD = """# Known ranks, and what the library finds
 
 Databases whose rank is a theorem, with the certified intervals that `rank_interval` finds at each
 effort, and `effective_rank_interval` at `standard`. **Bold** intervals are closed. Written by
-`experiments/known_ranks.py`; where the known ranks come from stands in `tests/oracles.py`, and none
-of them enters the library.
+`experiments/known_ranks.py`; where the known ranks come from stands in
+`capacity/testing/known_blocks.py`, and nothing that finds bounds knows them.
 
 | database | facts | rank | quick | standard | thorough | lower by | upper by | effective rank |
 |---|---|---|---|---|---|---|---|---|

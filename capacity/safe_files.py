@@ -15,7 +15,7 @@ import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from uuid import uuid4
 
 from capacity.errors import StorageError
@@ -51,16 +51,34 @@ def read_file(path: str | os.PathLike[str], *, max_bytes: int) -> bytes:
     where = os.fspath(path)
     try:
         if where in STANDARD_INPUT:
-            return _pieces(where, sys.stdin.buffer, max_bytes)
+            return read_pieces(where, sys.stdin.buffer, max_bytes=max_bytes)
         with _opened(where) as file:
             if os.fstat(file.fileno()).st_size > max_bytes:
                 raise _too_large(where, max_bytes)
-            return _pieces(where, file, max_bytes)
+            return read_pieces(where, file, max_bytes=max_bytes)
     except StorageError:
         raise
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise StorageError(where, reason, "Give the path of a readable file.") from None
+
+
+def read_pieces(where: str, stream: Any, *, max_bytes: int) -> bytes:
+    """Read a stream to its end, by pieces: a read of the whole limit at once would allocate it.
+
+    Raises
+    ------
+    StorageError
+        If it holds more than `max_bytes`.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    while piece := stream.read(2**20):
+        pieces.append(piece)
+        size += len(piece)
+        if size > max_bytes:
+            raise _too_large(where, max_bytes)
+    return b"".join(pieces)
 
 
 def require_regular(path: str | os.PathLike[str]) -> None:
@@ -160,18 +178,6 @@ def _opened(where: str) -> IO[bytes]:
             "Give the path of a regular file, or - for standard input.",
         )
     return os.fdopen(descriptor, "rb")
-
-
-def _pieces(where: str, stream: IO[bytes], max_bytes: int) -> bytes:
-    """Read by pieces: a read of the whole limit at once would allocate it."""
-    pieces: list[bytes] = []
-    size = 0
-    while piece := stream.read(2**20):
-        pieces.append(piece)
-        size += len(piece)
-        if size > max_bytes:
-            raise _too_large(where, max_bytes)
-    return b"".join(pieces)
 
 
 def _too_large(where: str, max_bytes: int) -> StorageError:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from capacity.database.policy import MultiPolicy
 from capacity.errors import DatabaseFormatError, MultiValuedError, StorageError
 from capacity.limits import shown
-from capacity.safe_files import read_file
+from capacity.safe_files import read_file, read_pieces
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
@@ -167,37 +167,23 @@ def check(name: str, raw: bytes, *, max_bytes: int = MAX_BYTES) -> Content:
     return Content(name, data, hashlib.sha256(raw).hexdigest())
 
 
-def _too_large(name: str, max_bytes: int) -> DatabaseFormatError:
-    return DatabaseFormatError(
-        name,
-        f"it holds more than {max_bytes:,} bytes, decompressed",
-        advice="Split it, or take a part of it.",
-    )
-
-
 def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
     kind = next((k for magic, k in _MAGIC.items() if raw.startswith(magic)), None)
     # "BZh" may begin a word; the block size and the first block's mark don't
     if kind is None or (kind == "bzip2" and not re.match(rb"BZh[1-9]1AY&SY", raw)):
         return raw
     try:
-        return _read(_open(kind, raw), name, max_bytes)
+        return read_pieces(name, _open(kind, raw), max_bytes=max_bytes)
+    except StorageError:
+        raise DatabaseFormatError(
+            name,
+            f"it holds more than {max_bytes:,} bytes, decompressed",
+            advice="Split it, or take a part of it.",
+        ) from None
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise DatabaseFormatError(
             name, f"the {kind} stream is broken ({error})", advice="Fetch or compress it again."
         ) from None
-
-
-def _read(stream: Any, name: str, max_bytes: int) -> bytes:
-    """Read by pieces: a read of the whole cap at once would allocate it."""
-    pieces: list[bytes] = []
-    size = 0
-    while piece := stream.read(2**20):
-        pieces.append(piece)
-        size += len(piece)
-        if size > max_bytes:
-            raise _too_large(name, max_bytes)
-    return b"".join(pieces)
 
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}

@@ -180,11 +180,29 @@ def test_a_file_of_lists_of_nothing_is_refused_before_it_is_parsed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     certificate = tmp_path / "c.json"
-    for text in ("[" + "[]," * 6_000_000 + "1]", "[" + "{}," * 6_000_000 + "1]"):
+    keys = ",".join(f'"{i}":1' for i in range(600_000))
+    for text, said in [
+        ("[" + "[]," * 6_000_000 + "1]", "5,000,000 lists and objects"),
+        ("[" + "{}," * 6_000_000 + "1]", "5,000,000 lists and objects"),
+        ("[{" + keys + "}]", "500,000 keys"),
+        ("[" + '"й",' * 5_000_000 + "1]", "8,000,000 quotation marks"),
+    ]:
         certificate.write_text(text)
         code, _, err = run(capsys, "verify", certificate, FIGURE_1)
         assert code == 2
-        assert "more than 5,000,000 lists and objects" in err
+        assert f"more than {said}" in err
+
+
+def test_a_repeated_key_is_found_in_one_pass(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # 400,000 keys, the last of them again: each was once looked for among all before it
+    certificate = tmp_path / "c.json"
+    keys = ",".join(f'"{i}":1' for i in [*range(400_000), 399_999])
+    certificate.write_text("[{" + keys + "}]")
+    code, _, err = run(capsys, "verify", certificate, FIGURE_1)
+    assert code == 2
+    assert "the key '399999' comes twice" in err
 
 
 def test_what_is_too_costly_to_check_says_so_and_names_the_file(

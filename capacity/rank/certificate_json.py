@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,8 +25,13 @@ from capacity.rank.certificate import Certificate
 from capacity.safe_files import read_file, write_whole
 
 FORMAT = "capacity certificate 1"
-# a file's bytes, and its lists and objects, which take some 100 bytes each in memory
-MAX_BYTES, MAX_LISTS = 64 * 2**20, 5_000_000
+MAX_BYTES = 64 * 2**20
+# what takes some 100 bytes of memory each, of as few as three in the file
+MOST = {
+    "lists and objects": ((b"[", b"{"), 5_000_000),
+    "keys": ((b":",), 500_000),
+    "quotation marks": ((b'"',), 8_000_000),
+}
 
 
 def certificate_to_dict(certificate: Certificate) -> dict[str, Any]:
@@ -104,9 +110,9 @@ def load_certificates(
     """
     try:
         text = read_file(path, max_bytes=max_bytes)
-        # twenty bytes of memory for one of the file, in lists of nothing
-        if max(text.count(b"[") + text.count(b"{"), 0) > MAX_LISTS * max(1, max_bytes // MAX_BYTES):
-            raise CertificateError(f"it has more than {MAX_LISTS:,} lists and objects.")
+        for what, (signs, most) in MOST.items():
+            if sum(map(text.count, signs)) > most * max(1, max_bytes // MAX_BYTES):
+                raise CertificateError(f"it has more than {most:,} {what}.")
         data: object = json.loads(text.decode(), object_pairs_hook=_once)
         certificates = [Certificate.from_dict(item) for item in items(data, None, "the file")]
         if not certificates:
@@ -124,7 +130,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys come once: two readers might take two different ones."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        again = next(name for i, name in enumerate(names) if name in names[:i])
+        again = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise CertificateError(f"the key {shown(again)} comes twice in one object.")
     return found

@@ -55,7 +55,7 @@ def too_costly(needs: str) -> MemoryBudgetError:
     return MemoryBudgetError(f"The certificate is too costly to check: it needs {needs}.")
 
 
-def require_affordable(name: str, needs: int, most: int) -> None:
+def require_at_most(name: str, needs: int, most: int) -> None:
     """Refuse what needs more of something than is ever checked.
 
     Raises

@@ -90,6 +90,11 @@ class Facts:
                 rows = rows[np.isin(self.triples[rows, mode], of)]
         return np.sort(rows)
 
+    def of_subject(self, k: int) -> list[int]:
+        """Rows of the facts of one subject."""
+        order, starts = self._by_index[0]
+        return order[starts[k] : starts[k + 1]].tolist()
+
     def require_distinct(self, indices: Indices, mode: int) -> None:
         """End the check unless these are different indices of a mode."""
         self.budget.spend(SORT * len(indices))

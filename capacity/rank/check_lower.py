@@ -21,7 +21,7 @@ from capacity.rank.arguments import (
     Unfolding,
 )
 from capacity.rank.arrays import Touched
-from capacity.rank.check_budget import require_affordable
+from capacity.rank.check_budget import require_at_most
 from capacity.rank.check_facts import SORT, Facts, require
 from capacity.rank.check_unfolding import DENSE_BYTES, steps_of_rank
 from capacity.rank.check_view import (
@@ -94,7 +94,7 @@ def check_koszul(argument: Koszul, facts: Facts) -> Touched:
     X = np.moveaxis(tensor, argument.mode, 0)
     a, p = len(X), argument.p
     require(0 <= p < a, f"there is no flattening of {a} slices with p = {p}")
-    require_affordable("slices of a flattening", a, MOST_SLICES)
+    require_at_most("slices of a flattening", a, MOST_SLICES)
     rows, columns = math.comb(a, p) * X.shape[1], math.comb(a, p + 1) * X.shape[2]
     require_prime(argument.prime)
     facts.budget.spend(steps_of_rank(rows, columns), DENSE_BYTES * rows * columns)
@@ -126,7 +126,7 @@ def check_not_diagonal(argument: Diagonalization, facts: Facts) -> Touched:
         require(why is not None, "the slices are diagonal in common bases")
     else:
         determinants = n_determinants(slices)
-        require_affordable("determinants of sums of slices", determinants, MOST_DETERMINANTS)
+        require_at_most("determinants of sums of slices", determinants, MOST_DETERMINANTS)
         facts.budget.spend(determinants * (20 * n**3 + 100 * n**2 + 10_000))
         require(all_singular(slices), "some combination of the slices may be nonsingular")
         for turned in (slices, slices.transpose(0, 2, 1)):

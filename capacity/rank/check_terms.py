@@ -17,12 +17,12 @@ from capacity.rank.arguments import (
 from capacity.rank.arrays import Indices
 from capacity.rank.check_facts import SORT, Facts, require
 
-# products of integers a fact that the library itself writes at most; a fraction takes as long as so
-# many integers, and longer by its bits
+# products of integers a fact that the library itself writes at most
 PRODUCTS_A_FACT = 20
-FRACTION, BITS_A_PRODUCT = 15, 25
 # steps for a product that is added up, for a pair of a subject and a predicate, for an index
 PRODUCT, PAIR, INDEX = 190, 1_000, 500
+# steps for a subject of some terms, and for a box that others than facts may lie in
+SUBJECT, BOX = 6_000, 150_000
 # bytes for a pair
 PAIR_BYTES = 250
 
@@ -61,6 +61,7 @@ def _only_unobserved(
         observed[k].add(q)
     order = np.argsort(box, kind="stable")
     ends = np.searchsorted(box[order], np.arange(len(number) + 1))
+    facts.budget.spend(BOX * len(boxes))
     for b in boxes.tolist():
         inside = mine[order[ends[b] : ends[b + 1]]]
         pairs, times = np.unique(inside[:, :2], axis=0, return_counts=True)
@@ -77,6 +78,12 @@ def _only_unobserved(
                 )
 
 
+def products_of_fraction(bits: int) -> int:
+    """Count the products of integers that take as long as one of fractions so long."""
+    # a common divisor takes time in proportion to the square of the length
+    return 15 + bits // 12 + (bits // 400) ** 2
+
+
 def products_of_terms(terms: Iterable[Term]) -> int:
     """Count the products of coefficients that terms are, a fraction for several."""
     count = 0
@@ -91,7 +98,7 @@ def products_of_terms(terms: Iterable[Term]) -> int:
                     default=0)
                 for _, values in term
             )  # fmt: skip
-            count += products * (FRACTION + bits // BITS_A_PRODUCT)
+            count += products * products_of_fraction(bits)
     return count
 
 
@@ -102,11 +109,12 @@ def facts_of_terms(argument: Decomposition, facts: Facts) -> Indices:
     is memory for.
     """
     require(len(argument.terms) > 0, "a decomposition must have terms")
+    for term in argument.terms:
+        facts.budget.spend(INDEX * (1 + sum(len(indices) for indices, _ in term)))
     facts.budget.spend(PRODUCT * products_of_terms(argument.terms))
     of_subject: defaultdict[int, list[tuple[int, int | Fraction]]] = defaultdict(list)
     pairs: defaultdict[int, int] = defaultdict(int)
     for number, term in enumerate(argument.terms):
-        facts.budget.spend(INDEX * (1 + sum(len(indices) for indices, _ in term)))
         for (indices, values), n in zip(term, facts.shape, strict=True):
             require(all(0 <= i < n for i in indices), f"term {number} has an index out of range")
             require(len(set(indices)) == len(indices), f"term {number} has an index twice")
@@ -115,6 +123,7 @@ def facts_of_terms(argument: Decomposition, facts: Facts) -> Indices:
         for k, x in zip(subjects, _plain(values), strict=True):
             of_subject[k].append((number, x))
             pairs[k] += len(predicates)
+    facts.budget.spend(SUBJECT * len(pairs))
     facts.budget.spend(PAIR * sum(pairs.values()), PAIR_BYTES * max(pairs.values(), default=0))
     given: list[int] = []
     for k in sorted(of_subject):
@@ -131,7 +140,7 @@ def _given(
         _, (predicates, values), _ = argument.terms[number]
         for q, y in zip(predicates, _plain(values), strict=True):
             fibers[q].append((number, x * y))
-    rows = facts.among((np.array([k]), None, None)).tolist()
+    rows = facts.of_subject(k)
     objects: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for row, (_, q, v) in zip(rows, facts.triples[rows].tolist(), strict=True):
         objects[q][v] = row
@@ -160,7 +169,7 @@ def _sum(
             total[v] = value = total[v] + xy * z
             if type(value) is not int:
                 # sums of fractions may have longer denominators than any term
-                facts.budget.spend(PRODUCT * (value.denominator.bit_length() // BITS_A_PRODUCT))
+                facts.budget.spend(PRODUCT * products_of_fraction(value.denominator.bit_length()))
     return total
 
 

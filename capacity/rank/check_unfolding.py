@@ -9,14 +9,14 @@ import numpy as np
 
 from capacity.rank.arguments import Unfolding
 from capacity.rank.arrays import Indices, Touched
-from capacity.rank.check_budget import require_affordable
+from capacity.rank.check_budget import require_at_most
 from capacity.rank.check_facts import SORT, Facts, require
 from capacity.rank.check_view import require_prime
 
 # steps for each product while a block is sparse
 SPARSE_PRODUCT = 150
 # bytes for each entry of a dense block on its way into flint
-DENSE_BYTES = 48
+DENSE_BYTES = 72
 # entries of blocks while they are sparse, of about 200 bytes each
 MOST_ENTRIES = 2**21
 
@@ -45,7 +45,6 @@ def check_unfolding(argument: Unfolding, facts: Facts) -> Touched:
     widths = [facts.shape[m] for m in others]
     inside = (argument.columns >= 0) & (argument.columns < widths)
     require(inside.all(), "an index is out of range")
-    require((argument.blocks >= 0).all() and (argument.eliminated >= 0).all(), "a size is negative")
     require((argument.blocks <= r).all(), "the blocks are larger than the minor")
     i, j = _places(argument, facts, others)
     t = r - int(argument.blocks.sum())
@@ -145,7 +144,7 @@ def _eliminated(
                     del rows[r][k]
                     below[k].discard(r)
             held += len(rows[r])
-            require_affordable("entries of a block before it is dense", held, MOST_ENTRIES)
+            require_at_most("entries of a block before it is dense", held, MOST_ENTRIES)
         # a row that has cleared its column isn't needed any more
         held -= len(rows[s])
         for k in rows[s]:

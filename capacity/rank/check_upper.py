@@ -8,14 +8,11 @@ it must give 0 wherever there is no fact, which `capacity.rank.verify` builds on
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import flint
 import numpy as np
 
 from capacity.rank.arguments import (
-    Argument,
-    Decomposition,
     Diagonalization,
     Enclosure,
     Pencil,
@@ -23,9 +20,9 @@ from capacity.rank.arguments import (
 )
 from capacity.rank.arrays import Indices, Mask
 from capacity.rank.check_facts import SORT, Facts, require
-from capacity.rank.check_terms import PRODUCT, products_of_terms
 from capacity.rank.check_unfolding import DENSE_BYTES, steps_of_rank
 from capacity.rank.check_view import (
+    place,
     require_pencil,
     square_slices,
     view_tensor,
@@ -34,17 +31,6 @@ from capacity.rank.check_view import (
 from capacity.rank.krawczyk import contracts, cost_of_contraction
 
 PRIME = 2**31 - 1
-
-
-def steps_above(arguments: Iterable[Argument]) -> int:
-    """Estimate the steps that the check of fits and terms takes."""
-    steps = 0
-    for argument in arguments:
-        if isinstance(argument, Decomposition):
-            steps += PRODUCT * products_of_terms(argument.terms)
-        elif isinstance(argument, Enclosure):
-            steps += cost_of_contraction(argument.factors, argument.varying, argument.radius)[0]
-    return steps
 
 
 def facts_of_pencil(argument: Pencil, facts: Facts) -> Indices:
@@ -133,14 +119,16 @@ def _beside_fibers(argument: Enclosure, facts: Facts) -> tuple[Mask, Indices]:
     # 64 bits hold a product of two sizes, which are 32 bits each
     free = np.unique(fibers[:, 0] * width + fibers[:, 1])
     require(len(free) == len(fibers), "fibers must be different")
-    chosen = np.isin(indices[a][:, None] * width + indices[b], free)
+    chosen = np.zeros((len(indices[a]), len(indices[b])), bool)
+    mine = fibers[np.isin(fibers[:, 0], indices[a]) & np.isin(fibers[:, 1], indices[b])]
+    chosen[place(indices[a], mine[:, 0]), place(indices[b], mine[:, 1])] = True
     beside = ~np.broadcast_to(np.expand_dims(chosen, mode), [len(of) for of in indices])
     first: list[Indices | None] = [None, None, None]
     first[a] = np.unique(fibers[:, 0])
     rows = facts.among(first)
     facts.budget.spend(SORT * (len(rows) + len(fibers)))
-    mine = facts.triples[rows]
-    return beside, rows[np.isin(mine[:, a] * width + mine[:, b], free)]
+    in_them = facts.triples[rows]
+    return beside, rows[np.isin(in_them[:, a] * width + in_them[:, b], free)]
 
 
 def _facts_of_view(view: View, facts: Facts) -> Indices:

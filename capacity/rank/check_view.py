@@ -14,7 +14,7 @@ from capacity.rank.arguments import (
     View,
 )
 from capacity.rank.arrays import Indices, Mask
-from capacity.rank.check_budget import require_affordable
+from capacity.rank.check_budget import require_at_most
 from capacity.rank.check_facts import SORT, Facts, Refuted, require
 from capacity.rank.diagonal import LARGEST_COEFFICIENT, LARGEST_SIDE, why_not_diagonal
 from capacity.rank.pencil import sparse_pencil_rank
@@ -81,7 +81,7 @@ def _charge(view: View, shape: list[int], facts: Facts) -> None:
 
 def _places(view: View, facts: Facts, rows: Indices) -> tuple[Indices, ...]:
     """Where facts stand in the sub-tensor of a view that they lie in."""
-    return tuple(_place(of, facts.triples[rows, mode]) for mode, of in enumerate(view.indices))
+    return tuple(place(of, facts.triples[rows, mode]) for mode, of in enumerate(view.indices))
 
 
 def _fibers(view: View, facts: Facts, across: int, indices: Indices | None) -> tuple[Indices, ...]:
@@ -90,11 +90,11 @@ def _fibers(view: View, facts: Facts, across: int, indices: Indices | None) -> t
     chosen[across] = indices
     rows = facts.among(chosen)
     return tuple(
-        _place(view.indices[mode], facts.triples[rows, mode]) for mode in range(3) if mode != across
+        place(view.indices[mode], facts.triples[rows, mode]) for mode in range(3) if mode != across
     )
 
 
-def _place(of: Indices, values: Indices) -> Indices:
+def place(of: Indices, values: Indices) -> Indices:
     """Where each value stands in a list of distinct ones that holds it."""
     order = np.argsort(of)
     return order[np.searchsorted(of, values, sorter=order)]
@@ -107,7 +107,7 @@ def square_slices(argument: Diagonalization, facts: Facts) -> tuple[Indices, int
     small = np.abs(argument.combination) <= LARGEST_COEFFICIENT
     require(small.all(), f"a coefficient of a slice is above {LARGEST_COEFFICIENT:,}")
     sides = [len(of) for of in argument.view.indices]
-    require_affordable("slices, or rows of a slice", max(sides), LARGEST_SIDE)
+    require_at_most("slices, or rows of a slice", max(sides), LARGEST_SIDE)
     slices = np.moveaxis(view_tensor(argument.view, facts)[0], argument.mode, 0)
     m, n = slices.shape[:2]
     require(n == slices.shape[2], "the slices must be square")

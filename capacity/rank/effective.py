@@ -34,15 +34,14 @@ from capacity.rank.arguments import (
 from capacity.rank.arrays import Indices
 from capacity.rank.bounds import Bounds, as_unfolding
 from capacity.rank.certificate import Certificate
-from capacity.rank.check_budget import STEPS
-from capacity.rank.check_upper import steps_above
 from capacity.rank.effort import BUDGETS, Effort
 from capacity.rank.explain import AS_A_WHOLE, TOO_LARGE, Open, explained
 from capacity.rank.factor import vector
 from capacity.rank.fits import fits
 from capacity.rank.merging import merged_arguments
 from capacity.rank.part import Part
-from capacity.rank.search import SIDES, Progress
+from capacity.rank.search import Progress
+from capacity.rank.shares import OF_AN_END, steps_above
 from capacity.rank.single import peel_singles
 from capacity.rank.stages import (
     GAMES,
@@ -152,7 +151,7 @@ class EffectiveSearch:
         for found in self._shorter(name, whole):
             if not isinstance(found, Decomposition | Enclosure) or found.value >= self._value:
                 continue
-            if steps_above((found,)) <= STEPS // SIDES:
+            if steps_above((found,)) <= OF_AN_END:
                 self.upper, self._value = ((found,), name), found.value
 
     def _shorter(self, name: str, whole: Problem) -> Iterable[Finding]:
@@ -245,7 +244,7 @@ class EffectiveSearch:
                 return
             candidate = merged_arguments(self._db, rng)
             value = sum(argument.value for argument in candidate)
-            if value < self._value and steps_above(candidate) <= STEPS // SIDES:
+            if value < self._value and steps_above(candidate) <= OF_AN_END:
                 self.upper, self._value = (candidate, "merging"), value
 
     def _tries(self) -> int:

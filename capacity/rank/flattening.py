@@ -33,12 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.rank.arrays import Indices
-from capacity.rank.check_budget import STEPS
 from capacity.rank.check_lower import MOST_SLICES
 from capacity.rank.check_unfolding import steps_of_rank
-
-# of the check of a flattening, which an interval of the rank and one of the effective rank may have
-MOST_STEPS = STEPS * 3 // 8
+from capacity.rank.shares import OF_A_FLATTENING
 
 
 def koszul_matrix(slices: Indices, p: int) -> Indices:
@@ -128,7 +125,7 @@ def _flattenings(shape: tuple[int, ...]) -> Iterable[tuple[int, int, int, int, i
         for a in range(3, min(n, MOST_SLICES) + 1):
             for p in range(1, a - 1):
                 rows, columns = math.comb(a, p) * b, math.comb(a, p + 1) * c
-                if steps_of_rank(rows, columns) <= MOST_STEPS:
+                if steps_of_rank(rows, columns) <= OF_A_FLATTENING:
                     # an entry's way into the matrix; the elimination, as measured
                     cost = 200 * rows * columns + rows * columns * min(rows, columns) // 6
                     limit = -(-min(rows, columns) // math.comb(a - 1, p))

@@ -73,13 +73,14 @@ def contracts(
     >>> contracts(np.array([[[1]]]), (root, root, np.array([[2.0]])), np.array([0]), 1e-9)
     True
     """
-    places = np.argwhere(np.ones(tensor.shape, bool) if known is None else known)
+    counts = np.ones(tensor.shape, bool) if known is None else known
     starts = np.cumsum([0, *(f.size for f in factors)])
-    n = len(places)
+    n = int(counts.sum())
     if not 0 < n <= MOST_EQUATIONS or len(varying) != n or not 0 < radius < 1:
         return False
     if len(np.unique(varying)) < n or varying.min() < 0 or varying.max() >= starts[3]:
         return False
+    places = np.argwhere(counts)
     numbers = np.concatenate([[radius], *(f.ravel() for f in factors)])
     if n * len(numbers) > MOST_ENTRIES or not (np.abs(numbers) < 2.0**MOST_BITS).all():
         return False

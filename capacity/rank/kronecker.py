@@ -25,16 +25,19 @@ import flint
 import numpy as np
 
 from capacity.rank.arrays import Indices
-from capacity.rank.real_roots import distinct_real_roots
+from capacity.rank.real_roots import cost_of_real_roots, distinct_real_roots
 
 Row: TypeAlias = list[flint.fmpq]
-Spend: TypeAlias = Callable[[int], None]
+# told, before each part of the work, about how many nanoseconds and bytes it takes
+Spend: TypeAlias = Callable[[int, int], None]
 PRIME = 2**61 - 1
 # nanoseconds for an entry of the slices, times the square of their longer side; for a place of a
 # row that is reduced, for a sum there, and for a bit of its fractions
-ENTRY, PLACE, SUM, BIT = 15, 30, 200, 8
+ENTRY, PLACE, SUM, BIT = 25, 30, 200, 8
 # nanoseconds for any pencil, however small
 LEAST = 1_000_000
+# bytes for a place of a dense row, and of its companion, on its way into flint
+BYTES = 250
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,11 @@ class KroneckerForm:
     excess: Counter[tuple[int, ...]]
 
 
-def kronecker_form(slices: Indices, spend: Spend = lambda _steps: None) -> KroneckerForm:
+def nothing(_steps: int, _bytes: int) -> None:
+    """Let any work be done."""
+
+
+def kronecker_form(slices: Indices, spend: Spend = nothing) -> KroneckerForm:
     """The Kronecker form of the pencil A + sB.
 
     Parameters
@@ -62,7 +69,7 @@ def kronecker_form(slices: Indices, spend: Spend = lambda _steps: None) -> Krone
     slices : ndarray of int64, shape (2, m, n)
         A and B, with entries of at most 2^31.
     spend : callable
-        Told, before each part of the work, about how many nanoseconds it takes.
+        Told, before each part of the work, about how many nanoseconds and bytes it takes.
 
     Examples
     --------
@@ -73,7 +80,9 @@ def kronecker_form(slices: Indices, spend: Spend = lambda _steps: None) -> Krone
     # the rank of A + sB for most s, as far as one prime tells; any s that has no root there will do
     generic = max(_rank_modulo(A + s * B) for s in (1_000_003, 2_000_029))
     for shift in itertools.count():
-        spend(LEAST + ENTRY * int(((A != 0) | (B != 0)).sum()) * max(A.shape) ** 2)
+        m, n = A.shape
+        entries = int(((A != 0) | (B != 0)).sum())
+        spend(LEAST + ENTRY * entries * max(m, n) ** 2, BYTES * max(m, n) * (m + n))
         if _rank_modulo(A + shift * B) >= generic:
             form = _form(A, B, shift, spend)
             if form is not None:
@@ -95,7 +104,10 @@ def _form(A: Indices, B: Indices, shift: int, spend: Spend) -> KroneckerForm | N
         size += span - free
         pencil = rest[0].transpose(), rest[1].transpose()
     n = pencil[0].nrows()
-    return KroneckerForm(size + n, _excess(pencil[0].inv() * pencil[1], shift) if n else Counter())
+    if not n:
+        return KroneckerForm(size, Counter())
+    spend(2 * n**3 * (1 + n // 8), 0)
+    return KroneckerForm(size + n, _excess(pencil[0].inv() * pencil[1], shift, spend))
 
 
 class _Echelon:
@@ -110,13 +122,13 @@ class _Echelon:
     def reduced(self, row: Row, companion: Row) -> tuple[Row, Row]:
         """What is left of a row after subtracting multiples of the others."""
         row, companion = row[:], companion[:]
-        self._spend(PLACE * len(self.rows))
+        self._spend(PLACE * len(self.rows), 0)
         for pivot, (other, its) in self.rows.items():
             if row[pivot]:
                 factor = row[pivot]
                 nonzero, bits = self._costs[pivot]
                 sums = nonzero * (SUM + BIT * (bits + factor.height_bits()))
-                self._spend(PLACE * (len(row) + len(companion)) + sums)
+                self._spend(PLACE * (len(row) + len(companion)) + sums, 0)
                 row = [x - factor * y if y else x for x, y in zip(row, other, strict=True)]
                 companion = [
                     x - factor * y if y else x for x, y in zip(companion, its, strict=True)
@@ -200,20 +212,26 @@ def _kernel(reduced: list[Row], pivots: list[int], n: int) -> list[Row]:
     return found
 
 
-def _excess(J: flint.fmpq_mat, shift: int) -> Counter[tuple[int, ...]]:
+def _excess(J: flint.fmpq_mat, shift: int, spend: Spend) -> Counter[tuple[int, ...]]:
     """For each root of J what it adds to delta."""
-    n = J.nrows()
+    n, bits = J.nrows(), max(x.height_bits() for x in J.entries())
+    # modulo as many primes as the polynomial's coefficients are long
+    spend(2 * n**3 * (1 + n * bits // 60), n**2 * (1 + bits // 8))
     excess: Counter[tuple[int, ...]] = Counter()
     for p, times in J.charpoly().factor()[1]:
         d = p.degree()
+        spend(cost_of_real_roots(p), 0)
         real = distinct_real_roots(p) == d
         if times == 1:
             count = 0 if real else 1
         else:
+            # products of ever longer fractions, the last ones twice as long
+            spend(2 * (d + 2) * n**3 * (1 + d * bits // 60), n**2 * (1 + d * bits // 4))
             at_p = _evaluated(p, J)
-            once = at_p.rank()
+            # by way of reduced rows: long fractions take minutes otherwise
+            once = at_p.rref()[1]
             # Jordan blocks of a root, or those of size two or more
-            count = (once - (at_p * at_p).rank() if real else n - once) // d
+            count = (once - (at_p * at_p).rref()[1] if real else n - once) // d
         if count:
             excess[_root_name(p, shift)] = count
     return excess

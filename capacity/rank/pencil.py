@@ -28,6 +28,7 @@ Miyazaki, T. Sakata, Rank of 3-tensors with 2 slices and Kronecker canonical for
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 
@@ -38,10 +39,12 @@ from scipy.sparse.csgraph import connected_components
 
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.rank.arrays import Indices
-from capacity.rank.kronecker import Spend, kronecker_form
+from capacity.rank.kronecker import KroneckerForm, Spend, kronecker_form, nothing
 
 # entries of the largest block that is solved: seconds
 LARGEST_BLOCK = 2_000
+# nanoseconds for a block, whatever is in it
+BLOCK = 100_000
 
 
 def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
@@ -79,7 +82,7 @@ def sparse_pencil_rank(
     values: Indices,
     *,
     largest: int = LARGEST_BLOCK,
-    spend: Spend = lambda _steps: None,
+    spend: Spend = nothing,
 ) -> int:
     """Rank over R of a sparse tensor with two slices.
 
@@ -92,7 +95,7 @@ def sparse_pencil_rank(
     largest : int
         Entries of the largest block that is solved.
     spend : callable
-        Told, before each part of the work, about how many nanoseconds it takes.
+        Told, before each part of the work, about how many nanoseconds and bytes it takes.
 
     Raises
     ------
@@ -100,24 +103,26 @@ def sparse_pencil_rank(
         As `pencil_rank` does.
     """
     simple = 0
-    counts: Counter[tuple[bytes, tuple[int, ...]]] = Counter()
-    for both in _blocks(rows, columns, values, largest):
+    roots: Counter[tuple[int, ...]] = Counter()
+    # equal blocks have one form
+    forms: dict[tuple[bytes, tuple[int, ...]], KroneckerForm] = {}
+    for both in _blocks(rows, columns, values, largest, spend):
         if 1 in both.shape[1:]:
             # one row, or column, of vectors in the plane: their span
             a, b = both.reshape(2, -1)
             simple += 1 + bool((a[0] * b != b[0] * a).any())
-        else:
-            counts[both.tobytes(), both.shape] += 1
-    roots: Counter[tuple[int, ...]] = Counter()
-    for (content, shape), times in counts.items():
-        form = kronecker_form(np.frombuffer(content, np.int64).reshape(shape), spend)
-        simple += times * form.size
-        for root, count in form.excess.items():
-            roots[root] += times * count
+            continue
+        name = hashlib.sha256(both.tobytes()).digest(), both.shape
+        if name not in forms:
+            forms[name] = kronecker_form(both, spend)
+        simple += forms[name].size
+        roots.update(forms[name].excess)
     return simple + max(roots.values(), default=0)
 
 
-def _blocks(rows: Indices, columns: Indices, values: Indices, largest: int) -> Iterator[Indices]:
+def _blocks(
+    rows: Indices, columns: Indices, values: Indices, largest: int, spend: Spend
+) -> Iterator[Indices]:
     """Both slices of each connected block, shape (2, m, n), without repeated rows and columns."""
     if not len(rows):
         return
@@ -127,6 +132,7 @@ def _blocks(rows: Indices, columns: Indices, values: Indices, largest: int) -> I
     graph = coo_array((np.ones(len(row), np.int8), (row, column + n_rows)), shape=(n, n))
     label = connected_components(graph, directed=False)[1].astype(np.int64)[row]
     order = np.argsort(label, kind="stable")
+    spend(BLOCK * (int(label.max()) + 1), 0)
     for block in np.split(order, np.flatnonzero(np.diff(label[order])) + 1):
         i, j = (np.unique(x[block], return_inverse=True)[1].ravel() for x in (row, column))
         # equal rows and columns are dropped while the block is sparse
@@ -139,6 +145,7 @@ def _blocks(rows: Indices, columns: Indices, values: Indices, largest: int) -> I
                 f"The exact rank of two slices needs blocks of {largest:,} entries at most; got "
                 f"one of {len(kept):,}, {m} x {n}."
             )
+        spend(20 * m * n, 16 * m * n)
         dense = np.zeros((2, m, n), np.int64)
         dense[:, i, j] = values[block][kept].T
         yield dense

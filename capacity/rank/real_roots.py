@@ -34,6 +34,16 @@ def distinct_real_roots(f: flint.fmpq_poly) -> int:
     return changes[0] - changes[1]
 
 
+def cost_of_real_roots(f: flint.fmpq_poly) -> int:
+    """Estimate the nanoseconds that `distinct_real_roots` takes.
+
+    As many numbers as the square of the degree, up to the degree times as long as the coefficients,
+    are multiplied.
+    """
+    d, bits = f.degree(), max(c.height_bits() for c in f.coeffs())
+    return int(20 * d**2 * (1 + d * bits / 64) ** 1.3)
+
+
 def _primitive(f: flint.fmpq_poly) -> flint.fmpq_poly:
     """A positive multiple with coprime integer coefficients: signs stay, and numbers stay short."""
     numerator = f.numer()

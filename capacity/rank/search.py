@@ -26,13 +26,13 @@ from capacity.rank.arguments import (
 )
 from capacity.rank.arrays import Indices
 from capacity.rank.bounds import Bounds, as_unfolding
-from capacity.rank.check_budget import STEPS, CheckBudget
-from capacity.rank.check_upper import steps_above
+from capacity.rank.check_budget import CheckBudget
 from capacity.rank.effort import BUDGETS, Effort
 from capacity.rank.explain import TOO_LARGE, TOO_MANY, Methods, Open, explained
 from capacity.rank.fits import fits
 from capacity.rank.independent import IndependentSets, independent_sets
 from capacity.rank.part import Part
+from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.single import peel_singles
 from capacity.rank.slices import sliced
 from capacity.rank.stages import (
@@ -65,8 +65,6 @@ STAGES: dict[str, Stage | None] = {
     "annealed substitution": GAMES["annealed substitution"],
     "substitution in other bases": GAMES["substitution in other bases"],
 }
-# sides of the intervals that one file of certificates may hold: of the rank, of the effective rank
-SIDES = 4
 # told the interval so far, and what is tried next
 Progress: TypeAlias = Callable[[int, int, str], None]
 
@@ -85,8 +83,7 @@ class Search:
     ) -> None:
         self._db, self._bounds, self._seed = db, bounds, seed
         self._budget, self._progress = BUDGETS[effort], progress
-        # a pencil may be checked on both sides
-        self._pencil_budget = CheckBudget(STEPS // SIDES // 2)
+        self._pencil_budget = CheckBudget(OF_PENCILS)
         self.lower = bounds.unfoldings_by_component.max(axis=1)
         self.upper = bounds.slices_by_component.min(axis=1)
         self._sets: IndependentSets | None = None
@@ -271,7 +268,7 @@ class Search:
     def _checkable(self, c: int, found: Argument) -> bool:
         """Check that what is found takes no more than a side's share of the checker's budget."""
         others = (a for d, (a, _) in self._above.items() if d != c)
-        return steps_above((found, *others)) <= STEPS // SIDES
+        return steps_above((found, *others)) <= OF_AN_END
 
     def _best(self, c: int) -> int:
         """The lower bound of a component alone."""

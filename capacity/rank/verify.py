@@ -65,7 +65,7 @@ UPPER: dict[type[Argument], Callable[[Any, Facts], Indices]] = {
 # bounds of a component that don't add to another such bound
 STRONG = (Koszul, Diagonalization, Pencil)
 # steps for each argument, whatever it is
-ARGUMENT = 100_000
+ARGUMENT = 200_000
 
 
 @dataclass(frozen=True)
@@ -128,12 +128,19 @@ def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None
     the unfolding removes are none of the other's sub-tensor, and vanish on it: it then stays as it
     is, too. A game needs less: where they don't vanish its entries are hidden from the start, for
     multiples of them were subtracted there. An argument can be in one such pair; in longer chains
-    what was subtracted first could come back. A pair leaves a third component alone, as a game does
-    by itself: let I be the rows of the unfolding, of mode m, and A[i, j, k] nonzero for an i in I.
-    Then (x, j, k) is hidden for all x of mode m from the start. If the game removes j, it hides
-    (x, y, k) for all x and y, so that nothing is known of k, which can't go after it; nor can j
-    after k. So no term of the sum above with i in I has j and k among the removed slices.
-    Components are taken one after the other, a pair at a time: B has all the others.
+    what was subtracted first could come back. If the game is played on a view, the unfolding's
+    slices go first, of all of D, and then D is restricted: an entry of the view that they may have
+    changed is hidden, for its hidden fibers are those with any such entry among their summands.
+
+    A pair leaves a third component alone, as a game does by itself. Let I be the rows of the
+    unfolding, of mode m, and look at the sum above, with I among the slices S_m that were removed.
+    If A[i, j, k] isn't zero for an i in I, then (x, j, k) is hidden for all x of mode m from the
+    start. If the game removes j, it hides (x, y, k) for all x and y, so that nothing is known of k,
+    which can't go after it; nor can j after k. So no such term has j and k among the removed
+    slices. For the terms whose three slices the game removes, the argument above holds with "isn't
+    known to be zero" in place of "isn't zero". If the second of the pair isn't a game, it removes
+    nothing, and I is of one mode. Components are taken one after the other, a pair at a time: B has
+    all the others.
 
     *Lower bounds of the effective rank* don't add over components: two token-disjoint databases can
     share terms in the unobserved fibers. They have one argument, or a pair: the unfolding's minor
@@ -151,9 +158,8 @@ def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None
     if certificate.facts_sha256 != db.facts_sha256 or certificate.multi != db.multi:
         raise CertificateError(
             f"The certificate must be for these facts, {db.facts_sha256[:12]} with multi="
-            f"{db.multi}; it is for {str(certificate.facts_sha256)[:12]} with multi="
-            f"{str(certificate.multi)[:60]}. Load the file that it was made from, under the same "
-            "policy."
+            f"{db.multi}; it is for {certificate.facts_sha256[:12]} with multi="
+            f"{certificate.multi[:60]}. Load the file that it was made from, under the same policy."
         )
     for argument in certificate.arguments:
         if type(argument) not in LOWER and type(argument) not in UPPER:
@@ -169,7 +175,7 @@ def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None
     )
     facts.budget.spend(ARGUMENT * len(certificate.arguments))
     try:
-        arguments = tuple(map(checked_argument, certificate.arguments))
+        arguments = tuple(checked_argument(a, facts.budget) for a in certificate.arguments)
         total = sum(argument.value for argument in arguments)
         require(certificate.value == total, f"the arguments give {total}")
         side, checkers = certificate.side, LOWER if certificate.side == "lower" else UPPER
@@ -245,9 +251,11 @@ def _check_upper(arguments: tuple[Argument, ...], facts: Facts) -> None:
         several = sum(isinstance(argument, kind) for argument in arguments) > 1
         require(not several, f"there may be one {kind.kind} at most")
     given: list[Indices] = []
+    n_given = 0
     for argument in arguments:
         given.append(UPPER[type(argument)](argument, facts))
-        require(sum(map(len, given)) <= len(facts), "a fact is given twice")
+        n_given += len(given[-1])
+        require(n_given <= len(facts), "a fact is given twice")
     facts.budget.spend(SORT * len(facts))
     times = np.bincount(np.concatenate([np.zeros(0, np.int64), *given]), minlength=len(facts))
     wrong = np.flatnonzero(times != 1)

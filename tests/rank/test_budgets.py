@@ -163,6 +163,61 @@ def test_pencils_are_paid_for_as_they_are_solved() -> None:
     too_costly(db, Pencil(1, np.array([0, 1]), 1), steps=10**9)
 
 
+@pytest.mark.parametrize(("n", "entries"), [(200, 9), (300, 6)])
+def test_characteristic_polynomials_of_pencils_are_paid_for(n: int, entries: int) -> None:
+    # square and regular: no blocks to reduce, but a polynomial of degree n with long coefficients
+    rng = np.random.default_rng(0)
+    places = {(i, j): int(rng.integers(3)) for i in range(n)
+              for j in rng.permutation(n)[:entries].tolist()}  # fmt: skip
+    rows = [(f"{i:03}", q, f"{j:03}") for (i, j), where in places.items() for q in range(2)
+            if where in (q, 2)]  # fmt: skip
+    too_costly(database(rows), Pencil(1, np.array([0, 1]), 1), steps=4 * 10**9)
+
+
+def test_wide_blocks_of_pencils_are_paid_for_one_by_one() -> None:
+    # dense, each of them takes 16 MB, and more on its way into flint
+    n, rows = 990, []
+    for block in range(3):
+        at = [f"{block} {i:03}" for i in range(n + 1)]
+        rows += [(at[i], q, at[i + q]) for i in range(n) for q in range(2)]
+        rows.append((at[0], 0, at[3 + block]))
+    too_costly(database(rows), Pencil(1, np.array([0, 1]), 1), steps=3 * 10**9)
+
+
+def test_many_small_blocks_of_a_pencil_are_paid_for() -> None:
+    db = database([(f"{i:06}", i % 2, f"{i:06}") for i in range(30_000)])
+    budget = CheckBudget()
+    assert verify(claim(db, Pencil(1, np.array([0, 1]), 30_000)), db, budget=budget).proved
+    assert STEPS - budget.steps > 30_000 * 60_000
+
+
+def test_a_star_is_added_up_soon() -> None:
+    # one term of very many subjects, with a fact each
+    n = 100_000
+    db = database([(f"{i:06}", 0, 0) for i in range(n)])
+    one = ((0,), (Fraction(1),))
+    many = (tuple(range(n)), (Fraction(1),) * n)
+    budget = CheckBudget()
+    star = claim(db, Decomposition(((many, one, one),)), side="upper")
+    assert verify(star, db, budget=budget).proved
+    assert STEPS - budget.steps < 2 * 10**9
+
+
+def test_fits_of_large_views_hold_no_list_of_all_entries() -> None:
+    n = 200
+    db = diagonal(n)
+    one = np.ones((n, 1))
+    view = View((np.arange(n), np.arange(n), np.arange(n)))
+    near = Enclosure(view, (one, one, one), np.array([0]), 1e-9)
+    certificate = claim(db, near, side="upper")
+    tracemalloc.start()
+    assert not verify(certificate, db).proved
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # 24 bytes an entry are paid for; a list of places took 48 more
+    assert peak < 30 * n**3
+
+
 def test_flattenings_are_paid_for() -> None:
     db = database([(i, j, k) for i in range(13) for j in range(9) for k in range(9)
                    if (i * j + k) % 3])  # fmt: skip

@@ -20,6 +20,7 @@ from capacity.layer.engine import engine_for
 from capacity.layer.engines import blocked, fused, graph, reference
 from capacity.layer.layer_tensor import require_same_vocabulary
 from capacity.layer.recipe import Recipe, Training
+from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 from capacity.limits import generator
 
 ENGINES = {
@@ -36,6 +37,7 @@ def train(
     recipe: Recipe | None = None,
     *,
     seed: int | np.random.Generator = 0,
+    snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> Training:
     """Train a layer in place, on the device and from the weights that it has.
 
@@ -49,6 +51,10 @@ def train(
         The paper's if left out.
     seed : int or numpy.random.Generator
         Of the order of the facts, where `Recipe.batch_size` asks for batches.
+    snapshots : Snapshots, optional
+        Of the same training, from which it goes on, to the same result to the last bit, and where
+        it is kept every few seconds between two epochs. The graph engine neither goes on nor keeps
+        any: its runs are trained together in groups.
 
     Returns
     -------
@@ -71,10 +77,12 @@ def train(
     'memorised'
     """
     recipe = recipe or Recipe()
-    run = ENGINES[_engine(layer, db, recipe)]
+    engine = _engine(layer, db, recipe)
     # no engine uses them, or leaves any
     layer.zero_grad(set_to_none=True)
-    return run(layer, db, recipe, generator(seed))
+    if engine == "graph":
+        return graph.run(layer, db, recipe, generator(seed))
+    return ENGINES[engine](layer, db, recipe, generator(seed), snapshots)
 
 
 def train_many(

@@ -2,7 +2,9 @@
 
 First the ranks of the databases that are still needed, each once, then the runs, in tasks of about
 a second. Whoever computes them, this process alone writes them: a shard when all its runs are done,
-and before that, every few seconds and at the end, however it ends, the rows that there are.
+and before that, every few seconds and at the end, however it ends, the rows that there are. A run
+that takes longer is kept in snapshots by whoever trains it, and goes on from the last; but not on
+Dask, whose workers may not see the folder, nor by the graph engine.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ def run_sweep(
         Do the i-th of n equal parts only, counted from 0.
     dask : str, optional
         Address of a Dask scheduler whose workers compute instead; they must have the same versions
-        as this process, and compute on CPUs.
+        as this process, and compute on CPUs. They keep no snapshots of runs.
     allow_other_engine : bool
         Do all runs beside those that another engine, dtype or version has done in the folder.
     progress : callable, optional
@@ -137,10 +139,14 @@ class _Driver:
         if not tasks:
             return
         with self._executor(workers, dask) as execute:
-            alone = execute is in_this_process
+            do = partial(
+                _rows,
+                tell=self._tell if execute is in_this_process else None,
+                snapshots=self._store.snapshots if dask is None else None,
+            )
             failed = [
                 *self._bound(execute, tasks.values()),
-                *self._train(execute, tasks, self._tell if alone else None),
+                *self._train(execute, tasks, do),
             ]
         if failed:
             for outcome in failed:
@@ -183,16 +189,16 @@ class _Driver:
         self,
         execute: Executor,
         tasks: Mapping[tuple[int, int], tuple[Run, ...]],
-        tell: Callable[[int], None] | None,
+        do: Callable[..., Any],
     ) -> Iterator[Outcome]:
-        """Do the tasks whose ranks are known; give what fails."""
+        """Do the tasks whose ranks are known, by `_rows`; give what fails."""
         known: dict[tuple[int, int], tuple[Any, ...]] = {}
         for name, runs in tasks.items():
             facts = {run.database.facts_sha256 for run in runs}
             if facts <= self._ranks.keys():
                 known[name] = (runs, {f: self._ranks[f] for f in facts})
         try:
-            for outcome in execute(partial(_rows, tell=tell) if tell else _rows, known):
+            for outcome in execute(do, known):
                 number, _ = outcome.name
                 if outcome.error is not None:
                     yield replace(outcome, name=f"shard {number}")
@@ -271,12 +277,14 @@ class _Driver:
 def _rows(
     runs: Sequence[Run],
     ranks: Mapping[str, Mapping[str, int]],
-    tell: Callable[[int], None] | None = None,
+    *,
+    tell: Callable[[int], None] | None,
+    snapshots: Path | None,
 ) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
     """The rows of some runs, what computed them, and the seconds that it took."""
     start = time.perf_counter()
     rows: list[dict[str, Any]] = []
-    for row, _ in do_runs(runs, ranks=ranks):
+    for row, _ in do_runs(runs, ranks=ranks, snapshots=snapshots):
         rows.append(row)
         if tell is not None:
             tell(len(rows))

@@ -6,6 +6,7 @@
     DIR/manifest-<variant>.json    the same runs, computed by something else, under other keys
     DIR/shards/00000-<key>.parquet rows of one shard; that the file is valid records that it is done
     DIR/unfinished/<shard>         rows of a shard that isn't whole yet
+    DIR/unfinished/<run key>.npz   snapshot of a run that is under way
     DIR/ranks/<facts>.json         bounds of a database's rank, computed once
     DIR/log-<i>-of-<n>.jsonl       when each shard was done, and how long it took; in no table
     DIR/runs.parquet               all rows, written when the last shard is done
@@ -33,6 +34,11 @@ _LOG = re.compile(r"log-[0-9]+-of-[0-9]+\.jsonl")
 def ranks_name(facts_sha256: str) -> str:
     """Name of the file in DIR/ranks for a database."""
     return f"{facts_sha256[:16]}.json"
+
+
+def snapshot_name(run_key: str) -> str:
+    """Name of the file in DIR/unfinished from which a run goes on."""
+    return f"{run_key}.npz"
 
 
 def make_folders(folder: Path) -> None:
@@ -112,20 +118,25 @@ def require_new(folder: Path) -> None:
 
 
 def remove_own_parts(
-    folder: Path, shards: Collection[str], ranks: Collection[str] | None = None
+    folder: Path,
+    shards: Collection[str],
+    snapshots: Collection[str],
+    ranks: Collection[str] | None = None,
 ) -> None:
-    """Remove what interrupted writers left of some shards; and of all that is no shard.
+    """Remove what interrupted writers left of some shards and runs; and of all else.
 
     Parameters
     ----------
     folder : Path
     shards : collection of str
         Names of their files.
+    snapshots : collection of str
+        Names of those of runs.
     ranks : collection of str, optional
         Names of the files of ranks that nobody writes now; nor the manifests and the table.
     """
-    for name in (SHARDS, UNFINISHED):
-        remove_parts(folder / name, shards.__contains__)
+    remove_parts(folder / SHARDS, shards.__contains__)
+    remove_parts(folder / UNFINISHED, lambda name: name in shards or name in snapshots)
     if ranks is not None:
         remove_parts(folder / RANKS, ranks.__contains__)
         remove_parts(folder, _is_own)

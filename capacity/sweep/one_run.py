@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -22,8 +23,10 @@ from capacity.evaluator.accuracy import TAUS, accuracy_of_logits, answers
 from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.config import layer_rank_bound, layer_rank_upper
 from capacity.layer.recipe import Recipe, Training
+from capacity.layer.snapshots import Snapshots
 from capacity.rank.bounds import database_bounds
 from capacity.rank.interval import rank_interval
+from capacity.sweep.folder import snapshot_name
 from capacity.sweep.plan import Run
 
 if TYPE_CHECKING:
@@ -61,7 +64,10 @@ def do_run(
 
 
 def do_runs(
-    runs: Sequence[Run], *, ranks: Mapping[str, Mapping[str, int]] | None = None
+    runs: Sequence[Run],
+    *,
+    ranks: Mapping[str, Mapping[str, int]] | None = None,
+    snapshots: Path | None = None,
 ) -> Iterator[tuple[dict[str, Any], AttentionLayer]]:
     """Train and score many layers, those of the graph engine first and together.
 
@@ -71,6 +77,9 @@ def do_runs(
         Of functional databases.
     ranks : mapping, optional
         What `database_ranks` gave, by the SHA-256 of the facts.
+    snapshots : Path, optional
+        Folder of the runs' snapshots, from which they go on and where they keep more, which stay
+        there when a run is done; none of the graph engine, whose runs are trained together.
 
     Yields
     ------
@@ -82,17 +91,19 @@ def do_runs(
         if run.engine == "graph":
             batches.setdefault(run.recipe, []).append(run)
     for group in [*batches.values(), *([run] for run in runs if run.engine != "graph")]:
-        for run, layer, training in _trained(group):
+        for run, layer, training in _trained(group, snapshots):
             known = None if ranks is None else ranks[run.database.facts_sha256]
             yield _row(run, layer, training, known), layer
 
 
-def _trained(runs: Sequence[Run]) -> list[tuple[Run, AttentionLayer, Training]]:
+def _trained(
+    runs: Sequence[Run], snapshots: Path | None
+) -> list[tuple[Run, AttentionLayer, Training]]:
     """Runs of one recipe and engine, trained from the weights that each starts from."""
     import torch
 
     from capacity.layer.attention import AttentionLayer
-    from capacity.layer.training import train_many
+    from capacity.layer.training import train, train_many
 
     recipe = replace(runs[0].recipe, engine=runs[0].engine)
     tasks: list[tuple[AttentionLayer, Database]] = []
@@ -110,7 +121,18 @@ def _trained(runs: Sequence[Run]) -> list[tuple[Run, AttentionLayer, Training]]:
         tasks.append((layer, run.database))
         orders.append(order)
     with _one_thread():
-        trainings = train_many(tasks, recipe, seeds=orders)
+        if snapshots is None or recipe.engine == "graph":
+            trainings = train_many(tasks, recipe, seeds=orders)
+        else:
+            trainings = [
+                train(
+                    *task,
+                    recipe,
+                    seed=order,
+                    snapshots=Snapshots(snapshots / snapshot_name(run.key), of=run.key),
+                )
+                for run, task, order in zip(runs, tasks, orders, strict=True)
+            ]
     layers = [layer for layer, _ in tasks]
     return list(zip(runs, layers, trainings, strict=True))
 

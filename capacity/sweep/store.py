@@ -6,8 +6,11 @@
 any moment, a crash of the machine or a full disk leaves whole files only, and the same command goes
 on where it stopped, to the same ``runs.parquet`` to the last byte, on any number of workers. Rows
 of shards that aren't whole are kept in DIR/unfinished every few seconds
-(`capacity.sweep.execute`). So a kill costs at most ten seconds of work, or the runs that are under
-way if they take longer: a run can't be cut, and the graph engine's of a shard are trained together.
+(`capacity.sweep.execute`), and so is a snapshot of each run that takes longer than that
+(`capacity.layer.snapshots`). So a kill costs at most ten seconds of work; or one epoch, or ten
+times what it takes to write a snapshot, where that is longer. On Dask, whose workers may not see
+the folder, and by the graph engine, which trains the runs of a shard together, no snapshots are
+kept, and it costs the runs that are under way.
 Readers never see a temporary name, so that the folder can be read while it grows, by `load` or by
 any other reader of ``DIR/shards/*.parquet``.
 
@@ -27,7 +30,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,6 +48,7 @@ from capacity.sweep.folder import (
     remove_own_parts,
     require_files,
     require_own_shards,
+    snapshot_name,
 )
 from capacity.sweep.manifest import admitted, manifests, shard_names
 from capacity.sweep.plan import Plan
@@ -102,7 +106,8 @@ class Store:
             require_own_shards(self.folder, shards)
         self.names = shard_names(self.plan)
         self._ranks_names = {ranks_name(facts) for facts in self.plan.databases}
-        require_files(self.folder / UNFINISHED, shards.__contains__)
+        snapshots = self._snapshot_names(range(len(self.names)))
+        require_files(self.folder / UNFINISHED, lambda name: name in shards or name in snapshots)
         require_files(self.folder / RANKS, self._ranks_names.__contains__)
 
     @contextmanager
@@ -128,7 +133,8 @@ class Store:
                     "the same N with --shard i/N."
                 )
         try:
-            remove_own_parts(self.folder, {self.names[number] for number in numbers})
+            names = {self.names[number] for number in numbers}
+            remove_own_parts(self.folder, names, self._snapshot_names(numbers))
             yield numbers
         finally:
             lock.release()
@@ -183,14 +189,17 @@ class Store:
         return table.to_pylist()
 
     def keep_unfinished(self, number: int, rows: Iterable[Row]) -> None:
-        """Keep the rows that there are of a shard that isn't whole."""
+        """Keep the rows that there are of a shard that isn't whole, and end their snapshots."""
+        rows = list(rows)
         path = self._unfinished(number)
         write_table(path, table_of_rows(rows), of=f"{UNFINISHED}/{path.name}")
+        self._end_snapshots({snapshot_name(row["run_key"]) for row in rows})
 
     def end_unfinished(self, number: int) -> None:
-        """Remove the rows that were kept of a shard that is whole now."""
+        """Remove the rows and the snapshots that were kept of a shard that is whole now."""
         with suppress(OSError):
             self._unfinished(number).unlink(missing_ok=True)
+        self._end_snapshots(self._snapshot_names([number]))
 
     def require_whole_table(self) -> None:
         """Refuse a ``runs.parquet`` that is damaged; it may be behind the shards, or not there.
@@ -248,11 +257,27 @@ class Store:
         # another part may have ended at the same moment
         with self._locked():
             if not any(self._held_parts("*")):
-                remove_own_parts(self.folder, set(self.names), self._ranks_names)
+                snapshots = self._snapshot_names(range(len(self.names)))
+                remove_own_parts(self.folder, set(self.names), snapshots, self._ranks_names)
                 with suppress(OSError):
                     # unless another engine's are there
                     (self.folder / UNFINISHED).rmdir()
             return compact(self.folder)
+
+    @property
+    def snapshots(self) -> Path:
+        """Folder of the snapshots of runs that are under way."""
+        return self.folder / UNFINISHED
+
+    def _snapshot_names(self, numbers: Iterable[int]) -> set[str]:
+        return {snapshot_name(run.key) for n in numbers for run in self.plan.shards[n]}
+
+    def _end_snapshots(self, names: Collection[str]) -> None:
+        """Remove those of some names; most runs are too short to have one."""
+        with suppress(OSError), os.scandir(self.snapshots) as entries:
+            for entry in entries:
+                if entry.name in names:
+                    Path(entry).unlink(missing_ok=True)
 
     def _unfinished(self, number: int) -> Path:
         return self.folder / UNFINISHED / self.names[number]

@@ -25,6 +25,7 @@ from capacity.layer.attention import AttentionLayer
 from capacity.layer.engines.epochs import train_epochs
 from capacity.layer.engines.exponentials import errors_of, scatter_add
 from capacity.layer.recipe import Recipe, Training
+from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 
 Ints = NDArray[np.int64]
 
@@ -36,10 +37,16 @@ LEAST_ROWS = 64
 _LANES = 16
 
 
-def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Generator) -> Training:
+def run(
+    layer: AttentionLayer,
+    db: Database,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    snapshots: Snapshots = NO_SNAPSHOTS,
+) -> Training:
     """Train `layer` in place; `capacity.layer.train` checks the arguments."""
     look = Model(layer, db, recipe).look
-    return train_epochs(layer, db.n_triples, recipe, rng, look, engine="blocked")
+    return train_epochs(layer, db.n_triples, recipe, rng, look, snapshots, engine="blocked")
 
 
 class Model:

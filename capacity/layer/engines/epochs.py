@@ -11,6 +11,7 @@ from torch import Tensor
 
 from capacity.layer.attention import AttentionLayer
 from capacity.layer.recipe import Recipe, Status, Training
+from capacity.layer.snapshots import Arrays, Snapshots
 
 
 class Look(Protocol):
@@ -27,20 +28,26 @@ def train_epochs(
     recipe: Recipe,
     rng: np.random.Generator,
     look: Look,
+    snapshots: Snapshots,
     *,
     engine: str,
 ) -> Training:
-    """Train `layer` in place."""
+    """Train `layer` in place, from its snapshot if there is one."""
     optimizer = _optimizer(layer, recipe)
     rates = learning_rates(recipe)
     size = recipe.facts_a_step(n_facts)
     whole = not size
     enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
     status: Status = "completed"
-    epoch, finite = 0, True
+    start, held = snapshots.recall(rng, lambda: _arrays(layer, optimizer))
+    tensors = _tensors(layer, optimizer)
+    for name, array in held.items():
+        tensors[name].copy_(torch.from_numpy(array))
+    epoch, finite = start, True
     # the loss of all facts with the weights as they are
     final: float | None = None
-    for epoch in range(recipe.epochs + 1):
+    for epoch in range(start, recipe.epochs + 1):
+        snapshots.offer(epoch, rng, lambda: _arrays(layer, optimizer))
         last = epoch == recipe.epochs
         optimizer.zero_grad(set_to_none=True)
         if whole or recipe.stop_tau:
@@ -78,12 +85,30 @@ def train_epochs(
 
 def _optimizer(layer: AttentionLayer, recipe: Recipe) -> torch.optim.Optimizer:
     kind = torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW
-    return kind(
+    optimizer = kind(
         layer.parameters(),
         lr=recipe.learning_rate,
         betas=(0.9, recipe.beta2),
         weight_decay=recipe.weight_decay,
     )
+    for p in layer.parameters():
+        if p.requires_grad:
+            # as its first step makes them; made here so that a snapshot finds its place
+            moments = {name: torch.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")}
+            optimizer.state[p] = {"step": torch.tensor(0.0), **moments}
+    return optimizer
+
+
+def _tensors(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """All that epochs change: weights, and what the optimizer has of each."""
+    tensors = {name: p.detach() for name, p in layer.named_parameters()}
+    for name, p in layer.named_parameters():
+        tensors |= {f"{name}.{kind}": t for kind, t in optimizer.state.get(p, {}).items()}
+    return tensors
+
+
+def _arrays(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> Arrays:
+    return {name: t.cpu().numpy() for name, t in _tensors(layer, optimizer).items()}
 
 
 def learning_rates(recipe: Recipe) -> list[float]:

@@ -13,9 +13,16 @@ from capacity.database.facts import Database
 from capacity.layer.attention import AttentionLayer
 from capacity.layer.engines.epochs import train_epochs
 from capacity.layer.recipe import Recipe, Training
+from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 
 
-def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Generator) -> Training:
+def run(
+    layer: AttentionLayer,
+    db: Database,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    snapshots: Snapshots = NO_SNAPSHOTS,
+) -> Training:
     """Train `layer` in place; `capacity.layer.train` checks the arguments."""
     sentences = torch.as_tensor(db.token_triples.astype(np.int64), device=layer.W_E.device)
 
@@ -28,7 +35,7 @@ def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Gene
             loss.backward()
         return loss.item(), _least_log_p(logits.detach(), batch)
 
-    return train_epochs(layer, len(sentences), recipe, rng, look, engine="reference")
+    return train_epochs(layer, len(sentences), recipe, rng, look, snapshots, engine="reference")
 
 
 def _loss(logits: Tensor, sentences: Tensor, recipe: Recipe) -> Tensor:

@@ -21,17 +21,24 @@ from capacity.layer.attention import AttentionLayer
 from capacity.layer.engines.fused import loop
 from capacity.layer.engines.fused.task import Task
 from capacity.layer.recipe import Recipe, Status, Training
+from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 
 _LOG = logging.getLogger("capacity")
 # kernels that this process has, or is about to have
 _begun: set[tuple[int, str, bool]] = set()
 
 
-def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Generator) -> Training:
+def run(
+    layer: AttentionLayer,
+    db: Database,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    snapshots: Snapshots = NO_SNAPSHOTS,
+) -> Training:
     """Train `layer` in place; `capacity.layer.train` checks the arguments."""
     task = Task(layer, db, recipe)
     with compilation(layer.config.d_model, recipe):
-        end, epoch = task.train(rng)
+        end, epoch = task.train(rng, snapshots)
         loss = math.nan if end == loop.DIVERGED else task.loss()
     task.write_back()
     status: Status = "completed"

@@ -16,6 +16,7 @@ from capacity.layer.engines.epochs import learning_rates
 from capacity.layer.engines.fused import arrays, loop
 from capacity.layer.engines.simd import ROW, VECTOR_BYTES
 from capacity.layer.recipe import Recipe
+from capacity.layer.snapshots import Snapshots
 
 Array = NDArray[Any]
 
@@ -72,15 +73,23 @@ class Task:
         )
         self._work = self._new_work(self.facts)
 
-    def train(self, rng: np.random.Generator) -> tuple[int, int]:
-        """All epochs; how they ended, and after how many."""
+    def train(self, rng: np.random.Generator, snapshots: Snapshots) -> tuple[int, int]:
+        """All epochs, from the snapshot if there is one; how they ended, and after how many."""
         recipe, n = self._recipe, len(self.facts.subjects)
         size = recipe.facts_a_step(n) or n
         batch = self._new_batch(size)
         batch_work = self._new_work(batch) if size < n else self._work
         arguments = (*self._run, self.state, np.array(learning_rates(recipe), np.float64))
-        end, epoch, stride = loop.GOING, 0, self._epochs_a_call(-(-n // size))
+        # a call of a kernel begins with a look, whatever was before
+        changing = {
+            **self.state._asdict(), "shifts": self._work.shifts, "batch_shifts": batch_work.shifts
+        }  # fmt: skip
+        epoch, held = snapshots.recall(rng, lambda: changing)
+        for name, array in held.items():
+            changing[name][...] = array
+        end, stride = loop.GOING, self._epochs_a_call(-(-n // size))
         while end == loop.GOING and epoch < recipe.epochs:
+            snapshots.offer(epoch, rng, lambda: changing)
             stop = min(epoch + stride, recipe.epochs)
             if size == n:
                 end, epoch = loop.train_epochs(*arguments, epoch, stop)

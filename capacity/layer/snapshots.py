@@ -1,0 +1,137 @@
+"""Snapshots of a run of training, from which it goes on to the same result to the last bit.
+
+A snapshot is what an engine's epochs change: weights, moments, the state of the generator that
+orders the facts, and how many epochs are done. It is one file: a SHA-256 of the run's name and of
+the rest, then an ``.npz``. A file that is damaged, of another run, or of other arrays is ignored,
+and the run starts anew. The digest finds damage, not a forger. No torch in here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any, TypeAlias
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.errors import StorageError
+from capacity.safe_files import read_file, write_whole
+
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+
+# between two snapshots of a run, and before its first
+SECONDS = 5.0
+# and at least so many times what it took to write the last: large runs are hardly slowed
+WRITINGS = 10
+_DIGEST_BYTES = hashlib.sha256().digest_size
+# name of what is no array: epoch and generator, in JSON
+_REST = "rest"
+# of a file, beside what is in its arrays
+_REST_BYTES = 2**20
+
+
+class Snapshots:
+    """The snapshots of one run, of which the last is kept.
+
+    Parameters
+    ----------
+    path : Path, optional
+        Their file. Without it nothing is kept.
+    of : str
+        Name of the run, by all that determines its result, such as the key of a sweep's run.
+    """
+
+    def __init__(self, path: Path | None, of: str) -> None:
+        self._path, self._of = path, of
+        self._due = time.monotonic() + SECONDS
+
+    def recall(
+        self, generator: np.random.Generator, like: Callable[[], Arrays]
+    ) -> tuple[int, Arrays]:
+        """Read the snapshot, if there is one that fits.
+
+        Parameters
+        ----------
+        generator : numpy.random.Generator
+            Brought to the state that it had.
+        like : callable
+            Returns arrays of the names, shapes and dtypes that those of the snapshot must have.
+
+        Returns
+        -------
+        epoch : int
+            That the run goes on with; 0 without a snapshot.
+        arrays : mapping of str to array
+            As they were before that epoch; none without a snapshot.
+        """
+        anew: tuple[int, Arrays] = (0, {})
+        if self._path is None:
+            return anew
+        with suppress(OSError, MemoryError, ValueError, TypeError, KeyError, BadZipFile):
+            if not self._path.exists():
+                return anew
+            wanted = like()
+            most = sum(array.nbytes for array in wanted.values()) + _REST_BYTES
+            data = memoryview(read_file(self._path, max_bytes=most))
+            if data[:_DIGEST_BYTES] != self._digest(data[_DIGEST_BYTES:]):
+                return anew
+            with np.load(BytesIO(data[_DIGEST_BYTES:]), allow_pickle=False) as held:
+                arrays = dict(held)
+            rest = json.loads(arrays.pop(_REST).tobytes())
+            if _forms(arrays) == _forms(wanted):
+                generator.bit_generator.state = rest["generator"]
+                return rest["epoch"], arrays
+        return anew
+
+    def offer(
+        self, epoch: int, generator: np.random.Generator, arrays: Callable[[], Arrays]
+    ) -> None:
+        """Write a snapshot if it is time for one.
+
+        What can't be written isn't, for a full disk, say, and training goes on.
+
+        Parameters
+        ----------
+        epoch : int
+            That is about to begin.
+        generator : numpy.random.Generator
+        arrays : callable
+            Returns all else that the epochs to come depend on, as it is now.
+        """
+        if self._path is None or time.monotonic() < self._due:
+            return
+        start = time.monotonic()
+        with suppress(StorageError, MemoryError):
+            write_whole(self._path, self._written(epoch, generator, arrays()))
+        now = time.monotonic()
+        self._due = now + max(SECONDS, WRITINGS * (now - start))
+
+    def _written(self, epoch: int, generator: np.random.Generator, arrays: Arrays) -> bytes:
+        # some generators have arrays in their states
+        state = {"epoch": epoch, "generator": generator.bit_generator.state}
+        rest = np.frombuffer(json.dumps(state, default=np.ndarray.tolist).encode(), np.uint8)
+        buffer = BytesIO()
+        members: dict[str, Any] = {**arrays, _REST: rest}
+        np.savez(buffer, **members)
+        body = buffer.getbuffer()
+        return b"".join((self._digest(body), body))
+
+    def _digest(self, body: memoryview) -> bytes:
+        digest = hashlib.sha256(self._of.encode() + b"\n")
+        digest.update(body)
+        return digest.digest()
+
+
+# of a run that keeps none
+NO_SNAPSHOTS = Snapshots(None, "")
+
+
+def _forms(arrays: Arrays) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+    return {name: (array.shape, array.dtype) for name, array in arrays.items()}

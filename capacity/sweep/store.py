@@ -29,14 +29,11 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from capacity.errors import SweepError
 from capacity.sweep.folder import (
@@ -50,6 +47,7 @@ from capacity.sweep.folder import (
     require_own_shards,
     snapshot_name,
 )
+from capacity.sweep.locks import divisions, locked, part_of
 from capacity.sweep.manifest import admitted, manifests, shard_names
 from capacity.sweep.plan import Plan
 from capacity.sweep.records import DamagedFileError, is_integer, read_stamped, stamped, write
@@ -100,7 +98,7 @@ class Store:
     ) -> None:
         self.folder, self._here = Path(folder), here
         make_folders(self.folder)
-        with self._locked():
+        with locked(self.folder):
             self.plan = admitted(self.folder, plan, here, allow_other_engine=allow_other_engine)
             shards = {name for held in manifests(self.folder) for name in held["shards"]}
             require_own_shards(self.folder, shards)
@@ -121,23 +119,12 @@ class Store:
         SweepError
             If another process does.
         """
-        n, key = len(self.names), self.plan.key[:8]
+        n = len(self.names)
         numbers = range(-(-n * part // parts), -(-n * (part + 1) // parts))
-        lock = self._lock(f".{part}-of-{parts}-{key}.lock")
-        with self._locked():
-            theirs = set(self._held_parts(key)) - {f"{parts}-{key}.lock"}
-            if theirs or not _acquired(lock):
-                raise SweepError(
-                    f"Another process does {'another division' if theirs else 'this part'} of "
-                    f"{self.folder} at this moment. Wait for it, or give each its own part i of "
-                    "the same N with --shard i/N."
-                )
-        try:
+        with part_of(self.folder, part, parts, self.plan.key[:8]):
             names = {self.names[number] for number in numbers}
             remove_own_parts(self.folder, names, self._snapshot_names(numbers))
             yield numbers
-        finally:
-            lock.release()
 
     def path(self, number: int) -> Path:
         """File of a shard."""
@@ -255,8 +242,8 @@ class Store:
         if not all(self.is_done(number) for number in range(len(self.names))):
             return None
         # another part may have ended at the same moment
-        with self._locked():
-            if not any(self._held_parts("*")):
+        with locked(self.folder):
+            if not any(divisions(self.folder)):
                 snapshots = self._snapshot_names(range(len(self.names)))
                 remove_own_parts(self.folder, set(self.names), snapshots, self._ranks_names)
                 with suppress(OSError):
@@ -284,50 +271,3 @@ class Store:
 
     def _ranks(self, facts_sha256: str) -> Path:
         return self.folder / RANKS / ranks_name(facts_sha256)
-
-    def _held_parts(self, key: str) -> Iterator[str]:
-        """The divisions, ``<n>-<key>.lock``, of which some process does a part."""
-        for path in self.folder.glob(f".*-of-*-{key}.lock"):
-            named = _PART_LOCK.fullmatch(path.name)
-            if named and path.is_file() and _is_held(path):
-                yield named[1]
-
-    def _lock(self, name: str) -> FileLock:
-        return FileLock(self.folder / name)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """What only one process may do at a time, for moments."""
-        lock = self._lock(".folder.lock")
-        try:
-            lock.acquire()
-        except OSError as error:
-            raise SweepError(
-                f"{self.folder} can't be written ({error.strerror}); what was done is kept."
-            ) from None
-        try:
-            yield
-        finally:
-            lock.release()
-
-
-_PART_LOCK = re.compile(r"\.[0-9]+-of-([0-9]+-[0-9a-f]{8}\.lock)")
-
-
-def _acquired(lock: FileLock) -> bool:
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return False
-    except OSError as error:
-        raise SweepError(f"{lock.lock_file} can't be locked ({error.strerror}).") from None
-    return True
-
-
-def _is_held(path: Path) -> bool:
-    """Whether some process holds a lock."""
-    lock = FileLock(path)
-    if not _acquired(lock):
-        return True
-    lock.release()
-    return False

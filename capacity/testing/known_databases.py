@@ -162,8 +162,8 @@ def known_effective_rank(choose: Choices) -> KnownEffectiveRank:
         mode = choose.integer(0, 1)
         slices = np.moveaxis(dense, mode, 0)
         copied = slices[choose.integer(0, len(slices) - 1)].copy()
-        observed = np.flatnonzero(copied.any(axis=1)).tolist()
-        copied[[i for i in range(len(copied)) if i not in choose.some(observed)]] = 0
+        kept = choose.some(np.flatnonzero(copied.any(axis=1)).tolist())
+        copied[np.setdiff1d(np.arange(len(copied)), kept)] = 0
         dense = np.moveaxis(np.concatenate([slices, copied[None]]), 0, mode)
     why += " but for parts of copies"
     return KnownEffectiveRank(_database(choose, dense), block.rank, None, why)

@@ -288,9 +288,14 @@ def pencil(choose: Choices, area: Area) -> Pencil | None:
             facts = area.tensor[np.ix_(*sides)].any(axis=2).all() or not area.effective
             if inside and facts:
                 found.append((mode, i, j))
-    if not found:
+    return drawn_pencil(choose, area, found)
+
+
+def drawn_pencil(choose: Choices, area: Area, pairs: list[tuple[int, int, int]]) -> Pencil | None:
+    """A pencil of one of some pairs of slices, each a mode and two indices; None without any."""
+    if not pairs:
         return None
-    mode, i, j = choose.one(found)
+    mode, i, j = choose.one(pairs)
     slices = np.array(choose.order([i, j]), np.int64)
     first, second = area.tensor.take(slices, axis=mode).swapaxes(0, mode)
     return Pencil(mode, slices, pencil_rank(first, second))

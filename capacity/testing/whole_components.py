@@ -21,10 +21,9 @@ from capacity.rank.diagonal import why_not_diagonal
 from capacity.rank.enclose import enclose
 from capacity.rank.fits import accepted
 from capacity.rank.least_squares import fit_cp, random_start
-from capacity.rank.pencil import pencil_rank
 from capacity.testing.area import Area
 from capacity.testing.choices import Choices
-from capacity.testing.lower_arguments import some_combination
+from capacity.testing.lower_arguments import drawn_pencil, some_combination
 
 # of an enclosure: more takes a second checker long
 MOST_EQUATIONS = 36
@@ -41,12 +40,7 @@ def whole_pencil(choose: Choices, area: Area) -> Pencil | None:
             others = np.flatnonzero((labels == labels[i]) | (labels == labels[j])).tolist()
             if all(any((T[x] == one).all() for one in combinations) for x in others):
                 found.append((mode, i, j))
-    if not found:
-        return None
-    mode, i, j = choose.one(found)
-    slices = np.array(choose.order([i, j]), np.int64)
-    first, second = area.tensor.take(slices, axis=mode).swapaxes(0, mode)
-    return Pencil(mode, slices, pencil_rank(first, second))
+    return drawn_pencil(choose, area, found)
 
 
 def whole_diagonalization(choose: Choices, area: Area) -> Diagonalization | None:

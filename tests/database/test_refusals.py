@@ -19,6 +19,7 @@ from capacity.errors import (
     StorageError,
     UnknownTokenError,
 )
+from tests.odd_places import KINDS, put
 
 SMALL = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
 LONG = "x" * 10_000
@@ -114,16 +115,9 @@ def test_an_unknown_token_is_a_key_error_without_quotes() -> None:
     assert str(refusal.value).startswith("no token is called")
 
 
-@pytest.mark.parametrize("kind", ["a named pipe", "a folder", "a device"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_table_is_written_to_a_file_or_not_at_all(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "facts.tsv"
-    if kind == "a named pipe":
-        # opening it to write would wait for a reader
-        os.mkfifo(path)
-    elif kind == "a folder":
-        path.mkdir()
-    else:
-        path.symlink_to("/dev/null")
+    path = put(kind, tmp_path / "facts.tsv")
     with pytest.raises(StorageError, match=rf"facts\.tsv: can't be written, for it is {kind}"):
         SMALL.to_tsv(path)
     assert [p.name for p in tmp_path.iterdir()] == ["facts.tsv"]

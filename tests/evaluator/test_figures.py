@@ -8,19 +8,14 @@ import pytest
 
 from capacity.errors import InvalidArgumentError, StorageError
 from capacity.plots import plot_attention
+from tests.odd_places import KINDS, put
 
 PATTERNS = {"attention": pd.DataFrame([[1.0, 0.0], [0.5, 0.5]])}
 
 
-@pytest.mark.parametrize("kind", ["a named pipe", "a folder", "a device"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_is_written_to_a_file_or_not_at_all(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "figure.png"
-    if kind == "a named pipe":
-        os.mkfifo(path)
-    elif kind == "a folder":
-        path.mkdir()
-    else:
-        path.symlink_to("/dev/null")
+    path = put(kind, tmp_path / "figure.png")
     with pytest.raises(StorageError, match=rf"figure\.png: can't be written, for it is {kind}"):
         plot_attention(PATTERNS, path=path)
     assert [p.name for p in tmp_path.iterdir()] == ["figure.png"]

@@ -1,5 +1,4 @@
 import itertools
-import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 
 from capacity.errors import CapacityError, DatabaseFormatError, SweepError
 from capacity.sweep import make_plan, read_plan
+from tests.odd_places import KINDS, put
 from tests.oracles import EXAMPLES, ROOT
 
 SMALL: dict[str, Any] = {
@@ -236,15 +236,9 @@ def test_odd_files_are_refused_in_one_short_line_that_names_them(
     assert len(str(refusal.value)) < 400
 
 
-@pytest.mark.parametrize("kind", ["a pipe", "a folder", "a name with a NUL"])
+@pytest.mark.parametrize("kind", [*KINDS, "a name with a NUL"])
 def test_a_plan_is_read_from_a_regular_file(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / "plan.toml"
-    if kind == "a pipe":
-        os.mkfifo(path)
-    elif kind == "a folder":
-        path.mkdir()
-    else:
-        path = tmp_path / "plan\0.toml"
+    path = put(kind, tmp_path / "plan.toml") if kind in KINDS else tmp_path / "plan\0.toml"
     with pytest.raises(SweepError, match="must be a readable TOML file"):
         read_plan(path)
 

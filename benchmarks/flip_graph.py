@@ -18,9 +18,9 @@ from record import medians, write
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from capacity.rank.arrays import IntegerFactors
-from capacity.rank.flip_graph import flip_walk
-from capacity.rank.walks import first_decompositions
+from capacity.rank.types import IntegerFactors
+from capacity.rank.upper.flip_graph import flip_walk
+from capacity.rank.upper.flip_search import first_decompositions
 from tests.oracles import KNOWN_RANKS, matrix_product
 
 COMPILED, INTERPRETED = 3_000_000, 6_000

@@ -27,7 +27,7 @@ from capacity.rank import (
     effective_rank_interval,
     rank_interval,
 )
-from capacity.rank.verify import verify
+from capacity.rank.verifier.checker import verify
 
 COUNT = 40
 

@@ -21,8 +21,8 @@ from record import write
 
 from capacity.database import Database, label, load
 from capacity.rank import database_bounds, rank_interval
-from capacity.rank.arrays import Indices
-from capacity.rank.verify import verify
+from capacity.rank.types import Indices
+from capacity.rank.verifier.checker import verify
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)
 

@@ -24,9 +24,9 @@ from record import run_all, write
 
 from capacity.database import Database, random_database
 from capacity.rank import cp_estimate, effective_rank_interval, rank_interval
-from capacity.rank.fits import accepted
-from capacity.rank.least_squares import fit_cp, random_start
-from capacity.rank.verify import verify
+from capacity.rank.cp.exact_fits import accepted
+from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
+from capacity.rank.verifier.checker import verify
 
 STARTS = 2
 

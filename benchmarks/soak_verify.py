@@ -44,7 +44,7 @@ from capacity.rank import (
     Pencil,
     Unfolding,
 )
-from capacity.rank.verify import verify
+from capacity.rank.verifier.checker import verify
 from capacity.testing.choices import Choices
 from capacity.testing.drawn_certificates import drawn_certificate
 from capacity.testing.edits import mutated

@@ -27,8 +27,8 @@ from .plots import plot_accuracy_grid as plot_accuracy_grid
 from .plots import plot_accuracy_grids as plot_accuracy_grids
 from .rank.bounds import database_bounds as database_bounds
 from .rank.bounds import paper_bound as paper_bound
-from .rank.cp import cp_estimate as cp_estimate
-from .rank.decompose import cp_decompose as cp_decompose
+from .rank.cp.decompose import cp_decompose as cp_decompose
+from .rank.cp.estimate import cp_estimate as cp_estimate
 from .rank.interval import effective_rank_interval as effective_rank_interval
 from .rank.interval import rank_interval as rank_interval
-from .rank.verify import verify as verify
+from .rank.verifier.checker import verify as verify

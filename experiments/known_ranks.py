@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 from capacity.rank import effective_rank_interval, rank_interval  # noqa: E402
 from capacity.rank.effort import EFFORTS, Effort  # noqa: E402
-from capacity.rank.verify import verify  # noqa: E402
+from capacity.rank.verifier.checker import verify  # noqa: E402
 from tests.oracles import KNOWN_RANKS  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "known-ranks.md"

@@ -10,7 +10,7 @@ import pytest
 from capacity.cli import main
 from capacity.database import Database, load
 from capacity.layer import AttentionLayer
-from capacity.rank.search import STAGES
+from capacity.rank.search.component_search import STAGES
 from capacity.sweep import RUNS_SCHEMA
 from tests.oracles import EXAMPLES, ROOT
 

@@ -19,11 +19,11 @@ BUILT_IN = {
 ALLOWED = {
     ("capacity/database/files.py", "EOFError"):
         "a stream says that it ended too early; the function that reads it tells the user",
-    ("capacity/rank/effective.py", "AssertionError"):
+    ("capacity/rank/search/effective_search.py", "AssertionError"):
         "the search joins minors that it has made itself, in this form",
-    ("capacity/rank/kronecker.py", "AssertionError"):
+    ("capacity/rank/verifier/procedures/kronecker_form.py", "AssertionError"):
         "a pencil has finitely many roots: no input leads there",
-    ("capacity/rank/part.py", "AssertionError"):
+    ("capacity/rank/reductions/subtensor.py", "AssertionError"):
         "all kinds of arguments are known to the search that makes them",
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from tests.oracles import ROOT
 PAGE = (ROOT / "docs" / "trust.md").read_text()
 LOADED = """
 import json, sys
-import capacity.rank.verify
+import capacity.rank.verifier.checker
 print(json.dumps({n: m.__file__ for n, m in sys.modules.items() if n.startswith("capacity.")}))
 """
 

@@ -69,12 +69,12 @@ def rank(
     interrupted = found.interrupted
     fit = None
     if estimate and not interrupted:
-        from capacity.rank.cp import cp_estimate
+        from capacity.rank.cp.estimate import cp_estimate
 
         with spinner("fitting CP decompositions"):
             fit = cp_estimate(db, seed=seed)
     if certificate is not None:
-        from capacity.rank.certificate_json import save_certificates
+        from capacity.rank.verifier.serialization import save_certificates
 
         save_certificates(
             certificate, (end for i in intervals.values() for end in (i.lower, i.upper))

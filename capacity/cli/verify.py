@@ -33,9 +33,9 @@ def verify(
     insists on one.
     """
     from capacity.database.files import load
-    from capacity.rank.certificate_json import MAX_BYTES, load_certificates
-    from capacity.rank.check_budget import CheckBudget
-    from capacity.rank.verify import verify as check
+    from capacity.rank.verifier.budget import CheckBudget
+    from capacity.rank.verifier.checker import verify as check
+    from capacity.rank.verifier.serialization import MAX_BYTES, load_certificates
 
     certificates = load_certificates(certificate, max_bytes=max_bytes or MAX_BYTES)
     for one in certificates:

@@ -2,9 +2,9 @@
 
 Bounds that scale come first: unfoldings and independent sets from below, slices from above, each
 component in the mode that suits it. Where the interval of a component is still open and its tensor
-is small, `capacity.rank.search` goes on, as far as the effort allows: spanning trees over the
-slices of the concise core, the substitution game, the exact rank of two slices, Koszul flattenings,
-flip graphs, numerical fits made exact, annealing.
+is small, `capacity.rank.search.component_search` goes on, as far as the effort allows: spanning
+trees over the slices of the concise core, the substitution game, the exact rank of two slices,
+Koszul flattenings, flip graphs, numerical fits made exact, annealing.
 
 The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers D[k,
 q, :] (Wong 2025, section 2.1). It is at most the rank. From below it has the rank of the observed
@@ -21,15 +21,15 @@ from typing import Any
 from capacity.database.facts import Database
 from capacity.database.tensor import is_complete
 from capacity.errors import InvalidArgumentError
-from capacity.rank.arguments import (
+from capacity.rank.bounds import Bounds, database_bounds
+from capacity.rank.effort import Effort, checked_seed, require_effort
+from capacity.rank.search.component_search import Progress, Search
+from capacity.rank.search.effective_search import EffectiveSearch
+from capacity.rank.verifier.arguments import (
     Argument,
     Side,
 )
-from capacity.rank.bounds import Bounds, database_bounds
-from capacity.rank.certificate import Certificate, Quantity
-from capacity.rank.effective import EffectiveSearch
-from capacity.rank.effort import Effort, checked_seed, require_effort
-from capacity.rank.search import Progress, Search
+from capacity.rank.verifier.certificate import Certificate, Quantity
 
 INTERRUPTED = ("interrupted before the search was over",)
 

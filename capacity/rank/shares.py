@@ -1,17 +1,17 @@
 """How much of the checker's budget each part of what is found may take.
 
-What a search finds must be checkable (`capacity.rank.check_budget`): in one file there may be both
-ends of the rank and of the effective rank, and each end has several arguments.
+What a search finds must be checkable (`capacity.rank.verifier.budget`): in one file there may be
+both ends of the rank and of the effective rank, and each end has several arguments.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from capacity.rank.arguments import Argument, Decomposition, Enclosure
-from capacity.rank.check_budget import STEPS
-from capacity.rank.check_terms import PRODUCT, products_of_terms
-from capacity.rank.krawczyk import cost_of_contraction
+from capacity.rank.verifier.arguments import Argument, Decomposition, Enclosure
+from capacity.rank.verifier.budget import STEPS
+from capacity.rank.verifier.check_terms import PRODUCT, products_of_terms
+from capacity.rank.verifier.procedures.krawczyk import cost_of_contraction
 
 # terms and fits of an end, among the four of a file
 OF_AN_END = STEPS // 4

@@ -15,7 +15,7 @@ from capacity.rank import (
     Unfolding,
     View,
 )
-from capacity.rank.arrays import Indices, Mask
+from capacity.rank.types import Indices, Mask
 from capacity.testing.choices import Choices
 
 # entries: a test has no use for more

@@ -1,4 +1,4 @@
-"""Valid certificates of a database, put together at random as `capacity.rank.verify` allows."""
+"""Valid certificates of a database, put together at random as `capacity.rank.verifier` allows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from capacity.rank import (
     Pencil,
     Unfolding,
 )
-from capacity.rank.certificate import Quantity, Side
+from capacity.rank.verifier.certificate import Quantity, Side
 from capacity.testing.area import Area, Sides
 from capacity.testing.choices import Choices
 from capacity.testing.lower_arguments import (

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from capacity.rank.arrays import Indices
+from capacity.rank.types import Indices
 from capacity.testing.choices import Choices
 
 Place: TypeAlias = tuple[int, int, int]

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from capacity.rank.arrays import Mask
-from capacity.rank.factor import Term, Vector, factors, term, vector
+from capacity.rank.exact.factorization import Term, Vector, factors, term, vector
+from capacity.rank.types import Mask
 from capacity.testing.area import Area, Sides
 from capacity.testing.choices import Choices
 

@@ -15,12 +15,12 @@ from capacity.rank import (
     Pencil,
     View,
 )
-from capacity.rank.arrays import Mask
-from capacity.rank.core import concise_core
-from capacity.rank.diagonal import why_not_diagonal
-from capacity.rank.enclose import enclose
-from capacity.rank.fits import accepted
-from capacity.rank.least_squares import fit_cp, random_start
+from capacity.rank.cp.exact_fits import accepted
+from capacity.rank.cp.krawczyk_box import enclose
+from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
+from capacity.rank.reductions.concise_core import concise_core
+from capacity.rank.types import Mask
+from capacity.rank.verifier.procedures.simultaneous_diagonalization import why_not_diagonal
 from capacity.testing.area import Area
 from capacity.testing.choices import Choices
 from capacity.testing.lower_arguments import drawn_pencil, some_combination

@@ -27,8 +27,8 @@ from capacity.rank import (
     effective_rank_interval,
     rank_interval,
 )
-from capacity.rank.check_budget import FACTS, MEMORY, STEPS, CheckBudget
-from capacity.rank.verify import Verdict, verify
+from capacity.rank.verifier.budget import FACTS, MEMORY, STEPS, CheckBudget
+from capacity.rank.verifier.checker import Verdict, verify
 from tests.oracles import KNOWN_RANKS, database
 from tests.second_checker import claim
 

@@ -17,7 +17,7 @@ from capacity.rank import (
     Substitution,
     Unfolding,
 )
-from capacity.rank.verify import verify
+from capacity.rank.verifier.checker import verify
 from capacity.testing import (
     KnownDatabase,
     KnownEffectiveRank,

@@ -8,7 +8,7 @@ from tensorly.cp_tensor import CPTensor, cp_to_tensor
 
 from capacity.errors import MissingExtraError
 from capacity.rank import cp_decompose, cp_estimate
-from capacity.rank.cp import _fit
+from capacity.rank.cp.estimate import _fit
 from tests.oracles import KNOWN_RANKS, database, figure_1, w_tensor
 
 
@@ -54,7 +54,7 @@ def test_large_tensors_are_fitted_by_als_and_singular_starts_are_survived(
 
     parafac = decomposition.parafac
     monkeypatch.setattr(decomposition, "parafac", singular_at_first)
-    monkeypatch.setattr("capacity.rank.cp.MOST_UNKNOWNS", 10)
+    monkeypatch.setattr("capacity.rank.cp.estimate.MOST_UNKNOWNS", 10)
     fit = cp_estimate(figure_1())
     assert fit.rank == 5
     assert len(calls) > 1

@@ -4,8 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.rank import Diagonalization, View, pencil_rank, rank_interval
-from capacity.rank.diagonal import all_singular, nonsingular_combination, why_not_diagonal
-from capacity.rank.verify import verify
+from capacity.rank.verifier.checker import verify
+from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
+    all_singular,
+    nonsingular_combination,
+    why_not_diagonal,
+)
 from tests.oracles import KNOWN_RANKS, database
 from tests.second_checker import claim, second_checker
 

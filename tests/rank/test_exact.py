@@ -9,9 +9,11 @@ from hypothesis.extra.numpy import arrays
 
 from capacity.database import Database
 from capacity.errors import MemoryBudgetError
-from capacity.rank import Unfolding, block, exact, matrix_rank, rank_interval
-from capacity.rank.elimination import eliminate
-from capacity.rank.verify import verify
+from capacity.rank import Unfolding, matrix_rank, rank_interval
+from capacity.rank.exact import block_rank
+from capacity.rank.exact import matrix_rank as exact
+from capacity.rank.exact.elimination import eliminate
+from capacity.rank.verifier.checker import verify
 
 
 def rational_rank(matrix: np.ndarray) -> int:
@@ -43,7 +45,7 @@ def test_rank_of_a_dense_product_is_found(seed: int, rank: int) -> None:
 
 
 def test_a_rank_that_the_first_primes_miss_is_still_found() -> None:
-    first = block.PRIME
+    first = block_rank.PRIME
     # determinant `first`: singular modulo the first prime, regular over the rationals
     matrix = np.array([[first + 1, 1], [1, 1]])
     modulo = flint.nmod_mat(flint.fmpz_mat(2, 2, matrix.ravel().tolist()), first).rank()
@@ -78,7 +80,7 @@ def test_groups_get_their_own_ranks() -> None:
 def test_a_dense_block_over_the_budget_is_refused_before_it_is_allocated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(block, "DENSE_BUDGET", 100)
+    monkeypatch.setattr(block_rank, "DENSE_BUDGET", 100)
     # nothing peels: each row and column of ones less the identity has seven entries
     with pytest.raises(MemoryBudgetError, match="8 x 8 entries is left"):
         matrix_rank(np.ones((8, 8), int) - np.eye(8, dtype=int))
@@ -102,7 +104,7 @@ def test_a_sample_of_rows_is_enough_for_tall_matrices() -> None:
     places = np.unique(np.stack([rows, values.ravel()], axis=1), axis=0).T
     ones = np.ones(places.shape[1], np.int64)
     for i, j in (places, places[::-1]):
-        basis = block.block_basis(i, j, ones, minor=True)
+        basis = block_rank.block_basis(i, j, ones, minor=True)
         assert basis.rank == len(basis.rows) == len(basis.columns) == 91 - 2
         # the basis is one: the submatrix is nonsingular
         dense = np.zeros((int(i.max()) + 1, int(j.max()) + 1), np.int64)
@@ -123,8 +125,8 @@ def test_sparse_elimination_keeps_the_rank(seed: int) -> None:
     rest[found.rows, found.columns] = found.values
     assert len(found.pivot_rows) + rational_rank(rest) == rational_rank(dense)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(block, "LONG", 3)
-        basis = block.block_basis(i, j, dense[i, j], minor=True)
+        patch.setattr(block_rank, "LONG", 3)
+        basis = block_rank.block_basis(i, j, dense[i, j], minor=True)
     assert basis.rank == rational_rank(dense)
     assert rational_rank(dense[np.ix_(basis.rows, basis.columns)]) == basis.rank
     assert basis.eliminated > 0

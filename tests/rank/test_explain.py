@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from capacity.database import Database, random_database
 from capacity.rank import effective_rank_interval, rank_interval
 from capacity.rank.effort import BUDGETS
-from capacity.rank.flattening import best_flattening, highest_bound
-from capacity.rank.verify import verify
+from capacity.rank.lower.koszul import best_flattening, highest_bound
+from capacity.rank.verifier.checker import verify
 from tests.oracles import database
 
 

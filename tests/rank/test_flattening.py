@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 
 from capacity.rank import database_bounds, rank_interval
-from capacity.rank.flattening import best_flattening, koszul_matrix
-from capacity.rank.verify import verify
+from capacity.rank.lower.koszul import best_flattening, koszul_matrix
+from capacity.rank.verifier.checker import verify
 from capacity.testing import KnownRank, tensors_of_known_rank
 from tests.oracles import KNOWN_RANKS, database, matrix_product
 

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import Substitution, View
-from capacity.rank.annealing import annealed_moves
-from capacity.rank.bases import sparser
 from capacity.rank.effort import BUDGETS
-from capacity.rank.stages import (
+from capacity.rank.lower.annealed_substitution import annealed_moves
+from capacity.rank.lower.greedy_substitution import greedy_moves
+from capacity.rank.lower.sparse_bases import sparser
+from capacity.rank.problem import (
     Goal,
     Problem,
     Stage,
@@ -18,8 +19,7 @@ from capacity.rank.stages import (
     greedy_games,
     rebased_games,
 )
-from capacity.rank.substitution import greedy_moves
-from capacity.rank.verify import verify
+from capacity.rank.verifier.checker import verify
 from capacity.testing import databases
 from tests.second_checker import claim, second_checker
 

@@ -15,7 +15,7 @@ from capacity.rank import (
     Koszul,
     View,
 )
-from capacity.rank.verify import verify
+from capacity.rank.verifier.checker import verify
 from tests.oracles import database
 from tests.second_checker import claim
 

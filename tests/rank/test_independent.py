@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import database_bounds, rank_interval
-from capacity.rank.independent import independent_sets, largest_independent_set
-from capacity.rank.verify import verify
+from capacity.rank.lower.independent_sets import independent_sets, largest_independent_set
+from capacity.rank.verifier.checker import verify
 from capacity.testing import databases
 from tests.oracles import database
 from tests.second_checker import claim, second_checker

@@ -14,7 +14,7 @@ from capacity.rank import (
 )
 from capacity.rank.effort import EFFORTS
 from capacity.rank.interval import raised
-from capacity.rank.verify import verify
+from capacity.rank.verifier.checker import verify
 from capacity.testing import databases
 from tests.oracles import KNOWN_RANKS, database, example_2_4, figure_1
 from tests.second_checker import claim, second_checker

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import Certificate, Enclosure, View
-from capacity.rank.enclose import enclose
-from capacity.rank.krawczyk import contracts
-from capacity.rank.least_squares import Fit, fit_cp, random_start
-from capacity.rank.single import peel_singles
-from capacity.rank.verify import verify
+from capacity.rank.cp.krawczyk_box import enclose
+from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
+from capacity.rank.reductions.singleton_slices import peel_singles
+from capacity.rank.verifier.checker import verify
+from capacity.rank.verifier.procedures.krawczyk import contracts
 from tests.oracles import database, w_tensor
 from tests.second_checker import claim, second_checker
 

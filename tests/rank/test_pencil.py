@@ -8,9 +8,9 @@ from capacity.database import Database
 from capacity.errors import MemoryBudgetError
 from capacity.rank import Pencil, pencil_rank, rank_interval
 from capacity.rank.effort import BUDGETS
-from capacity.rank.pencil import LARGEST_BLOCK, sparse_pencil_rank
-from capacity.rank.real_roots import distinct_real_roots
-from capacity.rank.verify import verify
+from capacity.rank.verifier.checker import verify
+from capacity.rank.verifier.procedures.pencil_rank import LARGEST_BLOCK, sparse_pencil_rank
+from capacity.rank.verifier.procedures.real_roots import distinct_real_roots
 from capacity.testing import databases
 from tests.oracles import database
 from tests.second_checker import claim, rank_of_two_slices, second_checker

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import Decomposition, effective_rank_interval, rank_interval
+from capacity.rank.cp.exact_fits import fits
+from capacity.rank.cp.levenberg_marquardt import MOST_DENSE, Fit, fit_cp, random_start
+from capacity.rank.cp.rationalize import exact_terms
 from capacity.rank.effort import BUDGETS
-from capacity.rank.exactify import exact_terms
-from capacity.rank.fits import fits
-from capacity.rank.flip_graph import flip_walk
-from capacity.rank.least_squares import MOST_DENSE, Fit, fit_cp, random_start
-from capacity.rank.single import peel_singles
-from capacity.rank.stages import Goal, Problem, also_peeled, greedy_games, peelings, rebased_games
-from capacity.rank.verify import verify
-from capacity.rank.walks import as_factors, as_terms, flips
+from capacity.rank.problem import Goal, Problem, also_peeled, greedy_games, peelings, rebased_games
+from capacity.rank.reductions.singleton_slices import peel_singles
+from capacity.rank.upper.flip_graph import flip_walk
+from capacity.rank.upper.flip_search import as_factors, as_terms, flips
+from capacity.rank.verifier.checker import verify
 from capacity.testing import KnownRank, databases, tensors_of_known_rank
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, matrix_product, w_tensor
 from tests.second_checker import claim, second_checker
@@ -93,7 +93,7 @@ def fitted(db: Database, rank: int, seed: int, observed: np.ndarray | None = Non
 
 
 def test_the_normal_equations_are_those_of_the_jacobian() -> None:
-    from capacity.rank.least_squares import _normal_matrix, _solver
+    from capacity.rank.cp.levenberg_marquardt import _normal_matrix, _solver
 
     rng = np.random.default_rng(0)
     factors = random_start((3, 4, 5), 3, rng)
@@ -113,7 +113,7 @@ def test_the_normal_equations_are_those_of_the_jacobian() -> None:
     gradient = rng.standard_normal(36)
     exact = np.linalg.solve(normal + 0.1 * np.eye(36), gradient)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("capacity.rank.least_squares.MOST_DENSE", 10)
+        patch.setattr("capacity.rank.cp.levenberg_marquardt.MOST_DENSE", 10)
         step = _solver(factors, mask, np.ones(36, bool))(gradient, 0.1)
     assert step is not None
     assert np.linalg.norm(step - exact) < 1e-2 * np.linalg.norm(exact)

@@ -25,7 +25,7 @@ from capacity.rank import (
     rank_interval,
     save_certificates,
 )
-from capacity.rank.verify import LOWER, UPPER, verify
+from capacity.rank.verifier.checker import LOWER, UPPER, verify
 from tests.oracles import database, figure_1
 from tests.second_checker import claim
 
@@ -223,7 +223,7 @@ def test_a_kind_without_a_checker_is_refused(side: Any, argument: Any) -> None:
 
 
 def test_every_kind_has_a_checker_on_each_of_its_sides() -> None:
-    from capacity.rank.argument_json import KINDS
+    from capacity.rank.verifier.argument_json import KINDS
 
     assert set(KINDS.values()) == {*LOWER, *UPPER}
     for kind in KINDS.values():
@@ -236,7 +236,7 @@ import sys
 import numpy as np
 from capacity.errors import CertificateError, MemoryBudgetError
 from capacity.rank import Certificate, load_certificates
-from capacity.rank.verify import verify
+from capacity.rank.verifier.checker import verify
 from capacity.database import Database
 from tests.rank.test_soundness import Wished, a_fact_twice
 from tests.second_checker import claim

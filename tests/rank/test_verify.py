@@ -29,12 +29,12 @@ from capacity.rank import (
     rank_interval,
     save_certificates,
 )
-from capacity.rank.check_budget import STEPS, CheckBudget
+from capacity.rank.cp.krawczyk_box import enclose
+from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
 from capacity.rank.effort import Limits
-from capacity.rank.enclose import enclose
-from capacity.rank.least_squares import fit_cp, random_start
-from capacity.rank.stages import Goal, Problem, rebased_games
-from capacity.rank.verify import verify
+from capacity.rank.problem import Goal, Problem, rebased_games
+from capacity.rank.verifier.budget import STEPS, CheckBudget
+from capacity.rank.verifier.checker import verify
 from capacity.testing import databases
 from capacity.testing.choices import Choices
 from capacity.testing.edits import mutated

@@ -1,0 +1,201 @@
+"""CP decompositions with a given number of terms, by several methods behind one function.
+
+Levenberg-Marquardt (`capacity.rank.cp.levenberg_marquardt`) finds exact decompositions far more
+often than alternating least squares or gradient methods do (`benchmarks/results/cp_success.json`).
+The others are there for comparison, and for tensors that are too large for it.
+
+References
+----------
+T. G. Kolda, B. W. Bader, Tensor Decompositions and Applications, SIAM Review 51, 2009; D. Hong, T.
+G. Kolda, J. A. Duersch, Generalized canonical polyadic tensor decomposition, SIAM Review 62, 2020.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import warnings
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.database.facts import Database
+from capacity.errors import InvalidArgumentError, MissingExtraError
+from capacity.limits import shown
+from capacity.rank.cp.levenberg_marquardt import Factors, Fit, fit_cp, random_start
+from capacity.rank.effort import checked_seed
+
+if TYPE_CHECKING:
+    from tensorly.cp_tensor import CPTensor
+
+Method: TypeAlias = Literal["lm", "als", "gcp"]
+# beyond, squares of residuals overflow or vanish
+LARGEST_ENTRY = 1e50
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+def cp_decompose(
+    tensor: Database | NDArray[Any],
+    rank: int,
+    *,
+    method: Method = "lm",
+    n_starts: int = 8,
+    max_iterations: int = 400,
+    tolerance: float = 1e-9,
+    seed: int = 0,
+) -> CPTensor:
+    """Fit a CP decomposition with a given number of terms, from several random starts.
+
+    Parameters
+    ----------
+    tensor : Database or ndarray, shape (n_subjects, n_predicates, n_objects)
+    rank : int
+        Number of terms.
+    method : {'lm', 'als', 'gcp'}
+        Levenberg-Marquardt, alternating least squares by tensorly, or L-BFGS-B by pyttb (extra
+        ``gcp``).
+    n_starts : int
+        Random starts at most; the first whose relative residual is at most `tolerance` ends it.
+    max_iterations : int
+        A start.
+    tolerance : float
+    seed : int
+
+    Returns
+    -------
+    tensorly.cp_tensor.CPTensor
+        The fit with the smallest residual, whatever that is: its weights are all 1. That it is
+        small proves nothing about the rank.
+
+    Raises
+    ------
+    ValueError
+        For an array that isn't a finite, nonzero 3-tensor, or whose entries are out of scale, and
+        for options out of their range.
+    MissingExtraError
+        If pyttb isn't there for 'gcp'.
+
+    Examples
+    --------
+    >>> from tensorly.cp_tensor import cp_to_tensor
+    >>> cp = cp_decompose(np.ones((4, 3, 2)), 1)
+    >>> bool(np.allclose(cp_to_tensor(cp), 1))
+    True
+    """
+    from tensorly.cp_tensor import CPTensor
+
+    dense = as_dense(tensor)
+    require_count("rank", rank)
+    require_starts(n_starts, max_iterations, tolerance, seed)
+    if method not in METHODS:
+        raise InvalidArgumentError(
+            f"`method` must be one of {', '.join(METHODS)}; got {shown(method)}."
+        )
+    best: Fit | None = None
+    for start in range(n_starts):
+        fit = one_fit(dense, rank, method, max_iterations, [seed, rank, start])
+        if fit is not None and (best is None or fit.residual < best.residual):
+            best = fit
+        if best is not None and best.residual <= tolerance:
+            break
+    if best is None:
+        raise InvalidArgumentError(
+            f"All {n_starts} starts of {method!r} ended in a singular system; use more starts, "
+            "another `seed`, or method='lm'."
+        )
+    return CPTensor((np.ones(rank), list(best.factors)))
+
+
+def require_starts(n_starts: int, max_iterations: int, tolerance: float, seed: int) -> None:
+    """Raise an error for options that no fit can go by."""
+    require_count("n_starts", n_starts)
+    require_count("max_iterations", max_iterations)
+    if not tolerance >= 0:
+        raise InvalidArgumentError(f"`tolerance` must be at least 0; got {tolerance}.")
+    checked_seed(seed)
+
+
+def require_count(name: str, n: object) -> None:
+    """Raise an error for what isn't a positive integer."""
+    if not isinstance(n, int | np.integer) or n < 1:
+        raise InvalidArgumentError(f"`{name}` must be an integer of at least 1; got {shown(n)}.")
+
+
+def as_dense(tensor: Database | NDArray[Any]) -> NDArray[np.float64]:
+    """A database or an array as a dense tensor of floats, or an error."""
+    if isinstance(tensor, Database):
+        return tensor.to_numpy(np.float64)
+    dense = np.asarray(tensor, dtype=np.float64)
+    if dense.ndim != 3 or not np.isfinite(dense).all() or not dense.any():
+        raise InvalidArgumentError(
+            f"`tensor` must be a finite, nonzero 3-tensor; got an array of shape {dense.shape}."
+        )
+    largest = float(np.abs(dense).max())
+    if not 1 / LARGEST_ENTRY < largest < LARGEST_ENTRY:
+        raise InvalidArgumentError(
+            f"The largest entry of `tensor` must lie within {1 / LARGEST_ENTRY:.0e} and "
+            f"{LARGEST_ENTRY:.0e}; got {largest:.0e}. Scale it: the rank stays the same."
+        )
+    return dense
+
+
+def one_fit(
+    dense: NDArray[np.float64], rank: int, method: Method, iterations: int, seed: list[int]
+) -> Fit | None:
+    """One fit from one random start; None if it ends in a singular system."""
+    if method == "lm":
+        start = random_start(dense.shape, rank, np.random.default_rng(seed))
+        return fit_cp(dense, start, iterations=iterations)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", RuntimeWarning)
+            factors = (_als if method == "als" else _gcp)(dense, rank, iterations, seed)
+    except np.linalg.LinAlgError:
+        return None
+    a, b, c = factors
+    difference = dense - np.einsum("ir,jr,kr->ijk", a, b, c)
+    residual = float(np.linalg.norm(difference) / np.linalg.norm(dense))
+    return Fit((a, b, c), residual, iterations)
+
+
+def _als(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]) -> Factors:
+    from tensorly.decomposition import parafac
+
+    random_state = np.random.RandomState(seed)
+    cp = parafac(
+        dense, rank, n_iter_max=iterations, init="random", tol=1e-14,
+        random_state=random_state, linesearch=True,
+    )  # fmt: skip
+    a, b, c = (np.asarray(f) for f in cp.factors)
+    return a * np.asarray(cp.weights), b, c
+
+
+def _gcp(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]) -> Factors:
+    try:
+        pyttb: Any = importlib.import_module("pyttb")
+        optimizers: Any = importlib.import_module("pyttb.gcp.optimizers")
+    except ImportError:
+        raise MissingExtraError(
+            "method='gcp' needs pyttb; install it with `pip install 'knowledge-capacity[gcp]'`."
+        ) from None
+    lbfgs = optimizers.LBFGSB(
+        maxiter=iterations, maxfun=50 * iterations, factr=0.0, pgtol=1e-12, m=20
+    )
+    start = random_start(dense.shape, rank, np.random.default_rng(seed))
+    # it warns of the memory order of its own factors at every step
+    quiet = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        model, _, _ = pyttb.gcp_opt(
+            pyttb.tensor(dense),
+            rank,
+            objective=pyttb.gcp.handles.Objectives.GAUSSIAN,
+            optimizer=lbfgs,
+            init=pyttb.ktensor([f.copy() for f in start], np.ones(rank)),
+            printitn=0,
+        )
+    finally:
+        logging.disable(quiet)
+    a, b, c = (np.array(f) for f in model.factor_matrices)
+    return a * np.asarray(model.weights), b, c

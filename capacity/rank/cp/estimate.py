@@ -1,0 +1,183 @@
+"""Numerical estimates of the rank by fitting CP decompositions.
+
+A CP decomposition writes a tensor as a sum of R simple tensors a_r (x) b_r (x) c_r. Fitting one
+with a small residual suggests that the rank is at most R and proves nothing: the result is an
+*estimate*, never a bound. A tensor of border rank below its rank (such as W) is approached by ever
+larger terms that cancel; such fits are recognised by the size of their terms and refused.
+
+References
+----------
+Kolda, Bader 2009, section 3; V. de Silva, L.-H. Lim, Tensor rank and the ill-posedness of the best
+low-rank approximation problem, SIMAX 2008.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.database.facts import Database
+from capacity.errors import InvalidArgumentError
+from capacity.rank.bounds import database_bounds
+from capacity.rank.cp.decompose import as_dense, one_fit, require_starts
+
+if TYPE_CHECKING:
+    from tensorly.cp_tensor import CPTensor
+
+# about an hour on one core
+LARGEST_WORK = 3e12
+# unknowns up to which fits are by Levenberg-Marquardt
+MOST_UNKNOWNS = 1_500
+LARGEST_TERM = 1e3
+
+
+@dataclass(frozen=True)
+class CPEstimate:
+    """An estimate of a tensor's rank, with the decomposition that it rests on.
+
+    Attributes
+    ----------
+    rank : int
+        The smallest number of terms that a fit was accepted at.
+    residual : float
+        Norm of tensor minus decomposition, over the norm of the tensor.
+    method : str
+        What found it: Levenberg-Marquardt, alternating least squares, or the singular vectors of
+        the slices where no smaller fit was found.
+    cp : tensorly.cp_tensor.CPTensor
+        The decomposition.
+    """
+
+    rank: int
+    residual: float
+    method: str
+    cp: CPTensor
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the estimate as the command line prints it."""
+        return {"rank": self.rank, "residual": self.residual, "method": self.method}
+
+
+def cp_estimate(
+    tensor: Database | NDArray[Any],
+    *,
+    n_starts: int = 4,
+    max_iterations: int = 1000,
+    tolerance: float = 1e-6,
+    seed: int = 0,
+) -> CPEstimate:
+    """Estimate the rank of a database or a 3-tensor by fits of `cp_decompose`'s kind.
+
+    The number of terms is searched by bisection between the largest unfolding rank and the smallest
+    sum of slice ranks, where a decomposition is known. Each number is tried from several random
+    starts, by Levenberg-Marquardt, or by alternating least squares where that has more than
+    `MOST_UNKNOWNS` unknowns.
+
+    Parameters
+    ----------
+    tensor : Database or ndarray, shape (n_subjects, n_predicates, n_objects)
+    n_starts : int
+        Random starts a number of terms.
+    max_iterations : int
+        A start.
+    tolerance : float
+        Largest relative residual of an accepted fit.
+    seed : int
+
+    Returns
+    -------
+    CPEstimate
+
+    Raises
+    ------
+    MemoryBudgetError
+        If the dense tensor doesn't fit the budget of `Database.to_numpy`.
+    ValueError
+        For an array that isn't a finite, nonzero 3-tensor, or whose entries are out of scale, for
+        options out of their range, and for a tensor so large that the fits would take more than
+        `LARGEST_WORK` multiplications; nothing is begun then.
+
+    Examples
+    --------
+    >>> cp_estimate(np.ones((4, 3, 2))).rank
+    1
+    """
+    require_starts(n_starts, max_iterations, tolerance, seed)
+    sweeps = n_starts * max_iterations
+    if isinstance(tensor, Database):
+        _check_work(min(database_bounds(tensor).slices), tensor.shape, sweeps)
+    dense = as_dense(tensor)
+    best = _from_slices(dense)
+    _check_work(best.rank, dense.shape, sweeps)
+    lower, upper = max(map(_unfolding_rank, (dense,) * 3, range(3))), best.rank
+    while lower < upper:
+        middle = (lower + upper) // 2
+        fit = _fit(dense, middle, n_starts, max_iterations, tolerance, seed)
+        if fit is not None:
+            best, upper = fit, middle
+        else:
+            lower = middle + 1
+    return best
+
+
+def _check_work(n_terms: int, shape: tuple[int, ...], sweeps: int) -> None:
+    # a sweep of least squares multiplies the tensor with n_terms columns in each of three modes
+    work = 3.0 * sweeps * n_terms * math.prod(shape)
+    if work > LARGEST_WORK:
+        raise InvalidArgumentError(
+            f"CP fits must take at most {LARGEST_WORK:.0e} multiplications; up to {n_terms} terms "
+            f"of a tensor of shape {shape} could take {work:.0e} for each number of terms. "
+            "Estimate a part of the database, or lower `n_starts` and `max_iterations`."
+        )
+
+
+def _unfolding_rank(dense: NDArray[np.float64], mode: int) -> int:
+    return int(np.linalg.matrix_rank(np.moveaxis(dense, mode, 0).reshape(dense.shape[mode], -1)))
+
+
+def _from_slices(dense: NDArray[np.float64]) -> CPEstimate:
+    """Decompose by the singular vectors of the slices of the mode that needs fewest terms."""
+    from tensorly.cp_tensor import CPTensor, cp_to_tensor
+
+    ranks = [np.linalg.matrix_rank(np.moveaxis(dense, mode, 0)) for mode in range(3)]
+    mode = min(range(3), key=lambda m: int(ranks[m].sum()))
+    parts = [
+        (np.eye(dense.shape[mode])[:, [i] * int(r)], u[:, :r] * s[:r], vt[:r].T)
+        for i, r in enumerate(ranks[mode])
+        for u, s, vt in [np.linalg.svd(np.take(dense, i, axis=mode), full_matrices=False)]
+    ]
+    factors = [np.concatenate(columns, axis=1) for columns in zip(*parts, strict=True)]
+    # the mode of the slices comes first in `parts`
+    factors.insert(mode, factors.pop(0))
+    rank = factors[0].shape[1]
+    cp = CPTensor((np.ones(rank), factors))
+    residual = float(np.linalg.norm(dense - np.asarray(cp_to_tensor(cp))) / np.linalg.norm(dense))
+    return CPEstimate(rank, residual, "slices (SVD)", cp)
+
+
+def _fit(
+    dense: NDArray[np.float64],
+    rank: int,
+    n_starts: int,
+    iterations: int,
+    tolerance: float,
+    seed: int,
+) -> CPEstimate | None:
+    """The first fit that is accepted, or None."""
+    from tensorly.cp_tensor import CPTensor
+
+    norm = float(np.linalg.norm(dense))
+    small = rank * sum(dense.shape) <= MOST_UNKNOWNS
+    for start in range(n_starts):
+        fit = one_fit(dense, rank, "lm" if small else "als", iterations, [seed, rank, start])
+        # a term this much larger than the tensor cancels against others: the fit is degenerate
+        bounded = fit is not None and fit.largest**3 <= LARGEST_TERM * norm
+        if fit is not None and bounded and fit.residual <= tolerance:
+            cp = CPTensor((np.ones(rank), list(fit.factors)))
+            method = "Levenberg-Marquardt" if small else "parafac (ALS)"
+            return CPEstimate(rank, fit.residual, method, cp)
+    return None

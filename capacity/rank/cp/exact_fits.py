@@ -1,0 +1,166 @@
+"""Look for shorter decompositions by numerical fits that are then made exact.
+
+Where there are more terms than it takes for as many unknowns as equations, fits are easy: the
+number of terms is bisected there, with few tries. Then it gallops downward: each fit doubles the
+step, one that fails brings it back to one, until that fails.
+
+A fit is proved to have an exact decomposition over the reals beside it
+(`capacity.rank.verifier.procedures.krawczyk`), which works for dense tensors and takes seconds at
+most; or made exact over the rationals (`capacity.rank.cp.rationalize`), which works for sparse
+ones. That nothing is found says nothing. It is tried only if the residual vanishes *and* the terms
+stay small: a tensor of border rank below its rank is approached by terms that grow for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from capacity.rank.cp.krawczyk_box import enclose
+from capacity.rank.cp.levenberg_marquardt import MOST_DENSE, Factors, Fit, fit_cp, random_start
+from capacity.rank.cp.rationalize import EXACT_ENOUGH, exact_terms
+from capacity.rank.problem import Goal, Problem, all_indices
+from capacity.rank.verifier.arguments import (
+    Decomposition,
+    Enclosure,
+    View,
+)
+from capacity.rank.verifier.procedures.krawczyk import MOST_EQUATIONS
+
+# a coefficient of a balanced term that makes a fit degenerate
+LARGEST_COEFFICIENT = 30.0
+# fits of a number of terms that may be too small
+HURRIED = 3
+# a start from a longer fit: how many terms more that has, and the noise that is added
+DROPPED, NOISE = 3, 0.1
+# of a fit; how many of a rank are snapped, fits that it takes, and their iterations on average
+ITERATIONS, EASY, FEWEST = 400, 40, 20
+MOST_SNAPPED = 2
+SNAPS = 80
+ITERATIONS_A_SNAP = 15
+
+
+def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
+    """Fit, and make exact; yield each decomposition that is shorter than those before."""
+    if not goal.limits.fits:
+        return
+    upper, search = goal.upper, _Fits(problem, goal)
+    # hurried fits, for where terms abound, and how many were too few for them
+    too_few = max(goal.lower, search.count) - 1
+    rank = 3 * search.count // 2 + 1
+    rising = True
+    while too_few < rank < upper - 1 and search.work > 0:
+        found = search.exact_fit(rank, HURRIED, EASY)
+        if found is not None:
+            upper, rising = rank, False
+            yield found
+        else:
+            too_few = rank
+        rank = ((rank if rising else too_few) + upper) // 2
+    rank, step = upper - 1, 1
+    while goal.lower <= rank < upper and search.work > 0:
+        found = search.exact_fit(rank, goal.limits.fits, ITERATIONS)
+        if found is not None:
+            upper = rank
+            yield found
+            rank, step = max(upper - step, goal.lower), 2 * step
+        elif rank == upper - 1:
+            return
+        else:
+            rank, step = upper - 1, 1
+
+
+class _Fits:
+    """Fits of one problem, and the work that is left for them."""
+
+    def __init__(self, problem: Problem, goal: Goal) -> None:
+        self._problem, self._seed, self.work = problem, goal.seed, goal.work
+        whole = problem.known is not None
+        self._tensor = (problem.tensor if whole else problem.core.tensor).astype(np.int64)
+        self._observed = None if problem.known is None else problem.known[:, :, 0]
+        k, q, v = self._tensor.shape
+        self._equations = v * (k * q if self._observed is None else int(self._observed.sum()))
+        self._accepted: list[Fit] = []
+
+    @property
+    def count(self) -> int:
+        """How many terms have as many unknowns as there are equations."""
+        # two factors of each term can be scaled against the third
+        return -(-self._equations // (sum(self._tensor.shape) - 2))
+
+    def exact_fit(self, rank: int, tries: int, longest: int) -> Decomposition | Enclosure | None:
+        """Fit from several starts until one can be made exact."""
+        shape = self._tensor.shape
+        iteration = _cost(shape, rank)
+        enough = rank >= self.count
+        to_snap: list[Fit] = []
+        for start in range(tries):
+            iterations = min(longest, self.work // iteration)
+            if iterations < FEWEST:
+                break
+            rng = np.random.default_rng([self._seed, rank, start])
+            fit = fit_cp(
+                self._tensor.astype(np.float64),
+                self._start(rank, start, rng),
+                observed=self._observed,
+                iterations=iterations,
+            )
+            self.work -= fit.iterations * iteration
+            if not accepted(fit):
+                continue
+            self._accepted.append(fit)
+            if enough:
+                found = self._enclosed(fit)
+                if found is not None:
+                    return found
+            to_snap.append(fit)
+            if not enough and len(to_snap) == MOST_SNAPPED:
+                break
+        # near a typical rank more terms are the better way
+        for fit in to_snap[: 0 if enough and longest == EASY else MOST_SNAPPED]:
+            snaps = max(0, min(SNAPS, self.work // (ITERATIONS_A_SNAP * iteration)))
+            self.work -= snaps * ITERATIONS_A_SNAP * iteration
+            terms = exact_terms(self._tensor, fit, observed=self._observed, fits=snaps)
+            if terms is not None:
+                lift = self._problem.core.lifted if self._problem.known is None else tuple
+                return Decomposition(tuple(lift(terms)))
+        return None
+
+    def _start(self, rank: int, number: int, rng: np.random.Generator) -> Factors:
+        """At random; every other one, if there are longer fits, one of them without some terms.
+
+        At ranks where one random start in five leads to a fit, two in five of these do.
+        """
+        longer = [f for f in self._accepted if rank < f.rank <= rank + DROPPED]
+        if number % 2 == 0 or not longer:
+            return random_start(self._tensor.shape, rank, rng)
+        fit = longer[int(rng.integers(len(longer)))]
+        keep = rng.permutation(fit.rank)[:rank]
+        a, b, c = (f[:, keep] + NOISE * rng.standard_normal((len(f), rank)) for f in fit.factors)
+        return a, b, c
+
+    def _enclosed(self, fit: Fit) -> Enclosure | None:
+        """A fit as a proof that there is a real decomposition near it."""
+        equations = min(self._equations, MOST_EQUATIONS)
+        self.work -= 10**7 + equations**3 // 5
+        found = enclose(self._tensor, fit.factors, self._problem.known)
+        if found is None:
+            return None
+        self.work -= 3 * equations**3
+        part = self._problem.known is not None
+        chosen = all_indices(self._tensor.shape) if part else self._problem.core.chosen
+        return Enclosure(View(chosen), *found)
+
+
+def accepted(fit: Fit) -> bool:
+    """Whether a fit is worth being made exact: its residual vanishes, and its terms are small."""
+    return fit.residual < EXACT_ENOUGH and fit.largest < LARGEST_COEFFICIENT
+
+
+def _cost(shape: tuple[int, ...], rank: int) -> int:
+    """Of an iteration, in units of about a nanosecond, as measured."""
+    n = rank * sum(shape)
+    if n <= MOST_DENSE:
+        return 250_000 + 12 * n**2 + n**3 // 100
+    return 800 * int(np.prod(shape)) * rank

@@ -1,0 +1,1 @@
+"""Exact linear algebra: ranks, minors and factors of integer matrices."""

@@ -1,0 +1,211 @@
+"""Rank, basis rows and basis columns of one sparse block that doesn't peel.
+
+A block with many rows and columns is first eliminated over the integers, as far as it stays sparse
+(`capacity.rank.exact.elimination`). What is left, M with n columns and at least as many rows, is
+looked at through a sample S of its rows:
+
+* r independent columns of S modulo a prime are independent over Q, so rank(M) >= r;
+* if n - r independent vectors x satisfy M x = 0 in integers, rank(M) <= r.
+
+The vectors come from S modulo the prime, as fractions with small terms. Rows with M x != 0 join the
+sample, until there are none. This is exact, and only S becomes dense: a table of a million facts
+with some hundred categories needs a thousand of its rows.
+
+If a vector can't be read off the prime, M is made dense, and its rank taken modulo several primes:
+
+    rank_Q(M) = max over p of rank_p(M), as soon as the product of the primes exceeds H,
+
+where H bounds the (r+1)-minors of M for r = max rank_p so far. Proof: a minor that vanishes over Q
+vanishes modulo p, so rank_p <= rank_Q for every p. If rank_Q > r, some (r+1)-minor m is nonzero;
+it vanishes modulo each of the primes, so their product divides it, and |m| >= product > H >= |m|,
+a contradiction. Hadamard's inequality gives H: the product of the r + 1 largest Euclidean row
+norms.
+
+References
+----------
+J. von zur Gathen, J. Gerhard, Modern Computer Algebra, sections 5.5 (modular determinants,
+Hadamard's bound) and 5.10 (rational reconstruction).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import flint
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+
+from capacity.errors import MemoryBudgetError
+from capacity.rank.exact.elimination import LARGEST_ENTRY, eliminate
+from capacity.rank.types import Indices
+
+DENSE_BUDGET = 2**31
+# a flint entry is one 64-bit word, and an entry on its way there a Python int as well
+BYTES_AN_ENTRY = 48
+# shorter side from which a block is eliminated first
+LONG = 400
+
+
+def previous_prime(n: int) -> int:
+    """The largest prime below n."""
+    n -= 1
+    while not flint.fmpz(n).is_prime():
+        n -= 1
+    return n
+
+
+PRIME = previous_prime(2**62)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The rank of a block, and rows and columns of a nonsingular submatrix of that size.
+
+    Attributes
+    ----------
+    rank : int
+    rows, columns : ndarray of int64
+        By the numbers that the block was given with; the first `eliminated` are pivots in order.
+        None if they weren't asked for; fewer than the rank in the unlikely case that the prime
+        divides all minors that are larger.
+    eliminated : int
+    """
+
+    rank: int
+    rows: Indices
+    columns: Indices
+    eliminated: int
+
+
+def block_basis(rows: Indices, columns: Indices, values: Indices, *, minor: bool) -> Basis:
+    """Find the exact rank of a block, and a basis.
+
+    Parameters
+    ----------
+    rows, columns, values : ndarray of int64, shape (n_entries,)
+        Places, each once, and nonzero entries.
+    minor : bool
+        Whether rows and columns are asked for.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If it needs a dense matrix over `DENSE_BUDGET` bytes; raised before it is allocated.
+    """
+    pivot_rows = pivot_columns = np.zeros(0, np.int64)
+    sides = len(np.unique(rows)), len(np.unique(columns))
+    if min(sides) > LONG and int(np.abs(values).max()) <= LARGEST_ENTRY:
+        found = eliminate(rows, columns, values)
+        pivot_rows, pivot_columns = found.pivot_rows, found.pivot_columns
+        rows, columns, values = found.rows, found.columns, found.values
+    n = len(pivot_rows)
+    if not len(rows):
+        return Basis(n, pivot_rows, pivot_columns, n)
+    row_names, row = np.unique(rows, return_inverse=True)
+    column_names, column = np.unique(columns, return_inverse=True)
+    shape = len(row_names), len(column_names)
+    matrix = csr_array(coo_array((values, (row.ravel(), column.ravel())), shape=shape))
+    wide = shape[0] < shape[1]
+    tall = csr_array(matrix.T) if wide else matrix
+    rank, sample, across = _tall_rank(tall)
+    if not minor:
+        return Basis(n + rank, pivot_rows, pivot_columns, n)
+    # rows of the sample that are independent in the pivot columns
+    _, independent = _reduced(_dense(tall, sample)[:, across].T)
+    down, across = sample[independent], np.array(across, np.int64)
+    chosen, columns_chosen = (across, down) if wide else (down, across)
+    return Basis(
+        n + rank,
+        np.concatenate([pivot_rows, row_names[chosen]]),
+        np.concatenate([pivot_columns, column_names[columns_chosen]]),
+        n,
+    )
+
+
+def _tall_rank(M: csr_array) -> tuple[int, Indices, list[int]]:
+    """The rank of a matrix with no fewer rows than columns, a sample of rows, and its pivots."""
+    m, n = M.shape
+    rng = np.random.default_rng(0)
+    sample = np.sort(rng.permutation(m)[: n + 50])
+    # times the kernel's 2^20 at most, this must fit 64 bits
+    heaviest = float((abs(M.astype(np.float64)) @ np.ones(n)).max())
+    while True:
+        S = _dense(M, sample)
+        reduced, pivots = _reduced(S)
+        if len(pivots) == n:
+            return n, sample, pivots
+        kernel = _kernel(reduced, pivots, n) if heaviest < 2**41 else None
+        missed = None if kernel is None else np.flatnonzero((M @ kernel).any(axis=1))
+        if missed is not None and not len(missed):
+            return len(pivots), sample, pivots
+        if len(sample) == m:
+            return _multimodular_rank(S), sample, pivots
+        # a sample that missed a direction finds it in one of these rows
+        sample = np.arange(m) if missed is None else np.union1d(sample, missed[:n])
+
+
+def _dense(M: csr_array, rows: Indices) -> Indices:
+    m, n = len(rows), M.shape[1]
+    if m * n * BYTES_AN_ENTRY > DENSE_BUDGET:
+        raise MemoryBudgetError(
+            f"An exact rank must fit the budget of {DENSE_BUDGET:,} bytes; a dense block of "
+            f"{m} x {n} entries is left, which would take about {m * n * BYTES_AN_ENTRY:,}. "
+            "Take a part of the database, or use the bounds that count."
+        )
+    return M[rows].toarray()
+
+
+def _reduced(S: Indices) -> tuple[flint.nmod_mat, list[int]]:
+    """The reduced row echelon form modulo the prime, and its pivot columns."""
+    m, n = S.shape
+    reduced, rank = flint.nmod_mat(m, n, (S % PRIME).ravel().tolist(), PRIME).rref()
+    found: list[int] = []
+    column = 0
+    for row in range(rank):
+        while int(reduced[row, column]) == 0:
+            column += 1
+        found.append(column)
+        column += 1
+    return reduced, found
+
+
+def _kernel(reduced: flint.nmod_mat, pivots: list[int], n: int) -> Indices | None:
+    """Integer vectors that span the kernel, as columns; None if the prime doesn't show them."""
+    free = sorted(set(range(n)) - set(pivots))
+    kernel = np.zeros((n, len(free)), np.int64)
+    for column, j in enumerate(free):
+        fractions = [_fraction(-int(reduced[i, j]) % PRIME) for i in range(len(pivots))]
+        common = math.lcm(*(d for _, d in fractions))
+        values = [a * (common // d) for a, d in fractions]
+        if max(map(abs, values), default=0) > 2**20 or common > 2**20:
+            return None
+        kernel[pivots, column] = values
+        kernel[j, column] = common
+    return kernel
+
+
+def _fraction(x: int) -> tuple[int, int]:
+    """The fraction a / d that is x modulo the prime, with |a| and d below its root."""
+    (a, b), (c, d) = (PRIME, x), (0, 1)
+    while b * b > PRIME:
+        quotient = a // b
+        a, b, c, d = b, a - quotient * b, d, c - quotient * d
+    return (b, d) if d > 0 else (-b, -d)
+
+
+def _multimodular_rank(dense: Indices) -> int:
+    if dense.shape[0] > dense.shape[1]:
+        dense = dense.T
+    m, n = dense.shape
+    integers = flint.fmpz_mat(m, n, dense.ravel().tolist())
+    log_norms = np.sort(0.5 * np.log2((dense.astype(np.float64) ** 2).sum(axis=1)))[::-1]
+    rank, log_product, prime = 0, 0.0, PRIME + 1
+    while rank < m:
+        prime = previous_prime(prime)
+        rank = max(rank, flint.nmod_mat(integers, prime).rank())
+        log_product += math.log2(prime)
+        # the margin of one bit covers the rounding of the sum of logarithms
+        if log_product > float(log_norms[: rank + 1].sum()) + 1:
+            break
+    return rank

@@ -1,0 +1,70 @@
+"""Exact factors of integer matrices, and the decompositions of tensors that slices give.
+
+A matrix of rank r is a sum of r products of a column and a row: with P its pivot columns and R the
+nonzero rows of its reduced row echelon form, M = P R over the rationals. R has r columns of the
+identity, and fractions elsewhere: a wide matrix is transposed first, so that there are few.
+
+A tensor whose slice T_i is M, and 0 elsewhere, is the sum of the simple tensors of P_t, R_t, e_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import flint
+
+from capacity.rank.types import Indices
+from capacity.rank.verifier.arguments import (
+    Term,
+    Vector,
+)
+
+
+def factors(matrix: Indices) -> list[tuple[list[Fraction], list[Fraction]]]:
+    """Write an integer matrix as a sum of rank-many products of a column and a row.
+
+    Parameters
+    ----------
+    matrix : ndarray of int64, shape (m, n)
+
+    Returns
+    -------
+    list of (column, row)
+        m and n fractions; the products add up to the matrix exactly.
+    """
+    m, n = matrix.shape
+    if m < n:
+        return [(column, row) for row, column in factors(matrix.T)]
+    reduced, rank = flint.fmpq_mat(flint.fmpz_mat(m, n, matrix.ravel().tolist())).rref()
+    found: list[tuple[list[Fraction], list[Fraction]]] = []
+    for t in range(rank):
+        row = [Fraction(int(x.p), int(x.q)) for x in (reduced[t, j] for j in range(n))]
+        pivot = next(j for j, x in enumerate(row) if x)
+        found.append(([Fraction(int(x)) for x in matrix[:, pivot]], row))
+    return found
+
+
+def vector(indices: Sequence[int], values: Sequence[int | Fraction]) -> Vector:
+    """The sparse vector of the nonzero ones of some values."""
+    kept = [(int(i), Fraction(x)) for i, x in zip(indices, values, strict=True) if x]
+    return tuple(i for i, _ in kept), tuple(x for _, x in kept)
+
+
+def term(mode: int, across: Vector, a: Vector, b: Vector) -> Term:
+    """The simple tensor of `across` in a mode and of `a` and `b` in the other two, ascending."""
+    vectors = [a, b]
+    vectors.insert(mode, across)
+    return vectors[0], vectors[1], vectors[2]
+
+
+def lifted(terms: list[Term], indices: tuple[Indices, Indices, Indices]) -> list[Term]:
+    """Terms of a sub-tensor as terms of the whole, given the indices that it is made of."""
+    moved: list[Term] = []
+    for parts in terms:
+        a, b, c = (
+            (tuple(int(of[i]) for i in where), values)
+            for of, (where, values) in zip(indices, parts, strict=True)
+        )
+        moved.append((a, b, c))
+    return moved

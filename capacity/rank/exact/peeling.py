@@ -1,0 +1,160 @@
+"""Reduce sparse matrices by steps that hold over every field, and remember what was done.
+
+* *Peeling.* If a row has a single nonzero entry, that entry is a pivot: subtracting multiples of
+  the row clears its column, so rank(M) = 1 + rank(M without the row and the column). The same for
+  columns. Databases peel far: most of the matrices of this project peel away altogether.
+* *Duplicates.* Equal rows, and equal columns, count once.
+
+The record serves both sides of a bound. The pivots, in order, are the diagonal of a nonsingular
+minor: its determinant expands along rows or columns with one entry. And each pivot takes a whole
+row or column with it, with all its duplicates: the entries that it takes fill a box, a set of rows
+times a set of columns, which is a matrix of rank one if all entries are equal.
+
+References
+----------
+C. Bouillaguet, C. Delaplace, Sparse Gaussian elimination modulo p, CASC 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from capacity.rank.types import Indices
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What peeling and dropping duplicates made of a sparse matrix.
+
+    Attributes
+    ----------
+    row, column, entries : ndarray of int64, shape (n_entries,)
+        The matrix, with rows and columns numbered from 0 without gaps.
+    pivots : ndarray of int64
+        Entries that were pivots of degree one, in order.
+    left : ndarray of int64
+        Entries that are left.
+    taken_by : ndarray of int64, shape (n_entries,)
+        For each entry the number (in `pivots`) of the pivot that took it, or -1 for what is left
+        and its duplicates.
+    same_as : ndarray of int64, shape (n_entries,)
+        For each entry the one among those that took part to the end that it duplicates.
+    """
+
+    row: Indices
+    column: Indices
+    entries: Indices
+    pivots: Indices
+    left: Indices
+    taken_by: Indices
+    same_as: Indices
+
+    def blocks(self) -> Iterator[Indices]:
+        """Yield the entries of each connected block of what is left; their ranks add."""
+        if not len(self.left):
+            return
+        row, column = self.row[self.left], self.column[self.left]
+        n_rows, n_columns = int(row.max()) + 1, int(column.max()) + 1
+        n = n_rows + n_columns
+        graph = coo_array((np.ones(len(row), np.int8), (row, column + n_rows)), shape=(n, n))
+        labels: NDArray[np.int32] = connected_components(graph, directed=False)[1]
+        block = labels[row]
+        order = np.argsort(block, kind="stable")
+        yield from np.split(self.left[order], np.flatnonzero(np.diff(block[order])) + 1)
+
+
+def reduce(rows: Indices, columns: Indices, values: Indices | None = None) -> Reduction:
+    """Peel a sparse matrix and drop its duplicates until neither does anything.
+
+    Parameters
+    ----------
+    rows, columns : ndarray of int64, shape (n_entries,)
+        Places of the nonzero entries, each place once. Any nonnegative numbers: empty rows and
+        columns don't count, and don't cost.
+    values : ndarray of int64, optional
+        Nonzero entries; all ones if left out.
+    """
+    n = len(rows)
+    row = np.unique(rows, return_inverse=True)[1].ravel()
+    column = np.unique(columns, return_inverse=True)[1].ravel()
+    entries = np.ones(n, np.int64) if values is None else values
+    pivots: list[Indices] = []
+    dropped: list[tuple[Indices, Indices]] = []
+    taken_by = np.full(n, -1, np.int64)
+    left = np.arange(n)
+    while len(left):
+        before = len(left)
+        left = _peel(row, column, left, pivots, taken_by)
+        left = _without_duplicates(row, column, entries, left, dropped)
+        left = _without_duplicates(column, row, entries, left, dropped)
+        if len(left) == before:
+            break
+    same_as = np.arange(n)
+    for copies, originals in reversed(dropped):
+        # what the original stands for is settled by now, for it was dropped later, if at all
+        same_as[copies] = same_as[originals]
+    return Reduction(
+        row,
+        column,
+        entries,
+        np.concatenate([np.zeros(0, np.int64), *pivots]),
+        left,
+        taken_by[same_as],
+        same_as,
+    )
+
+
+def _peel(
+    row: Indices, column: Indices, left: Indices, pivots: list[Indices], taken_by: Indices
+) -> Indices:
+    """Take pivots of degree one until there are none; return what is left."""
+    n_pivots = sum(map(len, pivots))
+    while len(left):
+        before = len(left)
+        for line, cross in ((row, column), (column, row)):
+            degree = np.bincount(line[left])
+            single = left[degree[line[left]] == 1]
+            # two rows with their single entry in one column give one pivot
+            crossed, first = np.unique(cross[single], return_index=True)
+            pivots.append(single[first])
+            taker = np.full(int(cross[left].max(initial=-1)) + 1, -1, np.int64)
+            taker[crossed] = n_pivots + np.arange(len(crossed))
+            n_pivots += len(crossed)
+            taken_by[left] = taker[cross[left]]
+            left = left[taken_by[left] < 0]
+            if not len(left):
+                break
+        if len(left) == before:
+            break
+    return left
+
+
+def _without_duplicates(
+    line: Indices,
+    cross: Indices,
+    entries: Indices,
+    left: Indices,
+    dropped: list[tuple[Indices, Indices]],
+) -> Indices:
+    """Keep the entries of one of each set of equal lines (rows, or columns)."""
+    if not len(left):
+        return left
+    order = left[np.lexsort((cross[left], line[left]))]
+    starts = np.flatnonzero(np.diff(line[order], prepend=-1))
+    seen: dict[bytes, Indices] = {}
+    kept: list[Indices] = []
+    pattern = np.stack([cross[order], entries[order]], axis=1)
+    for start, stop in zip(starts, np.append(starts[1:], len(order)), strict=True):
+        key = pattern[start:stop].tobytes()
+        original = seen.setdefault(key, order[start:stop])
+        if original[0] != order[start]:
+            dropped.append((order[start:stop], original))
+        else:
+            kept.append(order[start:stop])
+    return np.sort(np.concatenate(kept)) if len(kept) < len(starts) else left

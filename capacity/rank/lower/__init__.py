@@ -1,0 +1,1 @@
+"""Lower bounds of the rank, a module a method."""

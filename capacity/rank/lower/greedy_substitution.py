@@ -1,0 +1,86 @@
+"""Lower bounds by the masked substitution game.
+
+Removing a nonzero slice lowers the rank of a tensor by at least one, if suitable multiples of it
+are subtracted from the other slices of its mode first (Alexeev, Forbes, Tsimerman 2011). The
+multiples are unknown, so the entries they touch become unknown too; a slice can be removed as long
+as some entry of it is known and nonzero. The number of removals bounds the rank from below, and
+with the unobserved fibers unknown from the start, the effective rank. `capacity.rank.verifier` has
+the proof.
+
+The order decides how far the game goes. It is searched greedily: the slice that hides least of what
+is known goes first, with random weights for the modes and for zeros, several times over.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.rank.types import Indices, Mask
+
+
+def greedy_moves(
+    values: Mask, known: Mask, *, games: int, seed: int, target: int | None = None
+) -> Indices:
+    """Play the game several times; give the moves of the longest.
+
+    Parameters
+    ----------
+    values : ndarray of bool, shape (n0, n1, n2)
+        Where the tensor is nonzero.
+    known : ndarray of bool, shape (n0, n1, n2)
+        Entries that are known from the start.
+    games : int
+    seed : int
+    target : int, optional
+        Stop once a game has so many moves.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_moves, 2)
+        Pairs (mode, index).
+    """
+    rng = np.random.default_rng(seed)
+    best = np.zeros((0, 2), np.int64)
+    for _ in range(games):
+        weights = rng.uniform(0.2, 2, 3)
+        moves = _game(values, known, weights, float(rng.choice([0.0, 0.05, 0.2])), rng)
+        if len(moves) > len(best):
+            best = moves
+        if target is not None and len(best) >= target:
+            break
+    return best
+
+
+def _game(
+    values: Mask, known: Mask, weights: NDArray[np.float64], zeros: float, rng: np.random.Generator
+) -> Indices:
+    value, sure, live = values.copy(), known.copy(), np.ones(values.shape, bool)
+    moves: list[tuple[int, int]] = []
+    while True:
+        ones = sure & value
+        worth = ones + zeros * (sure & ~value)
+        hides = live & (value | ~sure)
+        best = (np.inf, -1, -1)
+        for mode in range(3):
+            a, b = (m for m in range(3) if m != mode)
+            playable = np.flatnonzero(ones.any(axis=(a, b)))
+            if not len(playable):
+                continue
+            # what a slice would hide in all slices, less what goes with it anyway
+            lost = np.tensordot(
+                np.moveaxis(hides, mode, 0), worth.sum(axis=mode), axes=([1, 2], [0, 1])
+            ) - (hides * worth).sum(axis=(a, b))
+            cost = (lost + ones.sum(axis=(a, b))) * weights[mode] + rng.random(len(lost)) * 1e-3
+            i = playable[cost[playable].argmin()]
+            if cost[i] < best[0]:
+                best = (float(cost[i]), mode, int(i))
+        if best[1] < 0:
+            return np.array(moves, np.int64).reshape(-1, 2)
+        _, mode, i = best
+        moves.append((mode, i))
+        sure &= ~np.expand_dims(hides.take(i, mode), mode)
+        dead = [slice(None)] * 3
+        dead[mode] = slice(i, i + 1)
+        for array in (value, sure, live):
+            array[tuple(dead)] = False

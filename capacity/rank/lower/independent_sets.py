@@ -1,0 +1,133 @@
+"""Lower bounds from independent sets, for databases of any size.
+
+Let A be subjects and L objects such that no fact joins them. Remove the slices of L first: whatever
+multiples of them are subtracted from other object slices, nothing changes at the subjects A, where
+they vanish. So (Alexeev, Forbes, Tsimerman 2011, applied to whole sets)
+
+    rank(D) >= dim span of the object slices of L + rank(D[A]),
+
+and D[A] is bounded by an unfolding. On functional data the object slices are independent, so the
+first number is the size of L. The same holds for predicates in the place of subjects.
+
+The largest independent set of the bipartite graph of subjects and objects is found exactly, from a
+largest matching (Koenig 1931): what can be reached from unmatched subjects along alternating paths
+gives A, and the objects that can't be reached give L.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, maximum_bipartite_matching
+
+from capacity.database.facts import Database
+from capacity.database.tensor import Mode, unfolding_entries
+from capacity.rank.bounds import as_unfolding
+from capacity.rank.exact.matrix_rank import Minor, minor_by_group
+from capacity.rank.types import Indices, Mask
+from capacity.rank.verifier.arguments import Unfolding
+
+
+def largest_independent_set(
+    left: Indices, right: Indices, n_left: int, n_right: int
+) -> tuple[Mask, Mask]:
+    """Largest set of vertices of a bipartite graph of which no two are joined.
+
+    Parameters
+    ----------
+    left, right : ndarray of int64, shape (n_edges,)
+        Ends of the edges; repeated ones count once.
+    n_left, n_right : int
+
+    Returns
+    -------
+    in_left, in_right : ndarray of bool, shapes (n_left,) and (n_right,)
+
+    Examples
+    --------
+    A star: its three leaves are independent.
+
+    >>> a, b = largest_independent_set(np.array([0, 0, 0]), np.array([0, 1, 2]), 1, 3)
+    >>> a.tolist(), b.tolist()
+    ([False], [True, True, True])
+    """
+    edges = np.unique(left * n_right + right)
+    left, right = np.divmod(edges, n_right)
+    ones = np.ones(len(edges), np.int8)
+    graph = csr_array(coo_array((ones, (left, right)), shape=(n_left, n_right)))
+    match = np.asarray(maximum_bipartite_matching(graph, perm_type="column")).astype(np.int64)
+    # any edge may be walked from left to right, matched ones alone from right to left; a source
+    # beside them leads to the unmatched vertices on the left
+    source = n_left + n_right
+    matched, free = np.flatnonzero(match >= 0), np.flatnonzero(match < 0)
+    tails = np.concatenate([left, n_left + match[matched], np.full(len(free), source)])
+    heads = np.concatenate([n_left + right, matched, free])
+    walks = csr_array(
+        coo_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(source + 1, source + 1))
+    )
+    reached = np.zeros(source + 1, np.bool_)
+    reached[breadth_first_order(walks, source, return_predecessors=False)] = True
+    return reached[:n_left], ~reached[n_left:source]
+
+
+@dataclass(frozen=True)
+class IndependentSets:
+    """Bounds by independent sets, for each component the better of the two kinds.
+
+    Attributes
+    ----------
+    values : ndarray of int64, shape (n_components,)
+    modes : ndarray of int64, shape (n_components,)
+        0 if A holds subjects, 1 if it holds predicates.
+    minors : list of (mode, kind, Minor)
+        In pairs, of the objects L and of D[A]; the kind is the number in `modes` they are for.
+    """
+
+    values: Indices
+    modes: Indices
+    minors: list[tuple[Mode, int, Minor]]
+
+    def arguments(self, db: Database, chosen: Mask) -> tuple[Unfolding, ...]:
+        """Pairs of arguments, the object slices of L and the unfolding of D[A], for components.
+
+        Parameters
+        ----------
+        db : Database
+        chosen : ndarray of bool, shape (n_components,)
+        """
+        found: list[Unfolding] = []
+        for mode, kind, minor in self.minors:
+            found += as_unfolding(db, mode, minor.of_groups(chosen & (self.modes == kind)))
+        return tuple(found)
+
+
+def independent_sets(db: Database, component: Indices) -> IndependentSets:
+    """Bound the rank of each component by largest independent sets.
+
+    Parameters
+    ----------
+    db : Database
+    component : ndarray of int64, shape (n_triples,)
+        The component of each fact.
+    """
+    triples = db.triples.astype(np.int64)
+    n_components = int(component.max()) + 1
+    values = np.zeros((2, n_components), np.int64)
+    minors: list[tuple[Mode, int, Minor]] = []
+    modes: tuple[Mode, ...] = (0, 1)
+    for mode in modes:
+        a, of = largest_independent_set(
+            triples[:, mode], triples[:, 2], db.shape[mode], db.shape[2]
+        )
+        sets: tuple[tuple[Mask, Mode], ...] = (
+            (of[triples[:, 2]], 2),
+            (a[triples[:, mode]], mode),
+        )
+        for some, of_mode in sets:
+            rows, columns = (x[some] for x in unfolding_entries(db, of_mode))
+            ranks, minor = minor_by_group(rows, columns, component[some])
+            values[mode, : len(ranks)] += ranks
+            minors.append((of_mode, mode, minor))
+    return IndependentSets(values.max(axis=0), values.argmax(axis=0), minors)

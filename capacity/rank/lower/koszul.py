@@ -1,0 +1,137 @@
+"""Lower bounds from Koszul (Strassen) flattenings.
+
+Project one mode of a tensor to a dimensions, T in A (x) B (x) C with dim A = a, and let T act as a
+map from wedge^p A (x) B* to wedge^(p+1) A (x) C, multiplying by T's part in A. A simple tensor
+x (x) y (x) z gives a map of rank C(a - 1, p), for x ^ . has that rank on wedge^p A. So
+
+    rank(T) >= rank of the map / C(a - 1, p).
+
+For p = 0 and p = a - 1 these are unfoldings. The map's shape allows at most
+
+    min(b a / (a - p), c a / (p + 1)),
+
+where b, c are the other two dimensions: it pays to choose p so that both are about equal, near
+(p + 1) / a = c / (b + c), and then the limit is b + c. a = 2p + 1, as in the literature, is the
+choice for b = c. Flattenings see at most linear bounds. They hold over every field.
+
+References
+----------
+V. Strassen, Rank and optimal computation of generic tensors, LAA 1983 (a = 3); J. M. Landsberg, G.
+Ottaviani, Equations for secant varieties of Veronese and other varieties, Ann. Mat. Pura Appl.
+2013, and New lower bounds for the border rank of matrix multiplication, Theory of Computing 2015;
+K. Efremenko et al., Barriers for rank methods, 2017, arXiv 1710.09502.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import combinations
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.rank.shares import OF_A_FLATTENING
+from capacity.rank.types import Indices
+from capacity.rank.verifier.check_lower import MOST_SLICES
+from capacity.rank.verifier.check_unfolding import steps_of_rank
+
+
+def koszul_matrix(slices: Indices, p: int) -> Indices:
+    """The matrix of the Koszul flattening.
+
+    Parameters
+    ----------
+    slices : ndarray of int64, shape (a, b, c)
+        The tensor, after projection.
+    p : int
+
+    Returns
+    -------
+    ndarray of int64, shape (C(a, p) b, C(a, p + 1) c)
+
+    Examples
+    --------
+    >>> koszul_matrix(np.ones((3, 1, 1), int), 1).tolist()
+    [[-1, -1, 0], [1, 0, -1], [0, 1, 1]]
+    """
+    n, b, c = slices.shape
+    below = list(combinations(range(n), p))
+    above = {subset: u for u, subset in enumerate(combinations(range(n), p + 1))}
+    matrix = np.zeros((len(below) * b, len(above) * c), np.int64)
+    for s, subset in enumerate(below):
+        for i in set(range(n)) - set(subset):
+            sign = (-1) ** sum(x < i for x in subset)
+            u = above[tuple(sorted((*subset, i)))]
+            matrix[s * b : (s + 1) * b, u * c : (u + 1) * c] = sign * slices[i]
+    return matrix
+
+
+def best_flattening(
+    tensor: NDArray[np.integer], *, seed: int, prime: int, work: int, enough: int | None = None
+) -> tuple[int, int, int, Indices] | None:
+    """Look for the mode, the projection and the p that give the largest bound.
+
+    The smallest flattenings come first; those whose shape allows no more than what is found are
+    left out. Almost all projections to a given dimension give the same rank, so one is tried.
+
+    Parameters
+    ----------
+    tensor : integer ndarray, shape (n0, n1, n2)
+    seed : int
+    prime : int
+        Ranks are taken modulo this prime.
+    work : int
+        Of all, in units of about a nanosecond.
+    enough : int, optional
+        Stop at this bound.
+
+    Returns
+    -------
+    (bound, mode, p, projection) or None
+        The projection has shape (a, n_mode); None if no flattening fits.
+    """
+    best: tuple[int, int, int, Indices] | None = None
+    for cost, limit, mode, a, p in sorted(_flattenings(tensor.shape)):
+        if best is not None and (limit <= best[0] or best[0] == enough):
+            continue
+        work -= cost
+        if work < 0:
+            break
+        slices = np.moveaxis(tensor, mode, 0).astype(np.int64)
+        rng = np.random.default_rng([seed, mode, a])
+        everything = a == len(slices)
+        projection = (
+            np.eye(a, dtype=np.int64) if everything else rng.integers(-99, 100, (a, len(slices)))
+        )
+        matrix = koszul_matrix(np.tensordot(projection, slices, axes=1), p)
+        bound = -(-_rank_modulo(matrix, prime) // math.comb(a - 1, p))
+        if best is None or bound > best[0]:
+            best = (bound, mode, p, projection)
+    return best
+
+
+def highest_bound(shape: tuple[int, ...]) -> int:
+    """What no flattening that is tried on a tensor of this shape exceeds, nor an unfolding."""
+    unfoldings = (min(n, math.prod(shape) // n) for n in shape)
+    return max([*unfoldings, *(limit for _, limit, *_ in _flattenings(shape))])
+
+
+def _flattenings(shape: tuple[int, ...]) -> Iterable[tuple[int, int, int, int, int]]:
+    """Cost, largest bound, mode, a and p of all that are small enough."""
+    for mode, n in enumerate(shape):
+        b, c = (shape[m] for m in range(3) if m != mode)
+        for a in range(3, min(n, MOST_SLICES) + 1):
+            for p in range(1, a - 1):
+                rows, columns = math.comb(a, p) * b, math.comb(a, p + 1) * c
+                if steps_of_rank(rows, columns) <= OF_A_FLATTENING:
+                    # an entry's way into the matrix; the elimination, as measured
+                    cost = 200 * rows * columns + rows * columns * min(rows, columns) // 6
+                    limit = -(-min(rows, columns) // math.comb(a - 1, p))
+                    yield cost, limit, mode, a, p
+
+
+def _rank_modulo(matrix: Indices, prime: int) -> int:
+    m, n = matrix.shape
+    return flint.nmod_mat(m, n, (matrix % prime).ravel().tolist(), prime).rank()

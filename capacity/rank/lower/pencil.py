@@ -1,0 +1,36 @@
+"""Facts whose slices of a mode are combinations of two: their rank is that of a pencil."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.database.tensor import MODES
+from capacity.errors import MemoryBudgetError
+from capacity.rank.types import Indices
+from capacity.rank.verifier.arguments import Pencil
+from capacity.rank.verifier.procedures.kronecker_form import Spend
+from capacity.rank.verifier.procedures.pencil_rank import sparse_pencil_rank
+
+
+def pencil_of(db: Database, facts: Indices, mode: int, largest: int, spend: Spend) -> Pencil | None:
+    """The rank of facts whose slices of a mode are combinations of two; None if too large."""
+    triples = db.triples[facts].astype(np.int64)
+    a, b = (m for m in MODES if m != mode)
+    place = np.unique(triples[:, a] * db.shape[b] + triples[:, b], return_inverse=True)
+    slices = np.unique(triples[:, mode])
+    first = set(place[1].ravel()[triples[:, mode] == slices[0]].tolist())
+    for other in slices[1:].tolist():
+        second = set(place[1].ravel()[triples[:, mode] == other].tolist())
+        if second != first:
+            break
+    else:
+        return None
+    both = sorted(first | second)
+    values = np.array([[p in first, p in second] for p in both], np.int64)
+    rows, columns = np.divmod(place[0][both], db.shape[b])
+    try:
+        rank = sparse_pencil_rank(rows, columns, values, largest=largest, spend=spend)
+    except MemoryBudgetError:
+        return None
+    return Pencil(mode, np.array([slices[0], other]), rank)

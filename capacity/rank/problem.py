@@ -1,0 +1,289 @@
+"""The steps of a search on one small tensor, each a function from a problem to what it finds.
+
+A step is given the interval so far and how much work it may do, in units of about a nanosecond on a
+machine of 2025; it turns that into a number of tries, so that the same seed finds the same on any
+machine. What it finds is an argument about the problem's own indices: a lower bound, or simple
+tensors. Nothing found is believed; `capacity.rank.verifier` can check all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.database.tensor import MODES
+from capacity.errors import InvalidArgumentError
+from capacity.rank.effort import Limits
+from capacity.rank.lower.greedy_substitution import greedy_moves
+from capacity.rank.lower.koszul import best_flattening
+from capacity.rank.lower.sparse_bases import sparser
+from capacity.rank.reductions.concise_core import Core, concise_core
+from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
+from capacity.rank.types import Indices, Mask
+from capacity.rank.upper.slices import spanning_tree_terms, spanning_tree_work
+from capacity.rank.verifier.arguments import (
+    Decomposition,
+    Diagonalization,
+    Enclosure,
+    Koszul,
+    Substitution,
+    Unfolding,
+    View,
+)
+from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
+    LARGEST_SIDE,
+    all_singular,
+    nonsingular_combination,
+    why_not_diagonal,
+)
+
+# a pair is a minor, and the game that follows it
+Finding: TypeAlias = (
+    Substitution
+    | tuple[Unfolding]
+    | tuple[Unfolding, Substitution]
+    | Koszul
+    | Diagonalization
+    | Decomposition
+    | Enclosure
+)
+PRIME = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a step is asked for.
+
+    Attributes
+    ----------
+    lower, upper : int
+        The interval so far. Games stop at `upper`.
+    work : int
+        In units of about a nanosecond.
+    limits : Limits
+    seed : int
+    """
+
+    lower: int
+    upper: int
+    work: int
+    limits: Limits
+    seed: int
+
+
+def all_indices(shape: tuple[int, ...]) -> tuple[Indices, Indices, Indices]:
+    """All indices of three modes."""
+    a, b, c = shape
+    return np.arange(a), np.arange(b), np.arange(c)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A small tensor whose rank, or effective rank, is bounded.
+
+    Attributes
+    ----------
+    tensor : integer ndarray, shape (n0, n1, n2)
+    known : ndarray of bool, shape (n0, n1, n2), or None
+        The entries of observed fibers, for the effective rank; None for the rank.
+    rest : Peeled, optional
+        If the tensor is too large to be dense: what is left of it. It is then empty itself.
+    """
+
+    tensor: NDArray[np.integer]
+    known: Mask | None = None
+    rest: Peeled | None = None
+
+    @classmethod
+    def of_rest(cls, rest: Peeled) -> Problem:
+        """What is left of a tensor that is too large to be dense."""
+        return cls(np.zeros((0, 0, 0), np.int8), rest=rest)
+
+    @cached_property
+    def core(self) -> Core:
+        """The concise core; there is none for the effective rank."""
+        if self.known is not None:
+            raise InvalidArgumentError("A core has the rank of the tensor, not its effective rank.")
+        return concise_core(self.tensor)
+
+    @cached_property
+    def peeled(self) -> Peeled | None:
+        """What is left without slices of a single entry; None if there are none."""
+        if self.rest is not None:
+            return self.rest
+        effective = self.known is not None
+        return peel_singles(np.argwhere(self.tensor), self.tensor.shape, effective=effective)
+
+    @property
+    def size(self) -> int:
+        """Entries times slices: what one look at all slices costs."""
+        return self.tensor.size * sum(self.tensor.shape)
+
+    @cached_property
+    def parts(self) -> list[tuple[Indices, Indices, Indices]]:
+        """Sub-tensors to play on: the whole, and the core where that is smaller."""
+        whole = all_indices(self.tensor.shape)
+        if self.known is not None or self.core.tensor.shape == self.tensor.shape:
+            return [whole]
+        return [whole, self.core.chosen]
+
+    def part(self, of: tuple[Indices, Indices, Indices]) -> tuple[Indices, Mask]:
+        """The sub-tensor of some indices, and which of its entries are known."""
+        tensor = self.tensor[np.ix_(*of)].astype(np.int64)
+        known = np.ones(tensor.shape, bool) if self.known is None else self.known[np.ix_(*of)]
+        return tensor, known
+
+
+def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """Slices of the core, added along a cheapest spanning tree, in each mode."""
+    tensor = problem.core.tensor
+    for mode in MODES:
+        if spanning_tree_work(tensor.shape, mode) > goal.work // 3:
+            continue
+        yield Decomposition(tuple(problem.core.lifted(spanning_tree_terms(tensor, mode))))
+
+
+def greedy_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """The game, greedily, on each part."""
+    each = goal.work // len(problem.parts)
+    games = min(goal.limits.games, each // (4 * problem.size + 200_000))
+    for of in problem.parts:
+        tensor, known = problem.part(of)
+        moves = greedy_moves(tensor != 0, known, games=games, seed=goal.seed, target=goal.upper)
+        yield Substitution(View(of), moves)
+
+
+def annealed_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """The game, greedily and then annealed, on each part."""
+    from capacity.rank.lower.annealed_substitution import annealed_moves
+
+    steps = min(goal.limits.annealing, goal.work // (6 * problem.tensor.size))
+    if steps < 100:
+        return
+    for of in problem.parts:
+        tensor, known = problem.part(of)
+        moves = greedy_moves(tensor != 0, known, games=8, seed=goal.seed, target=goal.upper)
+        moves = annealed_moves(
+            tensor != 0, known, moves, steps=steps, seed=goal.seed, target=goal.upper
+        )
+        yield Substitution(View(of), moves)
+
+
+def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """The annealed game on sparser bases of the smallest part."""
+    from capacity.rank.lower.annealed_substitution import annealed_moves
+
+    of = problem.parts[-1]
+    tensor, known = problem.part(of)
+    if not goal.limits.bases:
+        return
+    # each entry that goes takes a look at all pairs of slices
+    each = 2 * tensor.size * max(tensor.shape) * (np.count_nonzero(tensor) // 4 + 5) + 10**6
+    steps = min(goal.limits.annealing, (goal.work // goal.limits.bases - each) // (3 * tensor.size))
+    if steps < 100:
+        return
+    for seed in range(goal.seed, goal.seed + goal.limits.bases):
+        X, sure, bases = sparser(tensor, known, np.random.default_rng(seed))
+        moves = greedy_moves(X != 0, sure, games=8, seed=seed, target=goal.upper)
+        moves = annealed_moves(X != 0, sure, moves, steps=steps, seed=seed, target=goal.upper)
+        yield Substitution(View(of, bases), moves)
+
+
+def flattenings(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """Koszul flattenings of the core."""
+    tensor = problem.core.tensor
+    found = best_flattening(tensor, seed=goal.seed, prime=PRIME, work=goal.work, enough=goal.upper)
+    if found is None:
+        return
+    value, mode, p, projection = found
+    bases: list[Indices | None] = [None, None, None]
+    bases[mode] = projection
+    yield Koszul(View(problem.core.chosen, (bases[0], bases[1], bases[2])), mode, p, PRIME, value)
+
+
+def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """Whether the rank is n, or more, if the core is n x n x m with m <= n."""
+    shape = problem.core.tensor.shape
+    n = max(shape)
+    if goal.lower > n or n > LARGEST_SIDE or n**4 * max(shape) > goal.work:
+        return
+    for mode in range(3):
+        if any(shape[m] != n for m in range(3) if m != mode):
+            continue
+        slices = np.moveaxis(problem.core.tensor, mode, 0).astype(np.int64)
+        combination = nonsingular_combination(slices, seed=goal.seed)
+        if combination is not None:
+            fails = why_not_diagonal(slices, combination) is not None
+            yield Diagonalization(View(problem.core.chosen), mode, combination, n + fails)
+            return
+        if all_singular(slices):
+            nothing = np.zeros(0, np.int64)
+            yield Diagonalization(View(problem.core.chosen), mode, nothing, n + 1)
+            return
+
+
+Stage: TypeAlias = Callable[[Problem, Goal], Iterable[Finding]]
+
+
+def peelings(problem: Problem, _: Goal) -> Iterable[Finding]:
+    """The answer, if nothing is left after peeling."""
+    peeled = problem.peeled
+    if peeled is not None and not peeled.tensor.size:
+        yield (peeled.minor(),)
+        yield peeled.completed([])
+
+
+def also_peeled(stage: Stage, *, whole: bool = True) -> Stage:
+    """A stage of games, or of decompositions, that looks at what is left after peeling.
+
+    It looks at the `whole` as well, if asked to: what is left has the same answer, and is smaller,
+    but luck differs.
+    """
+
+    def both(problem: Problem, goal: Goal) -> Iterable[Finding]:
+        peeled = problem.peeled
+        if peeled is None:
+            yield from stage(problem, goal)
+            return
+        n, upper = len(peeled.taken), goal.upper
+        twice = whole and problem.rest is None
+        work = goal.work // 2 if twice else goal.work
+        if not peeled.tensor.size:
+            return
+        smaller = Problem(peeled.tensor, peeled.known)
+        shifted = Goal(goal.lower - n, goal.upper - n, work, goal.limits, goal.seed)
+        for found in stage(smaller, shifted):
+            if isinstance(found, Substitution):
+                yield (peeled.minor(), peeled.raised(found))
+            elif isinstance(found, Decomposition | Enclosure):
+                if isinstance(found, Decomposition):
+                    completed = peeled.completed(found.terms)
+                else:
+                    completed = peeled.enclosed(found)
+                upper = min(upper, completed.value)
+                yield completed
+        if twice:
+            yield from stage(problem, Goal(goal.lower, upper, work, goal.limits, goal.seed))
+
+    return both
+
+
+def if_dense(stage: Stage) -> Stage:
+    """A stage that needs the tensor itself."""
+
+    def dense(problem: Problem, goal: Goal) -> Iterable[Finding]:
+        return stage(problem, goal) if problem.rest is None else ()
+
+    return dense
+
+
+GAMES = {
+    "substitution": also_peeled(greedy_games),
+    "annealed substitution": also_peeled(annealed_games),
+    "substitution in other bases": also_peeled(rebased_games),
+}

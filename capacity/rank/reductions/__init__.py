@@ -1,0 +1,1 @@
+"""Smaller tensors with the same rank, and the way back."""

@@ -1,0 +1,198 @@
+"""Slices with a single entry come off exactly, for the rank and for the effective rank.
+
+Let the slice i of a mode have one nonzero entry, at (a, b) in the other two modes. Then
+
+    rank(T) = 1 + the lowest rank of the other slices, with the fiber (a, b) across them left free.
+
+From below: removing the slice subtracts unknown multiples of it from the others, which changes that
+fiber alone. From above: one simple tensor, e_a x e_b x (anything), gives the slice and puts the
+fiber right, whatever a decomposition of the rest makes of it. So what is left is a tensor with
+unknown fibers, as for the effective rank, and smaller; slices whose known entries are all zero
+leave it too. On real data most objects are mentioned once.
+
+For the effective rank the same holds for object slices, whose unobserved fibers are free anyway.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.rank.exact.factorization import lifted, vector
+from capacity.rank.types import Indices, Mask
+from capacity.rank.verifier.arguments import (
+    Decomposition,
+    Enclosure,
+    Substitution,
+    Term,
+    Unfolding,
+    View,
+)
+
+
+@dataclass(frozen=True)
+class Peeled:
+    """A tensor without its slices of a single entry.
+
+    Attributes
+    ----------
+    order : tuple of int
+        The modes of the rest, as modes of the whole; the last is the one that was peeled.
+    kept : tuple of three ndarrays of int64
+        Indices of the rest, in its modes.
+    tensor : ndarray of int8, shape (n_0, n_1, n_2)
+        The rest.
+    known : ndarray of bool, shape (n_0, n_1, n_2)
+        Its entries that are known; whole fibers of the last mode.
+    taken : tuple of (slice, (a, b))
+        Slices that came off, in order, and the fibers that they left free.
+    fibers : dict
+        For each of these fibers the entries of the whole that are 1, by index.
+    """
+
+    order: tuple[int, int, int]
+    kept: tuple[Indices, Indices, Indices]
+    tensor: NDArray[np.int8]
+    known: Mask
+    taken: tuple[tuple[int, tuple[int, int]], ...]
+    fibers: dict[tuple[int, int], list[int]]
+
+    def minor(self) -> Unfolding:
+        """What came off, as a minor of the unfolding of its mode: each pivot is alone in its row.
+
+        Its entries in fibers that were left free before belong to columns that came before.
+        """
+        rows = np.array([i for i, _ in self.taken], np.int64)
+        columns = np.array([place for _, place in self.taken], np.int64)
+        none = np.zeros(0, np.int64)
+        return Unfolding(self.order[2], rows, columns, none, none, 2)
+
+    def raised(self, game: Substitution) -> Substitution:
+        """A game on the rest, about the whole: it follows the minor."""
+        moves: list[tuple[int, int]] = game.moves.tolist()
+        turned = np.array([(self.order[mode], i) for mode, i in moves], np.int64).reshape(-1, 2)
+        return Substitution(self._view(game.view), turned)
+
+    def _view(self, view: View) -> View:
+        """A view of the rest as one of the whole."""
+        indices: list[Indices] = [np.zeros(0, np.int64)] * 3
+        bases: list[Indices | None] = [None] * 3
+        for mode, whole in enumerate(self.order):
+            indices[whole] = self.kept[mode][view.indices[mode]]
+            bases[whole] = view.bases[mode]
+        return View((indices[0], indices[1], indices[2]), (bases[0], bases[1], bases[2]))
+
+    def enclosed(self, found: Enclosure) -> Enclosure:
+        """A proof that the known entries of the rest have terms, as one for the whole."""
+        place = [self.order.index(mode) for mode in range(3)]
+        a, b, c = (found.factors[m] for m in place)
+        numbers = np.split(
+            np.arange(sum(f.size for f in found.factors)),
+            np.cumsum([f.size for f in found.factors[:2]]),
+        )
+        turned = np.argsort(np.concatenate([numbers[m] for m in place]))[found.varying]
+        free = np.array([fiber for _, fiber in self.taken], np.int64)
+        view = self._view(found.view)
+        return Enclosure(view, (a, b, c), turned, found.radius, self.order[2], free)
+
+    def completed(self, terms: Iterable[Term]) -> Decomposition:
+        """Terms that give the known entries of the rest, and those that give the whole."""
+        found = lifted(list(terms), self.kept)
+        given: defaultdict[tuple[int, int], defaultdict[int, Fraction]] = defaultdict(
+            lambda: defaultdict(Fraction)
+        )
+        for (ks, x), (qs, y), (vs, z) in found:
+            for a, s in zip(ks, x, strict=True):
+                for b, t in zip(qs, y, strict=True):
+                    if (a, b) in self.fibers:
+                        for i, u in zip(vs, z, strict=True):
+                            given[a, b][i] += s * t * u
+        for (a, b), entries in self.fibers.items():
+            made = given[a, b]
+            where = sorted({*entries, *made})
+            difference = [(i in entries) - made.get(i, Fraction(0)) for i in where]
+            found.append((vector([a], [1]), vector([b], [1]), vector(where, difference)))
+        back: list[Term] = []
+        for term in found:
+            parts = [term[self.order.index(mode)] for mode in range(3)]
+            back.append((parts[0], parts[1], parts[2]))
+        return Decomposition(tuple(back))
+
+
+def peel_singles(
+    places: Indices, shape: tuple[int, ...], *, effective: bool = False, largest: int = 10**10
+) -> Peeled | None:
+    """Take off slices with a single entry, in the mode that has most of them.
+
+    Parameters
+    ----------
+    places : ndarray of int64, shape (n, 3)
+        Where the tensor is 1.
+    shape : tuple of int
+    effective : bool
+        For the effective rank. Then only slices of the last mode come off.
+    largest : int
+        Entries times slices of the largest rest that is made dense.
+
+    Returns
+    -------
+    Peeled or None
+        None if there is no such slice, or too much is left.
+    """
+    found = [_taken(places, shape, mode) for mode in ((2,) if effective else (0, 1, 2))]
+    mode, taken, left = max(found, key=lambda one: len(one[1]))
+    if not len(taken):
+        return None
+    a, b = (m for m in range(3) if m != mode)
+    order = (a, b, mode)
+    k, q, v = (np.unique(places[left, m]) for m in order)
+    if len(k) * len(q) * len(v) * (len(k) + len(q) + len(v)) > largest:
+        return None
+    mine: list[Indices] = [places[left, m] for m in order]
+    at = [np.searchsorted(of, x) for of, x in zip((k, q, v), mine, strict=True)]
+    tensor = np.zeros((len(k), len(q), len(v)), np.int8)
+    tensor[tuple(at)] = 1
+    known = np.full(tensor.shape[:2], not effective)
+    if effective:
+        seen = np.isin(places[:, a], k) & np.isin(places[:, b], q)
+        known[np.searchsorted(k, places[seen, a]), np.searchsorted(q, places[seen, b])] = True
+    free = places[taken][:, [a, b]]
+    inside = np.isin(free[:, 0], k) & np.isin(free[:, 1], q)
+    known[np.searchsorted(k, free[inside, 0]), np.searchsorted(q, free[inside, 1])] = False
+    fibers: dict[tuple[int, int], list[int]] = {(x, y): [] for x, y in free.tolist()}
+    for place in places.tolist():
+        if (place[a], place[b]) in fibers:
+            fibers[place[a], place[b]].append(place[mode])
+    return Peeled(
+        order,
+        (k, q, v),
+        tensor,
+        np.broadcast_to(known[:, :, None], tensor.shape),
+        tuple((row[mode], (row[a], row[b])) for row in places[taken].tolist()),
+        fibers,
+    )
+
+
+def _taken(places: Indices, shape: tuple[int, ...], mode: int) -> tuple[int, Indices, Indices]:
+    """The mode, the entries that are taken, in order, and those that are left."""
+    a, b = (m for m in range(3) if m != mode)
+    fiber = np.unique(places[:, a] * shape[b] + places[:, b], return_inverse=True)[1].ravel()
+    free = np.zeros(int(fiber.max(initial=-1)) + 1, bool)
+    taken: list[Indices] = []
+    left = np.arange(len(places))
+    while len(left):
+        counts = np.bincount(places[left, mode], minlength=shape[mode])
+        singles = left[counts[places[left, mode]] == 1]
+        if not len(singles):
+            break
+        # of two slices with their single entry in one fiber, the second is zero by then
+        singles = singles[np.unique(fiber[singles], return_index=True)[1]]
+        taken.append(singles)
+        free[fiber[singles]] = True
+        left = left[~free[fiber[left]]]
+    return mode, np.concatenate([np.zeros(0, np.int64), *taken]), left

@@ -1,0 +1,1 @@
+"""Upper bounds of the rank, a module a method."""

@@ -1,0 +1,162 @@
+"""Where walks in the flip graph start, and how long they go on.
+
+A walk starts from decompositions with small integer coefficients: the fibers of each mode, one term
+a fiber; fibers of modes drawn at random; and the spanning trees over the slices of each mode, where
+their factors are integers. The first half of the steps is shared among these starts; the rest goes
+on from the shortest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+
+from capacity.database.tensor import MODES
+from capacity.rank.exact.factorization import vector
+from capacity.rank.problem import Goal, Problem
+from capacity.rank.types import Indices, IntegerFactors
+from capacity.rank.upper.slices import spanning_tree_terms, spanning_tree_work
+from capacity.rank.verifier.arguments import (
+    Decomposition,
+    Term,
+    Vector,
+)
+
+# steps of a walk at a time, so that an interrupt is heard
+STRIDE = 500_000
+# steps that are worth a start
+FEWEST = 1_000
+# terms beyond which pairs are too many
+MOST_TERMS = 1_500
+
+
+def flips(
+    problem: Problem, goal: Goal, more: Iterable[IntegerFactors] = ()
+) -> Iterable[Decomposition]:
+    """Walk in the flip graph; yield each decomposition that is shorter than those before.
+
+    Parameters
+    ----------
+    problem : Problem
+        For the rank, walks are on its core; for the effective rank on the tensor itself.
+    goal : Goal
+    more : iterable of factors, optional
+        Other decompositions to start from.
+    """
+    if not goal.limits.flips:
+        return
+    from capacity.rank.upper.flip_graph import flip_walk
+
+    whole = problem.known is not None
+    tensor = problem.tensor if whole else problem.core.tensor
+    observed = None if problem.known is None else problem.known[:, :, 0]
+    fewest = min(int(np.count_nonzero(tensor.any(axis=mode))) for mode in MODES)
+    if min(goal.limits.flips, goal.work // _cost(tensor.shape, fewest)) < 2 * FEWEST:
+        return
+    # trees are worth more than their share: on dense facts they are the shortest starts by far
+    first = first_decompositions(
+        tensor.astype(np.int64), np.random.default_rng(goal.seed), work=3 * goal.work
+    )
+    starts = [*(f for f in more if len(f[0]) <= MOST_TERMS), *first]
+    starts.sort(key=lambda factors: len(factors[0]))
+    if not starts:
+        return
+    steps = min(goal.limits.flips, goal.work // _cost(tensor.shape, len(starts[0][0])))
+    best, shortest = starts[0], goal.upper
+    seed = 1000 * goal.seed
+    for turn in range(len(starts) + max(1, steps // 2 // STRIDE)):
+        from_start = turn < len(starts)
+        n = min(STRIDE, steps // 2 // len(starts) if from_start else steps // 2)
+        if n < FEWEST or shortest <= goal.lower:
+            return
+        start = starts[turn] if from_start else best
+        found = flip_walk(start, steps=n, seed=seed + turn, target=goal.lower, observed=observed)
+        if len(found[0]) < len(best[0]) or (not from_start and len(found[0]) == len(best[0])):
+            best = found
+        if len(best[0]) < shortest:
+            shortest = len(best[0])
+            terms = as_terms(best)
+            yield Decomposition(tuple(terms if whole else problem.core.lifted(terms)))
+
+
+def as_terms(factors: IntegerFactors) -> list[Term]:
+    """Dense factors, a term a row, as terms."""
+    return [(_sparse(a), _sparse(b), _sparse(c)) for a, b, c in zip(*factors, strict=True)]
+
+
+def as_factors(terms: Iterable[Term], shape: tuple[int, ...]) -> IntegerFactors | None:
+    """Terms as dense factors, if their coefficients are integers within -2 .. 2."""
+    listed = list(terms)
+    found = [np.zeros((len(listed), n), np.int64) for n in shape]
+    for r, term in enumerate(listed):
+        for mode, (indices, values) in enumerate(term):
+            if any(x.denominator != 1 or abs(x) > 2 for x in values):
+                return None
+            found[mode][r, list(indices)] = [int(x) for x in values]
+    return found[0], found[1], found[2]
+
+
+def _cost(shape: tuple[int, ...], n_terms: int) -> int:
+    """Of a step: it looks at the factors of two terms, and at the pairs of two others."""
+    return 100 + 3 * max(shape) + 4 * n_terms
+
+
+def first_decompositions(
+    tensor: Indices, rng: np.random.Generator, *, work: int
+) -> Iterable[IntegerFactors]:
+    """Fibers of each mode, and of random ones, and the spanning trees with integer factors.
+
+    Those of more than `MOST_TERMS` terms are left out, and trees that cost more than the work.
+    """
+    fibers = _random_fibers(tensor, rng)
+    if fibers is not None:
+        yield fibers
+    for mode in MODES:
+        if np.count_nonzero(tensor.any(axis=mode)) <= MOST_TERMS:
+            yield _fibers(tensor, mode)
+        if spanning_tree_work(tensor.shape, mode) > work:
+            continue
+        factors = as_factors(spanning_tree_terms(tensor, mode), tensor.shape)
+        if factors is not None and len(factors[0]) <= MOST_TERMS:
+            yield factors
+
+
+def _fibers(tensor: Indices, mode: int) -> IntegerFactors:
+    """A term for each nonzero fiber of a mode."""
+    across = np.moveaxis(tensor, mode, 2)
+    i, j = np.nonzero(across.any(axis=2))
+    factors: list[Indices] = [
+        np.eye(across.shape[0], dtype=np.int64)[i],
+        np.eye(across.shape[1], dtype=np.int64)[j],
+    ]
+    factors.insert(mode, across[i, j])
+    return factors[0], factors[1], factors[2]
+
+
+def _random_fibers(tensor: Indices, rng: np.random.Generator) -> IntegerFactors | None:
+    """What is left of a fiber through each entry in turn, of a random mode, until none is left.
+
+    None if there are more than `MOST_TERMS`.
+    """
+    rest = tensor.copy()
+    rows: list[list[list[int]]] = [[], [], []]
+    for place in rng.permutation(np.argwhere(tensor)):
+        if not rest[tuple(place)]:
+            continue
+        if len(rows[0]) == MOST_TERMS:
+            return None
+        mode = int(rng.integers(3))
+        fiber = np.moveaxis(rest, mode, 2)[tuple(place[m] for m in MODES if m != mode)]
+        for m, n in enumerate(tensor.shape):
+            unit = [int(i == place[m]) for i in range(n)]
+            rows[m].append(fiber.tolist() if m == mode else unit)
+        fiber[:] = 0
+    a, b, c = (np.array(of, np.int64).reshape(len(of), -1) for of in rows)
+    return a, b, c
+
+
+def _sparse(x: Indices) -> Vector:
+    where = np.flatnonzero(x)
+    return vector(where.tolist(), [Fraction(int(c)) for c in x[where]])

@@ -1,0 +1,102 @@
+"""Upper bounds of the effective rank: tensors of low rank that represent the facts.
+
+A tensor represents a database if it agrees with D on the observed fibers D[k, q, :] (Wong 2025,
+section 2.1). Two subjects that give no two different answers to one predicate can be *merged*: a
+tensor that answers for both with one slice represents both. So can two predicates. What is left
+after merging is a smaller database, whose simple tensors, spread over the merged tokens, represent
+the first one; its rank bounds the effective rank from above.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.rank.types import Indices
+from capacity.rank.upper.slices import slice_terms
+from capacity.rank.verifier.arguments import (
+    Argument,
+    Boxes,
+    Decomposition,
+    Term,
+)
+
+
+def merged(triples: Indices, rng: np.random.Generator) -> tuple[Indices, Indices]:
+    """Merge subjects, and predicates, of a functional database until no two can be.
+
+    Parameters
+    ----------
+    triples : ndarray of int64, shape (n, 3)
+    rng : numpy.random.Generator
+        Of ties.
+
+    Returns
+    -------
+    subject_group, predicate_group : ndarray of int64
+        The group of each subject and of each predicate, numbered from 0.
+    """
+    groups = [np.arange(int(triples[:, mode].max()) + 1) for mode in (0, 1)]
+    mode, unchanged = 0, 0
+    while unchanged < 2:
+        quotient = np.unique(
+            np.stack([groups[0][triples[:, 0]], groups[1][triples[:, 1]], triples[:, 2]], axis=1),
+            axis=0,
+        )
+        found = _merge_mode(quotient, mode, rng)
+        unchanged = unchanged + 1 if len(np.unique(found)) == len(found) else 0
+        groups[mode] = found[groups[mode]]
+        mode = 1 - mode
+    return groups[0], groups[1]
+
+
+def _merge_mode(triples: Indices, mode: int, rng: np.random.Generator) -> Indices:
+    """Groups of one mode: the largest slices first, each joins the group it agrees with most."""
+    n = int(triples[:, mode].max()) + 1
+    answers: list[dict[int, int]] = [{} for _ in range(n)]
+    for row in triples.tolist():
+        answers[row[mode]][row[1 - mode]] = row[2]
+    order = sorted(range(n), key=lambda i: (-len(answers[i]), rng.random()))
+    group_answers: list[dict[int, int]] = []
+    found = np.zeros(n, np.int64)
+    for i in order:
+        fits = [
+            (sum(q in known for q in answers[i]), -g)
+            for g, known in enumerate(group_answers)
+            if all(known.get(q, v) == v for q, v in answers[i].items())
+        ]
+        if fits:
+            g = -max(fits)[1]
+        else:
+            g = len(group_answers)
+            group_answers.append({})
+        group_answers[g].update(answers[i])
+        found[i] = g
+    return found
+
+
+def merged_arguments(db: Database, rng: np.random.Generator) -> tuple[Argument, ...]:
+    """Boxes and terms of the object slices of a merged database, spread over what was merged."""
+    triples = db.triples.astype(np.int64)
+    subject_group, predicate_group = merged(triples, rng)
+    rows = np.stack(
+        [subject_group[triples[:, 0]], predicate_group[triples[:, 1]], triples[:, 2]], axis=1
+    )
+    quotient, stands_for = np.unique(rows, axis=0, return_inverse=True)
+    small = Database.from_triples([(f"k{k:09d}", f"q{q:09d}", f"v{v:09d}") for k, q, v in quotient])
+    box, terms = slice_terms(small, 2, np.arange(small.n_triples))
+    spread: list[Term] = []
+    for (ks, a), (qs, b), c in terms:
+        k = [(i, x) for g, x in zip(ks, a, strict=True) for i in np.flatnonzero(subject_group == g)]
+        q = [
+            (i, x) for g, x in zip(qs, b, strict=True) for i in np.flatnonzero(predicate_group == g)
+        ]
+        spread.append(
+            (
+                (tuple(int(i) for i, _ in k), tuple(x for _, x in k)),
+                (tuple(int(i) for i, _ in q), tuple(x for _, x in q)),
+                c,
+            )
+        )
+    boxes = (Boxes(box[stands_for.ravel()]),) if (box >= 0).any() else ()
+    return (*boxes, *((Decomposition(tuple(spread)),) if spread else ()))

@@ -1,0 +1,1 @@
+"""What has to be believed for a certified bound to be true."""

@@ -1,0 +1,244 @@
+"""Arguments of certificates to JSON and back, a reader and a writer for each form of field."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.errors import CertificateError
+from capacity.limits import shown
+from capacity.rank.types import Indices
+from capacity.rank.verifier.arguments import (
+    Argument,
+    Boxes,
+    Decomposition,
+    Diagonalization,
+    Enclosure,
+    Form,
+    Koszul,
+    Pencil,
+    Substitution,
+    Term,
+    Unfolding,
+    Vector,
+    View,
+)
+
+KINDS: dict[str, type[Argument]] = {
+    kind.kind: kind
+    for kind in (
+        Unfolding,
+        Substitution,
+        Koszul,
+        Diagonalization,
+        Pencil,
+        Boxes,
+        Decomposition,
+        Enclosure,
+    )
+}
+
+
+def argument_to_dict(argument: Argument) -> dict[str, Any]:
+    """Write an argument as JSON-ready data."""
+    data: dict[str, Any] = {"kind": argument.kind}
+    for name, form in argument.forms.items():
+        data |= _WRITERS.get(form, _plain)(name, getattr(argument, name))
+    return data
+
+
+def argument_from_dict(data: object) -> Argument:
+    """Read what `argument_to_dict` wrote.
+
+    Raises
+    ------
+    CertificateError
+    """
+    fields = mapping(data, "an argument")
+    kind = fields.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise CertificateError(
+            f"An argument must be of a kind of {', '.join(KINDS)}; got {shown(kind)}."
+        )
+    forms = KINDS[kind].forms
+    return KINDS[kind](**{name: _READERS[form](fields, name) for name, form in forms.items()})
+
+
+def _plain(name: str, value: Any) -> dict[str, Any]:
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value}
+
+
+def _write_view(_name: str, view: View) -> dict[str, Any]:
+    subjects, predicates, objects = (of.tolist() for of in view.indices)
+    bases = [None if P is None else P.tolist() for P in view.bases]
+    return {"subjects": subjects, "predicates": predicates, "objects": objects, "bases": bases}
+
+
+def _write_factors(name: str, factors: Iterable[NDArray[np.float64]]) -> dict[str, Any]:
+    return {name: [factor.tolist() for factor in factors]}
+
+
+def _write_terms(name: str, terms: Iterable[Term]) -> dict[str, Any]:
+    return {
+        name: [
+            [[list(indices), [str(x) for x in values]] for indices, values in term]
+            for term in terms
+        ]
+    }
+
+
+def items(data: object, n: int | None, what: str) -> list[object]:
+    """A list, maybe of a certain length, or an error."""
+    if not isinstance(data, list) or (n is not None and len(cast(list[object], data)) != n):
+        raise CertificateError(f"{what} must be a list{'' if n is None else f' of {n}'}.")
+    return cast(list[object], data)
+
+
+def _integer(data: object) -> int:
+    if not isinstance(data, int) or isinstance(data, bool) or abs(data) >= 2**63:
+        raise CertificateError("An index must be an integer of 64 bits.")
+    return data
+
+
+def mapping(data: object, what: str) -> Mapping[str, object]:
+    """A JSON object, or an error."""
+    if not isinstance(data, dict):
+        raise CertificateError(f"{what} must be a JSON object; got {type(data).__name__}.")
+    return cast(dict[str, object], data)
+
+
+def field(fields: Mapping[str, object], name: str, kind: Callable[..., Any]) -> Any:
+    """A field of a type, or an error; integers are of 64 bits."""
+    value = fields.get(name)
+    if type(value) is not kind:
+        raise CertificateError(f"`{name}` must be of type {kind.__name__}; got {shown(value)}.")
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise CertificateError(f"`{name}` must be an integer of 64 bits.")
+    return value
+
+
+def _read_integer(fields: Mapping[str, object], name: str) -> int:
+    return field(fields, name, int)
+
+
+def _read_real(fields: Mapping[str, object], name: str) -> float:
+    return field(fields, name, float)
+
+
+def _indices(fields: Mapping[str, object], name: str, *, least: int = 0) -> Indices:
+    values = [_integer(x) for x in items(field(fields, name, list), None, name)]
+    if any(not least <= x < 2**31 for x in values):
+        raise CertificateError(f"`{name}` must hold indices from {least} on.")
+    return np.array(values, dtype=np.int64)
+
+
+def _boxes(fields: Mapping[str, object], name: str) -> Indices:
+    return _indices(fields, name, least=-1)
+
+
+def _pairs(fields: Mapping[str, object], name: str) -> Indices:
+    flat = [x for pair in field(fields, name, list) for x in items(pair, 2, f"each of {name}")]
+    return _indices({name: flat}, name).reshape(-1, 2)
+
+
+def _coefficients(fields: Mapping[str, object], name: str) -> Indices:
+    return _integers(field(fields, name, list), name)
+
+
+def _integers(data: object, what: str) -> Indices:
+    values = [_integer(x) for x in items(data, None, what)]
+    if any(abs(x) > 2**20 for x in values):
+        raise CertificateError(f"{what} must hold integers of at most 2^20.")
+    return np.array(values, np.int64)
+
+
+def _read_view(fields: Mapping[str, object], _name: str) -> View:
+    bases = items(field(fields, "bases", list), 3, "bases")
+    return View(
+        (_indices(fields, "subjects"), _indices(fields, "predicates"), _indices(fields, "objects")),
+        (_matrix(bases[0]), _matrix(bases[1]), _matrix(bases[2])),
+    )
+
+
+def _matrix(data: object) -> Indices | None:
+    if data is None:
+        return None
+    rows = [_integers(row, "a row of a basis") for row in items(data, None, "a basis")]
+    if len({len(row) for row in rows}) != 1:
+        raise CertificateError("A basis must be a matrix with at least one row.")
+    return np.stack(rows)
+
+
+def _read_factors(
+    fields: Mapping[str, object], name: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    a, b, c = (_reals(factor) for factor in items(field(fields, name, list), 3, name))
+    if len({f.shape[1] for f in (a, b, c)}) != 1:
+        raise CertificateError(f"`{name}` must have as many columns each.")
+    return a, b, c
+
+
+def _reals(data: object) -> NDArray[np.float64]:
+    rows = [items(row, None, "a row of a factor") for row in items(data, None, "a factor")]
+    if len({len(row) for row in rows}) != 1 or not rows[0]:
+        raise CertificateError("A factor must be a matrix.")
+    if not all(type(x) is float and math.isfinite(x) for row in rows for x in row):
+        raise CertificateError("A factor must hold finite floating-point numbers.")
+    return np.array(rows, np.float64)
+
+
+def _read_terms(fields: Mapping[str, object], name: str) -> tuple[Term, ...]:
+    return tuple(map(_term, field(fields, name, list)))
+
+
+def _term(data: object) -> Term:
+    a, b, c = items(data, 3, "a term")
+    return _vector(a), _vector(b), _vector(c)
+
+
+def _vector(data: object) -> Vector:
+    indices, values = items(data, 2, "a vector")
+    i = tuple(_integer(x) for x in items(indices, None, "indices"))
+    return i, tuple(_coefficient(x) for x in items(values, len(i), "coefficients"))
+
+
+def _coefficient(data: object) -> Fraction:
+    # no exponents: "1e300000000" is a short text and a long number
+    if not isinstance(data, str) or not re.fullmatch(r"-?[0-9]{1,400}(/[0-9]{1,400})?", data):
+        raise CertificateError(f"A coefficient must be a fraction; got {shown(data)}.")
+    return _fraction(data)
+
+
+# most coefficients are one of a few: each is kept in memory once
+@lru_cache(maxsize=1024)
+def _fraction(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise CertificateError("A coefficient must be a fraction; got one over 0.") from None
+
+
+_READERS: dict[Form, Callable[[Mapping[str, object], str], Any]] = {
+    "integer": _read_integer,
+    "real": _read_real,
+    "indices": _indices,
+    "pairs": _pairs,
+    "boxes": _boxes,
+    "coefficients": _coefficients,
+    "view": _read_view,
+    "factors": _read_factors,
+    "terms": _read_terms,
+}
+# the others are written as they are
+_WRITERS: dict[Form, Callable[[str, Any], dict[str, Any]]] = {
+    "view": _write_view,
+    "factors": _write_factors,
+    "terms": _write_terms,
+}

@@ -1,0 +1,266 @@
+"""Verify certificates in exact arithmetic.
+
+A bound is true if what is imported here is right: the checkers of each kind of argument
+(`capacity.rank.verifier.check_lower`, `check_unfolding`, `check_upper`, `check_terms`), what they
+share (`check_facts`, `check_view`, `check_arguments`, `check_budget`), the decision procedures that
+are trusted with pencils, diagonalizations and enclosures (`pencil`, `kronecker`, `diagonal`,
+`real_roots`, `krawczyk`), the data types of `arguments` and `certificate`, and the triples and
+components of `capacity.database`. No search code is imported. ``docs/trust.md`` says what else is
+believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.errors import CertificateError
+from capacity.rank.types import Indices, Touched
+from capacity.rank.verifier.arguments import (
+    Argument,
+    Boxes,
+    Decomposition,
+    Diagonalization,
+    Enclosure,
+    Koszul,
+    Pencil,
+    Substitution,
+    Unfolding,
+)
+from capacity.rank.verifier.budget import CheckBudget
+from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.check_lower import (
+    check_koszul,
+    check_not_diagonal,
+    check_pencil,
+    check_substitution,
+)
+from capacity.rank.verifier.check_terms import facts_of_boxes, facts_of_terms
+from capacity.rank.verifier.check_unfolding import check_unfolding
+from capacity.rank.verifier.check_upper import (
+    facts_of_diagonal,
+    facts_of_enclosure,
+    facts_of_pencil,
+)
+from capacity.rank.verifier.conversion import checked_argument, checked_claim
+from capacity.rank.verifier.facts import SORT, Facts, Refuted, require
+
+# for each kind of argument its checker, which refuses or returns the indices that the argument is
+# about. A game is checked when it is known what was removed before it
+LOWER: dict[type[Argument], Callable[[Any, Facts], Touched]] = {
+    Unfolding: check_unfolding,
+    Substitution: lambda argument, _facts: argument.view.indices,
+    Koszul: check_koszul,
+    Diagonalization: check_not_diagonal,
+    Pencil: check_pencil,
+}
+# the same for upper bounds; these return the rows of the facts that the argument gives
+UPPER: dict[type[Argument], Callable[[Any, Facts], Indices]] = {
+    Boxes: facts_of_boxes,
+    Decomposition: facts_of_terms,
+    Pencil: facts_of_pencil,
+    Diagonalization: facts_of_diagonal,
+    Enclosure: facts_of_enclosure,
+}
+# bounds of a component that don't add to another such bound
+STRONG = (Koszul, Diagonalization, Pencil)
+# steps for each argument, whatever it is
+ARGUMENT = 200_000
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a certificate proves its bound.
+
+    Attributes
+    ----------
+    proved : bool
+    reason : str or None
+        The step that fails, if it doesn't.
+    """
+
+    proved: bool
+    reason: str | None = None
+
+
+def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None = None) -> Verdict:
+    """Check that a certificate proves its bound for the facts of a database.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    db : Database
+    budget : CheckBudget, optional
+        Shared by the certificates of a file, which draw on it; a new one if omitted.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    CertificateError
+        If the certificate is for other facts or another policy, of no known quantity or side, or
+        has an argument of a kind that no checker is registered for.
+    MemoryBudgetError
+        If it takes more memory, or time, to check than the budget leaves.
+
+    Notes
+    -----
+    *Lower bounds of the rank* add over arguments about different components. Let D = A (+) B. An
+    argument for A removes slices of A, S_m of mode m: moves of the game, or the r independent
+    slices of an unfolding of rank r, each nonzero when its turn comes, and the rank falls by one
+    each time. What is left at the indices of B is D with multiples of the slices S_m added in each
+    mode m, so it is
+
+        B + sum over (i, j, k) in S_0 x S_1 x S_2 of A[i, j, k] times a simple tensor,
+
+    for all other products meet zeros of D. But A vanishes on S_0 x S_1 x S_2. For an unfolding two
+    of the sets are empty. In the game, if A[i, j, k] weren't zero, the first of the three slices to
+    go, say i, would hide (x, j, k) for all x; then j, unknown there, would hide (x, y, k) for all x
+    and y; and k, of which nothing is known any more, couldn't go. So B is left as it was. If the
+    game is played on a view of A, restrict to the view first. One component may have any lower
+    bound of its rank, such as a flattening's: the others' slices are removed first. Two such
+    bounds don't add in general (Shitov's counterexample to Strassen's additivity); but one
+    flattening may be about several components at once: its rank is the sum of theirs.
+
+    *Pairs.* An unfolding and another argument may be about the same components, if the slices that
+    the unfolding removes are none of the other's sub-tensor, and vanish on it: it then stays as it
+    is, too. A game needs less: where they don't vanish its entries are hidden from the start, for
+    multiples of them were subtracted there. An argument can be in one such pair; in longer chains
+    what was subtracted first could come back. If the game is played on a view, the unfolding's
+    slices go first, of all of D, and then D is restricted: an entry of the view that they may have
+    changed is hidden, for its hidden fibers are those with any such entry among their summands.
+
+    A pair leaves a third component alone, as a game does by itself. Let I be the rows of the
+    unfolding, of mode m, and look at the sum above, with I among the slices S_m that were removed.
+    If A[i, j, k] isn't zero for an i in I, then (x, j, k) is hidden for all x of mode m from the
+    start. If the game removes j, it hides (x, y, k) for all x and y, so that nothing is known of k,
+    which can't go after it; nor can j after k. So no such term has j and k among the removed
+    slices. For the terms whose three slices the game removes, the argument above holds with "isn't
+    known to be zero" in place of "isn't zero". If the second of the pair isn't a game, it removes
+    nothing, and I is of one mode. Components are taken one after the other, a pair at a time: B has
+    all the others.
+
+    *Lower bounds of the effective rank* don't add over components: two token-disjoint databases can
+    share terms in the unobserved fibers. They have one argument, or a pair: the unfolding's minor
+    lies in observed fibers, and where its slices vanish on observed fibers of the other's
+    sub-tensor, these stay as they are, which is all that the other argument knows.
+
+    If all fibers are observed, D alone represents the facts: the effective rank is the rank.
+    Flattenings, pencils and diagonalizations bound the effective rank where their sub-tensor has
+    observed fibers alone, for it is then the same in every tensor that represents the facts.
+
+    *Upper bounds* add: D is a sum of simple tensors, one for each box and each term, and as many as
+    the rank of the components that an argument of another kind gives.
+    """
+    checked_claim(certificate)
+    if certificate.facts_sha256 != db.facts_sha256 or certificate.multi != db.multi:
+        raise CertificateError(
+            f"The certificate must be for these facts, {db.facts_sha256[:12]} with multi="
+            f"{db.multi}; it is for {certificate.facts_sha256[:12]} with multi="
+            f"{certificate.multi[:60]}. Load the file that it was made from, under the same policy."
+        )
+    for argument in certificate.arguments:
+        if type(argument) not in LOWER and type(argument) not in UPPER:
+            raise CertificateError(
+                "An argument must be of a kind that a checker is registered for, one of "
+                f"{', '.join(sorted({kind.kind for kind in (*LOWER, *UPPER)}))}; got an object of "
+                f"the type {type(argument).__name__}."
+            )
+    facts = Facts(
+        db,
+        effective=certificate.quantity == "effective_rank",
+        budget=budget or CheckBudget.of(len(db.triples)),
+    )
+    facts.budget.spend(ARGUMENT * len(certificate.arguments))
+    try:
+        arguments = tuple(checked_argument(a, facts.budget) for a in certificate.arguments)
+        total = sum(argument.value for argument in arguments)
+        require(certificate.value == total, f"the arguments give {total}")
+        side, checkers = certificate.side, LOWER if certificate.side == "lower" else UPPER
+        fit = all(side in a.sides and type(a) in checkers for a in arguments)
+        require(fit, f"an argument can't argue for a {side} bound")
+        (_check_lower if side == "lower" else _check_upper)(arguments, facts)
+    except Refuted as refuted:
+        return Verdict(False, str(refuted))
+    return Verdict(True)
+
+
+def _check_lower(arguments: tuple[Argument, ...], facts: Facts) -> None:
+    strong = sum(isinstance(argument, STRONG) for argument in arguments)
+    require(strong <= 1, "of such arguments only one may be there: they don't add")
+    touched = [LOWER[type(argument)](argument, facts) for argument in arguments]
+    before = _pairs(arguments, touched, facts) if len(touched) > 1 else {}
+    for number, argument in enumerate(arguments):
+        if isinstance(argument, Substitution):
+            check_substitution(argument, facts, before.get(number))
+
+
+def _pairs(
+    arguments: tuple[Argument, ...], touched: list[Touched], facts: Facts
+) -> dict[int, Unfolding]:
+    """For each argument that is the second of a pair, the unfolding whose slices go first."""
+    owner: dict[int, int] = {}
+    paired: set[int] = set()
+    before: dict[int, Unfolding] = {}
+    for j, indices in enumerate(touched):
+        about = {0} if facts.effective else _components(indices, facts)
+        # whoever was there first
+        for i in {owner.setdefault(component, j) for component in about} - {j}:
+            first, second = arguments[i], arguments[j]
+            if (
+                not isinstance(first, Unfolding)
+                or paired & {i, j}
+                or np.isin(first.rows, indices[first.mode]).any()
+                or not (isinstance(second, Substitution) or _leaves(first, indices, facts))
+            ):
+                raise Refuted(f"argument {i} may change what argument {j} is about")
+            paired |= {i, j}
+            before[j] = first
+    return before
+
+
+def _leaves(argument: Unfolding, indices: Touched, facts: Facts) -> bool:
+    """Whether the slices of an unfolding vanish on the sub-tensor of some indices."""
+    # columns of a minor come again
+    inside = [np.unique(of) for of in indices]
+    inside[argument.mode] = argument.rows
+    return not len(facts.among(inside))
+
+
+def _components(touched: Touched, facts: Facts) -> set[int]:
+    """Components that an argument is about."""
+    found: set[int] = set()
+    for mode, of in enumerate(touched):
+        chosen: list[Indices | None] = [None, None, None]
+        chosen[mode] = np.unique(of)
+        found.update(np.unique(facts.labels[facts.among(chosen)]).tolist())
+    return found
+
+
+def _check_upper(arguments: tuple[Argument, ...], facts: Facts) -> None:
+    """D, or a tensor that represents the facts, is a sum of so many simple tensors.
+
+    Each fact is given once: by the terms, added up exactly, or by its box. A box is the simple
+    tensor of the indicators of its subjects, predicates and objects; it gives each fact of its own
+    and nothing else if those are as many as its triples. For the effective rank only the observed
+    fibers have to agree, so triples of a box that lie in unobserved ones don't count.
+    """
+    for kind in (Decomposition, Boxes):
+        several = sum(isinstance(argument, kind) for argument in arguments) > 1
+        require(not several, f"there may be one {kind.kind} at most")
+    given: list[Indices] = []
+    n_given = 0
+    for argument in arguments:
+        given.append(UPPER[type(argument)](argument, facts))
+        n_given += len(given[-1])
+        require(n_given <= len(facts), "a fact is given twice")
+    facts.budget.spend(SORT * len(facts))
+    times = np.bincount(np.concatenate([np.zeros(0, np.int64), *given]), minlength=len(facts))
+    wrong = np.flatnonzero(times != 1)
+    require(not len(wrong), f"fact {wrong[:1]} is not given once")

@@ -1,0 +1,192 @@
+"""The one place where the fields of arguments are checked for what they hold, and converted.
+
+Checkers compute with products and sums of indices. An array of int8, say, would wrap where an array
+of int64 doesn't, and a minor of other columns than those that are named would be looked at. So each
+array is converted to int64 here, before any checker sees it, and nothing but integers passes:
+neither floating-point numbers, nor booleans, nor objects. Sizes of a database are below 2^31, and
+so a product of two of them fits 64 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.errors import CertificateError
+from capacity.limits import shown
+from capacity.rank.types import Indices
+from capacity.rank.verifier.arguments import Argument, Form, View
+from capacity.rank.verifier.budget import CheckBudget
+from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.facts import Refuted, require
+
+# entries of bases, which are multiplied with each other
+LARGEST_ENTRY = 2**20
+# steps for a number that is looked at
+VALUE = 50
+_Argument = TypeVar("_Argument", bound=Argument)
+
+
+def checked_claim(certificate: Certificate) -> None:
+    """Refuse a certificate whose own fields are of no quantity, side or value.
+
+    Raises
+    ------
+    CertificateError
+    """
+    for name, known in (("quantity", ("rank", "effective_rank")), ("side", ("lower", "upper"))):
+        got = getattr(certificate, name)
+        if not isinstance(got, str) or got not in known:
+            raise CertificateError(
+                f"`{name}` of a certificate must be one of {', '.join(known)}; got {shown(got)}."
+            )
+    kinds: dict[str, type] = {"value": int, "facts_sha256": str, "multi": str, "arguments": tuple}
+    for name, kind in kinds.items():
+        got = getattr(certificate, name)
+        if type(got) is not kind:
+            raise CertificateError(
+                f"`{name}` of a certificate must be of type {kind.__name__}; got {shown(got)}."
+            )
+    if abs(certificate.value) >= 2**63:
+        raise CertificateError("`value` of a certificate must be an integer of 64 bits.")
+
+
+def checked_argument(argument: _Argument, budget: CheckBudget) -> _Argument:
+    """Convert the fields of an argument; ends the check if one holds anything else.
+
+    The forms are those of its class, and the argument is made anew of its fields alone.
+    """
+    kind = type(argument)
+    fields: dict[str, Any] = {
+        name: _CHECKS[form](getattr(argument, name, None), f"`{name}` of an argument", budget)
+        for name, form in kind.forms.items()
+    }
+    return kind(**fields)
+
+
+def _integer(value: object, name: str, _budget: CheckBudget) -> int:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    require(whole, f"{name} must be an integer")
+    number = int(value)  # type: ignore[call-overload]
+    require(abs(number) < 2**63, f"{name} must be an integer of 64 bits")
+    return number
+
+
+def _real(value: object, name: str, _budget: CheckBudget) -> float:
+    require(isinstance(value, float) and math.isfinite(value), f"{name} must be a finite number")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _array(value: object, name: str, ndim: int, budget: CheckBudget) -> Indices:
+    array = _plain(value)
+    # a view of one number may say that it has very many
+    budget.spend(VALUE * array.size, 10 * array.size)
+    require(array.dtype.kind in ("i", "u"), f"{name} must be an array of integers")
+    require(array.ndim == ndim, f"{name} must have {ndim} dimensions")
+    signed = array.dtype.kind == "i"
+    fits = signed or not array.size or int(array.max()) < 2**63
+    require(fits, f"{name} must be integers of 64 bits")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _plain(value: object) -> NDArray[Any]:
+    """An array without what subclasses add; of anything else an empty one of no allowed type."""
+    if isinstance(value, np.ndarray):
+        return np.asarray(cast("NDArray[Any]", value))
+    return np.zeros(0, object)
+
+
+def _indices(value: object, name: str, budget: CheckBudget, *, least: int = 0) -> Indices:
+    array = _array(value, name, 1, budget)
+    inside = not len(array) or (int(array.min()) >= least and int(array.max()) < 2**31)
+    require(inside, "an index is out of range")
+    return array
+
+
+def _boxes(value: object, name: str, budget: CheckBudget) -> Indices:
+    return _indices(value, name, budget, least=-1)
+
+
+def _pairs(value: object, name: str, budget: CheckBudget) -> Indices:
+    array = _array(value, name, 2, budget)
+    require(array.shape[1] == 2, f"{name} must have two columns")
+    return array
+
+
+def _coefficients(value: object, name: str, budget: CheckBudget, ndim: int = 1) -> Indices:
+    array = _array(value, name, ndim, budget)
+    small = not array.size or max(int(array.max()), -int(array.min())) <= LARGEST_ENTRY
+    require(small, f"{name} must be integers of at most {LARGEST_ENTRY:,}")
+    return array
+
+
+def _view(value: object, name: str, budget: CheckBudget) -> View:
+    require(type(value) is View, f"{name} must be a View")
+    three = f"{name} must have three modes"
+    a, b, c = (
+        _indices(of, name, budget) for of in _tuple(getattr(value, "indices", None), 3, three)
+    )
+    P, Q, R = (
+        _basis(of, f"a basis of {name}", budget)
+        for of in _tuple(getattr(value, "bases", None), 3, three)
+    )
+    return View((a, b, c), (P, Q, R))
+
+
+def _basis(value: object, name: str, budget: CheckBudget) -> Indices | None:
+    if value is None:
+        return None
+    basis = _coefficients(value, name, budget, 2)
+    require(len(basis) > 0, f"{name} must have rows")
+    return basis
+
+
+def _factors(value: object, name: str, budget: CheckBudget) -> tuple[NDArray[np.float64], ...]:
+    found: list[NDArray[np.float64]] = []
+    for factor in _tuple(value, 3, f"{name} must be three matrices"):
+        array = _plain(factor)
+        budget.spend(VALUE * array.size, 10 * array.size)
+        real = array.dtype == np.float64 and array.ndim == 2
+        require(real, f"{name} must be matrices of float64")
+        require(np.isfinite(array).all(), f"{name} must be finite")
+        found.append(np.ascontiguousarray(array, np.float64))
+    return tuple(found)
+
+
+def _terms(value: object, name: str, budget: CheckBudget) -> object:
+    """Terms as they are: tuples, integers and fractions don't change."""
+    for term in _tuple(value, None, f"{name} must be a tuple of terms"):
+        for vector in _tuple(term, 3, "a term must have a vector for each mode"):
+            indices, values = (
+                _tuple(part, None, "indices and coefficients must be tuples")
+                for part in _tuple(vector, 2, "a vector must be indices and coefficients")
+            )
+            budget.spend(VALUE * (100 + len(indices) + len(values)))
+            require(all(type(i) is int for i in indices), "an index of a term must be an integer")
+            require(all(type(x) is Fraction for x in values), "a coefficient must be a Fraction")
+    return value
+
+
+def _tuple(value: object, n: int | None, otherwise: str) -> tuple[object, ...]:
+    found = cast("tuple[object, ...]", value) if isinstance(value, tuple) else None
+    if found is None or n not in (None, len(found)):
+        raise Refuted(otherwise)
+    return found
+
+
+_CHECKS: dict[Form, Callable[[Any, str, CheckBudget], Any]] = {
+    "integer": _integer,
+    "real": _real,
+    "indices": _indices,
+    "pairs": _pairs,
+    "boxes": _boxes,
+    "coefficients": _coefficients,
+    "view": _view,
+    "factors": _factors,
+    "terms": _terms,
+}

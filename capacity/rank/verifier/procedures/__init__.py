@@ -1,0 +1,1 @@
+"""The decision procedures that checkers call, each with its proof."""

@@ -1,0 +1,159 @@
+"""Prove, in integer arithmetic, that a decomposition over the real numbers exists near a fit.
+
+Not every decomposition has rational factors. Let F(x) = sum_r a_r (x) b_r (x) c_r - T on the M
+entries that matter, and let M of the unknowns x vary, y, while the others stay at the floating-
+point numbers that they are. With y_0 the fit, any matrix C, and the box Y of radius rho around y_0,
+Krawczyk's theorem says: if
+
+    |C F(y_0)| + |I - C J(y)| rho < rho    for all y in Y,
+
+row by row, the second with sums of absolute values, then K(y) = y - C F(y) maps the box into
+itself: K(y) - K(y_0) is I - C J, averaged along the way, times y - y_0, and such averages obey any
+bound of the entries that holds all along. So K has a fixed point there, by Brouwer's theorem, where
+C F vanishes, and F, for C is nonsingular: |I - C J| < 1.
+An entry of the Jacobian J is a product of two unknowns, x x', and differs from that at y_0 by
+(|x| + |x'|) rho + rho^2 at most.
+
+Floating-point numbers are integers over a power of two, and C may be rounded to such as well: so
+all is computed exactly. C is an approximate inverse of the Jacobian; were it a bad one, the
+inequality would fail.
+
+References
+----------
+R. Krawczyk, Newton-Algorithmen zur Bestimmung von Nullstellen mit Fehlerschranken, Computing 1969;
+P. Breiding, K. Rose, S. Timme, Certifying zeros of polynomial systems using interval arithmetic,
+ACM TOMS 2023, arXiv 2011.05000.
+"""
+
+from __future__ import annotations
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.rank.types import Indices, Mask
+
+Array = NDArray[np.float64]
+# equations of the largest system that is looked at, which takes ten seconds, and entries of its
+# Jacobian with respect to all unknowns
+MOST_EQUATIONS = 1_500
+MOST_ENTRIES = 2**23
+# of the inverse's entries, after the point; of any number, before and after it
+INVERSE_BITS = 30
+MOST_BITS = 256
+
+
+def contracts(
+    tensor: Indices,
+    factors: tuple[Array, Array, Array],
+    varying: Indices,
+    radius: float,
+    known: Mask | None = None,
+) -> bool:
+    """Whether a tensor, where it is known, has an exact real decomposition near some factors.
+
+    Parameters
+    ----------
+    tensor : ndarray of int64, shape (n_0, n_1, n_2)
+    factors : tuple of three ndarrays of float64, shapes (n_m, rank)
+        Read as the exact binary fractions that they are.
+    varying : ndarray of int64, shape (M,)
+        Which unknowns vary, numbered along the rows of the three factors; as many as entries of
+        the tensor are known.
+    radius : float
+        Of the box.
+    known : ndarray of bool, shape (n_0, n_1, n_2), optional
+        Entries on which the sum matters; left out: all.
+
+    Examples
+    --------
+    1 = sqrt(1/2) sqrt(1/2) 2, near floating-point roots:
+
+    >>> root = np.array([[0.5**0.5]])
+    >>> contracts(np.array([[[1]]]), (root, root, np.array([[2.0]])), np.array([0]), 1e-9)
+    True
+    """
+    counts = np.ones(tensor.shape, bool) if known is None else known
+    starts = np.cumsum([0, *(f.size for f in factors)])
+    n = int(counts.sum())
+    if not 0 < n <= MOST_EQUATIONS or len(varying) != n or not 0 < radius < 1:
+        return False
+    if len(np.unique(varying)) < n or varying.min() < 0 or varying.max() >= starts[3]:
+        return False
+    places = np.argwhere(counts)
+    numbers = np.concatenate([[radius], *(f.ravel() for f in factors)])
+    if n * len(numbers) > MOST_ENTRIES or not (np.abs(numbers) < 2.0**MOST_BITS).all():
+        return False
+    bits = max(x.as_integer_ratio()[1].bit_length() - 1 for x in numbers.tolist())
+    if bits > MOST_BITS:
+        return False
+    try:
+        inverse = np.linalg.inv(jacobian(factors, places, starts)[:, varying]) * 2.0**INVERSE_BITS
+    except np.linalg.LinAlgError:
+        return False
+    if not (np.abs(inverse) < 2.0**62).all():
+        return False
+    width = _scaled(np.array(radius), bits).item()
+    a, b, c = (_scaled(f, bits) for f in factors)
+    one = 1 << (2 * bits + INVERSE_BITS)
+    left = (a[places[:, 0]] * b[places[:, 1]] * c[places[:, 2]]).sum(axis=1)
+    left -= tensor[tuple(places.T)].astype(object) << (3 * bits)
+    J = np.zeros((n, n), object)
+    grows = np.zeros(n, object)
+    column = np.full(int(starts[3]), -1)
+    column[varying] = np.arange(n)
+    rank = a.shape[1]
+    for mode, (x, y) in enumerate(((b, c), (a, c), (a, b))):
+        i, j = (places[:, m] for m in range(3) if m != mode)
+        at = column[starts[mode] + places[:, mode, None] * rank + np.arange(rank)]
+        rows = np.broadcast_to(np.arange(n)[:, None], at.shape)[at >= 0]
+        J[rows, at[at >= 0]] = (x[i] * y[j])[at >= 0]
+        grows += ((at >= 0) * ((abs(x[i]) + abs(y[j])) * width + width**2)).sum(axis=1)
+    C = np.rint(inverse).astype(np.int64)
+    exact = flint.fmpz_mat(C.tolist())
+    products = (exact * flint.fmpz_mat(J.tolist())).tolist()
+    step = (exact * flint.fmpz_mat(n, 1, left.tolist())).tolist()
+    growth = (flint.fmpz_mat(np.abs(C).tolist()) * flint.fmpz_mat(n, 1, grows.tolist())).tolist()
+    for i, row in enumerate(products):
+        row[i] -= one
+        if not abs(step[i][0]) + (sum(map(abs, row)) + growth[i][0]) * width < one * width:
+            return False
+    return True
+
+
+def cost_of_contraction(
+    factors: tuple[Array, Array, Array], varying: Indices, radius: float
+) -> tuple[int, int]:
+    """Estimate the nanoseconds and the bytes that `contracts` takes for these arguments."""
+    n, rank = len(varying), factors[0].shape[1]
+    sizes = np.abs(np.concatenate([[radius], *(f.ravel() for f in factors)]))
+    if not 0 < n <= MOST_EQUATIONS or n * len(sizes) > MOST_ENTRIES or not sizes.any():
+        # what is refused before anything is done
+        return 30 * len(sizes), 40 * len(sizes)
+    least, most = np.log2([sizes[sizes > 0].min(), sizes.max()])
+    # of the longest number: up to 53 after the least one's first
+    bits = min(MOST_BITS, 53 - least) + max(0, most)
+    longer = max(1.0, bits / 64)
+    return (
+        int(longer * (1.3 * n**3 + 600 * n**2 + 2_000 * (n * rank + len(sizes)))),
+        int(longer * (200 * n**2 + 400 * (n * rank + len(sizes)))),
+    )
+
+
+def _scaled(x: Array, bits: int) -> NDArray[np.object_]:
+    """Numbers times 2^bits, which are integers."""
+    flat = [p * ((1 << bits) // q) for p, q in map(float.as_integer_ratio, x.ravel().tolist())]
+    return np.array(flat, object).reshape(x.shape)
+
+
+def jacobian(factors: tuple[Array, Array, Array], places: Indices, starts: Indices) -> Array:
+    """Derivatives of the entries at some places with respect to all unknowns."""
+    rank = factors[0].shape[1]
+    J = np.zeros((len(places), int(starts[3])))
+    rows: Indices = np.arange(len(places))[:, None]
+    columns: Indices = np.arange(rank)[None]
+    for mode in range(3):
+        a, b = (m for m in range(3) if m != mode)
+        at: Indices = starts[mode] + places[:, mode, None] * rank + columns
+        J[rows, at] = factors[a][places[:, a]] * factors[b][places[:, b]]
+    return J

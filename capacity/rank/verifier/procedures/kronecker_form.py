@@ -1,0 +1,269 @@
+"""The Kronecker form of a pencil A + sB of two small dense matrices, over the rationals.
+
+*The L blocks* span W, the limit of W_0 = 0 and W_(i+1) = {x: Ax in B W_i}, if the pencil has no
+root at A (Berger, Trenn); dividing W out leaves the rest. The transposed pencil gives the others.
+
+A root at A shows: then B W is larger than A W, and another A + sB is taken. Otherwise A maps W onto
+B W, so that W is made of L blocks alone, and A is injective on what is left; after the transposed
+pencil's turn that is regular, with no root at A.
+
+References
+----------
+T. Berger, S. Trenn, The quasi-Kronecker form for matrix pencils, SIAM J. Matrix Analysis 2012; F.
+R. Gantmacher, The Theory of Matrices, chapter XII.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import flint
+import numpy as np
+
+from capacity.rank.types import Indices
+from capacity.rank.verifier.procedures.real_roots import cost_of_real_roots, distinct_real_roots
+
+Row: TypeAlias = list[flint.fmpq]
+# told, before each part of the work, about how many nanoseconds and bytes it takes
+Spend: TypeAlias = Callable[[int, int], None]
+PRIME = 2**61 - 1
+# nanoseconds for an entry of the slices, times the square of their longer side; for a place of a
+# row that is reduced, for a sum there, and for a bit of its fractions
+ENTRY, PLACE, SUM, BIT = 25, 30, 200, 8
+# nanoseconds for any pencil, however small
+LEAST = 1_000_000
+# bytes for a place of a dense row, and of its companion, on its way into flint
+BYTES = 250
+
+
+@dataclass(frozen=True)
+class KroneckerForm:
+    """What a Kronecker form means for the rank.
+
+    Attributes
+    ----------
+    size : int
+        The rank but for delta.
+    excess : Counter
+        For each bad root what it adds to delta. Roots are named by the primitive integer
+        coefficients of their irreducible polynomial in s; () is the root at infinity.
+    """
+
+    size: int
+    excess: Counter[tuple[int, ...]]
+
+
+def nothing(_steps: int, _bytes: int) -> None:
+    """Let any work be done."""
+
+
+def kronecker_form(slices: Indices, spend: Spend = nothing) -> KroneckerForm:
+    """The Kronecker form of the pencil A + sB.
+
+    Parameters
+    ----------
+    slices : ndarray of int64, shape (2, m, n)
+        A and B, with entries of at most 2^31.
+    spend : callable
+        Told, before each part of the work, about how many nanoseconds and bytes it takes.
+
+    Examples
+    --------
+    >>> kronecker_form(np.array([[[1, 0]], [[0, 1]]])).size
+    2
+    """
+    A, B = slices
+    # the rank of A + sB for most s, as far as one prime tells; any s that has no root there will do
+    generic = max(_rank_modulo(A + s * B) for s in (1_000_003, 2_000_029))
+    for shift in itertools.count():
+        m, n = A.shape
+        entries = int(((A != 0) | (B != 0)).sum())
+        spend(LEAST + ENTRY * entries * max(m, n) ** 2, BYTES * max(m, n) * (m + n))
+        if _rank_modulo(A + shift * B) >= generic:
+            form = _form(A, B, shift, spend)
+            if form is not None:
+                return form
+    raise AssertionError("a pencil has finitely many roots")
+
+
+def _form(A: Indices, B: Indices, shift: int, spend: Spend) -> KroneckerForm | None:
+    """The Kronecker form, by way of C = A + shift B; None if the pencil has a root there."""
+    pencil = _matrix(A + shift * B), _matrix(B)
+    size = 0
+    for side in ((A, B), (A.T, B.T)):
+        # zero columns, in suitable bases, are no blocks
+        free = side[0].shape[1] - _matrix(np.concatenate(side)).rank()
+        found = _without_span(*pencil, spend)
+        if found is None:
+            return None
+        span, rest = found
+        size += span - free
+        pencil = rest[0].transpose(), rest[1].transpose()
+    n = pencil[0].nrows()
+    if not n:
+        return KroneckerForm(size, Counter())
+    spend(2 * n**3 * (1 + n // 8), 0)
+    return KroneckerForm(size + n, _excess(pencil[0].inv() * pencil[1], shift, spend))
+
+
+class _Echelon:
+    """Rows in echelon form, each with a companion that takes the same combinations."""
+
+    def __init__(self, spend: Spend) -> None:
+        self.rows: dict[int, tuple[Row, Row]] = {}
+        # what it costs to subtract a multiple of each row, beside the bits of the factor
+        self._costs: dict[int, tuple[int, int]] = {}
+        self._spend = spend
+
+    def reduced(self, row: Row, companion: Row) -> tuple[Row, Row]:
+        """What is left of a row after subtracting multiples of the others."""
+        row, companion = row[:], companion[:]
+        self._spend(PLACE * len(self.rows), 0)
+        for pivot, (other, its) in self.rows.items():
+            if row[pivot]:
+                factor = row[pivot]
+                nonzero, bits = self._costs[pivot]
+                sums = nonzero * (SUM + BIT * (bits + factor.height_bits()))
+                self._spend(PLACE * (len(row) + len(companion)) + sums, 0)
+                row = [x - factor * y if y else x for x, y in zip(row, other, strict=True)]
+                companion = [
+                    x - factor * y if y else x for x, y in zip(companion, its, strict=True)
+                ]
+        return row, companion
+
+    def add(self, row: Row, companion: Row) -> bool:
+        """Take a row that is reduced already; say whether it was nonzero."""
+        pivot = next((j for j, x in enumerate(row) if x), None)
+        if pivot is None:
+            return False
+        scale = 1 / row[pivot]
+        self.rows[pivot] = [x * scale for x in row], [x * scale for x in companion]
+        bits = [x.height_bits() for part in self.rows[pivot] for x in part if x]
+        self._costs[pivot] = len(bits), max(bits)
+        return True
+
+
+def _without_span(
+    C: flint.fmpq_mat, D: flint.fmpq_mat, spend: Spend
+) -> tuple[int, tuple[flint.fmpq_mat, flint.fmpq_mat]] | None:
+    """The dimension of the columns' span W of the L blocks, and the pencil without them.
+
+    None if D W isn't C W.
+    """
+    m, n = C.nrows(), C.ncols()
+    if not m or not n:
+        return n, (flint.fmpq_mat(m, 0), flint.fmpq_mat(m, 0))
+    # E C = R, reduced; C x = D w has a solution if the last rows of E D w vanish
+    joined = [row + unit for row, unit in zip(C.tolist(), _identity(m).tolist(), strict=True)]
+    both = flint.fmpq_mat(joined).rref()[0].tolist()
+    R, E = [row[:n] for row in both], flint.fmpq_mat([row[n:] for row in both])
+    pivots = [next(j for j, x in enumerate(row) if x) for row in R if any(row)]
+    r = len(pivots)
+    F = E * D
+    span, conditions = _Echelon(spend), _Echelon(spend)
+    waiting = [x for x in _kernel(R, pivots, n) if span.add(span.reduced(x, [])[0], [])]
+    found = waiting[:]
+    while waiting:
+        w = waiting.pop(0)
+        image: Row = (F * flint.fmpq_mat([[x] for x in w])).entries()
+        condition, solution = conditions.reduced(image[r:], image[:r])
+        if conditions.add(condition, solution):
+            continue
+        x = [flint.fmpq(0)] * n
+        for pivot, value in zip(pivots, solution, strict=True):
+            x[pivot] = value
+        x, _ = span.reduced(x, [])
+        if span.add(x, []):
+            waiting.append(x)
+            found.append(x)
+    if not found:
+        return 0, (C, D)
+    # the reduced basis of their span: its numbers are short, and ranks of long ones take minutes
+    W = flint.fmpq_mat(found).rref()[0].transpose()
+    image_c, image_d = C * W, D * W
+    # C W is part of D W, by the way W was found
+    if image_d.rank() > len(found) - (n - r):
+        return None
+    left = [j for j in range(n) if j not in span.rows]
+    turned = flint.fmpq_mat(image_c.transpose().tolist()).rref()[0].tolist()
+    rows = [row for row in turned if any(row)]
+    quotient = _kernel(rows, [next(j for j, x in enumerate(row) if x) for row in rows], m)
+    if not quotient or not left:
+        nothing = flint.fmpq_mat(len(quotient), len(left))
+        return len(found), (nothing, nothing)
+    # unit vectors beside the pivots span a complement of W
+    Q = flint.fmpq_mat(quotient)
+    c, d = (Q * flint.fmpq_mat([[row[j] for j in left] for row in M.tolist()]) for M in (C, D))
+    return len(found), (c, d)
+
+
+def _kernel(reduced: list[Row], pivots: list[int], n: int) -> list[Row]:
+    """A basis of {x: M x = 0}, for M with n columns, in reduced row echelon form."""
+    found: list[Row] = []
+    for free in sorted(set(range(n)) - set(pivots)):
+        x = [flint.fmpq(j == free) for j in range(n)]
+        for i, pivot in enumerate(pivots):
+            x[pivot] = -reduced[i][free]
+        found.append(x)
+    return found
+
+
+def _excess(J: flint.fmpq_mat, shift: int, spend: Spend) -> Counter[tuple[int, ...]]:
+    """For each root of J what it adds to delta."""
+    n, bits = J.nrows(), max(x.height_bits() for x in J.entries())
+    # modulo as many primes as the polynomial's coefficients are long
+    spend(2 * n**3 * (1 + n * bits // 60), n**2 * (1 + bits // 8))
+    excess: Counter[tuple[int, ...]] = Counter()
+    for p, times in J.charpoly().factor()[1]:
+        d = p.degree()
+        spend(cost_of_real_roots(p), 0)
+        real = distinct_real_roots(p) == d
+        if times == 1:
+            count = 0 if real else 1
+        else:
+            # products of ever longer fractions, the last ones twice as long
+            spend(2 * (d + 2) * n**3 * (1 + d * bits // 60), n**2 * (1 + d * bits // 4))
+            at_p = _evaluated(p, J)
+            # by way of reduced rows: long fractions take minutes otherwise
+            once = at_p.rref()[1]
+            # Jordan blocks of a root, or those of size two or more
+            count = (once - (at_p * at_p).rref()[1] if real else n - once) // d
+        if count:
+            excess[_root_name(p, shift)] = count
+    return excess
+
+
+def _evaluated(p: flint.fmpq_poly, J: flint.fmpq_mat) -> flint.fmpq_mat:
+    identity = _identity(J.nrows())
+    value = identity * 0
+    for c in reversed(p.coeffs()):
+        value = value * J + identity * c
+    return value
+
+
+def _root_name(p: flint.fmpq_poly, shift: int) -> tuple[int, ...]:
+    """Name the roots of p(J) as roots s of A + sB: there 1/J = shift - s."""
+    reverse = flint.fmpq_poly(p.coeffs()[::-1])
+    in_s = reverse(flint.fmpq_poly([shift, -1])).numer()
+    if in_s.degree() < 1:
+        return ()
+    content = in_s.content() * (1 if in_s.leading_coefficient() > 0 else -1)
+    return tuple(int(c / content) for c in in_s.coeffs())
+
+
+def _matrix(A: Indices) -> flint.fmpq_mat:
+    m, n = A.shape
+    return flint.fmpq_mat(m, n, A.ravel().tolist())
+
+
+def _identity(n: int) -> flint.fmpq_mat:
+    return flint.fmpq_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
+
+
+def _rank_modulo(A: Indices) -> int:
+    m, n = A.shape
+    return flint.nmod_mat(m, n, (A % PRIME).ravel().tolist(), PRIME).rank()

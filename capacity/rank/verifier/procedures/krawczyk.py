@@ -150,8 +150,7 @@ def jacobian(factors: tuple[Array, Array, Array], places: Indices, starts: Indic
     """Derivatives of the entries at some places with respect to all unknowns."""
     rank = factors[0].shape[1]
     J = np.zeros((len(places), int(starts[3])))
-    rows: Indices = np.arange(len(places))[:, None]
-    columns: Indices = np.arange(rank)[None]
+    rows, columns = (x.astype(np.int64) for x in np.ogrid[: len(places), :rank])
     for mode in range(3):
         a, b = (m for m in range(3) if m != mode)
         at: Indices = starts[mode] + places[:, mode, None] * rank + columns

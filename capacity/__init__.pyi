@@ -16,12 +16,12 @@ from .evaluator.accuracy import evaluate as evaluate
 from .evaluator.accuracy import memorises as memorises
 from .evaluator.grid import accuracy_grid as accuracy_grid
 from .evaluator.nonsense import nonsense_answers as nonsense_answers
-from .layer.attention import AttentionLayer as AttentionLayer
 from .layer.config import LayerConfig as LayerConfig
 from .layer.config import layer_rank_bound as layer_rank_bound
 from .layer.config import layer_rank_upper as layer_rank_upper
-from .layer.layer_tensor import layer_tensor as layer_tensor
+from .layer.model import AttentionLayer as AttentionLayer
 from .layer.recipe import Recipe as Recipe
+from .layer.tensor import layer_tensor as layer_tensor
 from .layer.training import train as train
 from .plots import plot_accuracy_grid as plot_accuracy_grid
 from .plots import plot_accuracy_grids as plot_accuracy_grids

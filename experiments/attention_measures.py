@@ -24,8 +24,8 @@ from capacity.transformer import (
     pattern_statistics,
     token_shares,
 )
-from capacity.transformer.effective import effective_layer
-from capacity.transformer.patterns import normalised, standard
+from capacity.transformer.effective.attention import effective_layer
+from capacity.transformer.effective.statistics import normalised, standard
 
 ATTENTIONS = ("standard", "plain", "simplex")
 SHAPES = ("vertical", "diagonal", "block", "entropy", "negative", "squares_left",

@@ -3,10 +3,10 @@
     python experiments/by_hand.py --run     (two minutes on two cores)
     python experiments/by_hand.py --plot
 
-Both constructions of `capacity.layer.construct` for all 548 databases of the paper's experiment, in
-float32 and float64, and for the same databases with each predicate also a subject. Then layers of
-just those sizes are trained from random weights, and wider ones with the same heads, by the best
-recipe.
+Both constructions of `capacity.layer.constructions` for all 548 databases of the paper's
+experiment, in float32 and float64, and for the same databases with each predicate also a subject.
+Then layers of just those sizes are trained from random weights, and wider ones with the same heads,
+by the best recipe.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ from capacity.transformer import (
     output_head,
     partial_sum_accuracy,
 )
-from capacity.transformer.decomposition import TERMS
-from capacity.transformer.feed_forward import Moments
-from capacity.transformer.partial_sums import masked, subsets
+from capacity.transformer.residual.decomposition import TERMS
+from capacity.transformer.residual.feed_forward import Moments
+from capacity.transformer.residual.partial_sums import masked, subsets
 
 Inputs = dict[str, Tensor]
 Tell = Callable[[str, int, int], None]

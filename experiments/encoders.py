@@ -13,9 +13,9 @@ import torch
 from pretrained import tweets
 
 from capacity.transformer import EncoderClassifier, EncoderConfig, train_classifier
-from capacity.transformer.classify import ClassifierTraining, Labelled
-from capacity.transformer.encoder_config import Combine
-from capacity.transformer.text import Vocabulary, words_of
+from capacity.transformer.encoder.config import Combine
+from capacity.transformer.encoder.training import ClassifierTraining, Labelled
+from capacity.transformer.encoder.vocabulary import Vocabulary, words_of
 
 COMBINE: dict[str, Combine] = {"Con": "concatenate", "Add": "add"}
 N_HEADS = 8

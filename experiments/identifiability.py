@@ -33,7 +33,7 @@ from pretrained import minilm
 
 from capacity.cli.output import bar
 from capacity.transformer import Captured, EncoderClassifier, capture
-from capacity.transformer.classify import accuracy
+from capacity.transformer.encoder.training import accuracy
 
 LENGTHS = {
     "Con": (16, 32, 48, 64, 65, 66, 80, 96, 128, 192, 256, 384, 512),

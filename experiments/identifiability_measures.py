@@ -19,9 +19,9 @@ from capacity.transformer import (
     p4_defect,
     p4_excess,
 )
-from capacity.transformer.captured import Written
-from capacity.transformer.logit_rank import attention
-from capacity.transformer.witness import query_key_weights
+from capacity.transformer.activations.cache import Written
+from capacity.transformer.identifiability.logit_rank import attention
+from capacity.transformer.identifiability.witness import query_key_weights
 
 # the paper computes in single precision
 EPSILON = torch.finfo(torch.float32).eps

@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 from capacity import Database, effective_rank_interval, rank_interval
 from capacity.evaluator import answers, compare_measures, said_facts, with_bits
 from capacity.layer import AttentionLayer, layer_rank_upper, proposition_3_5
-from capacity.layer.layer_tensor import layer_tensor
+from capacity.layer.tensor import layer_tensor
 from capacity.rank import numerical_rank_interval
 from capacity.sweep import Run
 

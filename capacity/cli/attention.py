@@ -36,9 +36,9 @@ def attention(
 ) -> None:
     """Tell which heads' attention is unique, and draw the part of it that has an effect."""
     require_extra("Analysing a model", "transformers")
-    from capacity.transformer.effective import effective_attention
-    from capacity.transformer.hooks import capture
-    from capacity.transformer.load import load_pretrained, tokens_of
+    from capacity.transformer.activations.hooks import capture
+    from capacity.transformer.activations.pretrained import load_pretrained, tokens_of
+    from capacity.transformer.effective.attention import effective_attention
     from capacity.transformer.table import attention_table
 
     if out is not None:

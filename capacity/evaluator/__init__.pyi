@@ -15,6 +15,11 @@ from .law import Law as Law
 from .law import fit_law as fit_law
 from .law import memorised as memorised
 from .law import with_bits as with_bits
+from .logit_terms import LayerTerms as LayerTerms
+from .logit_terms import attention_of_pairs as attention_of_pairs
+from .logit_terms import layer_terms as layer_terms
+from .logit_terms import query_key_freedom as query_key_freedom
+from .logit_terms import term_accuracy as term_accuracy
 from .nonsense import NonsenseAnswers as NonsenseAnswers
 from .nonsense import nonsense_answers as nonsense_answers
 from .nonsense import nonsense_pairs as nonsense_pairs
@@ -22,8 +27,3 @@ from .nonsense import with_unknown as with_unknown
 from .said import said_facts as said_facts
 from .scale import margins as margins
 from .scale import smallest_scale as smallest_scale
-from .terms import LayerTerms as LayerTerms
-from .terms import attention_of_pairs as attention_of_pairs
-from .terms import layer_terms as layer_terms
-from .terms import query_key_freedom as query_key_freedom
-from .terms import term_accuracy as term_accuracy

@@ -27,7 +27,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
 
 if TYPE_CHECKING:
-    from capacity.layer.attention import AttentionLayer
+    from capacity.layer.model import AttentionLayer
 
 Over: TypeAlias = Literal["tokens", "objects"]
 TAUS = (0.75, 0.95, 0.99)
@@ -173,7 +173,7 @@ def evaluate(
     ValueError
         For another vocabulary, or a tau or `over` out of range.
     """
-    from capacity.layer.layer_tensor import require_same_vocabulary
+    from capacity.layer.tensor import require_same_vocabulary
 
     if over not in ("tokens", "objects"):
         raise InvalidArgumentError(f"`over` must be 'tokens' or 'objects'; got {shown(over)}.")

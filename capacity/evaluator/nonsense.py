@@ -21,7 +21,7 @@ from capacity.evaluator.accuracy import answers, check_tau
 from capacity.limits import generator
 
 if TYPE_CHECKING:
-    from capacity.layer.attention import AttentionLayer
+    from capacity.layer.model import AttentionLayer
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def nonsense_answers(
     ValueError
         For a tau out of range, or another vocabulary.
     """
-    from capacity.layer.layer_tensor import require_same_vocabulary
+    from capacity.layer.tensor import require_same_vocabulary
 
     check_tau(tau)
     require_same_vocabulary(layer, db)

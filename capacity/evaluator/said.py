@@ -17,7 +17,7 @@ from capacity.evaluator.accuracy import answers, check_tau
 from capacity.evaluator.nonsense import nonsense_pairs
 
 if TYPE_CHECKING:
-    from capacity.layer.attention import AttentionLayer
+    from capacity.layer.model import AttentionLayer
 
 
 def said_facts(
@@ -51,7 +51,7 @@ def said_facts(
     ValueError
         For a tau out of range, another vocabulary, or logits that aren't finite.
     """
-    from capacity.layer.layer_tensor import require_same_vocabulary
+    from capacity.layer.tensor import require_same_vocabulary
 
     if tau != "argmax":
         check_tau(tau)

@@ -49,8 +49,9 @@ class Recipe:
         The initial weights of `AttentionLayer`.
     dtype : {'float32', 'float64'}
     engine : {'auto', 'reference', 'fused', 'blocked', 'graph'}
-        'auto' takes the fastest that can train the layer on its device (`capacity.layer.engine`).
-        On GPUs, 'reference' and 'graph' are plain tensor operations that haven't been run on one.
+        'auto' takes the fastest that can train the layer on its device
+        (`capacity.layer.engine_choice`). On GPUs, 'reference' and 'graph' are plain tensor
+        operations that haven't been run on one.
 
     Raises
     ------

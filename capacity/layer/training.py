@@ -15,19 +15,22 @@ import torch
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
-from capacity.layer.attention import AttentionLayer
-from capacity.layer.engine import engine_for
-from capacity.layer.engines import blocked, fused, graph, reference
-from capacity.layer.layer_tensor import require_same_vocabulary
+from capacity.layer.engine_choice import engine_for
+from capacity.layer.engines import autograd
+from capacity.layer.engines.blocked import engine as blocked
+from capacity.layer.engines.fused import engine as fused
+from capacity.layer.engines.padded import engine as padded
+from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
+from capacity.layer.tensor import require_same_vocabulary
 from capacity.limits import generator
 
 ENGINES = {
-    "reference": reference.run,
+    "reference": autograd.run,
     "fused": fused.run,
     "blocked": blocked.run,
-    "graph": graph.run,
+    "graph": padded.run,
 }
 
 
@@ -81,7 +84,7 @@ def train(
     # no engine uses them, or leaves any
     layer.zero_grad(set_to_none=True)
     if engine == "graph":
-        return graph.run(layer, db, recipe, generator(seed))
+        return padded.run(layer, db, recipe, generator(seed))
     return ENGINES[engine](layer, db, recipe, generator(seed), snapshots)
 
 
@@ -140,7 +143,7 @@ def train_many(
     for i in [i for i, engine in enumerate(engines) if engine == "graph"]:
         batches.setdefault(tasks[i][0].W_E.device, []).append(i)
     for members in batches.values():
-        some = graph.run_many([tasks[i] for i in members], recipe, [rngs[i] for i in members])
+        some = padded.run_many([tasks[i] for i in members], recipe, [rngs[i] for i in members])
         results.update(zip(members, some, strict=True))
     alone = [i for i in range(len(tasks)) if i not in results]
     alone.sort(key=lambda i: -tasks[i][1].n_triples * tasks[i][1].n_tokens)

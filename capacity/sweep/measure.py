@@ -14,7 +14,7 @@ from capacity.sweep.plan import Plan, Run
 from capacity.sweep.pool import in_this_process, processes
 
 if TYPE_CHECKING:
-    from capacity.layer.attention import AttentionLayer
+    from capacity.layer.model import AttentionLayer
 
 Measure: TypeAlias = "Callable[[Run, AttentionLayer], Mapping[str, Any]]"
 

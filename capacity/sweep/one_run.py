@@ -30,7 +30,7 @@ from capacity.sweep.folder import snapshot_name
 from capacity.sweep.plan import Run
 
 if TYPE_CHECKING:
-    from capacity.layer.attention import AttentionLayer
+    from capacity.layer.model import AttentionLayer
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 
@@ -102,7 +102,7 @@ def _trained(
     """Runs of one recipe and engine, trained from the weights that each starts from."""
     import torch
 
-    from capacity.layer.attention import AttentionLayer
+    from capacity.layer.model import AttentionLayer
     from capacity.layer.training import train, train_many
 
     recipe = replace(runs[0].recipe, engine=runs[0].engine)

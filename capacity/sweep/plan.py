@@ -16,7 +16,7 @@ from typing import Any
 
 from capacity.database.facts import Database
 from capacity.layer.config import LayerConfig
-from capacity.layer.engine import engine_for
+from capacity.layer.engine_choice import engine_for
 from capacity.layer.recipe import Recipe
 
 # parts of every key: raise them when the columns, or what the code makes of a run, change

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from capacity.layer.config import LayerConfig
 
 if TYPE_CHECKING:
-    from capacity.layer.attention import AttentionLayer
+    from capacity.layer.model import AttentionLayer
 
 
 @st.composite
@@ -27,7 +27,7 @@ def layers(
     """Layers in float64 with random weights, for `d_vocab` tokens."""
     import torch
 
-    from capacity.layer.attention import AttentionLayer
+    from capacity.layer.model import AttentionLayer
 
     config = draw(configs or layer_configs())
     return AttentionLayer(config, d_vocab, seed=draw(st.integers(0, 2**32)), dtype=torch.float64)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from capacity.transformer.captured import Captured
-from capacity.transformer.effective import EffectiveAttention, effective_share
-from capacity.transformer.identifiability import identifiability_table
+from capacity.transformer.activations.cache import Captured
+from capacity.transformer.effective.attention import EffectiveAttention, effective_share
+from capacity.transformer.identifiability.nullity import identifiability_table
 
 if TYPE_CHECKING:
     import pandas as pd

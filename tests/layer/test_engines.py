@@ -19,9 +19,12 @@ from hypothesis import strategies as st
 
 from capacity.database import Database, random_database
 from capacity.layer import AttentionLayer, LayerConfig, Recipe, train, train_many
-from capacity.layer.engine import FUSED_DIMENSIONS, engine_for
-from capacity.layer.engines import blocked, fused, graph, jit
-from capacity.layer.engines.fused import task
+from capacity.layer.engine_choice import FUSED_DIMENSIONS, engine_for
+from capacity.layer.engines.blocked import engine as blocked
+from capacity.layer.engines.fused import engine as fused
+from capacity.layer.engines.fused import packing
+from capacity.layer.engines.padded import engine as padded
+from capacity.layer.engines.simd import compile as jit
 from tests.oracles import figure_1
 
 # gradients, and losses after so many epochs
@@ -82,7 +85,7 @@ def rows_a_block(request: pytest.FixtureRequest) -> Iterator[None]:
     """The same whatever the blocks that large databases are cut into."""
     with (
         patch.multiple(blocked, BLOCK_BYTES=1, LEAST_ROWS=request.param),
-        patch.object(task, "LOSS_ENTRIES", request.param * 50),
+        patch.object(packing, "LOSS_ENTRIES", request.param * 50),
     ):
         yield
 
@@ -103,8 +106,8 @@ def test_gradients_are_those_of_autograd(
     blocks = {name: p.grad.numpy() for name, p in layer.named_parameters() if p.grad is not None}
     # in the middle of other runs
     other = layer_for(config, db, recipe.dtype, seed + 1)
-    tasks = [graph.Task.of(some, db, np.random.default_rng()) for some in (other, layer, other)]
-    group = graph.Group(tasks, tasks[0].sizes, recipe, 0)
+    tasks = [padded.Task.of(some, db, np.random.default_rng()) for some in (other, layer, other)]
+    group = padded.Group(tasks, tasks[0].sizes, recipe, 0)
     batch = {name: g.numpy() for name, g in group.gradients(1).items()}
     found = [blocks, batch]
     if config.d_model <= FUSED_DIMENSIONS:
@@ -294,7 +297,7 @@ def test_a_kernel_that_is_there_is_not_announced(
 ) -> None:
     kernel = SimpleNamespace(signatures=[])
     monkeypatch.setattr(fused, "_begun", set())
-    monkeypatch.setattr(fused.loop, "train_epochs", kernel)
+    monkeypatch.setattr(fused.epochs, "train_epochs", kernel)
     with fused.compilation(3, Recipe(), wait=0.05):
         # loaded at once; what takes long is training
         kernel.signatures.append("float32")
@@ -323,9 +326,9 @@ def test_code_that_is_older_than_a_source_is_forgotten(tmp_path: Path) -> None:
 
 def test_another_process_finds_the_compiled_code(tmp_path: Path) -> None:
     code = (
-        "from capacity import *; from capacity.layer.engines.fused import loop; db = "
+        "from capacity import *; from capacity.layer.engines.fused import epochs; db = "
         "random_database(0); train(AttentionLayer(LayerConfig(1, 1, 1, 1), db.n_tokens), db, "
-        "Recipe(epochs=2)); stats = loop.train_epochs.stats; "
+        "Recipe(epochs=2)); stats = epochs.train_epochs.stats; "
         "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
     )
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

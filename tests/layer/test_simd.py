@@ -10,8 +10,7 @@ import numba
 import numpy as np
 import pytest
 
-from capacity.layer.engines.elementary import exp2, flush_denormals
-from capacity.layer.engines.fused.unrolled import (
+from capacity.layer.engines.fused.small_matmul import (
     add_gradients,
     add_outer,
     add_products,
@@ -19,7 +18,8 @@ from capacity.layer.engines.fused.unrolled import (
     store_rows,
     store_totals,
 )
-from capacity.layer.engines.simd import (
+from capacity.layer.engines.simd.exp2 import exp2, flush_denormals
+from capacity.layer.engines.simd.vector import (
     broadcast,
     broadcast8,
     fma,
@@ -200,7 +200,7 @@ from itertools import product
 import numpy as np, torch
 from capacity.database import random_database
 from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
-from capacity.layer.engines.fused import loop
+from capacity.layer.engines.fused import epochs
 db = random_database(3)
 for dtype, tolerance, epochs in (("float32", 1e-6, 30), ("float64", 1e-10, 100)):
     losses = []
@@ -211,7 +211,7 @@ for dtype, tolerance, epochs in (("float32", 1e-6, 30), ("float64", 1e-10, 100))
         losses.append(train(layer, db, recipe).loss)
     for i in (1, 2, 4, 5):
         assert abs(losses[i] / losses[i - i % 3] - 1) < tolerance, losses
-code = "".join(loop.train_epochs.inspect_asm().values())
+code = "".join(epochs.train_epochs.inspect_asm().values())
 print(*(register in code for register in ("zmm", "ymm", "xmm")))
 """
 

@@ -14,7 +14,7 @@ import torch
 from capacity.database import Database, random_database
 from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
 from capacity.layer import snapshots as module
-from capacity.layer.engines.fused.task import Task
+from capacity.layer.engines.fused.packing import Task
 from capacity.layer.recipe import Training
 from capacity.layer.snapshots import Arrays, Snapshots
 

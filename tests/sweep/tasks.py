@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from capacity.layer.attention import AttentionLayer
+from capacity.layer.model import AttentionLayer
 from capacity.sweep import Run
 
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.alternatives import alternative_attention
-from capacity.transformer.logit_rank import minimum_logit_rank
+from capacity.transformer.identifiability.alternatives import alternative_attention
+from capacity.transformer.identifiability.logit_rank import minimum_logit_rank
 
 both = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 seeds = st.integers(0, 10_000)

@@ -12,7 +12,7 @@ from torch import nn
 from capacity.errors import InvalidArgumentError, PrecisionWarning
 from capacity.layer import AttentionLayer, LayerConfig
 from capacity.transformer import Captured, capture
-from capacity.transformer.checks import check
+from capacity.transformer.activations.validation import check
 
 Build = Callable[..., Any]
 Sentences = dict[str, torch.Tensor]

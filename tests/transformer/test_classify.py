@@ -3,9 +3,9 @@ import torch
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.classify import accuracy, train_classifier
-from capacity.transformer.encoder import EncoderClassifier
-from capacity.transformer.encoder_config import Combine, EncoderConfig
+from capacity.transformer.encoder.config import Combine, EncoderConfig
+from capacity.transformer.encoder.model import EncoderClassifier
+from capacity.transformer.encoder.training import accuracy, train_classifier
 
 Sentences = tuple[Tensor, Tensor, Tensor]
 

@@ -20,9 +20,9 @@ from capacity.transformer import (
     output_head,
     partial_sum_accuracy,
 )
-from capacity.transformer.captured import Normed, Written
-from capacity.transformer.decomposition import CONSTANT, HEADS, TERMS
-from capacity.transformer.partial_sums import masked, subsets
+from capacity.transformer.activations.cache import Normed, Written
+from capacity.transformer.residual.decomposition import CONSTANT, HEADS, TERMS
+from capacity.transformer.residual.partial_sums import masked, subsets
 
 Build = Callable[..., Any]
 Sentences = dict[str, Tensor]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer import capture, effective_attention
-from capacity.transformer.effective import Mode, effective_layer, effective_share
+from capacity.transformer.effective.attention import Mode, effective_layer, effective_share
 
 DTYPES = [torch.float64, torch.float32]
 SLACK = {torch.float64: 1e-10, torch.float32: 2e-5}

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.captured import Captured, Normed, Written
-from capacity.transformer.checks import check
-from capacity.transformer.encoder import EncoderClassifier
-from capacity.transformer.encoder_config import EncoderConfig, initial_weights
+from capacity.transformer.activations.cache import Captured, Normed, Written
+from capacity.transformer.activations.validation import check
+from capacity.transformer.encoder.config import EncoderConfig, initial_weights
+from capacity.transformer.encoder.model import EncoderClassifier
 
 CONFIG = EncoderConfig(20, 3, 7, 6, 3, 2, 5, "concatenate")
 ADD = replace(CONFIG, combine="add")

@@ -6,8 +6,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.captured import Captured, CapturedLayer
-from capacity.transformer.identifiability import identifiability_table, unique_rows, value_ranks
+from capacity.transformer.activations.cache import Captured, CapturedLayer
+from capacity.transformer.identifiability.nullity import (
+    identifiability_table,
+    unique_rows,
+    value_ranks,
+)
 
 DTYPES = [torch.float32, torch.float64]
 both = pytest.mark.parametrize("dtype", DTYPES)

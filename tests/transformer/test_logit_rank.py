@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.logit_rank import minimum_logit_rank, p4_defect, p4_excess
+from capacity.transformer.identifiability.logit_rank import minimum_logit_rank, p4_defect, p4_excess
 
 both = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 seeds = st.integers(0, 10_000)

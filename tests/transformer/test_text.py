@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.text import RESERVED, Vocabulary, words_of
+from capacity.transformer.encoder.vocabulary import RESERVED, Vocabulary, words_of
 
 PIECES = ["A", "b", " ", "\n", "'", '"', ".", ",", "(", ")", "!", "?", ";", ":", "<br />", "<", "-"]
 texts = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.logit_rank import minimum_logit_rank, p4_excess
-from capacity.transformer.witness import find_witness, query_key_weights
+from capacity.transformer.identifiability.logit_rank import minimum_logit_rank, p4_excess
+from capacity.transformer.identifiability.witness import find_witness, query_key_weights
 
 
 def normal(*shape: int, seed: int) -> Tensor:

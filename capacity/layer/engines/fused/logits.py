@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity.layer.engines.elementary import exp2
-from capacity.layer.engines.fused.unrolled import (
+from capacity.layer.engines.fused.small_matmul import (
     add_gradients,
     add_products,
     repeat,
     store_totals,
 )
-from capacity.layer.engines.jit import inlined
-from capacity.layer.engines.simd import ROW, broadcast, full, lanes_of, load, store, total
+from capacity.layer.engines.simd.compile import inlined
+from capacity.layer.engines.simd.exp2 import exp2
+from capacity.layer.engines.simd.vector import ROW, broadcast, full, lanes_of, load, store, total
 
 
 @inlined

@@ -1,0 +1,52 @@
+"""The reference engine: autograd, one run at a time, on any device.
+
+Plain PyTorch, kept so that it can be read: it defines what faster engines must compute.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from capacity.database.facts import Database
+from capacity.layer.engines.optimizer import train_epochs
+from capacity.layer.model import AttentionLayer
+from capacity.layer.recipe import Recipe, Training
+from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
+
+
+def run(
+    layer: AttentionLayer,
+    db: Database,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    snapshots: Snapshots = NO_SNAPSHOTS,
+) -> Training:
+    """Train `layer` in place; `capacity.layer.train` checks the arguments."""
+    sentences = torch.as_tensor(db.token_triples.astype(np.int64), device=layer.W_E.device)
+
+    def look(members: Tensor | None, *, backward: bool) -> tuple[float, float]:
+        batch = sentences if members is None else sentences[members]
+        with torch.set_grad_enabled(backward):
+            logits = layer(batch[:, :2])
+            loss = _loss(logits, batch, recipe)
+        if backward:
+            loss.backward()
+        return loss.item(), _least_log_p(logits.detach(), batch)
+
+    return train_epochs(layer, len(sentences), recipe, rng, look, snapshots, engine="reference")
+
+
+def _loss(logits: Tensor, sentences: Tensor, recipe: Recipe) -> Tensor:
+    targets = sentences[:, 1:]
+    if recipe.positions == "object":
+        logits, targets = logits[:, -1:], targets[:, -1:]
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def _least_log_p(logits: Tensor, sentences: Tensor) -> float:
+    """Of the facts' objects; NaN if one is."""
+    last = logits[:, -1].double()
+    log_p = last.gather(1, sentences[:, 2:]).squeeze(1) - last.logsumexp(dim=1)
+    return log_p.min().item()

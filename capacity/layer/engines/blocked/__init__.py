@@ -1,0 +1,1 @@
+"""The blocked engine: large layers, a block of facts at a time, with analytic gradients."""

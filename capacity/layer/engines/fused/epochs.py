@@ -1,0 +1,154 @@
+"""The loops over epochs: predict, stop early, go back, step."""
+
+# compiled by numba, whose types have no stubs
+# pyright: basic, reportCallIssue=false
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from capacity.layer.engines.fused.attention import backward, forward
+from capacity.layer.engines.fused.buffers import Facts
+from capacity.layer.engines.fused.logits import predict
+from capacity.layer.engines.simd.compile import compiled, inlined
+from capacity.layer.engines.simd.exp2 import flush_denormals
+from capacity.layer.engines.simd.vector import fma, full, lanes_of, load, sqrt, store
+
+# epochs after which the shifts are the present log-sum-exps again
+REFRESH = 16
+GOING, MEMORISED, DIVERGED = 0, 1, 2
+
+
+@inlined
+def _look(dims, sizes, rule, facts, weights, grads, work):
+    """Predict, with gradients; returns whether all logits are finite."""
+    forward(dims, sizes, rule.scale, facts, weights, work)
+    grads.U[:] = work.rows.dtype.type(0)
+    n = len(facts.subjects)
+    return predict(
+        dims, sizes, rule.first_weight / n, rule.second_weight / n, facts, weights, grads, work
+    )
+
+
+@inlined
+def _knows_all(facts, work, stop_tau):
+    """Whether every fact's object has the probability that ends training."""
+    if stop_tau <= 0:
+        return False
+    for i in range(len(facts.subjects)):  # noqa: SIM110 - numba has no all()
+        # false for NaN
+        if not work.right[i] >= stop_tau:
+            return False
+    return True
+
+
+@compiled
+def train_epochs(dims, sizes, rule, facts, weights, grads, work, state, rates, start, stop):
+    """Full-batch epochs from `start` up to `stop`; returns how they ended, and at which epoch.
+
+    In the end `work` holds what the weights as they are predict, unless they have diverged.
+    """
+    f = work.rows.dtype.type
+    word = flush_denormals(np.int32(-1))
+    end, epoch = GOING, start
+    while True:
+        if not _look(dims, sizes, rule, facts, weights, grads, work):
+            end = DIVERGED
+            epoch = min(epoch + 1, len(rates))
+            break
+        if _knows_all(facts, work, rule.stop_tau):
+            end = MEMORISED
+            break
+        if epoch == stop:
+            break
+        if epoch % REFRESH == 0:
+            for i in range(len(facts.row_subjects) + len(facts.subjects)):
+                work.shifts[i] += f(math.log2(work.sums[i]))
+        backward(dims, sizes, rule.scale, facts, weights, grads, work)
+        adam(rule, state, rates[epoch])
+        epoch += 1
+    flush_denormals(word)
+    return end, epoch
+
+
+@compiled
+def train_batches(
+    dims, sizes, rule, facts, weights, grads, work, state, rates, start, orders, batch, batch_work
+):  # fmt: skip
+    """Epochs of batches, one for each row of `orders`; returns as `train_epochs` does.
+
+    `batch` has room for a batch of facts, each with a row of its own for its subject.
+    """
+    f = work.rows.dtype.type
+    word = flush_denormals(np.int32(-1))
+    end, epoch = GOING, start
+    n, size = len(facts.subjects), len(batch.subjects)
+    while epoch < start + len(orders) and end == GOING:
+        if rule.stop_tau > 0:
+            finite = _look(dims, sizes, rule, facts, weights, grads, work)
+            if finite and _knows_all(facts, work, rule.stop_tau):
+                end = MEMORISED
+                break
+        for begin in range(0, n, size):
+            members = orders[epoch - start, begin : begin + size]
+            part = _chosen(facts, members, batch)
+            if not _look(dims, sizes, rule, part, weights, grads, batch_work):
+                end = DIVERGED
+            # the rows are others in the next batch: one shift for all
+            n_rows = len(part.row_subjects) + len(part.subjects)
+            level = 0.0
+            for i in range(n_rows):
+                level += batch_work.shifts[i] + math.log2(batch_work.sums[i])
+            batch_work.shifts[:] = f(level / n_rows)
+            backward(dims, sizes, rule.scale, part, weights, grads, batch_work)
+            adam(rule, state, rates[epoch])
+        epoch += 1
+    flush_denormals(word)
+    return end, epoch
+
+
+@inlined
+def _chosen(facts, members, batch):
+    """Some of the facts, in the arrays of `batch`."""
+    n = len(members)
+    for i in range(n):
+        j = members[i]
+        batch.subjects[i] = facts.subjects[j]
+        batch.predicates[i] = facts.predicates[j]
+        batch.objects[i] = facts.objects[j]
+    n_first = min(n, len(batch.row_subjects))
+    for i in range(n_first):
+        batch.row_subjects[i] = batch.subjects[i]
+        batch.row_predicates[i] = facts.columns[members[i]]
+    return Facts(
+        batch.subjects[:n], batch.predicates[:n], batch.objects[:n], batch.columns,
+        batch.row_subjects[:n_first], batch.row_starts[: n_first + 1], batch.row_predicates[:n],
+    )  # fmt: skip
+
+
+@inlined
+def adam(rule, state, rate):
+    """One step of Adam, or AdamW, on all weights that can change, in one loop."""
+    f = state.values.dtype.type
+    state.decayed[0] *= rule.beta_1
+    state.decayed[1] *= rule.beta_2
+    root = math.sqrt(1 - state.decayed[1])
+    pace = full(f(-rate * root / (1 - state.decayed[0])))
+    floor = full(f(1e-8 * root))
+    b_1, c_1 = full(f(rule.beta_1)), full(f(1 - rule.beta_1))
+    b_2, c_2 = full(f(rule.beta_2)), full(f(1 - rule.beta_2))
+    added, kept = full(f(0)), full(f(1))
+    if rule.decoupled:
+        kept = full(f(1 - rate * rule.weight_decay))
+    else:
+        added = full(f(rule.weight_decay))
+    for i in range(0, rule.size, lanes_of(state.values)):
+        value = load(state.values, i)
+        g = fma(value, added, load(state.gradient, i))
+        m = fma(load(state.first, i), b_1, g * c_1)
+        v = fma(load(state.second, i), b_2, g * c_2 * g)
+        store(state.first, i, m)
+        store(state.second, i, v)
+        store(state.values, i, fma(pace, m / (sqrt(v) + floor), value * kept))

@@ -1,0 +1,265 @@
+"""One run, packed into the arrays that the kernels work on, and back."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from capacity.database.facts import Database
+from capacity.layer.engines.fused import buffers, epochs
+from capacity.layer.engines.optimizer import learning_rates
+from capacity.layer.engines.simd.vector import ROW, VECTOR_BYTES
+from capacity.layer.model import AttentionLayer
+from capacity.layer.recipe import Recipe
+from capacity.layer.snapshots import Snapshots
+
+Array = NDArray[Any]
+
+# an interrupt waits for about so long
+PATIENCE_S = 0.2
+# entries of the logits that are in memory at a time
+LOSS_ENTRIES = 1 << 20
+
+
+class Task:
+    """One run in the arrays of the kernels."""
+
+    def __init__(self, layer: AttentionLayer, db: Database, recipe: Recipe) -> None:
+        self._layer, self._recipe, config = layer, recipe, layer.config
+        self._dtype = np.dtype(recipe.dtype)
+        lanes = VECTOR_BYTES // self._dtype.itemsize
+        ids = db.token_triples.astype(np.int64)
+        self._active, rows = np.unique(ids[:, :2], return_inverse=True)
+        self._idle = np.setdiff1d(np.arange(db.n_tokens), self._active)
+        self.facts = _facts(rows.reshape(-1, 2), ids, both=recipe.positions == "both")
+        self._dims = (0,) * config.d_model
+        self._sizes = buffers.Sizes(
+            len(self._active), config.n_heads, config.d_head_qk, config.d_head_vo, db.n_tokens
+        )
+        self._width = _padded(db.n_tokens, lanes)
+        d, heads = config.d_model, config.n_heads
+        shapes = [
+            (len(self._active), ROW), (d, self._width), (heads, d, ROW), (heads, d, ROW),
+            (heads, d, ROW), (heads, config.d_head_vo, ROW),
+        ]  # fmt: skip
+        ends = np.cumsum([math.prod(shape) for shape in shapes]).tolist()
+        moving = _padded(ends[-1], lanes)
+        size = _padded(moving + len(self._idle) * ROW, lanes)
+        self._shapes, self._ends, self._moving = shapes, [0, *ends], moving
+        self.state = buffers.State(
+            values=_zeros(size, self._dtype),
+            gradient=_zeros(size, self._dtype),
+            first=_zeros(size, self._dtype),
+            second=_zeros(size, self._dtype),
+            decayed=np.ones(2),
+        )
+        self._read()
+        both = recipe.positions == "both"
+        self._rule = buffers.Rule(
+            scale=config.attention_scale,
+            first_weight=0.5 if both else 0.0,
+            second_weight=0.5 if both else 1.0,
+            stop_tau=recipe.stop_tau,
+            beta_1=0.9,
+            beta_2=recipe.beta2,
+            weight_decay=recipe.weight_decay,
+            decoupled=recipe.optimizer == "adamw",
+            size=size if recipe.weight_decay else moving,
+        )
+        self._work = self._new_work(self.facts)
+
+    def train(self, rng: np.random.Generator, snapshots: Snapshots) -> tuple[int, int]:
+        """All epochs, from the snapshot if there is one; how they ended, and after how many."""
+        recipe, n = self._recipe, len(self.facts.subjects)
+        size = recipe.facts_a_step(n) or n
+        batch = self._new_batch(size)
+        batch_work = self._new_work(batch) if size < n else self._work
+        arguments = (*self._run, self.state, np.array(learning_rates(recipe), np.float64))
+        # a call of a kernel begins with a look, whatever was before
+        changing = {
+            **self.state._asdict(), "shifts": self._work.shifts, "batch_shifts": batch_work.shifts
+        }  # fmt: skip
+        epoch, held = snapshots.recall(rng, lambda: changing)
+        for name, array in held.items():
+            changing[name][...] = array
+        end, stride = epochs.GOING, self._epochs_a_call(-(-n // size))
+        while end == epochs.GOING and epoch < recipe.epochs:
+            snapshots.offer(epoch, rng, lambda: changing)
+            stop = min(epoch + stride, recipe.epochs)
+            if size == n:
+                end, epoch = epochs.train_epochs(*arguments, epoch, stop)
+            else:
+                start, before = epoch, rng.bit_generator.state
+                orders = np.array([rng.permutation(n) for _ in range(start, stop)])
+                end, epoch = epochs.train_batches(*arguments, start, orders, batch, batch_work)
+                if epoch < stop:
+                    # no more is taken from the generator than was used
+                    rng.bit_generator.state = before
+                    for _ in range(start, epoch):
+                        rng.permutation(n)
+        if end == epochs.GOING and (size < n or not recipe.epochs):
+            # the weights as they are
+            end, _ = epochs.train_epochs(*arguments, epoch, epoch)
+        return end, epoch
+
+    def loss(self) -> float:
+        """Mean loss of what was predicted last: of residuals as they are, and else in float64."""
+        facts, n, rule = self.facts, len(self.facts.subjects), self._rule
+        n_first = len(facts.row_subjects)
+        U = torch.from_numpy(self._shaped(self.state.values)["W_U"].astype(np.float64))
+        rows = self._work.rows.reshape(-1, ROW)[: n_first + n, : len(U)]
+        counts = np.append(np.diff(facts.row_starts), np.ones(n, np.int64))
+        targets = np.append(facts.row_predicates, facts.objects)
+        ends = np.cumsum(counts)
+        losses = np.empty(len(rows))
+        step = max(1, LOSS_ENTRIES // U.shape[1])
+        for start in range(0, len(rows), step):
+            stop = min(start + step, len(rows))
+            # torch's product, for a sweep holds torch to one thread
+            z = (torch.from_numpy(rows[start:stop].astype(np.float64)) @ U).numpy()
+            most = z.max(axis=1)
+            lse = most + np.log(np.exp(z - most[:, None]).sum(axis=1))
+            asked = slice(ends[start] - counts[start], ends[stop - 1])
+            of = np.repeat(np.arange(stop - start), counts[start:stop])
+            losses[start:stop] = np.bincount(of, lse[of] - z[of, targets[asked]])
+        first, second = losses[:n_first].sum(), losses[n_first:].sum()
+        return float(rule.first_weight * first + rule.second_weight * second) / n
+
+    @property
+    def _run(self) -> tuple[Any, ...]:
+        """What all kernels take."""
+        return (self._dims, self._sizes, self._rule, self.facts, self._weights, self._grads,
+                self._work)  # fmt: skip
+
+    def gradients(self) -> dict[str, Array]:
+        """Of the loss of all facts, in the layer's shapes; weights stay, moments don't."""
+        epochs.train_epochs(*self._run, self.state, np.zeros(1), 0, 1)
+        return self._unpacked(self.state.gradient)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether weights and second moments are: a moment that overflows freezes its weight."""
+        state = self.state
+        return bool(np.isfinite(state.values).all() and np.isfinite(state.second).all())
+
+    def write_back(self) -> None:
+        """Give the layer its weights."""
+        with torch.no_grad():
+            for name, array in self._unpacked(self.state.values).items():
+                getattr(self._layer, name).copy_(torch.from_numpy(array))
+
+    @cached_property
+    def _weights(self) -> buffers.Weights:
+        return self._views(self.state.values)
+
+    @cached_property
+    def _grads(self) -> buffers.Weights:
+        return self._views(self.state.gradient)
+
+    def _views(self, flat: Array) -> buffers.Weights:
+        bounds = zip(self._ends, self._ends[1:], strict=False)
+        return buffers.Weights(*(flat[start:stop] for start, stop in bounds))
+
+    def _shaped(self, flat: Array) -> dict[str, Array]:
+        """Views of the parts of a flat array as `AttentionLayer` has them, with pads left out."""
+        config, names = self._layer.config, ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
+        columns = (config.d_model, self._sizes.tokens, config.d_head_qk, config.d_head_qk,
+                   config.d_head_vo, config.d_model)  # fmt: skip
+        views = {
+            name: part.reshape(shape)[..., :n]
+            for name, part, shape, n in zip(
+                names, self._views(flat), self._shapes, columns, strict=True
+            )
+        }
+        views["W_K"] = views["W_K"].swapaxes(1, 2)
+        return views
+
+    def _idle_rows(self, flat: Array) -> Array:
+        rows = flat[self._moving :][: len(self._idle) * ROW].reshape(-1, ROW)
+        return rows[:, : self._layer.config.d_model]
+
+    def _read(self) -> None:
+        """Take the layer's weights."""
+        given = {name: p.detach().numpy() for name, p in self._layer.named_parameters()}
+        views = self._shaped(self.state.values)
+        for name, view in views.items():
+            view[...] = given[name][self._active] if name == "W_E" else given[name]
+        self._idle_rows(self.state.values)[...] = given["W_E"][self._idle]
+
+    def _unpacked(self, flat: Array) -> dict[str, Array]:
+        """Parts of a flat array as the layer's own arrays."""
+        arrays = {name: view.copy() for name, view in self._shaped(flat).items()}
+        embeddings = np.zeros((self._sizes.tokens, self._layer.config.d_model), self._dtype)
+        embeddings[self._active], embeddings[self._idle] = arrays["W_E"], self._idle_rows(flat)
+        return {**arrays, "W_E": embeddings}
+
+    def _new_batch(self, size: int) -> buffers.Facts:
+        """Room for a batch of facts."""
+        n_first = size if len(self.facts.row_subjects) else 0
+        lengths = (size, size, size, 0, n_first, 0, size)
+        room = buffers.Facts(*(np.zeros(length, np.int64) for length in lengths))
+        return room._replace(row_starts=np.arange(n_first + 1))
+
+    def _new_work(self, facts: buffers.Facts) -> buffers.Work:
+        d, heads, active = len(self._dims), self._sizes.heads, self._sizes.active
+        n = len(facts.subjects)
+        rows = _padded(n + len(facts.row_subjects), 4)
+        lanes = VECTOR_BYTES // self._dtype.itemsize
+        tokens, products, transposed = active * heads * ROW, heads * d * ROW, heads * ROW * ROW
+        lengths = {
+            **dict.fromkeys(("y", "q", "k", "dy", "dq", "dk"), tokens),
+            **dict.fromkeys(("VO", "d_product"), products),
+            **dict.fromkeys(("VO_T", "Q_T", "K_T"), transposed),
+            "gates": _padded(n * heads, lanes),
+            **dict.fromkeys(("rows", "rows_2", "d_rows"), rows * ROW),
+            "powers": 4 * self._width,
+            "mask": self._width,
+            **dict.fromkeys(("shifts", "sums"), rows),
+            "right": n,
+            "scales": 4,
+        }
+        work = buffers.Work(**{name: _zeros(size, self._dtype) for name, size in lengths.items()})
+        work.mask[self._sizes.tokens :] = -1e30
+        return work
+
+    def _epochs_a_call(self, n_steps: int) -> int:
+        """How many are done in a moment, at about 10^9 numbers a second."""
+        rows = len(self.facts.row_subjects) + len(self.facts.subjects)
+        # a step goes over all weights several times
+        numbers = 2 * rows * self._width + 20 * n_steps * len(self.state.values)
+        return max(1, int(PATIENCE_S * 1e9 / numbers))
+
+
+def _facts(rows: Array, ids: Array, *, both: bool) -> buffers.Facts:
+    """Facts by rows of E and columns of U, and the rows that predict predicates."""
+    order = np.argsort(rows[:, 0], kind="stable")
+    if both:
+        subjects, starts = np.unique(rows[order, 0], return_index=True)
+    else:
+        subjects, starts, order = (np.zeros(0, np.int64) for _ in range(3))
+    return buffers.Facts(
+        subjects=np.ascontiguousarray(rows[:, 0]),
+        predicates=np.ascontiguousarray(rows[:, 1]),
+        objects=np.ascontiguousarray(ids[:, 2]),
+        columns=np.ascontiguousarray(ids[:, 1]),
+        row_subjects=subjects,
+        row_starts=np.append(starts, len(order)),
+        row_predicates=np.ascontiguousarray(ids[order, 1]),
+    )
+
+
+def _padded(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple
+
+
+def _zeros(n: int, dtype: np.dtype[Any]) -> Array:
+    """Zeros that begin at a cache line."""
+    n_spare = VECTOR_BYTES // dtype.itemsize
+    array = np.zeros(n + n_spare, dtype)
+    start = -array.ctypes.data % VECTOR_BYTES // dtype.itemsize
+    return array[start : start + n]

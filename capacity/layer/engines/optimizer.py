@@ -1,0 +1,125 @@
+"""The epochs of training by `torch.optim`, whoever computes loss and gradients."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from capacity.layer.model import AttentionLayer
+from capacity.layer.recipe import Recipe, Status, Training
+from capacity.layer.snapshots import Arrays, Snapshots
+
+
+class Look(Protocol):
+    """Looks at some facts, or all, with the weights as they are."""
+
+    def __call__(self, members: Tensor | None, *, backward: bool) -> tuple[float, float]:
+        """Mean loss, and the least log-probability of an object; gradients into ``.grad``."""
+        ...
+
+
+def train_epochs(
+    layer: AttentionLayer,
+    n_facts: int,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    look: Look,
+    snapshots: Snapshots,
+    *,
+    engine: str,
+) -> Training:
+    """Train `layer` in place, from its snapshot if there is one."""
+    optimizer = _optimizer(layer, recipe)
+    rates = learning_rates(recipe)
+    size = recipe.facts_a_step(n_facts)
+    whole = not size
+    enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
+    status: Status = "completed"
+    start, held = snapshots.recall(rng, lambda: _arrays(layer, optimizer))
+    tensors = _tensors(layer, optimizer)
+    for name, array in held.items():
+        tensors[name].copy_(torch.from_numpy(array))
+    epoch, finite = start, True
+    # the loss of all facts with the weights as they are
+    final: float | None = None
+    for epoch in range(start, recipe.epochs + 1):
+        snapshots.offer(epoch, rng, lambda: _arrays(layer, optimizer))
+        last = epoch == recipe.epochs
+        optimizer.zero_grad(set_to_none=True)
+        if whole or recipe.stop_tau:
+            # a full batch has the logits that both the stop and the loss look at
+            final, least = look(None, backward=whole and not last)
+            # false for NaN
+            if least >= enough:
+                status = "memorised"
+                break
+        if last:
+            break
+        for group in optimizer.param_groups:
+            group["lr"] = rates[epoch]
+        if whole:
+            optimizer.step()
+            finite = final is not None and math.isfinite(final)
+        else:
+            order = torch.as_tensor(rng.permutation(n_facts), device=layer.W_E.device)
+            for members in order.split(size):
+                optimizer.zero_grad(set_to_none=True)
+                loss, _ = look(members, backward=True)
+                optimizer.step()
+                finite = finite and math.isfinite(loss)
+        final = None
+        if not finite:
+            epoch += 1
+            break
+    optimizer.zero_grad(set_to_none=True)
+    if final is None:
+        final, _ = look(None, backward=False)
+    if not (finite and math.isfinite(final) and _is_finite(layer, optimizer)):
+        status = "diverged"
+    return Training(status, epoch, final, engine)
+
+
+def _optimizer(layer: AttentionLayer, recipe: Recipe) -> torch.optim.Optimizer:
+    kind = torch.optim.Adam if recipe.optimizer == "adam" else torch.optim.AdamW
+    optimizer = kind(
+        layer.parameters(),
+        lr=recipe.learning_rate,
+        betas=(0.9, recipe.beta2),
+        weight_decay=recipe.weight_decay,
+    )
+    for p in layer.parameters():
+        if p.requires_grad:
+            # as its first step makes them; made here so that a snapshot finds its place
+            moments = {name: torch.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")}
+            optimizer.state[p] = {"step": torch.tensor(0.0), **moments}
+    return optimizer
+
+
+def _tensors(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """All that epochs change: weights, and what the optimizer has of each."""
+    tensors = {name: p.detach() for name, p in layer.named_parameters()}
+    for name, p in layer.named_parameters():
+        tensors |= {f"{name}.{kind}": t for kind, t in optimizer.state.get(p, {}).items()}
+    return tensors
+
+
+def _arrays(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> Arrays:
+    return {name: t.cpu().numpy() for name, t in _tensors(layer, optimizer).items()}
+
+
+def learning_rates(recipe: Recipe) -> list[float]:
+    """Of each epoch: constant, or the half cosine that falls to 0 over all epochs."""
+    if recipe.schedule == "constant":
+        return [recipe.learning_rate] * recipe.epochs
+    angles = np.pi * np.arange(recipe.epochs) / max(recipe.epochs, 1)
+    return (recipe.learning_rate * 0.5 * (1 + np.cos(angles))).tolist()
+
+
+def _is_finite(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> bool:
+    """Whether weights and second moments are finite: an overflowed moment freezes its weight."""
+    moments = [state["exp_avg_sq"] for state in optimizer.state.values()]
+    return all(bool(t.isfinite().all()) for t in [*layer.parameters(), *moments])

@@ -1,0 +1,50 @@
+"""The graph engine: many runs in one padded batch, with analytic gradients, on any device.
+
+A step on all facts is the same few dozen tensor operations, whatever the runs: no branch, no
+autograd, no scatter. Facts fetch from tokens, and give back to them, by products with incidence
+matrices, which are exact and deterministic on every device. Sizes are padded to powers of two, so
+that runs of about a size share a batch, and so that a run's shapes, and with them its bits, don't
+depend on its neighbours. What is padded is zero and has zero gradient. A run that ends keeps its
+weights. Batches of facts are put together on the host, step by step.
+
+It has been run on CPUs alone. There it is no match for the fused engine; it is for GPUs, where a
+step on all facts may be captured once and replayed, when there is one to measure that on.
+
+For the formulas see `capacity.layer.engines.fused.attention`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.layer.engines.padded.batch import GROUP, Sizes, Task
+from capacity.layer.engines.padded.trainer import Group
+from capacity.layer.model import AttentionLayer
+from capacity.layer.recipe import Recipe, Training
+
+
+def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Generator) -> Training:
+    """Train `layer` in place; `capacity.layer.train` checks the arguments."""
+    return run_many([(layer, db)], recipe, [rng])[0]
+
+
+def run_many(
+    tasks: Sequence[tuple[AttentionLayer, Database]],
+    recipe: Recipe,
+    rngs: Sequence[np.random.Generator],
+) -> list[Training]:
+    """Train layers of one device in place, in groups of equal padded sizes."""
+    whole = [Task.of(*task, rng) for task, rng in zip(tasks, rngs, strict=True)]
+    groups: dict[tuple[Sizes, int], list[int]] = {}
+    for i, task in enumerate(whole):
+        groups.setdefault((task.sizes, recipe.facts_a_step(task.db.n_triples)), []).append(i)
+    results: dict[int, Training] = {}
+    for (sizes, facts_a_step), members in groups.items():
+        for start in range(0, len(members), GROUP):
+            part = members[start : start + GROUP]
+            group = Group([whole[i] for i in part], sizes, recipe, facts_a_step)
+            results.update(zip(part, group.train(), strict=True))
+    return [results[i] for i in range(len(tasks))]

@@ -1,0 +1,179 @@
+"""A batch of runs, trained together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from capacity.layer.engines.optimizer import learning_rates
+from capacity.layer.engines.padded.batch import GROUP, Batch, Sizes, Task, make_batch
+from capacity.layer.engines.padded.gradients import losses_and_gradients
+from capacity.layer.recipe import Recipe, Status, Training
+
+# numbers in the widest vectors
+_LANES = 16
+# epochs between two looks at whether all runs have ended, which makes the device wait
+STRIDE = 25
+
+
+class Group:
+    """Runs of one padded size, in tensors whose first dimension is the run."""
+
+    def __init__(
+        self, tasks: Sequence[Task], sizes: Sizes, recipe: Recipe, facts_a_step: int
+    ) -> None:
+        self._tasks, self._sizes, self._recipe = tasks, sizes, recipe
+        self._facts_a_step = facts_a_step
+        W_E = tasks[0].layer.W_E
+        self._options = {"device": W_E.device, "dtype": W_E.dtype}
+        # always as many, some of zeros: kernels round by the shapes that they are given
+        b, d, heads, e = GROUP, sizes.d_model, sizes.n_heads, sizes.d_head
+        shapes = {
+            "W_E": (sizes.active, d), "W_U": (d, sizes.tokens), "W_Q": (heads, d, e),
+            "W_K": (heads, d, e), "W_V": (heads, d, e), "W_O": (heads, e, d),
+            # of tokens that are no subject and no predicate: weight decay alone moves them
+            "idle": (sizes.tokens, d),
+        }  # fmt: skip
+        ends = np.cumsum([0, *(math.prod(shape) for shape in shapes.values())]).tolist()
+        self._values, self._gradient, self._first, self._second = (
+            torch.zeros(b, -(-ends[-1] // _LANES) * _LANES, **self._options) for _ in range(4)
+        )
+        bounds = list(zip(shapes.items(), ends[:-1], ends[1:], strict=True))
+        self._weights, self._grads = (
+            {name: flat[:, i:j].view(b, *shape) for (name, shape), i, j in bounds}
+            for flat in (self._values, self._gradient)
+        )
+        configs = [task.layer.config for task in tasks]
+        scales = [c.attention_scale for c in configs]
+        self._scale = torch.ones(b, 1, 1, **self._options)
+        self._scale[: len(tasks), 0, 0] = torch.tensor(scales, **self._options)
+        self._columns = torch.zeros(b, 1, sizes.tokens, **self._options)
+        for i, task in enumerate(tasks):
+            self._columns[i, :, task.db.n_tokens :] = -torch.inf
+            for _, weight, rows, part in self._parts(i, self._weights):
+                part.copy_(weight[rows])
+        everything = [np.arange(task.db.n_triples) for task in tasks]
+        self._whole = self._batch(everything, sizes.facts)
+        self._going = torch.arange(b, device=W_E.device) < len(tasks)
+        self._epochs = torch.zeros(b, dtype=torch.int64, device=W_E.device)
+        # the betas, and their powers after so many steps
+        betas = torch.tensor([0.9, recipe.beta2], device=W_E.device, dtype=torch.float64)
+        self._betas = betas.view(2, 1, 1)
+        self._decayed = torch.ones(2, b, 1, dtype=torch.float64, device=W_E.device)
+
+    def train(self) -> list[Training]:
+        """All epochs of all runs, and their weights back into the layers."""
+        recipe = self._recipe
+        enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
+        memorised, diverged = (torch.zeros_like(self._going) for _ in range(2))
+        finite, rates = torch.ones_like(self._going), learning_rates(recipe)
+        for epoch in range(recipe.epochs + 1):
+            if epoch % STRIDE == 0 and not bool(self._going.any()):
+                break
+            if not self._facts_a_step or recipe.stop_tau:
+                losses, least = self._look(self._whole)
+                # false for NaN
+                memorised |= self._going & (least >= enough)
+                self._going &= ~memorised
+                finite = losses.isfinite()
+            if epoch == recipe.epochs:
+                break
+            rate = rates[epoch]
+            if self._facts_a_step:
+                finite = self._train_batches(rate)
+            else:
+                self._step(self._going, rate)
+            self._epochs += self._going
+            diverged |= self._going & ~finite
+            self._going &= ~diverged
+        final, _ = self._look(self._whole)
+        sound = final.isfinite() & self._values.isfinite().all(1) & self._second.isfinite().all(1)
+        diverged |= ~sound
+        columns = (memorised, diverged, self._epochs, final)
+        self._write_back()
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        trainings: list[Training] = []
+        # without those of zeros
+        for knows_all, broken, epochs, loss in list(rows)[: len(self._tasks)]:
+            status: Status = "memorised" if knows_all else "completed"
+            trainings.append(Training("diverged" if broken else status, epochs, loss, "graph"))
+        return trainings
+
+    def _train_batches(self, rate: float) -> Tensor:
+        """One epoch of batches; which runs' losses were finite."""
+        size = self._facts_a_step
+        # no more is taken from a generator than its run uses
+        going = self._going.tolist()
+        orders = [
+            task.rng.permutation(task.db.n_triples if goes else 0)
+            for task, goes in zip(self._tasks, going[: len(self._tasks)], strict=True)
+        ]
+        finite = torch.ones_like(self._going)
+        for start in range(0, max(map(len, orders)), size):
+            members = [order[start : start + size] for order in orders]
+            losses, _ = self._look(self._batch(members, 1 << (size - 1).bit_length()))
+            moves = self._going.clone()
+            for i, chosen in enumerate(members):
+                moves[i] &= len(chosen) > 0
+            finite &= losses.isfinite() | ~moves
+            self._step(moves, rate)
+        return finite
+
+    def _step(self, moves: Tensor, rate: float) -> None:
+        """One step of Adam, or AdamW, of the runs that still move."""
+        recipe, moving = self._recipe, moves[:, None]
+        torch.where(moving, self._decayed * self._betas, self._decayed, out=self._decayed)
+        unbias = (1 - self._decayed).to(self._values.dtype)
+        gradient, values = self._gradient, self._values
+        if recipe.optimizer == "adam":
+            gradient = gradient + recipe.weight_decay * values
+        else:
+            values = values * (1 - rate * recipe.weight_decay)
+        first = self._first.lerp(gradient, 0.1)
+        second = recipe.beta2 * self._second + (1 - recipe.beta2) * gradient * gradient
+        root = second.sqrt() / unbias[1].sqrt() + 1e-8
+        values = values - rate / unbias[0] * first / root
+        for kept, new in ((self._first, first), (self._second, second), (self._values, values)):
+            torch.where(moving, new, kept, out=kept)
+
+    def _batch(self, members: Sequence[NDArray[np.int64]], n: int) -> Batch:
+        both = self._recipe.positions == "both"
+        return make_batch(self._tasks, members, self._sizes, n, both=both, like=self._values)
+
+    def _look(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        weights, grads = self._weights, self._grads
+        return losses_and_gradients(weights, grads, batch, self._scale, self._columns)
+
+    def gradients(self, i: int) -> dict[str, Tensor]:
+        """Of a run's loss of all facts, in its layer's shapes."""
+        self._look(self._whole)
+        found = {n: torch.zeros_like(p) for n, p in self._tasks[i].layer.named_parameters()}
+        found["W_K"] = found["W_K"].transpose(1, 2)
+        for name, _, rows, part in self._parts(i, self._grads):
+            found[name][rows] = part
+        return {**found, "W_K": found["W_K"].transpose(1, 2)}
+
+    def _parts(
+        self, i: int, where: Mapping[str, Tensor]
+    ) -> Iterator[tuple[str, Tensor, Tensor | slice, Tensor]]:
+        """Weights of a layer, which of their rows, and where these are here, without pads."""
+        task = self._tasks[i]
+        for name, parameter in task.layer.named_parameters():
+            # keys are x K here
+            weight = parameter.detach().transpose(1, 2) if name == "W_K" else parameter.detach()
+            parts: dict[str, Tensor | slice] = {name: slice(None)}
+            if name == "W_E":
+                parts = {"W_E": torch.from_numpy(task.active), "idle": torch.from_numpy(task.idle)}
+            for part, rows in parts.items():
+                inside = (i, *(slice(n) for n in weight[rows].shape))
+                yield name, weight, rows, where[part][inside]
+
+    def _write_back(self) -> None:
+        for i in range(len(self._tasks)):
+            for _, weight, rows, part in self._parts(i, self._weights):
+                weight[rows] = part

@@ -1,0 +1,1 @@
+"""Vectors of the processor as values in numba: what compiled engines are made of."""

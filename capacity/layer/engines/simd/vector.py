@@ -1,0 +1,261 @@
+"""Vectors of floats as values in numba: one instruction, many lanes.
+
+A loop over an array is made into vector instructions by the compiler only if it can prove that it
+may be. Here the vectors are explicit. A `Vec` is a value in numba's compiled functions, a register
+of n floats that LLVM knows as ``<n x float>``::
+
+    @njit
+    def axpy(alpha, x, y):                     # y += alpha x, all of one type
+        a = full(alpha)                        # alpha in every lane
+        for i in range(0, len(x), lanes_of(x)):
+            store(y, i, fma(a, load(x, i), load(y, i)))
+
+There is no masking: arrays are padded to whole vectors, with zeros that stay zeros.
+
+Widths
+    `load`, `broadcast` and `full` give vectors of 64 bytes, 16 lanes of float32 or 8 of float64,
+    one register of AVX-512. On a processor with narrower registers LLVM makes several instructions
+    of each: two with AVX2, four with SSE or NEON. The first three are tested; ARM is written for,
+    and untested. `load8`, `broadcast8` and `full8` give 8 lanes of either, for rows of at most 8
+    numbers.
+
+How it works
+    A numba type (`Vec`) is tied to an LLVM type (`_VecModel`). Each operation is an *intrinsic*: a
+    function that is given the types and returns the type of the result and a generator of LLVM
+    instructions. The operators + - * / are overloaded by intrinsics. Of
+    numba's insides ``numba.core.cgutils`` and two methods of its contexts are all that is used, and
+    the pieces of LLVM code are in `capacity.layer.engines.simd.llvm`.
+
+Rounding
+    Multiplications and additions may be contracted into one rounding, and a division by a constant
+    may become a product; sums keep their order, except inside `total`. So the same machine always
+    gives the same bits. NaN and infinity are kept, for a run that diverges must be seen.
+"""
+
+# intrinsics are functions of numba's and LLVM's types, which have no stubs
+# pyright: basic, reportAttributeAccessIssue=false, reportCallIssue=false
+# ruff: noqa: ARG001
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, models, overload, register_model
+
+from capacity.layer.engine_choice import FUSED_DIMENSIONS
+from capacity.layer.engines.simd.llvm import (
+    FLAGS,
+    add_halves,
+    array_data,
+    llvm_call,
+    load_scalar,
+    load_vector,
+    splat,
+    store_vector,
+)
+
+VECTOR_BYTES = 64
+ROW = FUSED_DIMENSIONS
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+
+
+class Vec(types.Type):
+    """Numba's type of a vector.
+
+    Parameters
+    ----------
+    scalar : numba type
+        float32 or float64.
+    n : int
+        Lanes.
+    """
+
+    def __init__(self, scalar: types.Float, n: int) -> None:
+        self.scalar, self.n = scalar, n
+        super().__init__(f"Vec({scalar}, {n})")
+
+    @property
+    def key(self) -> tuple[types.Float, int]:
+        """What makes two types equal."""
+        return self.scalar, self.n
+
+
+def llvm_type(vec: Vec) -> ir.VectorType:
+    """LLVM's type of a vector."""
+    return ir.VectorType(ir.FloatType() if vec.scalar is types.float32 else ir.DoubleType(), vec.n)
+
+
+@register_model(Vec)
+class _VecModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, vec: Vec) -> None:
+        super().__init__(manager, vec, llvm_type(vec))
+
+
+def lanes(scalar: types.Float) -> int:
+    """How many lanes a whole vector has."""
+    return VECTOR_BYTES * 8 // scalar.bitwidth
+
+
+# ---- loads, stores, broadcasts ------------------------------------------------------------------
+
+
+def _is_flat(array) -> bool:
+    return (
+        isinstance(array, types.Array) and array.ndim == 1 and isinstance(array.dtype, types.Float)
+    )
+
+
+def _read(n_lanes, pieces):
+    """An operation that makes a vector of what an array has at an index."""
+
+    @intrinsic
+    def operate(_context, array, index):
+        if not _is_flat(array):
+            return None
+        vec = Vec(array.dtype, n_lanes(array.dtype))
+
+        def code(context, builder, signature, arguments):
+            data = array_data(context, builder, signature.args[0], arguments[0])
+            return pieces(builder, data, arguments[1], llvm_type(vec))
+
+        return vec(array, types.intp), code
+
+    return operate
+
+
+def _full(n_lanes):
+    @intrinsic
+    def full(_context, scalar):
+        if not isinstance(scalar, types.Float):
+            return None
+        vec = Vec(scalar, n_lanes(scalar))
+
+        def code(_context, builder, _signature, arguments):
+            return splat(builder, llvm_type(vec), arguments[0])
+
+        return vec(scalar), code
+
+    return full
+
+
+def _broadcast(builder, data, index, vector: ir.VectorType):
+    return splat(builder, vector, load_scalar(builder, data, index))
+
+
+def _row(_scalar: types.Float) -> int:
+    return ROW
+
+
+# (array, index): the numbers array[index:index + lanes]
+load, load8 = _read(lanes, load_vector), _read(_row, load_vector)
+# (array, index): array[index] in every lane
+broadcast, broadcast8 = _read(lanes, _broadcast), _read(_row, _broadcast)
+# (number): it in every lane
+full, full8 = _full(lanes), _full(_row)
+
+
+@intrinsic
+def store(_context, array, index, vec):
+    """array[index:index + lanes] = vec."""
+    if not (_is_flat(array) and isinstance(vec, Vec) and vec.scalar == array.dtype):
+        return None
+
+    def code(context, builder, signature, arguments):
+        data = array_data(context, builder, signature.args[0], arguments[0])
+        store_vector(builder, data, arguments[1], arguments[2])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, vec), code
+
+
+@intrinsic
+def lanes_of(_context, array):
+    """How many lanes `load` of an array has."""
+    if not _is_flat(array):
+        return None
+    n = lanes(array.dtype)
+    return types.intp(array), lambda _context, _builder, _signature, _arguments: ir.Constant(
+        _I64, n
+    )
+
+
+# ---- arithmetic ---------------------------------------------------------------------------------
+
+
+def _operator(symbol, name: str) -> None:
+    @intrinsic
+    def operate(_context, x, y):
+        def code(_context, builder, _signature, arguments):
+            return getattr(builder, name)(*arguments, flags=FLAGS)
+
+        return x(x, y), code
+
+    @overload(symbol)
+    def overloaded(x, y):
+        if isinstance(x, Vec) and x == y:
+            return lambda x, y: operate(x, y)
+        return None
+
+
+for _symbol, _name in [
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+]:
+    _operator(_symbol, _name)
+
+
+@intrinsic
+def fma(_context, x, y, z):
+    """X y + z, rounded once where the processor can."""
+    if not (isinstance(x, Vec) and x == y == z):
+        return None
+
+    def code(_context, builder, _signature, arguments):
+        return llvm_call(builder, "fmuladd", llvm_type(x), *arguments)
+
+    return x(x, x, x), code
+
+
+@intrinsic
+def maximum(_context, x, y):
+    """The larger of each two lanes; y where one is NaN."""
+    if not (isinstance(x, Vec) and x == y):
+        return None
+
+    def code(_context, builder, _signature, arguments):
+        return builder.select(builder.fcmp_ordered(">", *arguments), *arguments)
+
+    return x(x, x), code
+
+
+@intrinsic
+def sqrt(_context, x):
+    """Square root of each lane."""
+    if not isinstance(x, Vec):
+        return None
+
+    def code(_context, builder, _signature, arguments):
+        return llvm_call(builder, "sqrt", llvm_type(x), *arguments)
+
+    return x(x), code
+
+
+@intrinsic
+def total(_context, x):
+    """Sum of the lanes, by halves."""
+    if not isinstance(x, Vec):
+        return None
+
+    def code(_context, builder, _signature, arguments):
+        value, n = arguments[0], x.n
+        while n > 1:
+            value = add_halves(builder, value, n)
+            n //= 2
+        return builder.extract_element(value, ir.Constant(_I32, 0))
+
+    return x.scalar(x), code

@@ -1,0 +1,182 @@
+"""What must hold of sentences and of what was captured, whichever model they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from capacity.errors import InvalidArgumentError, MemoryBudgetError
+from capacity.transformer.activations.cache import Captured, CapturedLayer
+
+# of the attention of all sentences, layers and heads
+ATTENTION_BUDGET = 2 * 2**30
+
+
+def checked_tokens(
+    tokens: Any,
+    mask: Any,
+    *,
+    d_vocab: int,
+    n_positions: int | None,
+    longest: str = "n_positions",
+    padding_after: bool = False,
+) -> Bool[Tensor, "batch n"]:
+    """Where sentences have tokens, if a model can read them.
+
+    Parameters
+    ----------
+    tokens : integer tensor, shape (batch, n)
+    mask : tensor of 0 and 1, shape (batch, n), or None
+        1 for tokens, 0 for padding; None: no padding.
+    d_vocab : int
+    n_positions : int or None
+        How long a sentence may be; None: as long as it likes.
+    longest : str
+        Where that comes from.
+    padding_after : bool
+        Whether padding must come after a sentence.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the model can't read them.
+    """
+    if not isinstance(tokens, Tensor) or tokens.ndim != 2 or not tokens.numel():
+        what = tuple(tokens.shape) if isinstance(tokens, Tensor) else type(tokens).__name__
+        raise InvalidArgumentError(
+            f"Tokens must be a tensor of shape (batch, n), at least one; got {what}. A tokenizer "
+            "gives one with return_tensors='pt' (and padding=True for several sentences)."
+        )
+    if tokens.dtype not in (torch.int32, torch.int64):
+        raise InvalidArgumentError(f"Tokens must be int32 or int64; got {tokens.dtype}.")
+    least, most = int(tokens.min()), int(tokens.max())
+    if least < 0 or most >= d_vocab:
+        raise InvalidArgumentError(
+            f"Tokens must lie between 0 and d_vocab - 1 = {d_vocab - 1}; got "
+            f"{least if least < 0 else most}. Use the model's own tokenizer."
+        )
+    if n_positions is not None and tokens.shape[1] > n_positions:
+        raise InvalidArgumentError(
+            f"A sentence must have at most {n_positions} tokens, {longest}; got {tokens.shape[1]}. "
+            "Shorten it, or call the tokenizer with truncation=True."
+        )
+    real = sentence_mask(mask, tokens.shape).to(tokens.device)
+    if padding_after and (real[:, 1:] & ~real[:, :-1]).any():
+        raise InvalidArgumentError(
+            "Padding must come after a sentence's tokens; the mask has a token after padding."
+        )
+    return real
+
+
+def require_affordable_attention(tokens: Tensor, n_layers: int, n_heads: int) -> None:
+    """Refuse sentences whose attention, of all layers and heads, is over `ATTENTION_BUDGET` bytes.
+
+    Analyses need two to three times as much.
+
+    Raises
+    ------
+    MemoryBudgetError
+    """
+    batch, n = tokens.shape
+    n_bytes = 4 * batch * n_layers * n_heads * n * n
+    if n_bytes > ATTENTION_BUDGET:
+        raise MemoryBudgetError(
+            f"Attention must take at most {ATTENTION_BUDGET:,} bytes in float32; that of {batch} x "
+            f"{n:,} tokens in {n_layers} layers of {n_heads} heads would take {n_bytes:,}. Shorten "
+            "the sentences, or give fewer at a time."
+        )
+
+
+def sentence_mask(mask: Any, shape: Sequence[int]) -> Bool[Tensor, "batch n"]:
+    """The tokens of sentences; without a mask, all.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a mask of another shape or with other values than 0 and 1, or a sentence of padding
+        alone.
+    """
+    if mask is None:
+        return torch.ones(*shape, dtype=torch.bool)
+    if not isinstance(mask, Tensor) or tuple(mask.shape) != tuple(shape):
+        got = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
+        raise InvalidArgumentError(
+            f"The attention mask must be a tensor of the tokens' shape, {tuple(shape)}; got {got}."
+        )
+    if not ((mask == 0) | (mask == 1)).all():
+        raise InvalidArgumentError("The attention mask must hold 0 for padding and 1 for tokens.")
+    real = mask.bool()
+    empty = (~real.any(dim=1)).nonzero().flatten().tolist()
+    if empty:
+        raise InvalidArgumentError(
+            f"Every sentence must have a token; number {empty[0]} (counted from 0) is padding "
+            "alone. Leave it out."
+        )
+    return real
+
+
+@torch.no_grad()
+def check(captured: Captured) -> Captured:
+    """Refuse what isn't attention, or isn't what the model has done with it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If numbers aren't finite, rows of attention don't sum to 1 or see what a causal model must
+        not, heads put out anything but ``pattern @ v``, or write anything but z W_O.
+    """
+    for number, layer in enumerate(captured.layers, start=1):
+        of = f"layer {number} of {captured.source}"
+        if not (layer.z.isfinite().all() and layer.v.isfinite().all()):
+            raise InvalidArgumentError(
+                f"Every number must be finite; heads of {of} put out others. Its weights are "
+                "damaged, or its precision can't hold its own mask (Llama in float64 with padding "
+                "on the left: pad on the right, or use float32)."
+            )
+        off_rows, off_heads = _off(layer, captured.mask)
+        # some models take the softmax in float32 whatever they compute in
+        relative = 1e3 * torch.finfo(layer.z.dtype).eps
+        if not (off_rows <= max(relative, 1e-4) and off_heads <= relative):
+            raise InvalidArgumentError(
+                f"Attention must average values: rows that sum to 1, and z = pattern @ v. In {of} "
+                f"rows are off by {off_rows:.1g} and heads by {off_heads:.1g} of their size: its "
+                "heads do something else as well (a sink, a mask on heads, another path), which "
+                "the analyses don't know."
+            )
+        if captured.causal and layer.pattern.triu(1).any():
+            raise InvalidArgumentError(
+                f"A causal model's attention must see nothing to come; that of {of} does."
+            )
+    off = _off_stream(captured)
+    if not off <= 1e3 * torch.finfo(captured.start.dtype).eps:
+        raise InvalidArgumentError(
+            f"Heads must write z W_O + b_O to the residual stream; in {captured.source} what was "
+            f"written differs by {off:.1g} of its size. Its output weights are wrapped (merge "
+            "adapters into the model first), or their output is changed on the way."
+        )
+    return captured
+
+
+def _off(layer: CapturedLayer, mask: Tensor) -> tuple[float, float]:
+    real = mask[:, None, :, None]
+    rows = ((layer.pattern.sum(dim=-1, keepdim=True) - 1) * real).abs().max()
+    heads = ((layer.pattern @ layer.v - layer.z) * real).abs().max()
+    size = layer.z.abs().max() + torch.finfo(layer.z.dtype).tiny
+    return float(rows), float(heads / size)
+
+
+def _off_stream(captured: Captured) -> float:
+    """Of the first token of each sentence, for a wrong W_O is wrong for all."""
+    first = captured.mask.int().argmax(dim=1)
+    batch = torch.arange(len(first), device=first.device)
+    off = 0.0
+    for layer, written in zip(captured.layers, captured.outputs_of_heads, strict=True):
+        z = layer.z_unbiased[batch, :, first]
+        expected = torch.einsum("bhv,hvd->bd", z, layer.W_O)
+        size = expected.abs().max() + torch.finfo(z.dtype).tiny
+        off = max(off, float((written.output[batch, first] - expected).abs().max() / size))
+    return off

@@ -1,0 +1,1 @@
+"""Effective attention: the part of attention that reaches the output."""

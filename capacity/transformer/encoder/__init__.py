@@ -1,0 +1,1 @@
+"""A small encoder that is trained here: model, vocabulary, training."""

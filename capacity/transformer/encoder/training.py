@@ -1,0 +1,214 @@
+"""`train_classifier`: fit an `EncoderClassifier` to labelled sentences.
+
+Section 6 of Bhardwaj et al. (2021): cross entropy, Adam with learning rate 0.001, batches of 256,
+20 epochs, and the weights of the epoch that does best on sentences held out for validation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+from torch.nn import functional
+
+from capacity.errors import InvalidArgumentError
+from capacity.transformer.encoder.model import EncoderClassifier
+
+Labelled = tuple[Tensor, Tensor, Tensor | None]
+SENTENCES_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class ClassifierTraining:
+    """What training did.
+
+    Attributes
+    ----------
+    losses : tuple of float
+        Of each epoch: the mean cross entropy (nats) of its sentences as they were learnt.
+    validation_accuracies : tuple of float
+        After each epoch; empty without validation.
+    best_epoch : int
+        Counted from 1, the one whose weights the model has: the first of the best on validation,
+        or the last without.
+    """
+
+    losses: tuple[float, ...]
+    validation_accuracies: tuple[float, ...]
+    best_epoch: int
+
+
+def train_classifier(
+    model: EncoderClassifier,
+    tokens: Int[Tensor, "sentences n"],
+    labels: Int[Tensor, "sentences"],
+    *,
+    mask: Tensor | None = None,
+    epochs: int = 20,
+    batch_size: int = 256,
+    learning_rate: float = 1e-3,
+    seed: int = 0,
+    validation: Labelled | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> ClassifierTraining:
+    """Train a model in place, from the weights that it has.
+
+    Interrupted, or stopped by any error, it leaves the model with the best weights so far: those it
+    came with if no epoch was finished.
+
+    Parameters
+    ----------
+    model : EncoderClassifier
+    tokens : integer tensor, shape (n_sentences, n)
+    labels : integer tensor, shape (n_sentences,)
+        Classes, counted from 0.
+    mask : tensor of 0 and 1, shape (n_sentences, n), optional
+        1 for tokens, 0 for the padding after them.
+    epochs, batch_size : int
+    learning_rate : float
+        Of Adam.
+    seed : int
+        Of the order of the sentences.
+    validation : (tokens, labels, mask or None), optional
+    progress : callable, optional
+        Called with the number of epochs done and of all, after each.
+
+    Returns
+    -------
+    ClassifierTraining
+
+    Raises
+    ------
+    InvalidArgumentError
+        For sentences that the model can't read, labels that aren't its classes, numbers out of
+        range, or training that diverges.
+
+    Examples
+    --------
+    >>> from capacity.transformer.encoder.config import EncoderConfig
+    >>> model = EncoderClassifier(EncoderConfig(6, 2, 3, 8, 2, 2, 8, "add"))
+    >>> tokens = torch.tensor([[2, 3, 4], [2, 4, 5], [2, 5, 3], [2, 4, 4]])
+    >>> labels = torch.tensor([1, 0, 1, 0])
+    >>> training = train_classifier(model, tokens, labels, learning_rate=0.01)
+    >>> accuracy(model, tokens, labels)
+    1.0
+    """
+    for name, number in (("epochs", epochs), ("batch_size", batch_size)):
+        if number < 1:
+            raise InvalidArgumentError(f"`{name}` must be at least 1; got {number}.")
+    if not (learning_rate > 0 and math.isfinite(learning_rate)):
+        raise InvalidArgumentError(f"`learning_rate` must be positive; got {learning_rate}.")
+    training = _Sentences.of(model, tokens, labels, mask)
+    held_out = None if validation is None else _Sentences.of(model, *validation)
+
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    order = torch.Generator().manual_seed(seed)
+    losses: list[float] = []
+    accuracies: list[float] = []
+    best_epoch, best = 0, _weights(model)
+    try:
+        for epoch in range(1, epochs + 1):
+            loss = 0.0
+            for rows in torch.randperm(len(training), generator=order).split(batch_size):
+                batch = training.at(rows)
+                optimizer.zero_grad()
+                batch_loss = functional.cross_entropy(model(batch.tokens, batch.mask), batch.labels)
+                batch_loss.backward()
+                optimizer.step()
+                loss += float(batch_loss.detach()) * len(batch)
+            if not math.isfinite(loss):
+                raise InvalidArgumentError(
+                    f"`learning_rate` must let training converge; with {learning_rate} the loss is "
+                    f"{loss} in epoch {epoch}. Take a smaller one."
+                )
+            losses.append(loss / len(training))
+            if held_out is not None:
+                accuracies.append(_accuracy(model, held_out))
+            if held_out is None or accuracies[-1] > max(accuracies[:-1], default=-1.0):
+                best_epoch, best = epoch, _weights(model)
+            if progress is not None:
+                progress(epoch, epochs)
+    finally:
+        model.load_state_dict(best)
+        model.zero_grad()
+    return ClassifierTraining(tuple(losses), tuple(accuracies), best_epoch)
+
+
+def accuracy(
+    model: EncoderClassifier,
+    tokens: Int[Tensor, "sentences n"],
+    labels: Int[Tensor, "sentences"],
+    mask: Tensor | None = None,
+) -> float:
+    """Share of the sentences whose class has the largest logit; logits must be finite to count.
+
+    Parameters
+    ----------
+    model : EncoderClassifier
+    tokens, labels, mask
+        As in `train_classifier`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For sentences that the model can't read, or labels that aren't its classes.
+    """
+    return _accuracy(model, _Sentences.of(model, tokens, labels, mask))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sentences:
+    """Labelled sentences that were checked, on the model's device."""
+
+    tokens: Int[Tensor, "sentences n"]
+    labels: Int[Tensor, "sentences"]
+    mask: Bool[Tensor, "sentences n"]
+
+    @classmethod
+    def of(
+        cls, model: EncoderClassifier, tokens: Tensor, labels: Tensor, mask: Tensor | None
+    ) -> _Sentences:
+        real = model.checked_mask(tokens, mask)
+        n_classes, device = model.config.n_classes, model.W_E.device
+        if labels.shape != tokens.shape[:1] or labels.is_floating_point():
+            raise InvalidArgumentError(
+                f"`labels` must be integers of shape ({len(tokens)},), one for each sentence; got "
+                f"{str(labels.dtype).removeprefix('torch.')} of shape {tuple(labels.shape)}."
+            )
+        wrong = labels[(labels < 0) | (labels >= n_classes)]
+        if len(wrong):
+            raise InvalidArgumentError(
+                f"`labels` must lie between 0 and n_classes - 1 = {n_classes - 1}; got "
+                f"{int(wrong[0])}."
+            )
+        return cls(tokens.to(device), labels.long().to(device), real.to(device))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def at(self, rows: Tensor) -> _Sentences:
+        """Some of the sentences, without columns that are padding in all of them."""
+        rows = rows.to(self.tokens.device)
+        mask = self.mask[rows]
+        n = int(mask.sum(dim=1).max())
+        return _Sentences(self.tokens[rows, :n], self.labels[rows], mask[:, :n])
+
+
+@torch.no_grad()
+def _accuracy(model: EncoderClassifier, sentences: _Sentences) -> float:
+    right = 0
+    for rows in torch.arange(len(sentences)).split(SENTENCES_AT_ONCE):
+        batch = sentences.at(rows)
+        logits = model(batch.tokens, batch.mask)
+        # argmax over NaN would name the first class
+        wins = logits.isfinite().all(dim=1) & (logits.argmax(dim=1) == batch.labels)
+        right += int(wins.sum())
+    return right / len(sentences)
+
+
+def _weights(model: EncoderClassifier) -> dict[str, Tensor]:
+    return {name: weight.clone() for name, weight in model.state_dict().items()}

@@ -1,0 +1,295 @@
+"""Is attention unique? Ranks of T = V W_O, left null spaces, and P4, head by head.
+
+Other attention A + A~ puts out the same if A~ T = 0 (Bhardwaj et al. 2021, section 3). How far A is
+from unique is the dimension of what A~ can be, for one row:
+
+* ``nullity``, LN(T) = {a : a T = 0}: the output alone (equation (4)); * ``nullity_simplex``, LN([T,
+1]): rows keep summing to 1 as well (P1-P3); * ``joint_nullity``: all heads of a layer at once,
+where later layers see only their sum; * ``p4_excess``: A comes from logits of rank d_head_qk
+(P1-P4, `capacity.transformer.identifiability.logit_rank`).
+
+A singular value of T counts as 0 up to max(n, d_model) eps ||T||_2, the paper's rule, where eps is
+that of the numbers the model computed in; everything here is computed in float64. The rule is
+relative: it doesn't change if values are scaled. For the same reason rank[T, 1] is counted as
+1 + rank(P T), where P = I - 1 1^T / n takes means away, with T's own threshold: [T, 1] itself would
+weigh T against ones. (Column operations turn [T, 1] into [P T, 1], whose parts are orthogonal.)
+By interlacing rank[T, 1] then is rank(T) or rank(T) + 1, as it must be.
+
+One QR a head gives it all. With [1, V] = Q R, rows R[:, 1:] have the Gram matrix of V and rows
+R[1:, 1:] that of P V; so the singular values of T are those of the small matrix R[:, 1:] R_O^T,
+where W_O^T = Q_O R_O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.cache import Captured
+from capacity.transformer.identifiability.logit_rank import p4_excess
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRanks:
+    """Numerical ranks of the heads of one layer.
+
+    Attributes
+    ----------
+    values : (batch, n_heads) int64
+        rank(T), T = V W_O.
+    simplex : (batch, n_heads) int64
+        rank[T, 1].
+    joint : (batch,) int64
+        Rank of the constraints on (a^1 ... a^H), one row of each head: sum_h a^h T^h = 0 and
+        a^h 1 = 0 for each h. Held against the largest singular value of any of the T^h.
+    threshold : (batch,) float64
+        Relative: max(n_tokens, d_model) eps.
+    """
+
+    values: Int[Tensor, "batch heads"]
+    simplex: Int[Tensor, "batch heads"]
+    joint: Int[Tensor, "batch"]
+    threshold: Float[Tensor, "batch"]
+
+
+@torch.no_grad()
+def identifiability_table(captured: Captured) -> pd.DataFrame:
+    """Tell how far from unique the attention of every head is.
+
+    Parameters
+    ----------
+    captured : Captured
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each sentence (counted from 0), layer (from 1) and head (from 0):
+
+        ``sentence, layer, head, n_tokens, d_head_qk, d_head_vo``
+            Tokens without padding.
+        ``rank_values, nullity``
+            rank(T), and n_tokens - rank(T) = dim LN(T).
+        ``nullity_simplex``
+            dim LN([T, 1]).
+        ``joint_nullity``
+            Dimension of the changes to one row in all heads that leave the sum of their outputs,
+            and the sums of rows, as they are; one number for the layer. Generically
+            max(0, n H - d_model - H). In a causal model it is that of the last token, the one row
+            that sees all tokens.
+        ``identifiable_rows``
+            Number of rows of A that are unique given P2 and P3. Bidirectional: all or none. Causal:
+            row i sees i tokens, so it is the number of leading rows of [T, 1] that are independent.
+        ``p4_excess``
+            Above 0, A is not unique under P1-P4 (see `p4_excess`). Missing for a causal model,
+            for which no such count is known.
+        ``threshold``
+            Singular values up to this share of the largest count as 0.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the model's numbers are too coarse for ranks (a threshold of 1 or more).
+
+    References
+    ----------
+    Bhardwaj et al. 2021, section 3. Joint nullity and P4's count are not in the paper.
+    """
+    import pandas as pd
+
+    order = (~captured.mask).byte().argsort(dim=1, stable=True)
+    n_tokens = torch.tensor(captured.n_tokens)
+    tables = []
+    for number, layer in enumerate(captured.layers, start=1):
+        v = torch.take_along_dim(layer.v, order[:, None, :, None], dim=2)
+        batch, n_heads = v.shape[:2]
+        n = n_tokens[:, None].expand(batch, n_heads)
+        ranks = value_ranks(v, layer.W_O, n_tokens)
+        unique = torch.where(ranks.simplex == n, n, 0)
+        excess: list[int | None] = [None] * (batch * n_heads)
+        d_head_qk = layer.q.shape[-1]
+        if captured.causal:
+            unique = unique_rows(v, layer.W_O, n_tokens)
+        else:
+            sizes = zip(n.flatten().tolist(), ranks.simplex.flatten().tolist(), strict=True)
+            excess = [p4_excess(m, d_head_qk, rank) for m, rank in sizes]
+        columns = {
+            "sentence": torch.arange(batch)[:, None],
+            "layer": torch.tensor(number),
+            "head": torch.arange(n_heads),
+            "n_tokens": n,
+            "d_head_qk": torch.tensor(d_head_qk),
+            "d_head_vo": torch.tensor(v.shape[-1]),
+            "rank_values": ranks.values,
+            "nullity": n - ranks.values,
+            "nullity_simplex": n - ranks.simplex,
+            "joint_nullity": (n_heads * n_tokens - ranks.joint)[:, None],
+            "identifiable_rows": unique,
+        }
+        table = pd.DataFrame(
+            {name: column.expand(batch, n_heads).flatten() for name, column in columns.items()}
+        )
+        table["p4_excess"] = pd.array(excess, dtype="Int64")
+        table["threshold"] = ranks.threshold.repeat_interleave(n_heads).numpy()
+        tables.append(table)
+    table = pd.concat(tables, ignore_index=True)
+    return table.sort_values(["sentence", "layer", "head"], ignore_index=True)
+
+
+@torch.no_grad()
+def value_ranks(
+    v: Float[Tensor, "batch heads n d_head_vo"],
+    W_O: Float[Tensor, "heads d_head_vo d_model"],
+    n_tokens: Int[Tensor, "batch"] | Sequence[int] | None = None,
+) -> ValueRanks:
+    """Numerical ranks of T = V W_O, of [T, 1] and of all heads together.
+
+    Parameters
+    ----------
+    v : (batch, n_heads, n, d_head_vo)
+        Values; the eps of their dtype sets the threshold.
+    W_O : (n_heads, d_head_vo, d_model)
+    n_tokens : integers, (batch,), optional
+        Rows of each sentence that are tokens: the first ones. The others are dropped.
+
+    Returns
+    -------
+    ValueRanks
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the shapes don't fit, or the dtype is too coarse.
+
+    Examples
+    --------
+    >>> v = torch.randn(1, 2, 7, 3, generator=torch.Generator().manual_seed(0))
+    >>> W_O = torch.randn(2, 3, 6, generator=torch.Generator().manual_seed(1))
+    >>> ranks = value_ranks(v, W_O)
+    >>> ranks.values.tolist(), ranks.simplex.tolist(), ranks.joint.tolist()
+    ([[3, 3]], [[4, 4]], [8])
+    """
+    v, W_O, n, threshold = _checked(v, W_O, n_tokens)
+    triangles = _triangles(v, n[:, None])
+    heads = _Heads.of(triangles[..., 1:] @ _compact(W_O), threshold[:, None])
+    stacked = (triangles[..., 1:, 1:] @ W_O.double()).flatten(1, 2)
+    tolerance = heads.tolerance.amax(dim=1).tolist()
+    joint = [_rank(rows, t) for rows, t in zip(stacked, tolerance, strict=True)]
+    # to the stacked P T^h come H rows of ones, orthogonal to them
+    return ValueRanks(heads.values, heads.simplex, torch.tensor(joint) + len(W_O), threshold)
+
+
+@torch.no_grad()
+def unique_rows(
+    v: Float[Tensor, "batch heads n d_head_vo"],
+    W_O: Float[Tensor, "heads d_head_vo d_model"],
+    n_tokens: Int[Tensor, "batch"] | Sequence[int] | None = None,
+) -> Int[Tensor, "batch heads"]:
+    """Number of rows of a causal A that are unique given P2 and P3.
+
+    Row i sees tokens 1 ... i, so it is unique exactly if those rows of [T, 1] are independent; then
+    so are fewer. The smallest singular value only falls and the threshold only rises as rows are
+    added, so that bisection finds the last i, at most rank[T, 1].
+
+    Parameters
+    ----------
+    v, W_O, n_tokens
+        As for `value_ranks`.
+
+    Returns
+    -------
+    (batch, n_heads) int64
+    """
+    v, W_O, n, _ = _checked(v, W_O, n_tokens)
+    compact = _compact(W_O)
+    first = v[..., : v.shape[-1] + 1, :]
+    # the first row of [T, 1] alone is independent, for it isn't 0
+    low = torch.ones(v.shape[:2], dtype=torch.int64)
+    high = n.clamp(max=first.shape[2])[:, None].expand_as(low)
+    while (low < high).any():
+        middle = (low + high + 1) // 2
+        rows = _triangles(first, middle)[..., 1:] @ compact
+        independent = _Heads.of(rows, _threshold(v, W_O, middle)).simplex == middle
+        low = torch.where(independent, middle, low)
+        high = torch.where(independent, high, middle - 1)
+    return low
+
+
+def _checked(
+    v: Tensor, W_O: Tensor, n_tokens: Tensor | Sequence[int] | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    if v.ndim != 4 or W_O.ndim != 3 or (v.shape[1], v.shape[3]) != tuple(W_O.shape[:2]):
+        raise InvalidArgumentError(
+            "`v` must have the shape (batch, n_heads, n, d_head_vo) and `W_O` the shape "
+            f"(n_heads, d_head_vo, d_model); got {tuple(v.shape)} and {tuple(W_O.shape)}."
+        )
+    n = torch.as_tensor([v.shape[2]] * len(v) if n_tokens is None else n_tokens).cpu()
+    if n.shape != v.shape[:1] or not ((n >= 1) & (n <= v.shape[2])).all():
+        raise InvalidArgumentError(
+            f"`n_tokens` must hold a number from 1 to {v.shape[2]} for each of {len(v)} sentences; "
+            f"got {n.tolist()}."
+        )
+    threshold = _threshold(v, W_O, n)
+    if not (threshold < 1).all():
+        raise InvalidArgumentError(
+            "The threshold for ranks, max(n, d_model) eps, must be below 1; in "
+            f"{str(v.dtype).removeprefix('torch.')} it is {float(threshold.max()):.3g}. Load the "
+            "model in float32."
+        )
+    return v.cpu(), W_O.cpu(), n, threshold
+
+
+def _threshold(v: Tensor, W_O: Tensor, n: Tensor) -> Tensor:
+    return n.clamp(min=W_O.shape[-1]).double() * torch.finfo(v.dtype).eps
+
+
+def _triangles(v: Tensor, n: Tensor) -> Tensor:
+    real = torch.arange(v.shape[2]) < n[..., None]
+    ones = torch.ones(*v.shape[:-1], 1, dtype=torch.float64)
+    rows = torch.cat([ones, v.double()], dim=-1)
+    return torch.linalg.qr(torch.where(real[..., None], rows, 0.0), mode="r").R
+
+
+def _compact(W_O: Tensor) -> Tensor:
+    return torch.linalg.qr(W_O.double().mT, mode="r").R.mT
+
+
+@dataclass(frozen=True, eq=False)
+class _Heads:
+    values: Tensor
+    simplex: Tensor
+    tolerance: Tensor
+
+    @classmethod
+    def of(cls, rows: Tensor, threshold: Tensor) -> _Heads:
+        s = torch.linalg.svdvals(rows)
+        tolerance = threshold * s[..., 0]
+        centred = torch.linalg.svdvals(rows[..., 1:, :])
+        return cls(
+            (s > tolerance[..., None]).sum(dim=-1),
+            1 + (centred > tolerance[..., None]).sum(dim=-1),
+            tolerance,
+        )
+
+
+def _rank(rows: Float[Tensor, "m d"], tolerance: float) -> int:
+    gram = rows @ rows.mT if rows.shape[0] < rows.shape[1] else rows.mT @ rows
+    rounding = 4 * max(rows.shape) * torch.finfo(torch.float64).eps * float(gram.trace())
+    if tolerance**2 <= rounding:
+        # G has lost what is to be counted
+        return int((torch.linalg.svdvals(rows) > tolerance).sum())
+    # singular values above t are positive eigenvalues of G - t^2 I, whose signs L D L^T keeps
+    # (Sylvester), at a tenth of the cost of computing them
+    gram.diagonal().sub_(tolerance**2)
+    LD, pivots = torch.linalg.ldl_factor(gram)
+    alone = pivots > 0
+    # a 2 x 2 block of D, marked in both its rows, has an eigenvalue of each sign
+    return int((LD.diagonal()[alone] > 0).sum() + (~alone).sum() // 2)

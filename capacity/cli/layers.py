@@ -45,7 +45,7 @@ def train(
 ) -> None:
     """Train one attention layer on a functional database, and score it."""
     require_extra("Training", "layers")
-    from capacity.database.files import load
+    from capacity.database.io.load import load
     from capacity.layer.config import LayerConfig
     from capacity.layer.recipe import Recipe
     from capacity.layer.storage import require_place

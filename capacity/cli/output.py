@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from capacity.database.files import ALIASES
+from capacity.database.io.load import ALIASES
 from capacity.database.policy import MultiPolicy
 from capacity.errors import MissingExtraError
 from capacity.safe_files import write_whole

@@ -1,9 +1,9 @@
 from .facts import Database as Database
 from .facts import Source as Source
-from .files import load as load
+from .io.load import load as load
+from .io.rdf import schema_rows as schema_rows
 from .policy import POLICIES as POLICIES
 from .policy import MultiPolicy as MultiPolicy
-from .rdf import schema_rows as schema_rows
 from .synthetic import random_database as random_database
 from .terms import Term as Term
 from .terms import label as label

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
     from capacity.database.facts import Database
-    from capacity.database.tables import TableTerms
+    from capacity.database.io.tables import TableTerms
 
 DENSE_BUDGET = 2**30
 
@@ -41,8 +41,8 @@ class Interchange:
         format: str | None = None,
         multi: MultiPolicy | None = None,
     ) -> Database:
-        """Read a file of facts, RDF or a table; `capacity.database.files.load` says how."""
-        from capacity.database.files import load
+        """Read a file of facts, RDF or a table; `capacity.database.io.load.load` says how."""
+        from capacity.database.io.load import load
 
         return load(path, format=format, multi=multi)
 
@@ -55,8 +55,8 @@ class Interchange:
         graph: str | None = None,
         multi: MultiPolicy | None = None,
     ) -> Database:
-        """Read an RDF file or an rdflib graph; `capacity.database.rdf.from_rdf` says how."""
-        from capacity.database.rdf import from_rdf
+        """Read an RDF file or an rdflib graph; `capacity.database.io.rdf.from_rdf` says how."""
+        from capacity.database.io.rdf import from_rdf
 
         return from_rdf(source, format=format, graph=graph, multi=multi)
 
@@ -69,8 +69,8 @@ class Interchange:
         graph: str | None = None,
         multi: MultiPolicy | None = None,
     ) -> Database:
-        """Read RDF text in a named format; `capacity.database.rdf.from_rdf_string` says how."""
-        from capacity.database.rdf import from_rdf_string
+        """Read RDF text in a named format; `capacity.database.io.rdf.from_rdf_string` says how."""
+        from capacity.database.io.rdf import from_rdf_string
 
         return from_rdf_string(text, format, graph=graph, multi=multi)
 
@@ -83,8 +83,8 @@ class Interchange:
         terms: TableTerms = "label",
         multi: MultiPolicy | None = None,
     ) -> Database:
-        """Read TSV, CSV or a DataFrame; `capacity.database.tables.from_table` says how."""
-        from capacity.database.tables import from_table
+        """Read TSV, CSV or a DataFrame; `capacity.database.io.tables.from_table` says how."""
+        from capacity.database.io.tables import from_table
 
         return from_table(source, format=format, terms=terms, multi=multi)
 
@@ -92,8 +92,8 @@ class Interchange:
     def from_networkx(
         cls, graph: nx.Graph[Any], *, predicate: str = "predicate", multi: MultiPolicy | None = None
     ) -> Database:
-        """Read a directed networkx graph; `capacity.database.tables.from_networkx` says how."""
-        from capacity.database.tables import from_networkx
+        """Read a directed networkx graph; `capacity.database.io.tables.from_networkx` says how."""
+        from capacity.database.io.tables import from_networkx
 
         return from_networkx(graph, predicate=predicate, multi=multi)
 
@@ -124,25 +124,25 @@ class Interchange:
         return tensorly.tensor(self.to_numpy(np.float64, max_bytes=max_bytes))
 
     def to_pandas(self, *, terms: TableTerms | None = None) -> pd.DataFrame:
-        """Write the facts as a DataFrame; `capacity.database.tables.to_pandas` says how."""
-        from capacity.database.tables import to_pandas
+        """Write the facts as a DataFrame; `capacity.database.io.tables.to_pandas` says how."""
+        from capacity.database.io.tables import to_pandas
 
         return to_pandas(self._database, terms=terms)
 
     def to_tsv(self, path: str | os.PathLike[str], *, terms: TableTerms | None = None) -> None:
-        """Write the facts as TSV; `capacity.database.tables.to_tsv` says how."""
-        from capacity.database.tables import to_tsv
+        """Write the facts as TSV; `capacity.database.io.tables.to_tsv` says how."""
+        from capacity.database.io.tables import to_tsv
 
         to_tsv(self._database, path, terms=terms)
 
     def to_networkx(self) -> nx.MultiDiGraph[Any]:
-        """Write the facts as a graph; `capacity.database.tables.to_networkx` says how."""
-        from capacity.database.tables import to_networkx
+        """Write the facts as a graph; `capacity.database.io.tables.to_networkx` says how."""
+        from capacity.database.io.tables import to_networkx
 
         return to_networkx(self._database)
 
     def to_rdflib(self, *, base: str | None = None) -> rdflib.Graph:
-        """Write the facts as an rdflib graph; `capacity.database.rdf.to_rdflib` says how."""
-        from capacity.database.rdf import to_rdflib
+        """Write the facts as an rdflib graph; `capacity.database.io.rdf.to_rdflib` says how."""
+        from capacity.database.io.rdf import to_rdflib
 
         return to_rdflib(self._database, base=base)

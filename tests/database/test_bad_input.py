@@ -8,8 +8,8 @@ import pytest
 
 from capacity.database import Database, load
 from capacity.database import files as files_module
-from capacity.database.rdf import parse_rdf
-from capacity.database.tables import parse_table
+from capacity.database.io.rdf import parse_rdf
+from capacity.database.io.tables import parse_table
 from capacity.errors import DatabaseFormatError
 from tests.oracles import EXAMPLES
 

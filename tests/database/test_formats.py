@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.database import Database, Term, label, load, schema_rows
-from capacity.database.files import FORMATS
-from capacity.database.rdf import _PARSERS
+from capacity.database.io.load import FORMATS
+from capacity.database.io.rdf import _PARSERS
 from capacity.errors import DatabaseFormatError
 from capacity.testing import databases, labels, rdf_databases
 from tests.oracles import EXAMPLES, figure_1

@@ -84,10 +84,10 @@ def load(
     chosen = resolve_format(content, format)
     try:
         if chosen in TABLES:
-            from capacity.database.tables import parse_table
+            from capacity.database.io.tables import parse_table
 
             return parse_table(content, chosen, terms="label", multi=multi)
-        from capacity.database.rdf import parse_rdf
+        from capacity.database.io.rdf import parse_rdf
 
         return parse_rdf(content, chosen, graph=None, multi=multi)
     except MultiValuedError as error:

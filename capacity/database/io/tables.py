@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from capacity.database.facts import Database, Source
-from capacity.database.files import TABLES, Content, Format, read, resolve_format
+from capacity.database.io.load import TABLES, Content, Format, read, resolve_format
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms import Term, as_term, label, parse_n3
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError

@@ -3,7 +3,7 @@
 pyoxigraph parses, with lexical forms kept as they are written (but JSON numbers are canonical);
 from file to ids that takes a quarter to a seventh of the time of rdflib, for JSON-LD half
 (``benchmarks/load_rdf.py``). rdflib is the type that graphs are exchanged in. Input is guarded
-first (`capacity.database.guards`), and nothing is published before the whole input is parsed.
+first (`capacity.database.io.guards`), and nothing is published before the whole input is parsed.
 
 Conventions: named graphs are merged unless one is named; blank nodes are renamed ``b0``, ``b1``,
 ... in the order of the file; relative IRIs are resolved against ``file:///`` and the file's name.
@@ -28,12 +28,12 @@ import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database, Source
-from capacity.database.files import ALIASES, TABLES, Content, Format, check, read, resolve_format
-from capacity.database.guards import (
+from capacity.database.io.guards import (
     refuse_deep_triple_terms,
     refuse_hostile_json,
     refuse_hostile_xml,
 )
+from capacity.database.io.load import ALIASES, TABLES, Content, Format, check, read, resolve_format
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms import BlankNames, Term, from_pyoxigraph, from_rdflib
 from capacity.database.terms import to_rdflib as term_to_rdflib

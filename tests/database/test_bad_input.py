@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from capacity.database import Database, load
-from capacity.database import files as files_module
+from capacity.database.io import load as files_module
 from capacity.database.io.rdf import parse_rdf
 from capacity.database.io.tables import parse_table
 from capacity.errors import DatabaseFormatError

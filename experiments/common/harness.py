@@ -1,7 +1,7 @@
 """What the experiments share: their options, where tables are kept, how sweeps are run.
 
 Each experiment has three functions: `run` makes tables, `numbers` draws conclusions from them, and
-`plot` draws both. The tables and the conclusions are committed, in ``experiments/results/``.
+`plot` draws both. The tables and the conclusions are committed, in ``results/`` beside it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from capacity.evaluator import capacity_factor, mean_interval
 from capacity.evaluator.grid import Threshold
 from capacity.sweep import Plan, Run, load, make_plan, measure_runs, run_sweep
 from capacity.sweep.measure import Measure
+from experiments import EXPERIMENTS
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "experiments" / "results"
+ROOT = Path(__file__).parents[2]
 # unfinished sweeps wait here
 RUNS = ROOT / "runs" / "experiments"
 # seeds of the databases and pairs of whole repetitions
@@ -57,7 +57,7 @@ def main(
     Parameters
     ----------
     name : str
-        Of the files in ``experiments/results/``.
+        Its key in `EXPERIMENTS`, with which the names of its results begin.
     run : callable
         Makes the tables; small ones if it is given True.
     numbers, plot : callable
@@ -71,10 +71,10 @@ def main(
     parser.add_argument("--smoke", action="store_true", help="all of it, small, for the tests")
     options = parser.parse_args()
     if not (options.run or options.plot or options.smoke):
-        print((RESULTS / f"{name}.json").read_text(), end="")
+        print((results_of(name) / f"{name}.json").read_text(), end="")
         return
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) if options.smoke else RESULTS
+        folder = Path(scratch) if options.smoke else results_of(name)
         seconds = None
         if options.run or options.smoke:
             start = time.monotonic()
@@ -145,9 +145,15 @@ def papers(
     return replace(plan, runs=plan.runs[::every], config={**config, "every": every})
 
 
-def committed(name: str) -> pd.DataFrame:
-    """A table of another experiment."""
-    return pd.read_parquet(RESULTS / f"{name}.parquet")
+def results_of(name: str) -> Path:
+    """The folder of an experiment's committed results."""
+    *folder, _ = EXPERIMENTS[name].split(".")
+    return ROOT.joinpath(*folder, "results")
+
+
+def committed(name: str, table: str) -> pd.DataFrame:
+    """A committed table of another experiment."""
+    return pd.read_parquet(results_of(name) / f"{name}-{table}.parquet")
 
 
 def save(table: pd.DataFrame, path: Path) -> None:

@@ -1,7 +1,7 @@
 """e = i + h + f + c: what inputs, heads, feed-forwards and biases have in BERTs' embeddings.
 
-    python experiments/decomposition.py --run     (eight minutes on one core)
-    python experiments/decomposition.py --plot
+    python -m experiments.decomposition.run --run     (eight minutes on one core)
+    python -m experiments.decomposition.run --plot
 
 Mickus, Paperno & Constant (2022): Figures 2 and 3, Table 2 and Appendix B. MiniLM on tweets and the
 BERT of reactions, pretrained and finetuned, stand in for BERT-base, its finetuned variants, and
@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import decomposition_measures as measures
 import numpy as np
 import pandas as pd
-from decomposition_figures import AFTER, BEFORE, ENGLISH, plot
-from experiment import Tables, main
-from pretrained import Smiles, minilm, molecules, reaction_bert, tweets
 
+import experiments.decomposition.measures as measures
 from capacity.cli.output import bar
 from capacity.evaluator import interval, resampled
+from experiments.common.harness import Tables, main
+from experiments.common.models import Smiles, minilm, molecules, reaction_bert, tweets
+from experiments.decomposition.plots import AFTER, BEFORE, ENGLISH, plot
 
 SEEDS = (0, 1, 2)
 EPOCHS = 10

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from decomposition_measures import SUMS
-from experiment import Tables
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from experiments.common.harness import Tables
+from experiments.decomposition.measures import SUMS
 
 ENGLISH, BEFORE, AFTER = "MiniLM", "rxnfp pretrained", "rxnfp finetuned"
 COLOURS = sns.color_palette("colorblind")

@@ -1,6 +1,6 @@
 """Which known ranks are closed at which effort: writes ``docs/known-ranks.md``.
 
-    python experiments/known_ranks.py
+    python -m tools.known_ranks
 
 The databases stand in ``tests/oracles.py``, and where their ranks come from in
 ``capacity/testing/known_blocks.py``. Nothing that finds bounds knows these values.
@@ -8,23 +8,19 @@ The databases stand in ``tests/oracles.py``, and where their ranks come from in
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
+from capacity.rank import effective_rank_interval, rank_interval
+from capacity.rank.effort import EFFORTS, Effort
+from capacity.rank.verifier.checker import verify
+from tests.oracles import KNOWN_RANKS
 
-from capacity.rank import effective_rank_interval, rank_interval  # noqa: E402
-from capacity.rank.effort import EFFORTS, Effort  # noqa: E402
-from capacity.rank.verifier.checker import verify  # noqa: E402
-from tests.oracles import KNOWN_RANKS  # noqa: E402
-
-DOCUMENT = ROOT / "docs" / "known-ranks.md"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "known-ranks.md"
 HEAD = """# Known ranks, and what the library finds
 
 Databases whose rank is a theorem, with the certified intervals that `rank_interval` finds at each
 effort, and `effective_rank_interval` at `standard`. **Bold** intervals are closed. Written by
-`experiments/known_ranks.py`; where the known ranks come from stands in
+`tools/known_ranks.py`; where the known ranks come from stands in
 `capacity/testing/known_blocks.py`, and nothing that finds bounds knows them.
 
 | database | facts | rank | quick | standard | thorough | lower by | upper by | effective rank |

@@ -1,7 +1,7 @@
 """tau is a logit scale: what recipe, training time and a factor on W_U do to the accuracy grids.
 
-    python experiments/logit_scale.py --run     (three minutes on two cores)
-    python experiments/logit_scale.py --plot
+    python -m experiments.facts.logit_scale --run     (three minutes on two cores)
+    python -m experiments.facts.logit_scale --plot
 
 Every fourth of the paper's 3,947 pairs, from the same weights, by several recipes, none of which
 stops early. The smallest scale at tau is the least c with which c W_U tau-memorises
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from experiment import BEST, Tables, factor_of, main, papers, sweep, with_mean
 from matplotlib.figure import Figure
 
 from capacity.evaluator import accuracy_grid, memorised
 from capacity.plots import plot_accuracy_grids
+from experiments.common.harness import BEST, Tables, factor_of, main, papers, sweep, with_mean
 
 RECIPES: dict[str, dict[str, Any]] = {
     "Adam 1e-3, 500 epochs": {"epochs": 500},

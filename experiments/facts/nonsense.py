@@ -1,7 +1,7 @@
 """What layers answer where their database has no answer, and what it costs to have them say so.
 
-    python experiments/nonsense.py --run     (nine minutes on two cores)
-    python experiments/nonsense.py --plot
+    python -m experiments.facts.nonsense --run     (nine minutes on two cores)
+    python -m experiments.facts.nonsense --plot
 
 Every eighth of the paper's 3,947 pairs, where the database has 20 pairs without an object, with a
 token "unknown" taught as the object of no, a tenth, half or nine tenths of these pairs. Asked are
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from experiment import BEST, PAPER, Tables, factor_of, main, measure, papers, with_mean
 from matplotlib.figure import Figure
 
 from capacity.evaluator import (
@@ -29,6 +28,16 @@ from capacity.evaluator import (
 from capacity.layer import AttentionLayer
 from capacity.rank import paper_bound
 from capacity.sweep import Run
+from experiments.common.harness import (
+    BEST,
+    PAPER,
+    Tables,
+    factor_of,
+    main,
+    measure,
+    papers,
+    with_mean,
+)
 
 TAU = 0.95
 SHARES = (0.0, 0.1, 0.5, 0.9)

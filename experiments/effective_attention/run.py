@@ -1,7 +1,7 @@
 """Does effective attention disregard [SEP] but not [CLS]? The claims of Sun and Marasovic (2021).
 
-    python experiments/effective_attention.py --run     (one minute on one core)
-    python experiments/effective_attention.py --plot
+    python -m experiments.effective_attention.run --run     (one minute on one core)
+    python -m experiments.effective_attention.run --plot
 
 For BERT-base on GLUE stand MiniLM (d_head_vo 32) on pairs of tweets, and a BERT of reactions
 (d_head_vo 64), before and after finetuning, on molecules of MOSES. Every sentence has more tokens
@@ -18,8 +18,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from attention_figures import TEXTS, plot
-from attention_measures import (
+from numpy.typing import ArrayLike
+
+from capacity.cli.output import bar
+from capacity.evaluator.bootstrap import interval, resampled
+from capacity.transformer import capture
+from experiments.common.harness import Tables, main
+from experiments.common.models import CLS, SEP, minilm, reaction_bert
+from experiments.common.texts import KINDS, reactions, tweet_pairs
+from experiments.effective_attention.measures import (
     ATTENTIONS,
     SHAPES,
     cosines,
@@ -28,14 +35,7 @@ from attention_measures import (
     times,
     with_padding,
 )
-from experiment import Tables, main
-from numpy.typing import ArrayLike
-from pretrained import CLS, SEP, minilm, reaction_bert
-from sentences import KINDS, reactions, tweet_pairs
-
-from capacity.cli.output import bar
-from capacity.evaluator.bootstrap import interval, resampled
-from capacity.transformer import capture
+from experiments.effective_attention.plots import TEXTS, plot
 
 TWEETS = dict(zip((64, 128), TEXTS[:2], strict=True))
 PRETRAINED, FINETUNED = TEXTS[2:]

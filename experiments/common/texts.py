@@ -1,4 +1,4 @@
-"""Sentences for the models of pretrained.py: pairs of tweets, molecules written as reactions."""
+"""Sentences for the models of models.py: pairs of tweets, molecules written as reactions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 from unicodedata import category
 
 import torch
-from pretrained import CLS, SEP, Smiles, molecules, tweets
 from torch import Tensor
+
+from experiments.common.models import CLS, SEP, Smiles, molecules, tweets
 
 PUNCTUATION, OTHER = "punctuation", "other"
 KINDS = (SEP, CLS, PUNCTUATION, OTHER)

@@ -1,7 +1,7 @@
 """The figures of the capacity paper, 2a to 4, and its four claims about them.
 
-    python experiments/figures.py --run     (seven minutes on two cores)
-    python experiments/figures.py --plot
+    python -m experiments.facts.figures --run     (seven minutes on two cores)
+    python -m experiments.facts.figures --plot
 
 Three repetitions, each with databases and pairs of its own, by the paper's recipe as far as the
 paper tells it (Adam, 2,000 epochs; 1e-3 is ours) and by the best that was found (`BEST`). Intervals
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from experiment import BEST, PAPER, REPLICATES, Tables, factor_of, main, papers, sweep, with_mean
 from matplotlib.figure import Figure
 
 from capacity import random_database
@@ -29,6 +28,17 @@ from capacity.evaluator import (
 from capacity.evaluator.grid import Threshold
 from capacity.plots import plot_accuracy_grids
 from capacity.rank import paper_bound
+from experiments.common.harness import (
+    BEST,
+    PAPER,
+    REPLICATES,
+    Tables,
+    factor_of,
+    main,
+    papers,
+    sweep,
+    with_mean,
+)
 
 TAUS: tuple[Threshold, ...] = ("argmax", 0.5, 0.75, 0.95, 0.99)
 # a share of the facts (None: the mean accuracy), and the probability, or mean, that is asked

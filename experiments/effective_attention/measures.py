@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from experiment import Tables
-from pretrained import CLS, SEP
-from sentences import KINDS, OTHER, PUNCTUATION, Sentence, tweet_pairs
 from torch import Tensor
 
 from capacity.transformer import (
@@ -26,6 +23,9 @@ from capacity.transformer import (
 )
 from capacity.transformer.effective.attention import effective_layer
 from capacity.transformer.effective.statistics import normalised, standard
+from experiments.common.harness import Tables
+from experiments.common.models import CLS, SEP
+from experiments.common.texts import KINDS, OTHER, PUNCTUATION, Sentence, tweet_pairs
 
 ATTENTIONS = ("standard", "plain", "simplex")
 SHAPES = ("vertical", "diagonal", "block", "entropy", "negative", "squares_left",

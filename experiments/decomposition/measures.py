@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 import torch
-from pretrained import CLS, MASK, PAD, SEP, Smiles, molecules
 from scipy.stats import spearmanr
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -29,6 +28,7 @@ from capacity.transformer import (
 from capacity.transformer.residual.decomposition import TERMS
 from capacity.transformer.residual.feed_forward import Moments
 from capacity.transformer.residual.partial_sums import masked, subsets
+from experiments.common.models import CLS, MASK, PAD, SEP, Smiles, molecules
 
 Inputs = dict[str, Tensor]
 Tell = Callable[[str, int, int], None]

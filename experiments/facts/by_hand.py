@@ -1,7 +1,7 @@
 """Facts written by hand, and what training needs to hold the same.
 
-    python experiments/by_hand.py --run     (two minutes on two cores)
-    python experiments/by_hand.py --plot
+    python -m experiments.facts.by_hand --run     (two minutes on two cores)
+    python -m experiments.facts.by_hand --plot
 
 Both constructions of `capacity.layer.constructions` for all 548 databases of the paper's
 experiment, in float32 and float64, and for the same databases with each predicate also a subject.
@@ -18,7 +18,6 @@ from typing import Any
 import pandas as pd
 import seaborn as sns
 import torch
-from experiment import BEST, PAPER, Tables, main, measure, papers, with_mean
 from matplotlib.figure import Figure
 
 from capacity import Database, Recipe
@@ -32,6 +31,7 @@ from capacity.layer import (
 )
 from capacity.rank import paper_bound
 from capacity.sweep import Run
+from experiments.common.harness import BEST, PAPER, Tables, main, measure, papers, with_mean
 
 TAU = 0.99
 ROLES = {"apart": "roles_apart", "both": "tokens_in_both_roles"}

@@ -1,7 +1,7 @@
 """Is attention unique, and what does that cost? The claims of Bhardwaj et al. (2021).
 
-    python experiments/identifiability.py --run     (17 minutes on two busy cores)
-    python experiments/identifiability.py --plot
+    python -m experiments.identifiability.run --run     (17 minutes on two busy cores)
+    python -m experiments.identifiability.run --plot
 
 For IMDB and nine other sets stand tweets of three classes: one by one for Table 1; put together, to
 documents of one class, for ranks, which need long texts. Encoders for ranks have the paper's sizes
@@ -18,22 +18,30 @@ from multiprocessing import get_context
 
 import pandas as pd
 import torch
-from encoders import (
+
+from capacity.cli.output import bar
+from capacity.transformer import Captured, EncoderClassifier, capture
+from capacity.transformer.encoder.training import accuracy
+from experiments.common.harness import Tables, main
+from experiments.common.models import minilm
+from experiments.identifiability.conclusions import numbers
+from experiments.identifiability.encoders import (
     COMBINE,
     distinct_tweets,
     documents,
     sentences,
     trained,
 )
-from experiment import Tables, main
-from identifiability_figures import plot
-from identifiability_measures import boundary, defects, first_head, logits, ranks, stages, witness
-from identifiability_numbers import numbers
-from pretrained import minilm
-
-from capacity.cli.output import bar
-from capacity.transformer import Captured, EncoderClassifier, capture
-from capacity.transformer.encoder.training import accuracy
+from experiments.identifiability.measures import (
+    boundary,
+    defects,
+    first_head,
+    logits,
+    ranks,
+    stages,
+    witness,
+)
+from experiments.identifiability.plots import plot
 
 LENGTHS = {
     "Con": (16, 32, 48, 64, 65, 66, 80, 96, 128, 192, 256, 384, 512),

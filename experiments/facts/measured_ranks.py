@@ -1,7 +1,7 @@
 """Ranks measured, not bounded: of trained layers, of what they say, and of their databases.
 
-    python experiments/measured_ranks.py --run     (seven minutes on two cores)
-    python experiments/measured_ranks.py --plot
+    python -m experiments.facts.measured_ranks --run     (seven minutes on two cores)
+    python -m experiments.facts.measured_ranks --plot
 
 L is built by equations (5) to (8), with E alone off the domain; its rank is estimated from both
 sides, by singular values above a share of the largest (`numerical_rank_interval`). What the layer
@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from experiment import BEST, PAPER, Tables, committed, main, measure, papers, with_mean
 from matplotlib.figure import Figure
 
 from capacity import Database, effective_rank_interval, rank_interval
@@ -30,6 +29,16 @@ from capacity.layer import AttentionLayer, layer_rank_upper, proposition_3_5
 from capacity.layer.tensor import layer_tensor
 from capacity.rank import numerical_rank_interval
 from capacity.sweep import Run
+from experiments.common.harness import (
+    BEST,
+    PAPER,
+    Tables,
+    committed,
+    main,
+    measure,
+    papers,
+    with_mean,
+)
 
 # singular values count above this share of the largest; the others show what it does
 THRESHOLD = 1e-4
@@ -104,11 +113,11 @@ def numbers(tables: Tables) -> dict[str, Any]:
         "effective_upper_over_lower": {"median": float(width.median()), "most": float(width.max())},
         **{kind: _compared(tables[kind]) for kind in ("paper", "best")},
         "equation_9_exceeds_a_proved_upper_bound": {
-            kind: _impossible(committed(f"figures-{kind}")) for kind in ("paper", "best")
+            kind: _impossible(committed("figures", kind)) for kind in ("paper", "best")
         },
         "which_measures_predict_memorising": {
             kind: {
-                str(tau): _prediction(committed(f"figures-{kind}"), effective, tau)
+                str(tau): _prediction(committed("figures", kind), effective, tau)
                 for tau in ("argmax", 0.95)
             }
             for kind in ("paper", "best")

@@ -1,7 +1,7 @@
 """The capacity law, in rank and in bits, fitted on small sizes and asked about larger ones.
 
-    python experiments/capacity_law.py --run     (a minute on two cores)
-    python experiments/capacity_law.py --plot
+    python -m experiments.facts.capacity_law --run     (a minute on two cores)
+    python -m experiments.facts.capacity_law --plot
 
 Fitted on the runs of figures.py (d_model <= 6, at most 4 heads, 200 triples), by each pair of a
 size and a capacity; then asked about databases of 201 to 500 triples and layers with d_model up to
@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from experiment import BEST, PAPER, Tables, committed, main, sweep, with_mean
 from matplotlib.figure import Figure
 
 from capacity import LayerConfig, Recipe, random_database
 from capacity.evaluator import Law, capacity_factor, fit_law, memorised, with_bits
 from capacity.sweep import Plan, Run
+from experiments.common.harness import BEST, PAPER, Tables, committed, main, sweep, with_mean
 
 TAUS = ("argmax", 0.75, 0.95, 0.99)
 MEASURES = {
@@ -67,7 +67,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
     """Factors at each tau, and how well each law tells what larger layers hold."""
     found: dict[str, Any] = {}
     for kind in ("paper", "best"):
-        small = with_bits(committed(f"figures-{kind}"))
+        small = with_bits(committed("figures", kind))
         large = with_bits(tables[f"{kind}-larger"])
         found[kind] = {
             str(tau): {
@@ -118,7 +118,7 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Shares memorised over size by capacity, on small and larger sizes, with the fits."""
     figure = Figure(figsize=(12, 6.4), layout="constrained")
     for row, kind in zip(figure.subplots(2, 3, sharey=True), ("paper", "best"), strict=True):
-        small = with_bits(committed(f"figures-{kind}"))
+        small = with_bits(committed("figures", kind))
         large = with_bits(tables[f"{kind}-larger"])
         names = ("rank bound / eq. (9)", "triples / parameters (Nichani et al.)",
                  "bits / all parameters")  # fmt: skip

@@ -1,7 +1,7 @@
 """What d_head_qk does where nothing else changes: the open question of the paper's section 5.2.
 
-    python experiments/d_head_qk.py --run     (three minutes on two cores)
-    python experiments/d_head_qk.py --plot
+    python -m experiments.facts.d_head_qk --run     (three minutes on two cores)
+    python -m experiments.facts.d_head_qk --plot
 
 Figure 4 averages over d_model, and d_head_qk = 6 needs d_model = 6: its columns differ in d_model.
 Here slopes of the accuracy at tau = 0.95, and of memorising there, are taken with d_model left
@@ -19,8 +19,9 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 import statsmodels.formula.api as smf
-from experiment import BEST, PAPER, Tables, committed, main, papers, sweep
 from matplotlib.figure import Figure
+
+from experiments.common.harness import BEST, PAPER, Tables, committed, main, papers, sweep
 
 HEADS = range(1, 7)
 WIDTHS = (3, 4, 5, 6)
@@ -47,7 +48,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
     """Slopes for one more dimension."""
     found: dict[str, Any] = {}
     for kind in ("paper", "best"):
-        figures = _ready(committed(f"figures-{kind}")[COLUMNS])
+        figures = _ready(committed("figures", kind)[COLUMNS])
         every = pd.concat([figures, _ready(tables[kind])], ignore_index=True)
         found[kind] = {
             "as_in_figure_4": _slopes(figures, "qk + vo"),

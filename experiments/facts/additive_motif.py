@@ -1,7 +1,7 @@
 """Which terms of a layer's logits recall facts, and what the output tells of its attention.
 
-    python experiments/additive_motif.py --run     (four minutes on two cores)
-    python experiments/additive_motif.py --plot
+    python -m experiments.facts.additive_motif --run     (four minutes on two cores)
+    python -m experiments.facts.additive_motif --plot
 
 After the sentence (k, q) the logits are a sum of an embedding term E, and of the heads' subject and
 predicate terms (`capacity.evaluator.logit_terms`). Every eighth of the paper's 3,947 pairs, by two
@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from experiment import BEST, PAPER, Tables, main, measure, papers, with_mean
 from matplotlib.figure import Figure
 
 from capacity.evaluator import attention_of_pairs, layer_terms, query_key_freedom, term_accuracy
 from capacity.layer import AttentionLayer
 from capacity.sweep import Run
+from experiments.common.harness import BEST, PAPER, Tables, main, measure, papers, with_mean
 
 TERMS = ("embedding", "subject", "predicate")
 TAU = 0.95

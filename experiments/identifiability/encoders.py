@@ -10,12 +10,12 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import torch
-from pretrained import tweets
 
 from capacity.transformer import EncoderClassifier, EncoderConfig, train_classifier
 from capacity.transformer.encoder.config import Combine
 from capacity.transformer.encoder.training import ClassifierTraining, Labelled
 from capacity.transformer.encoder.vocabulary import Vocabulary, words_of
+from experiments.common.models import tweets
 
 COMBINE: dict[str, Combine] = {"Con": "concatenate", "Add": "add"}
 N_HEADS = 8

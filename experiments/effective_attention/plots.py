@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from experiment import Tables
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from pretrained import CLS, SEP
-from sentences import KINDS
+
+from experiments.common.harness import Tables
+from experiments.common.models import CLS, SEP
+from experiments.common.texts import KINDS
 
 LINES = {"standard": "-", "plain": "--", "simplex": ":"}
 COLOURS = sns.color_palette("colorblind")

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from encoders import COMBINE, papers_accuracies
-from experiment import Tables
-from identifiability_figures import SIZES
 from scipy import stats
 
 from capacity.evaluator import mean_interval
+from experiments.common.harness import Tables
+from experiments.identifiability.encoders import COMBINE, papers_accuracies
+from experiments.identifiability.plots import SIZES
 
 
 def numbers(tables: Tables) -> dict[str, Any]:

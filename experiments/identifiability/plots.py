@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from experiment import Tables
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from experiments.common.harness import Tables
 
 COLOURS = sns.color_palette("colorblind")
 # d_head_vo, heads of a layer and d_model

@@ -1,0 +1,20 @@
+"""The experiments, a folder for each paper or question, with its results.
+
+Each is run from the root of the repository, ``python -m experiments.facts.figures --run``; ``python
+-m experiments`` lists them. To add one, write its module and its line here.
+"""
+
+# the name of its results -> its module
+EXPERIMENTS = {
+    "figures": "experiments.facts.figures",
+    "logit_scale": "experiments.facts.logit_scale",
+    "d_head_qk": "experiments.facts.d_head_qk",
+    "measured_ranks": "experiments.facts.measured_ranks",
+    "capacity_law": "experiments.facts.capacity_law",
+    "by_hand": "experiments.facts.by_hand",
+    "nonsense": "experiments.facts.nonsense",
+    "additive_motif": "experiments.facts.additive_motif",
+    "identifiability": "experiments.identifiability.run",
+    "effective_attention": "experiments.effective_attention.run",
+    "decomposition": "experiments.decomposition.run",
+}

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from record import write
 
-from capacity import AttentionLayer, Database, LayerConfig, Recipe, train
+from capacity import AttentionLayer, Compute, Database, LayerConfig, Recipe, train
 
 SIZES = [(200, 100), (1000, 500), (5000, 1000), (20_000, 5000), (50_000, 10_000),
          (20_000, 50_000)]  # fmt: skip
@@ -56,7 +56,7 @@ def stepper(db: Database, d_model: int, engine: Any) -> Callable[[int], None]:
     layer = AttentionLayer(config(d_model), db.n_tokens)
 
     def steps(n: int) -> None:
-        train(layer, db, Recipe(epochs=n, stop_tau=0, engine=engine))
+        train(layer, db, Recipe(epochs=n, stop_tau=0), Compute(engine))
 
     return steps
 
@@ -131,7 +131,7 @@ def one_large_step() -> None:
     start = time.perf_counter()
     result = train(
         AttentionLayer(config(64), db.n_tokens), db,
-        Recipe(epochs=1, stop_tau=0, engine="blocked"),
+        Recipe(epochs=1, stop_tau=0), Compute("blocked"),
     )  # fmt: skip
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -34,8 +34,9 @@ d_model = [2]
 n_heads = [1, 2]
 d_head_qk = [1, 2]
 d_head_vo = [1, 2]
-[recipe]
+[compute]
 engine = "reference"
+[recipe]
 epochs = 2000
 learning_rate = 0.05
 stop_tau = 0.6

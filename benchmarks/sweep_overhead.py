@@ -24,7 +24,7 @@ import pandas as pd
 import torch
 from record import write
 
-from capacity import AttentionLayer, evaluate, train
+from capacity import AttentionLayer, Compute, evaluate, train
 from capacity.sweep import Plan, compact, do_run, load, make_plan, run_sweep
 from capacity.sweep.manifest import environment
 from capacity.sweep.store import Store
@@ -101,8 +101,13 @@ def reading(n_shards: int, rows_a_shard: int, repeats: int) -> dict[str, Any]:
     """
     plan = planned(n_shards * rows_a_shard)
     # runs so long that each shard holds a few only
-    long = replace(plan.runs[0].recipe, epochs=1_600, engine="reference")
-    plan = replace(plan, runs=tuple(replace(run, recipe=long) for run in plan.runs))
+    long = replace(plan.runs[0].recipe, epochs=1_600)
+    plan = replace(
+        plan,
+        runs=tuple(
+            replace(run, recipe=long, compute=Compute(engine="reference")) for run in plan.runs
+        ),
+    )
     row, _ = do_run(plan.runs[0])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -22,7 +22,7 @@ import torch
 from record import write
 from torch import nn
 
-from capacity import AttentionLayer, Database, LayerConfig, Recipe, random_database
+from capacity import AttentionLayer, Compute, Database, LayerConfig, Recipe, random_database
 from capacity.layer import train_many
 
 # runs in a padded batch
@@ -131,10 +131,10 @@ def ours(
     engine: Any = "fused",
 ) -> None:
     """As the library is used."""
-    recipe = Recipe(learning_rate=1e-3, stop_tau=0.0, epochs=epochs, dtype=dtype, engine=engine)
+    recipe = Recipe(learning_rate=1e-3, stop_tau=0.0, epochs=epochs)
     kind = getattr(torch, dtype)
     tasks = [(AttentionLayer(c, db.n_tokens, dtype=kind), db) for db, c in runs]
-    train_many(tasks, recipe, threads=threads)
+    train_many(tasks, recipe, Compute(engine, dtype), threads=threads)
 
 
 def flops(db: Database, c: LayerConfig) -> tuple[float, float]:

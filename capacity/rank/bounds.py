@@ -32,7 +32,7 @@ from capacity.database.tensor import (
 )
 from capacity.rank.exact.matrix_rank import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
 from capacity.rank.types import Indices
-from capacity.rank.verifier.arguments import Unfolding
+from capacity.rank.verifier.kinds.unfolding import Unfolding
 
 
 def paper_bound(db: Database) -> int:

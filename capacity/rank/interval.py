@@ -25,10 +25,7 @@ from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.effort import Effort, checked_seed, require_effort
 from capacity.rank.search.component_search import Progress, Search
 from capacity.rank.search.effective_search import EffectiveSearch
-from capacity.rank.verifier.arguments import (
-    Argument,
-    Side,
-)
+from capacity.rank.verifier.argument import Argument, Side
 from capacity.rank.verifier.certificate import Certificate, Quantity
 
 INTERRUPTED = ("interrupted before the search was over",)

@@ -26,15 +26,13 @@ from capacity.rank.reductions.concise_core import Core, concise_core
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
 from capacity.rank.types import Indices, Mask
 from capacity.rank.upper.slices import spanning_tree_terms, spanning_tree_work
-from capacity.rank.verifier.arguments import (
-    Decomposition,
-    Diagonalization,
-    Enclosure,
-    Koszul,
-    Substitution,
-    Unfolding,
-    View,
-)
+from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.rank.verifier.kinds.diagonalization import Diagonalization
+from capacity.rank.verifier.kinds.enclosure import Enclosure
+from capacity.rank.verifier.kinds.koszul import Koszul
+from capacity.rank.verifier.kinds.substitution import Substitution
+from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
     LARGEST_SIDE,
     all_singular,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from capacity.rank.verifier.arguments import Argument, Decomposition, Enclosure
+from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import STEPS
-from capacity.rank.verifier.check_terms import PRODUCT, products_of_terms
+from capacity.rank.verifier.kinds.decomposition import PRODUCT, Decomposition, products_of_terms
+from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.procedures.krawczyk import cost_of_contraction
 
 # terms and fits of an end, among the four of a file

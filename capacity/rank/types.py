@@ -1,7 +1,8 @@
-"""Types of arrays that the modules of this floor share."""
+"""Types of arrays and of sparse vectors that the modules of `capacity.rank` share."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -15,3 +16,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 IntegerFactors: TypeAlias = tuple[Indices, Indices, Indices]
 # the indices of each mode that an argument is about
 Touched: TypeAlias = tuple[Indices, Indices, Indices]
+# a sparse vector: indices of one mode, and a coefficient for each
+Vector: TypeAlias = tuple[tuple[int, ...], tuple[Fraction, ...]]
+# a simple tensor: a sparse vector a mode
+Term: TypeAlias = tuple[Vector, Vector, Vector]

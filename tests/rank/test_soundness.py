@@ -25,6 +25,7 @@ from capacity.rank import (
     rank_interval,
     save_certificates,
 )
+from capacity.rank.verifier.argument import FromAbove, FromBelow
 from capacity.rank.verifier.checker import LOWER, UPPER, verify
 from tests.oracles import database, figure_1
 from tests.second_checker import claim
@@ -227,8 +228,8 @@ def test_every_kind_has_a_checker_on_each_of_its_sides() -> None:
 
     assert set(KINDS.values()) == {*LOWER, *UPPER}
     for kind in KINDS.values():
-        sides = kind.sides if isinstance(kind.sides, tuple) else ("lower", "upper")
-        assert (kind in LOWER, kind in UPPER) == ("lower" in sides, "upper" in sides)
+        below, above = not issubclass(kind, FromAbove), not issubclass(kind, FromBelow)
+        assert (kind in LOWER, kind in UPPER) == (below, above)
 
 
 WITHOUT_ASSERTS = """

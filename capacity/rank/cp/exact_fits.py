@@ -21,11 +21,9 @@ from capacity.rank.cp.krawczyk_box import enclose
 from capacity.rank.cp.levenberg_marquardt import MOST_DENSE, Factors, Fit, fit_cp, random_start
 from capacity.rank.cp.rationalize import EXACT_ENOUGH, exact_terms
 from capacity.rank.problem import Goal, Problem, all_indices
-from capacity.rank.verifier.arguments import (
-    Decomposition,
-    Enclosure,
-    View,
-)
+from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.procedures.krawczyk import MOST_EQUATIONS
 
 # a coefficient of a balanced term that makes a fit degenerate

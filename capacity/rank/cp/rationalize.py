@@ -20,8 +20,7 @@ import numpy as np
 
 from capacity.rank.cp.levenberg_marquardt import Array, Factors, Fit, fit_cp
 from capacity.rank.exact.factorization import vector
-from capacity.rank.types import Indices, Mask
-from capacity.rank.verifier.arguments import Term
+from capacity.rank.types import Indices, Mask, Term
 
 GRIDS: tuple[Array, ...] = (
     np.array([0.0, 1.0, -1.0]),

@@ -14,11 +14,7 @@ from fractions import Fraction
 
 import flint
 
-from capacity.rank.types import Indices
-from capacity.rank.verifier.arguments import (
-    Term,
-    Vector,
-)
+from capacity.rank.types import Indices, Term, Vector
 
 
 def factors(matrix: Indices) -> list[tuple[list[Fraction], list[Fraction]]]:

@@ -27,7 +27,7 @@ from capacity.database.tensor import Mode, unfolding_entries
 from capacity.rank.bounds import as_unfolding
 from capacity.rank.exact.matrix_rank import Minor, minor_by_group
 from capacity.rank.types import Indices, Mask
-from capacity.rank.verifier.arguments import Unfolding
+from capacity.rank.verifier.kinds.unfolding import Unfolding
 
 
 def largest_independent_set(

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 
 from capacity.rank.shares import OF_A_FLATTENING
 from capacity.rank.types import Indices
-from capacity.rank.verifier.check_lower import MOST_SLICES
-from capacity.rank.verifier.check_unfolding import steps_of_rank
+from capacity.rank.verifier.budget import steps_of_rank
+from capacity.rank.verifier.kinds.koszul import MOST_SLICES
 
 
 def koszul_matrix(slices: Indices, p: int) -> Indices:

@@ -8,7 +8,7 @@ from capacity.database.facts import Database
 from capacity.database.tensor import MODES
 from capacity.errors import MemoryBudgetError
 from capacity.rank.types import Indices
-from capacity.rank.verifier.arguments import Pencil
+from capacity.rank.verifier.kinds.pencil import Pencil
 from capacity.rank.verifier.procedures.kronecker_form import Spend
 from capacity.rank.verifier.procedures.pencil_rank import sparse_pencil_rank
 

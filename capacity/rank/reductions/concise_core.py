@@ -24,11 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.rank.exact.factorization import vector
-from capacity.rank.types import Indices
-from capacity.rank.verifier.arguments import (
-    Term,
-    Vector,
-)
+from capacity.rank.types import Indices, Term, Vector
 
 
 @dataclass(frozen=True)

@@ -24,15 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.rank.exact.factorization import lifted, vector
-from capacity.rank.types import Indices, Mask
-from capacity.rank.verifier.arguments import (
-    Decomposition,
-    Enclosure,
-    Substitution,
-    Term,
-    Unfolding,
-    View,
-)
+from capacity.rank.types import Indices, Mask, Term
+from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.rank.verifier.kinds.enclosure import Enclosure
+from capacity.rank.verifier.kinds.substitution import Substitution
+from capacity.rank.verifier.kinds.unfolding import Unfolding
 
 
 @dataclass(frozen=True)

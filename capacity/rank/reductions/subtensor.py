@@ -13,15 +13,13 @@ from capacity.database.tensor import MODES
 from capacity.rank.exact.factorization import lifted
 from capacity.rank.problem import Finding
 from capacity.rank.types import Indices
-from capacity.rank.verifier.arguments import (
-    Decomposition,
-    Diagonalization,
-    Enclosure,
-    Koszul,
-    Substitution,
-    Unfolding,
-    View,
-)
+from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.rank.verifier.kinds.diagonalization import Diagonalization
+from capacity.rank.verifier.kinds.enclosure import Enclosure
+from capacity.rank.verifier.kinds.koszul import Koszul
+from capacity.rank.verifier.kinds.substitution import Substitution
+from capacity.rank.verifier.kinds.unfolding import Unfolding
 
 
 @dataclass(frozen=True)

@@ -41,15 +41,13 @@ from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.types import Indices
 from capacity.rank.upper.flip_search import flips
 from capacity.rank.upper.slices import sliced
-from capacity.rank.verifier.arguments import (
-    Argument,
-    Boxes,
-    Decomposition,
-    Pencil,
-    Substitution,
-    Unfolding,
-)
+from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
+from capacity.rank.verifier.kinds.boxes import Boxes
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.rank.verifier.kinds.pencil import Pencil
+from capacity.rank.verifier.kinds.substitution import Substitution
+from capacity.rank.verifier.kinds.unfolding import Unfolding
 
 # cheapest first, and explicit terms before arguments that only say that there are some; the pencil
 # is no stage of one small tensor: it is feasible for large components too

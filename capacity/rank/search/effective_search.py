@@ -43,18 +43,15 @@ from capacity.rank.reductions.subtensor import Part
 from capacity.rank.search.component_search import Progress
 from capacity.rank.search.explanation import AS_A_WHOLE, TOO_LARGE, Open, explained
 from capacity.rank.shares import OF_AN_END, steps_above
-from capacity.rank.types import Indices
+from capacity.rank.types import Indices, Term
 from capacity.rank.upper.flip_search import as_factors, flips
 from capacity.rank.upper.merging import merged_arguments
-from capacity.rank.verifier.arguments import (
-    Argument,
-    Boxes,
-    Decomposition,
-    Enclosure,
-    Term,
-    Unfolding,
-)
+from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.kinds.boxes import Boxes
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.rank.verifier.kinds.enclosure import Enclosure
+from capacity.rank.verifier.kinds.unfolding import Unfolding
 
 # for tensors of which every fiber is observed
 COMPLETE: dict[str, Stage] = {

@@ -16,13 +16,9 @@ import numpy as np
 from capacity.database.tensor import MODES
 from capacity.rank.exact.factorization import vector
 from capacity.rank.problem import Goal, Problem
-from capacity.rank.types import Indices, IntegerFactors
+from capacity.rank.types import Indices, IntegerFactors, Term, Vector
 from capacity.rank.upper.slices import spanning_tree_terms, spanning_tree_work
-from capacity.rank.verifier.arguments import (
-    Decomposition,
-    Term,
-    Vector,
-)
+from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 # steps of a walk at a time, so that an interrupt is heard
 STRIDE = 500_000

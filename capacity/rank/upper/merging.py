@@ -12,14 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.rank.types import Indices
+from capacity.rank.types import Indices, Term
 from capacity.rank.upper.slices import slice_terms
-from capacity.rank.verifier.arguments import (
-    Argument,
-    Boxes,
-    Decomposition,
-    Term,
-)
+from capacity.rank.verifier.argument import Argument
+from capacity.rank.verifier.kinds.boxes import Boxes
+from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 
 def merged(triples: Indices, rng: np.random.Generator) -> tuple[Indices, Indices]:

@@ -21,9 +21,8 @@ from capacity.database.facts import Database
 from capacity.database.tensor import MODES, Mode, stacked_slice_entries
 from capacity.rank.exact.factorization import factors, term, vector
 from capacity.rank.exact.peeling import reduce
-from capacity.rank.types import Indices
-from capacity.rank.verifier.arguments import Term
-from capacity.rank.verifier.check_terms import PRODUCTS_A_FACT, products_of_terms
+from capacity.rank.types import Indices, Term
+from capacity.rank.verifier.kinds.decomposition import PRODUCTS_A_FACT, products_of_terms
 
 # entries up to which a block is factored, if a checker has the time for its terms
 FACTORED_ENTRIES = 200_000

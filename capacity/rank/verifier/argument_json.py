@@ -14,22 +14,16 @@ from numpy.typing import NDArray
 
 from capacity.errors import CertificateError
 from capacity.limits import shown
-from capacity.rank.types import Indices
-from capacity.rank.verifier.arguments import (
-    Argument,
-    Boxes,
-    Decomposition,
-    Diagonalization,
-    Enclosure,
-    Form,
-    Koszul,
-    Pencil,
-    Substitution,
-    Term,
-    Unfolding,
-    Vector,
-    View,
-)
+from capacity.rank.types import Indices, Term, Vector
+from capacity.rank.verifier.argument import Argument, Form, View
+from capacity.rank.verifier.kinds.boxes import Boxes
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.rank.verifier.kinds.diagonalization import Diagonalization
+from capacity.rank.verifier.kinds.enclosure import Enclosure
+from capacity.rank.verifier.kinds.koszul import Koszul
+from capacity.rank.verifier.kinds.pencil import Pencil
+from capacity.rank.verifier.kinds.substitution import Substitution
+from capacity.rank.verifier.kinds.unfolding import Unfolding
 
 KINDS: dict[str, type[Argument]] = {
     kind.kind: kind

@@ -10,6 +10,8 @@ from capacity.errors import MemoryBudgetError
 
 # eight seconds up to a million facts, and in proportion beyond
 STEPS, FACTS = 8_000_000_000, 1_000_000
+# bytes for each entry of a dense block on its way into flint
+DENSE_BYTES = 72
 # bytes beside the facts themselves, at any time
 MEMORY = 700 * 2**20
 
@@ -64,3 +66,9 @@ def require_at_most(name: str, needs: int, most: int) -> None:
     """
     if needs > most:
         raise too_costly(f"{needs:,} {name}, and may have {most:,}")
+
+
+def steps_of_rank(rows: int, columns: int) -> int:
+    """Estimate the steps that the rank of a dense matrix modulo a prime takes."""
+    # of each entry on its way into flint, and of each product there
+    return rows * columns * 300 + rows * columns * min(rows, columns) // 4

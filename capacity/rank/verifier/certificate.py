@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from capacity.rank.verifier.arguments import Argument, Side
+from capacity.rank.verifier.argument import Argument, Side
 
 Quantity: TypeAlias = Literal["rank", "effective_rank"]
 

@@ -20,34 +20,23 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.errors import CertificateError
 from capacity.rank.types import Indices, Touched
-from capacity.rank.verifier.arguments import (
-    Argument,
-    Boxes,
-    Decomposition,
-    Diagonalization,
-    Enclosure,
-    Koszul,
-    Pencil,
-    Substitution,
-    Unfolding,
-)
+from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
-from capacity.rank.verifier.check_lower import (
-    check_koszul,
-    check_not_diagonal,
-    check_pencil,
-    check_substitution,
-)
-from capacity.rank.verifier.check_terms import facts_of_boxes, facts_of_terms
-from capacity.rank.verifier.check_unfolding import check_unfolding
-from capacity.rank.verifier.check_upper import (
-    facts_of_diagonal,
-    facts_of_enclosure,
-    facts_of_pencil,
-)
 from capacity.rank.verifier.conversion import checked_argument, checked_claim
 from capacity.rank.verifier.facts import SORT, Facts, Refuted, require
+from capacity.rank.verifier.kinds.boxes import Boxes, facts_of_boxes
+from capacity.rank.verifier.kinds.decomposition import Decomposition, facts_of_terms
+from capacity.rank.verifier.kinds.diagonalization import (
+    Diagonalization,
+    check_not_diagonal,
+    facts_of_diagonal,
+)
+from capacity.rank.verifier.kinds.enclosure import Enclosure, facts_of_enclosure
+from capacity.rank.verifier.kinds.koszul import Koszul, check_koszul
+from capacity.rank.verifier.kinds.pencil import Pencil, check_pencil, facts_of_pencil
+from capacity.rank.verifier.kinds.substitution import Substitution, check_substitution
+from capacity.rank.verifier.kinds.unfolding import Unfolding, check_unfolding
 
 # for each kind of argument its checker, which refuses or returns the indices that the argument is
 # about. A game is checked when it is known what was removed before it

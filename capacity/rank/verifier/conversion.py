@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from capacity.errors import CertificateError
 from capacity.limits import shown
 from capacity.rank.types import Indices
-from capacity.rank.verifier.arguments import Argument, Form, View
+from capacity.rank.verifier.argument import Argument, Form, View
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.facts import Refuted, require

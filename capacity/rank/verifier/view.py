@@ -1,30 +1,27 @@
-"""The tensor of a view, and the arguments with two sides that look at one."""
+"""The tensor of a view, and which of its entries are known."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import flint
 import numpy as np
 
 from capacity.rank.types import Indices, Mask
-from capacity.rank.verifier.arguments import (
-    Diagonalization,
-    Pencil,
-    Unfolding,
-    View,
-)
-from capacity.rank.verifier.budget import require_at_most
-from capacity.rank.verifier.facts import SORT, Facts, Refuted, require
-from capacity.rank.verifier.procedures.pencil_rank import sparse_pencil_rank
-from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
-    LARGEST_COEFFICIENT,
-    LARGEST_SIDE,
-    why_not_diagonal,
-)
+from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.budget import DENSE_BYTES, steps_of_rank
+from capacity.rank.verifier.facts import SORT, Facts, require
+
+if TYPE_CHECKING:
+    from capacity.rank.verifier.kinds.unfolding import Unfolding
 
 # steps and bytes for each entry of a dense tensor, and steps for each product with a basis
 ENTRY, ENTRY_BYTES, PRODUCT = 20, 24, 3
+# modulo this prime a rank is bounded before it is computed exactly
+PRIME = 2**31 - 1
+# for the effective rank these arguments need a sub-tensor that every completion has
+UNOBSERVED = "there are unobserved fibers among its entries"
 
 
 def require_prime(n: int) -> None:
@@ -104,46 +101,41 @@ def place(of: Indices, values: Indices) -> Indices:
     return order[np.searchsorted(of, values, sorter=order)]
 
 
-def square_slices(argument: Diagonalization, facts: Facts) -> tuple[Indices, int]:
-    """The slices of a view, shape (m, n, n), and n; pays for what is done with them."""
-    require(argument.mode in (0, 1, 2), "there is no such mode")
-    require(all(P is None for P in argument.view.bases), "the view must be a part of the facts")
-    small = np.abs(argument.combination) <= LARGEST_COEFFICIENT
-    require(small.all(), f"a coefficient of a slice is above {LARGEST_COEFFICIENT:,}")
-    sides = [len(of) for of in argument.view.indices]
-    require_at_most("slices, or rows of a slice", max(sides), LARGEST_SIDE)
-    slices = np.moveaxis(view_tensor(argument.view, facts)[0], argument.mode, 0)
-    m, n = slices.shape[:2]
-    require(n == slices.shape[2], "the slices must be square")
-    # products of all pairs of ratios, and minimal polynomials
-    facts.budget.spend(120 * m * m * n**3 + 100 * m * n**4)
-    return slices, n
-
-
-def why_slices_are_not_diagonal(argument: Diagonalization, slices: Indices) -> str | None:
-    """Why slices aren't diagonal in common bases, if the combination shows that they aren't."""
-    require(len(argument.combination) == len(slices), "a coefficient a slice must be given")
-    try:
-        return why_not_diagonal(slices, argument.combination)
-    except ValueError as error:
-        raise Refuted(str(error)) from None
-
-
-def require_pencil(argument: Pencil, facts: Facts) -> Indices:
-    """End the check unless two slices have the rank that is claimed; return their rows."""
-    mode = argument.mode
-    require(mode in (0, 1, 2), "there is no such mode")
-    require(len(argument.slices) == 2, "a pencil has two slices")
-    chosen: list[Indices | None] = [None, None, None]
-    chosen[mode] = argument.slices
-    rows = facts.among(chosen)
-    a, b = (m for m in range(3) if m != mode)
-    width = facts.shape[b]
-    mine = facts.triples[rows]
-    places, at = np.unique(mine[:, a] * width + mine[:, b], return_inverse=True)
-    values = np.zeros((len(places), 2), np.int64)
-    values[at.ravel(), (mine[:, mode] == argument.slices[1]).astype(np.int64)] = 1
-    facts.budget.spend(20 * SORT * len(rows))
-    rank = sparse_pencil_rank(*np.divmod(places, width), values, spend=facts.budget.spend)
-    require(argument.value == rank, f"the two slices have rank {rank}")
+def facts_of_view(view: View, facts: Facts) -> Indices:
+    """The facts of a view's components, if the other slices are combinations of the view's."""
+    rows = facts.of_components(facts.among((view.indices[0], None, None)))
+    facts.budget.spend(4 * SORT * len(rows))
+    used = [np.unique(facts.triples[rows, mode]) for mode in range(3)]
+    whole, _ = view_tensor(View((used[0], used[1], used[2])), facts)
+    sizes = [len(of) for of in view.indices]
+    for mode, n in enumerate(sizes):
+        chosen = np.isin(used[mode], view.indices[mode])
+        require(chosen.sum() == n, "an index is elsewhere")
+        if chosen.all():
+            continue
+        slices = np.moveaxis(whole, mode, 0).reshape(len(used[mode]), -1)
+        # if the view's slices span the others in each mode, its unfolding is as large as this one
+        span = _span(slices[chosen], slices, min(n, math.prod(sizes) // n), facts)
+        require(span, f"the chosen slices of mode {mode} do not span the others")
     return rows
+
+
+def _span(some: Indices, rows: Indices, most: int, facts: Facts) -> bool:
+    """Whether all rows are combinations of some of them, and their rank is `most` at most.
+
+    A large rank takes hours, exactly. Modulo a prime it is no larger, and takes a second.
+    """
+    facts.budget.spend(4 * SORT * rows.size, DENSE_BYTES * rows.size)
+    different = np.unique(rows, axis=0)
+    m, n = different.shape
+    facts.budget.spend(steps_of_rank(m, n))
+    if flint.nmod_mat(m, n, different.ravel().tolist(), PRIME).rank() > most:
+        return False
+    # fractions of up to `most` rows, and so of minors of that size
+    facts.budget.spend(2 * m * n * most * (10 + most))
+    return _rank(different) == _rank(some)
+
+
+def _rank(M: Indices) -> int:
+    m, n = M.shape
+    return flint.fmpz_mat(m, n, M.ravel().tolist()).rank()

@@ -1,30 +1,65 @@
-"""The checker of unfoldings: a minor is nonsingular. Nothing of the search is imported."""
+"""The size of a nonsingular minor of an unfolding, from below."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
+from typing import ClassVar
 
 import flint
 import numpy as np
 
 from capacity.rank.types import Indices, Touched
-from capacity.rank.verifier.arguments import Unfolding
-from capacity.rank.verifier.budget import require_at_most
+from capacity.rank.verifier.argument import Forms, FromBelow
+from capacity.rank.verifier.budget import DENSE_BYTES, require_at_most, steps_of_rank
 from capacity.rank.verifier.facts import SORT, Facts, require
 from capacity.rank.verifier.view import require_prime
 
 # steps for each product while a block is sparse
 SPARSE_PRODUCT = 150
-# bytes for each entry of a dense block on its way into flint
-DENSE_BYTES = 72
 # entries of blocks while they are sparse, of about 200 bytes each
 MOST_ENTRIES = 2**21
 
 
-def steps_of_rank(rows: int, columns: int) -> int:
-    """Estimate the steps that the rank of a dense matrix modulo a prime takes."""
-    # of each entry on its way into flint, and of each product there
-    return rows * columns * 300 + rows * columns * min(rows, columns) // 4
+@dataclass(frozen=True, eq=False)
+class Unfolding(FromBelow):
+    """A nonsingular minor of the unfolding of one mode.
+
+    Attributes
+    ----------
+    mode : int
+    rows : ndarray of int64, shape (r,)
+        Indices of the mode, distinct.
+    columns : ndarray of int64, shape (r, 2)
+        Indices of the other two modes in ascending order of modes, distinct.
+    blocks : ndarray of int64
+        Sizes of the diagonal blocks at the end of the minor; before them stand single pivots.
+    eliminated : ndarray of int64
+        How many pivots of each block, at its beginning, are to be eliminated while it is sparse.
+    prime : int
+        The blocks are nonsingular modulo this prime.
+    """
+
+    kind: ClassVar[str] = "unfolding"
+    forms: ClassVar[Forms] = {
+        "mode": "integer",
+        "rows": "indices",
+        "columns": "pairs",
+        "blocks": "indices",
+        "eliminated": "indices",
+        "prime": "integer",
+    }
+    mode: int
+    rows: Indices
+    columns: Indices
+    blocks: Indices
+    eliminated: Indices
+    prime: int
+
+    @property
+    def value(self) -> int:
+        """The size of the minor."""
+        return len(self.rows)
 
 
 def check_unfolding(argument: Unfolding, facts: Facts) -> Touched:

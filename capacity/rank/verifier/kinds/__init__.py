@@ -1,0 +1,1 @@
+"""The kinds of arguments, a module each: data, form in JSON, proof and checker."""

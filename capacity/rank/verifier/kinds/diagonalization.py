@@ -1,0 +1,124 @@
+"""Whether n x n slices are diagonal in common bases: the rank is n, or n + 1 at least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import flint
+import numpy as np
+
+from capacity.rank.types import Indices, Touched
+from capacity.rank.verifier.argument import Forms, Side, View
+from capacity.rank.verifier.budget import require_at_most
+from capacity.rank.verifier.facts import Facts, Refuted, require
+from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
+    LARGEST_COEFFICIENT,
+    LARGEST_SIDE,
+    MOST_DETERMINANTS,
+    all_singular,
+    n_determinants,
+    why_not_diagonal,
+)
+from capacity.rank.verifier.view import UNOBSERVED, facts_of_view, view_tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonalization:
+    """Whether the n x n slices of a mode are diagonal in common bases: then the rank is n.
+
+    Attributes
+    ----------
+    view : View
+        Its tensor has n x n slices in the mode.
+    mode : int
+    combination : ndarray of int64
+        Coefficients of the slices, of a sum that is nonsingular; empty if all are singular.
+    value : int
+        n from above, n + 1 from below.
+    """
+
+    kind: ClassVar[str] = "diagonalization"
+    forms: ClassVar[Forms] = {
+        "view": "view",
+        "mode": "integer",
+        "combination": "coefficients",
+        "value": "integer",
+    }
+    view: View
+    mode: int
+    combination: Indices
+    value: int
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """From above if the value is n, from below if it is larger."""
+        mode = (self.mode + 1) % 3
+        basis = self.view.bases[mode]
+        n = len(self.view.indices[mode] if basis is None else basis)
+        return ("upper",) if self.value == n else ("lower",)
+
+
+def check_not_diagonal(argument: Diagonalization, facts: Facts) -> Touched:
+    """rank(X) >= n + 1 if the n x n slices of X are not diagonal in common bases.
+
+    `capacity.rank.verifier.procedures.simultaneous_diagonalization` has the proof, and decides it.
+    If all combinations of the slices are singular, the unfoldings of the other two modes must have
+    rank n.
+    """
+    require(view_tensor(argument.view, facts)[1].all(), UNOBSERVED)
+    slices, n = square_slices(argument, facts)
+    require(argument.value == n + 1, f"slices of {n} x {n} can show {n + 1}")
+    if len(argument.combination):
+        why = why_slices_are_not_diagonal(argument, slices)
+        require(why is not None, "the slices are diagonal in common bases")
+    else:
+        determinants = n_determinants(slices)
+        require_at_most("determinants of sums of slices", determinants, MOST_DETERMINANTS)
+        facts.budget.spend(determinants * (20 * n**3 + 100 * n**2 + 10_000))
+        require(all_singular(slices), "some combination of the slices may be nonsingular")
+        for turned in (slices, slices.transpose(0, 2, 1)):
+            unfolded = turned.transpose(1, 0, 2).reshape(n, -1)
+            rank = flint.fmpz_mat(n, unfolded.shape[1], unfolded.ravel().tolist()).rank()
+            require(rank == n, f"an unfolding has rank {rank}")
+    return argument.view.indices
+
+
+def facts_of_diagonal(argument: Diagonalization, facts: Facts) -> Indices:
+    """Check that the facts of a view's components have the rank n of the view.
+
+    `capacity.rank.verifier.procedures.simultaneous_diagonalization` decides that the view's n x n
+    slices are diagonal in common bases. Its sub-tensor stands for all facts of its components if in
+    each mode their slices are combinations of its own: if the unfolding of all facts has no larger
+    rank.
+    """
+    slices, n = square_slices(argument, facts)
+    require(argument.value == n, f"slices of {n} x {n} can show {n}")
+    why = why_slices_are_not_diagonal(argument, slices)
+    require(why is None, f"the slices are not diagonal in common bases: {why}")
+    return facts_of_view(argument.view, facts)
+
+
+def square_slices(argument: Diagonalization, facts: Facts) -> tuple[Indices, int]:
+    """The slices of a view, shape (m, n, n), and n; pays for what is done with them."""
+    require(argument.mode in (0, 1, 2), "there is no such mode")
+    require(all(P is None for P in argument.view.bases), "the view must be a part of the facts")
+    small = np.abs(argument.combination) <= LARGEST_COEFFICIENT
+    require(small.all(), f"a coefficient of a slice is above {LARGEST_COEFFICIENT:,}")
+    sides = [len(of) for of in argument.view.indices]
+    require_at_most("slices, or rows of a slice", max(sides), LARGEST_SIDE)
+    slices = np.moveaxis(view_tensor(argument.view, facts)[0], argument.mode, 0)
+    m, n = slices.shape[:2]
+    require(n == slices.shape[2], "the slices must be square")
+    # products of all pairs of ratios, and minimal polynomials
+    facts.budget.spend(120 * m * m * n**3 + 100 * m * n**4)
+    return slices, n
+
+
+def why_slices_are_not_diagonal(argument: Diagonalization, slices: Indices) -> str | None:
+    """Why slices aren't diagonal in common bases, if the combination shows that they aren't."""
+    require(len(argument.combination) == len(slices), "a coefficient a slice must be given")
+    try:
+        return why_not_diagonal(slices, argument.combination)
+    except ValueError as error:
+        raise Refuted(str(error)) from None

@@ -1,0 +1,115 @@
+"""The number of simple tensors near which some add up to facts, from above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.rank.types import Indices, Mask
+from capacity.rank.verifier.argument import Forms, FromAbove, View
+from capacity.rank.verifier.facts import SORT, Facts, require
+from capacity.rank.verifier.procedures.krawczyk import contracts, cost_of_contraction
+from capacity.rank.verifier.view import facts_of_view, place, view_tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosure(FromAbove):
+    """Simple tensors in floating point, near which there are real ones that add up to facts.
+
+    Attributes
+    ----------
+    view : View
+        A part of the facts, in its own bases.
+    factors : tuple of three ndarrays of float64, shapes (n_m, rank)
+    varying : ndarray of int64
+        The unknowns that vary, numbered along the rows of the three factors.
+    radius : float
+        By which they vary at most.
+    mode : int
+    fibers : ndarray of int64, shape (n, 2)
+        Fibers of the mode that have a simple tensor each, and so may be anything before.
+    """
+
+    kind: ClassVar[str] = "enclosure"
+    forms: ClassVar[Forms] = {
+        "view": "view",
+        "factors": "factors",
+        "varying": "indices",
+        "radius": "real",
+        "mode": "integer",
+        "fibers": "pairs",
+    }
+    view: View
+    factors: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    varying: Indices
+    radius: float
+    mode: int = 2
+    fibers: Indices = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+
+    @property
+    def value(self) -> int:
+        """The number of terms, and of fibers."""
+        return self.factors[0].shape[1] + len(self.fibers)
+
+
+def facts_of_enclosure(argument: Enclosure, facts: Facts) -> Indices:
+    """Check that a view has an exact real decomposition, and stands for its components.
+
+    `capacity.rank.verifier.procedures.krawczyk` proves the decomposition. As many unknowns vary as
+    entries count: all of the view, or for the effective rank those of observed fibers.
+
+    If all count, other slices must be combinations of the view's. Otherwise the view must hold all
+    facts of its components: what a slice of a completion is a combination of is unknown. Fibers
+    that have a simple tensor each, which puts them right whatever the decomposition makes of them,
+    don't count, and facts in them may lie outside the view.
+    """
+    view, fibers = argument.view, argument.fibers
+    require(all(P is None for P in view.bases), "the view must be a part of the facts")
+    tensor, known = view_tensor(view, facts)
+    rank = argument.factors[0].shape[1]
+    shapes = [(n, rank) for n in tensor.shape]
+    require([f.shape for f in argument.factors] == shapes, "the factors don't fit the view")
+    beside, in_fibers = _beside_fibers(argument, facts)
+    # what gives all entries represents the facts as well
+    masked = facts.effective and len(argument.varying) < beside.sum()
+    counts = known & beside if masked else beside
+    fit = argument.factors, argument.varying, argument.radius
+    facts.budget.spend(*cost_of_contraction(*fit))
+    near = contracts(tensor, *fit, counts)
+    require(near, "the fit isn't shown to have an exact decomposition near it")
+    if not (masked or len(fibers)):
+        return facts_of_view(view, facts)
+    inside = facts.among((view.indices[0], None, None))
+    rows = facts.of_components(np.union1d(inside, in_fibers))
+    facts.budget.spend(4 * SORT * len(rows))
+    mine, beside_them = facts.triples[rows], facts.triples[np.setdiff1d(rows, in_fibers)]
+    for mode, of in enumerate(view.indices):
+        require(np.isin(of, mine[:, mode]).all(), "an index is elsewhere")
+        require(np.isin(beside_them[:, mode], of).all(), "a fact is left out")
+    return rows
+
+
+def _beside_fibers(argument: Enclosure, facts: Facts) -> tuple[Mask, Indices]:
+    """Which entries of the view lie beside the fibers, and the rows of the facts in them."""
+    mode, fibers, indices = argument.mode, argument.fibers, argument.view.indices
+    require(mode in (0, 1, 2), "there is no such mode")
+    a, b = (m for m in range(3) if m != mode)
+    width = facts.shape[b]
+    inside = (fibers >= 0).all() and (fibers < [facts.shape[a], width]).all()
+    require(inside, "an index is out of range")
+    # 64 bits hold a product of two sizes, which are 32 bits each
+    free = np.unique(fibers[:, 0] * width + fibers[:, 1])
+    require(len(free) == len(fibers), "fibers must be different")
+    chosen = np.zeros((len(indices[a]), len(indices[b])), bool)
+    mine = fibers[np.isin(fibers[:, 0], indices[a]) & np.isin(fibers[:, 1], indices[b])]
+    chosen[place(indices[a], mine[:, 0]), place(indices[b], mine[:, 1])] = True
+    beside = ~np.broadcast_to(np.expand_dims(chosen, mode), [len(of) for of in indices])
+    first: list[Indices | None] = [None, None, None]
+    first[a] = np.unique(fibers[:, 0])
+    rows = facts.among(first)
+    facts.budget.spend(SORT * (len(rows) + len(fibers)))
+    in_them = facts.triples[rows]
+    return beside, rows[np.isin(in_them[:, a] * width + in_them[:, b], free)]

@@ -6,10 +6,13 @@ from .accuracy import memorises as memorises
 from .bootstrap import interval as interval
 from .bootstrap import mean_interval as mean_interval
 from .bootstrap import resampled as resampled
+from .columns import Threshold as Threshold
+from .columns import accuracy_column as accuracy_column
+from .columns import scale_column as scale_column
+from .columns import with_current_names as with_current_names
 from .compare import compare_measures as compare_measures
 from .factor import CapacityFactor as CapacityFactor
 from .factor import capacity_factor as capacity_factor
-from .grid import accuracy_column as accuracy_column
 from .grid import accuracy_grid as accuracy_grid
 from .law import Law as Law
 from .law import fit_law as fit_law

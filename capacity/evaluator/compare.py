@@ -9,7 +9,7 @@ import pandas as pd
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.bootstrap import interval, resampled
-from capacity.evaluator.grid import Threshold
+from capacity.evaluator.columns import Threshold
 from capacity.evaluator.law import fit_law, require_columns
 from capacity.limits import generator
 

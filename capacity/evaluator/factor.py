@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from capacity.evaluator.bootstrap import interval, resampled
-from capacity.evaluator.grid import Threshold
+from capacity.evaluator.columns import Threshold
 from capacity.evaluator.law import Law, coefficients, logs, outcomes, require_columns
 
 Array = NDArray[np.float64]

@@ -7,46 +7,13 @@ not averaged.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.accuracy import check_tau
-from capacity.limits import shown
+from capacity.evaluator.columns import Threshold, accuracy_column, with_current_names
 
-Threshold: TypeAlias = float | Literal["argmax", "argmax_paper"]
 LAYER_BIN = 5
 DATABASE_BIN = 10
-
-
-def accuracy_column(tau: Threshold) -> str:
-    """Column of the runs table that holds the accuracy at a threshold.
-
-    Parameters
-    ----------
-    tau : float, 'argmax' or 'argmax_paper'
-        0.5 names the column ``accuracy_0.50``, which asks for a probability *above* one half.
-
-    Raises
-    ------
-    ValueError
-        For a tau that isn't 0.5 or strictly between 0.5 and 1.
-
-    Examples
-    --------
-    >>> accuracy_column(0.95)
-    'accuracy_0.95'
-    """
-    if isinstance(tau, str):
-        if tau not in ("argmax", "argmax_paper"):
-            raise InvalidArgumentError(
-                f"`tau` must be a number, 'argmax' or 'argmax_paper'; got {shown(tau)}."
-            )
-        return f"accuracy_{tau}"
-    if tau != 0.5:
-        check_tau(tau)
-    return f"accuracy_{tau:.2f}" if round(tau, 2) == tau else f"accuracy_{tau}"
 
 
 def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
@@ -56,7 +23,7 @@ def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
     ----------
     table : DataFrame
         Runs, with columns ``layer_rank_bound``, ``database_rank_bound``, ``status`` and the
-        accuracy asked for.
+        accuracy asked for, under its name of today or of schema 2.
     tau : float, 'argmax' or 'argmax_paper'
 
     Returns
@@ -71,7 +38,7 @@ def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
     ValueError
         If a column is missing.
     """
-    column = accuracy_column(tau)
+    table, column = with_current_names(table), accuracy_column(tau)
     needed = ["layer_rank_bound", "database_rank_bound", "status", column]
     missing = [name for name in needed if name not in table.columns]
     if missing:

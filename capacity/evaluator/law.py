@@ -31,7 +31,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.grid import Threshold, accuracy_column
+from capacity.evaluator.columns import Threshold, accuracy_column, with_current_names
 
 Array = NDArray[np.float64]
 MAX_STEPS = 100
@@ -95,7 +95,7 @@ def memorised(
     Parameters
     ----------
     table : DataFrame
-        Runs, with ``status`` and the accuracy column of tau.
+        Runs, with ``status`` and the accuracy column of tau (`accuracy_column`).
     tau : float, 'argmax' or 'argmax_paper'
     share : float
         Of the facts that must pass, above 0 and at most 1.
@@ -107,7 +107,7 @@ def memorised(
     """
     if not 0 < share <= 1:
         raise InvalidArgumentError(f"`share` must be above 0 and at most 1; got {share}.")
-    column = accuracy_column(tau)
+    table, column = with_current_names(table), accuracy_column(tau)
     require_columns(table, "status", column)
     return ((table[column] >= share) & (table["status"] != "diverged")).to_numpy()
 
@@ -166,7 +166,7 @@ def fit_law(
     >>> size = np.tile(np.arange(1, 61), 20)
     >>> bound = np.repeat(np.arange(1, 21), 60)
     >>> runs = pd.DataFrame({"database_rank_bound": size, "layer_rank_bound": bound,
-    ...     "status": "completed", "accuracy_0.95": (size < 3 * bound).astype(float)})
+    ...     "status": "completed", "accuracy_p95": (size < 3 * bound).astype(float)})
     >>> round(fit_law(runs, 0.95, exponent=1.0).factor, 1)
     3.0
     """
@@ -206,8 +206,9 @@ def coefficients(
 def outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> Array:
     """Whether each run memorises, or its accuracy."""
     if share is None:
-        require_columns(table, "status", accuracy_column(tau))
-        y = table[accuracy_column(tau)].where(table["status"] != "diverged", 0.0).to_numpy(float)
+        table, column = with_current_names(table), accuracy_column(tau)
+        require_columns(table, "status", column)
+        y = table[column].where(table["status"] != "diverged", 0.0).to_numpy(float)
     else:
         y = memorised(table, tau, share=share).astype(np.float64)
     if not 0 < y.sum() < len(y):

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import TAUS, accuracy_of_logits
+from capacity.evaluator.columns import accuracy_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,8 +133,8 @@ def term_accuracy(
     -------
     pandas.DataFrame
         One row a subset of terms, the empty one left out: a boolean column a term,
-        ``accuracy_argmax``, ``accuracy_0.50`` (a probability above one half) and a column for each
-        tau. The row with all terms has the layer's own accuracies.
+        ``accuracy_argmax``, ``accuracy_p50`` (a probability above one half) and a column for each
+        tau (`accuracy_column`). The row with all terms has the layer's own accuracies.
 
     Raises
     ------
@@ -163,8 +164,8 @@ def term_accuracy(
         found = accuracy_of_logits(stacked[list(chosen)].sum(axis=0), triples[:, 2], taus)
         rows.append(
             {**{name: number in chosen for number, name in enumerate(names)},
-             "accuracy_argmax": found.argmax, "accuracy_0.50": found.majority,
-             **{f"accuracy_{tau:.2f}": found.softmax[tau] for tau in taus}}
+             "accuracy_argmax": found.argmax, accuracy_column(0.5): found.majority,
+             **{accuracy_column(tau): found.softmax[tau] for tau in taus}}
         )  # fmt: skip
     return pd.DataFrame(rows)
 

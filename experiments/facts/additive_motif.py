@@ -28,7 +28,7 @@ from experiments.common.harness import BEST, PAPER, Tables, main, measure, paper
 TERMS = ("embedding", "subject", "predicate")
 TAU = 0.95
 KEPT = ["database_id", "database_rank_bound", "layer_rank_bound", "d_model", "n_heads",
-        "d_head_qk", "d_head_vo", "accuracy_argmax", "accuracy_0.95", "status"]  # fmt: skip
+        "d_head_qk", "d_head_vo", "accuracy_argmax", "accuracy_p95", "status"]  # fmt: skip
 
 
 def asked(run: Run, layer: AttentionLayer) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def asked(run: Run, layer: AttentionLayer) -> dict[str, Any]:
         name = "+".join(term for term in TERMS if row[term])
         found |= {
             f"argmax of {name}": row["accuracy_argmax"],
-            f"0.95 of {name}": row["accuracy_0.95"],
+            f"0.95 of {name}": row["accuracy_p95"],
         }
     found |= _importance(layer, run)
     pairs = attention_of_pairs(layer, db)
@@ -98,7 +98,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
         table = _finite(tables[kind])
         found[kind] = {
             "all": _means(table),
-            "memorising_at_0.95": _means(table[table["accuracy_0.95"] == 1]),
+            "memorising_at_0.95": _means(table[table["accuracy_p95"] == 1]),
             "one_term_alone_recalls_all_at_argmax": with_mean(
                 table[[f"argmax of {term}" for term in TERMS]].max(axis=1) == 1,
                 table["database_id"],
@@ -115,13 +115,13 @@ def numbers(tables: Tables) -> dict[str, Any]:
             "free_by_d_head_qk": _by(table, "d_head_qk", "free_share"),
             "correlation_of_importance_with_accuracy_0.95": {
                 term: float(
-                    table[f"importance of {term}"].corr(table["accuracy_0.95"], method="spearman")
+                    table[f"importance of {term}"].corr(table["accuracy_p95"], method="spearman")
                 )
                 for term in TERMS
             },
         }
     grid = _finite(tables["grid"])
-    columns = ["accuracy_0.95", "argmax of subject+predicate", "free", "ineffective"]
+    columns = ["accuracy_p95", "argmax of subject+predicate", "free", "ineffective"]
     columns += [f"{what} of {term}" for what in ("argmax", "importance") for term in TERMS]
     found["d_model_4_two_heads"] = {
         size: {column: _by(grid, size, column) for column in columns}

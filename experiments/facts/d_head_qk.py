@@ -26,7 +26,7 @@ from experiments.common.harness import BEST, PAPER, Tables, committed, main, pap
 HEADS = range(1, 7)
 WIDTHS = (3, 4, 5, 6)
 COLUMNS = ["database_id", "database_rank_bound", "layer_rank_bound", "d_model", "n_heads",
-           "d_head_qk", "d_head_vo", "accuracy_0.95", "status"]  # fmt: skip
+           "d_head_qk", "d_head_vo", "accuracy_p95", "status"]  # fmt: skip
 
 
 def run(smoke: bool) -> Tables:
@@ -85,7 +85,7 @@ def _at(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _ready(table: pd.DataFrame) -> pd.DataFrame:
-    names = {"d_head_qk": "qk", "d_head_vo": "vo", "accuracy_0.95": "accuracy",
+    names = {"d_head_qk": "qk", "d_head_vo": "vo", "accuracy_p95": "accuracy",
              "layer_rank_bound": "bound"}  # fmt: skip
     renamed = table[table["status"] != "diverged"].rename(columns=names).reset_index(drop=True)
     return renamed.assign(

@@ -20,12 +20,12 @@ from matplotlib.figure import Figure
 
 from capacity import random_database
 from capacity.evaluator import (
+    Threshold,
     accuracy_grid,
     interval,
     memorised,
     resampled,
 )
-from capacity.evaluator.grid import Threshold
 from capacity.plots import plot_accuracy_grids
 from capacity.rank import paper_bound
 from experiments.common.harness import (
@@ -100,7 +100,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
             kind: {str(tau): _below(table, tau) for tau in TAUS} for kind, table in both.items()
         },
         "tau_just_above_half_against_argmax": {
-            kind: with_mean(t["accuracy_argmax"] - t["accuracy_0.50"], t["database_id"])
+            kind: with_mean(t["accuracy_argmax"] - t["accuracy_p50"], t["database_id"])
             for kind, t in both.items()
         },
         "claim_iv_figure_4": {kind: _figure_4(table) for kind, table in both.items()},
@@ -137,12 +137,12 @@ def _cell(table: pd.DataFrame) -> dict[str, Any]:
 def _seeds(table: pd.DataFrame) -> dict[str, Any]:
     """How much the seed of the weights alone moves."""
     pairs = table.groupby(["database_id", "layer_id"])
-    done = pairs["accuracy_0.95"].agg(lambda a: (a == 1).mean())
+    done = pairs["accuracy_p95"].agg(lambda a: (a == 1).mean())
     return {
         "pairs": len(done),
         "seeds": int(pairs.size().iloc[0]),
-        "sd_of_accuracy_0.95_within_a_pair": float(np.sqrt(pairs["accuracy_0.95"].var().mean())),
-        "sd_of_accuracy_0.95_between_runs": float(table["accuracy_0.95"].std()),
+        "sd_of_accuracy_0.95_within_a_pair": float(np.sqrt(pairs["accuracy_p95"].var().mean())),
+        "sd_of_accuracy_0.95_between_runs": float(table["accuracy_p95"].std()),
         "pairs_that_some_seeds_memorise_and_others_not": float(((done > 0) & (done < 1)).mean()),
     }
 
@@ -153,14 +153,14 @@ def _below(table: pd.DataFrame, tau: Threshold) -> dict[str, Any]:
 
 
 def _means_by_head(table: pd.DataFrame) -> pd.DataFrame:
-    return table.pivot_table("accuracy_0.95", "d_head_vo", "d_head_qk")
+    return table.pivot_table("accuracy_p95", "d_head_vo", "d_head_qk")
 
 
 def _steps(table: pd.DataFrame, weights: np.ndarray) -> np.ndarray:
     """One more d_head_vo for one less d_head_qk: what it does to the cells of Figure 4."""
     at = tuple(table[name].to_numpy() - 1 for name in ("d_head_vo", "d_head_qk"))
     sums, counts = np.zeros((6, 6)), np.zeros((6, 6))
-    np.add.at(sums, at, weights * table["accuracy_0.95"].to_numpy())
+    np.add.at(sums, at, weights * table["accuracy_p95"].to_numpy())
     np.add.at(counts, at, weights)
     means = sums / np.maximum(counts, 1e-9)
     return (means[1:, :-1] - means[:-1, 1:]).ravel()
@@ -172,7 +172,7 @@ def _figure_4(table: pd.DataFrame) -> dict[str, Any]:
     drawn = [_steps(table, w).mean() for w in resampled(table["database_id"], 200)]
     return {
         **{
-            name: {str(v): with_mean(part["accuracy_0.95"], part["database_id"])
+            name: {str(v): with_mean(part["accuracy_p95"], part["database_id"])
                    for v, part in table.groupby(name)}
             for name in ("d_head_vo", "d_head_qk")
         },

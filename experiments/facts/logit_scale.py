@@ -17,7 +17,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from capacity.evaluator import accuracy_grid, memorised
+from capacity.evaluator import accuracy_column, accuracy_grid, memorised
 from capacity.plots import plot_accuracy_grids
 from experiments.common.harness import BEST, Tables, factor_of, main, papers, sweep, with_mean
 
@@ -61,17 +61,17 @@ def _of_recipe(table: pd.DataFrame) -> dict[str, Any]:
     taus = ("argmax", *TAUS)
     return {
         "mean_accuracy": {
-            str(tau): with_mean(table[f"accuracy_{tau}"].fillna(0), groups) for tau in taus
+            str(tau): with_mean(table[accuracy_column(tau)].fillna(0), groups) for tau in taus
         },
         "memorised": {str(tau): with_mean(memorised(table, tau), groups) for tau in taus},
         "memorised_of_runs_whose_database_bound_is_below_their_layer_bound": {
             str(tau): with_mean(memorised(inside, tau), inside["database_id"]) for tau in taus
         },
         "memorised_at_0.99_with_c_times_W_U": {
-            str(c): with_mean(table["scale_0.99"] <= c, groups) for c in SCALES
+            str(c): with_mean(table["scale_p99"] <= c, groups) for c in SCALES
         },
         "median_smallest_scale_at_0.99_where_argmax_is_right": table.loc[
-            np.isfinite(table["scale_0.99"]), "scale_0.99"
+            np.isfinite(table["scale_p99"]), "scale_p99"
         ].median(),
         "capacity_factor": {str(tau): factor_of(table, tau) for tau in taus},
         "diverged": int((table["status"] == "diverged").sum()),
@@ -107,13 +107,13 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     papers_own = table[table["by"] == names[1]]
     scaled = {
         f"{names[1]}, W_U times {c}": accuracy_grid(
-            papers_own.assign(**{"accuracy_0.99": (papers_own["scale_0.99"] <= c).astype(float)}),
+            papers_own.assign(accuracy_p99=(papers_own["scale_p99"] <= c).astype(float)),
             0.99,
         )
         for c in (1, 2, 4)
     }
     scaled["any c"] = accuracy_grid(
-        papers_own.assign(**{"accuracy_0.99": np.isfinite(papers_own["scale_0.99"]).astype(float)}),
+        papers_own.assign(accuracy_p99=np.isfinite(papers_own["scale_p99"]).astype(float)),
         0.99,
     )
     return {

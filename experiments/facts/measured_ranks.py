@@ -24,7 +24,13 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from capacity import Database, effective_rank_interval, rank_interval
-from capacity.evaluator import answers, compare_measures, said_facts, with_bits
+from capacity.evaluator import (
+    accuracy_column,
+    answers,
+    compare_measures,
+    said_facts,
+    with_bits,
+)
 from capacity.layer import AttentionLayer, layer_rank_upper, proposition_3_5
 from capacity.layer.tensor import layer_tensor
 from capacity.rank import numerical_rank_interval
@@ -131,7 +137,7 @@ def _impossible(table: pd.DataFrame) -> float:
 
 def _prediction(table: pd.DataFrame, effective: pd.DataFrame, tau: Any) -> list[Any]:
     ready = with_bits(table.merge(effective, on="database_id"))
-    done = ready[f"accuracy_{tau}"] == 1
+    done = ready[accuracy_column(tau)] == 1
     if ready["database_id"].nunique() < 10 or done.all() or not done.any():
         return []
     pairs = list(product(SIZES, CAPACITIES))
@@ -142,7 +148,7 @@ def _compared(table: pd.DataFrame) -> dict[str, Any]:
     groups = table["database_id"]
     lower, upper = table[f"L_lower_{THRESHOLD:g}"], table[f"L_upper_{THRESHOLD:g}"]
     forward = table[f"forward_upper_{THRESHOLD:g}"]
-    done = table["accuracy_0.95"] == 1
+    done = table["accuracy_p95"] == 1
     return {
         "runs": len(table),
         "rank_of_L_below_equation_9": {

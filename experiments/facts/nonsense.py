@@ -119,7 +119,7 @@ def _at_share(part: pd.DataFrame, plain: pd.DataFrame) -> dict[str, Any]:
         found[name] = with_mean(values[np.isfinite(values)], groups[np.isfinite(values)])
     # the same runs by the rank bound of their facts, whatever else they were taught
     renamed = part.assign(**{"database_rank_bound": part["facts_rank_bound"],
-                             "accuracy_0.95": part["facts"],
+                             "accuracy_p95": part["facts"],
                              "accuracy_argmax": part["facts_argmax"]})  # fmt: skip
     found["added_facts_over_facts"] = with_mean(
         part["n_triples"].to_numpy() / plain["n_triples"].to_numpy() - 1, groups

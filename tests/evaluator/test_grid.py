@@ -17,7 +17,7 @@ TABLE = pd.DataFrame(
         (10, 20, "diverged", float("nan")),  # the same cell
         (12, 3, "diverged", float("nan")),  # a cell of its own
     ],
-    columns=["layer_rank_bound", "database_rank_bound", "status", "accuracy_0.95"],
+    columns=["layer_rank_bound", "database_rank_bound", "status", "accuracy_p95"],
 )
 
 
@@ -31,15 +31,13 @@ def test_cells_are_half_open_and_diverged_runs_are_counted_apart() -> None:
 
 
 def test_columns_are_named_by_tau() -> None:
-    assert accuracy_column(0.5) == "accuracy_0.50"
+    assert accuracy_column(0.5) == "accuracy_p50"
     assert accuracy_column("argmax") == "accuracy_argmax"
     with pytest.raises(ValueError, match="strictly between"):
         accuracy_column(0.3)
     with pytest.raises(ValueError, match="'argmax' or 'argmax_paper'"):
         accuracy_column("max")  # type: ignore[arg-type]
-    with pytest.raises(
-        ValueError, match=r"lacks accuracy_0\.97.*Accuracies there are: accuracy_0\.95"
-    ):
+    with pytest.raises(ValueError, match=r"lacks accuracy_p97.*Accuracies there are: accuracy_p95"):
         accuracy_grid(TABLE, 0.97)
 
 

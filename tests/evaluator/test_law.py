@@ -29,7 +29,7 @@ def runs(
             "layer_rank_bound": bound,
             "noise": np.exp(rng.normal(size=n)),
             "status": "completed",
-            "accuracy_0.95": (rng.random(n) < 1 / (1 + np.exp(-score))).astype(float),
+            "accuracy_p95": (rng.random(n) < 1 / (1 + np.exp(-score))).astype(float),
         }
     )
 
@@ -66,7 +66,7 @@ def test_held_out_likelihood_prefers_what_the_runs_depend_on() -> None:
     p = 1 / (
         1 + np.exp(-4 * (np.log(2.5 * table["layer_rank_bound"] / table["database_rank_bound"])))
     )
-    truth = np.log(np.where(table["accuracy_0.95"] == 1, p, 1 - p)).mean()
+    truth = np.log(np.where(table["accuracy_p95"] == 1, p, 1 - p)).mean()
     assert best["log_likelihood"] == pytest.approx(truth, abs=0.01)
 
 
@@ -89,7 +89,7 @@ def test_mean_accuracy_is_fitted_as_a_fraction() -> None:
     table = runs(n=20_000)
     score = 4 * np.log(2.5 * table["layer_rank_bound"] / table["database_rank_bound"])
     known = rng.binomial(4, 1 / (1 + np.exp(-score))) / 4
-    law = fit_law(table.assign(**{"accuracy_0.95": known}), 0.95, share=None, exponent=1.0)
+    law = fit_law(table.assign(**{"accuracy_p95": known}), 0.95, share=None, exponent=1.0)
     assert law.factor == pytest.approx(2.5, rel=0.03)
     assert law.steepness == pytest.approx(4, rel=0.05)
 
@@ -97,25 +97,25 @@ def test_mean_accuracy_is_fitted_as_a_fraction() -> None:
 def test_sizes_that_separate_the_runs_have_a_middle() -> None:
     table = runs()
     sharp = (table["database_rank_bound"] < 3 * table["layer_rank_bound"]).astype(float)
-    law = fit_law(table.assign(**{"accuracy_0.95": sharp}), 0.95)
+    law = fit_law(table.assign(**{"accuracy_p95": sharp}), 0.95)
     assert law.factor * 10**law.exponent == pytest.approx(30, rel=0.05)
     assert law.steepness > 50
 
 
 def test_memorising_is_by_share_and_never_diverged() -> None:
     table = pd.DataFrame(
-        {"status": ["completed", "completed", "diverged"], "accuracy_0.95": [0.96, 1.0, np.nan]}
+        {"status": ["completed", "completed", "diverged"], "accuracy_p95": [0.96, 1.0, np.nan]}
     )
     assert memorised(table, 0.95).tolist() == [False, True, False]
     assert memorised(table, 0.95, share=0.95).tolist() == [True, True, False]
     with pytest.raises(ValueError, match="`share` must be above 0"):
         memorised(table, 0.95, share=0)
-    with pytest.raises(ValueError, match=r"lacks accuracy_0\.75"):
+    with pytest.raises(ValueError, match=r"lacks accuracy_p75"):
         memorised(table, 0.75)
 
 
 def test_runs_that_all_do_the_same_have_no_law() -> None:
-    table = runs().assign(**{"accuracy_0.95": 1.0})
+    table = runs().assign(**{"accuracy_p95": 1.0})
     with pytest.raises(ValueError, match=r"of 4000, all did at 0\.95"):
         fit_law(table, 0.95)
     with pytest.raises(ValueError, match="`noise` must be positive"):

@@ -69,8 +69,8 @@ def test_all_terms_together_are_as_right_as_the_layer() -> None:
     whole = table[table[["embedding", "subject", "predicate"]].all(axis=1)].iloc[0]
     own = evaluate(layer, db)
     assert whole["accuracy_argmax"] == own.argmax
-    assert whole["accuracy_0.50"] == own.majority
-    assert whole["accuracy_0.95"] == own.softmax[0.95]
+    assert whole["accuracy_p50"] == own.majority
+    assert whole["accuracy_p95"] == own.softmax[0.95]
     assert len(term_accuracy(layer, db, by_head=True)) == 2**5 - 1
 
 
@@ -81,8 +81,8 @@ def test_facts_written_into_values_are_in_the_embedding_and_the_subject_terms() 
     assert not layer_terms(layer, db.token_triples[:, :2]).predicate.any()
     table = term_accuracy(layer, db, taus=[0.95])
     enough = table["embedding"] & table["subject"]
-    assert (table.loc[enough, "accuracy_0.95"] == 1).all()
-    assert (table.loc[~enough, "accuracy_0.95"] < 1).all()
+    assert (table.loc[enough, "accuracy_p95"] == 1).all()
+    assert (table.loc[~enough, "accuracy_p95"] < 1).all()
 
 
 def test_heads_beyond_the_model_s_dimension_are_not_identifiable() -> None:

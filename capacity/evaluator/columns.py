@@ -1,0 +1,115 @@
+"""Names of the columns of a runs table that depend on a threshold, and those of older tables.
+
+A column that belongs to the threshold tau ends in p and its decimals, at least two of them:
+``accuracy_p95`` is the share of facts whose object has probability 0.95 or more, and
+``accuracy_p999`` that for 0.999. SQL and pandas take such names without quotes. ``accuracy_p50``
+asks for a probability *above* one half (`capacity.evaluator.accuracy`).
+
+Tables of schema 2 wrote ``accuracy_0.95`` and ``scale_0.95`` instead.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+
+import pandas as pd
+
+from capacity.errors import InvalidArgumentError
+from capacity.evaluator.accuracy import check_tau
+from capacity.limits import shown
+
+Threshold: TypeAlias = float | Literal["argmax", "argmax_paper"]
+_SCHEMA_2 = re.compile(r"(accuracy|scale)_0\.([0-9]{2,17})")
+
+
+def accuracy_column(tau: Threshold) -> str:
+    """Column of the runs table that holds the accuracy at a threshold.
+
+    Parameters
+    ----------
+    tau : float, 'argmax' or 'argmax_paper'
+        0.5 names the column ``accuracy_p50``, which asks for a probability *above* one half.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a tau that isn't 0.5 or strictly between 0.5 and 1.
+
+    Examples
+    --------
+    >>> accuracy_column(0.95), accuracy_column(0.999), accuracy_column("argmax")
+    ('accuracy_p95', 'accuracy_p999', 'accuracy_argmax')
+    """
+    if isinstance(tau, str):
+        if tau not in ("argmax", "argmax_paper"):
+            raise InvalidArgumentError(
+                f"`tau` must be a number, 'argmax' or 'argmax_paper'; got {shown(tau)}."
+            )
+        return f"accuracy_{tau}"
+    if tau != 0.5:
+        check_tau(tau)
+    return f"accuracy_{_decimals(tau)}"
+
+
+def scale_column(tau: float) -> str:
+    """Column of the runs table that holds the smallest scale at which a layer memorises at tau.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a tau that doesn't lie strictly between 0.5 and 1.
+
+    Examples
+    --------
+    >>> scale_column(0.95)
+    'scale_p95'
+    """
+    check_tau(tau)
+    return f"scale_{_decimals(tau)}"
+
+
+def _decimals(tau: float) -> str:
+    """The decimals of a number of at least one half and below 1, which name it alone."""
+    # Python writes the shortest decimals that are read as the same number
+    return f"p{float(tau)!r:0<4}".replace("0.", "", 1)
+
+
+def current_name(column: str) -> str:
+    """The name of a column today; names that schema 2 didn't have stay as they are.
+
+    Examples
+    --------
+    >>> current_name("accuracy_0.95"), current_name("scale_0.99"), current_name("loss")
+    ('accuracy_p95', 'scale_p99', 'loss')
+    """
+    old = _SCHEMA_2.fullmatch(column)
+    return f"{old[1]}_p{old[2]}" if old else column
+
+
+def with_current_names(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of runs under the names of today, whichever schema it was written in.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Runs, with any columns.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the table has a column under its old name and its new one.
+
+    Examples
+    --------
+    >>> with_current_names(pd.DataFrame({"accuracy_0.95": [1.0]})).columns.tolist()
+    ['accuracy_p95']
+    """
+    names = {name: current_name(name) for name in table.columns if isinstance(name, str)}
+    twice = [old for old, new in names.items() if old != new and new in names]
+    if twice:
+        raise InvalidArgumentError(
+            f"The table must have each column under one name; it has {twice[0]} and "
+            f"{names[twice[0]]}. Drop one of them."
+        )
+    return table.rename(columns=names)

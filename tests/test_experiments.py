@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,7 +37,20 @@ def test_its_table_and_figure_are_there_and_are_explained(name: str) -> None:
     assert tables
     assert all(len(pd.read_parquet(path)) for path in tables)
     figures = list(results.glob(f"{name}-*.png"))
-    text = (ROOT / "experiments" / "README.md").read_text()
+    text = (results.parent / "README.md").read_text()
     assert figures
-    assert all(f"results/{path.name}" in text for path in figures)
-    assert f"`{EXPERIMENTS[name].replace('.', '/')}.py`" in text
+    assert all(f"(results/{path.name})" in text for path in figures)
+    assert f"`python -m {EXPERIMENTS[name]}`" in text
+
+
+def test_the_first_page_has_a_row_for_each_experiment_in_their_order() -> None:
+    page = (ROOT / "experiments" / "README.md").read_text()
+    commands = re.findall(r"\| `python -m (experiments\.\S+)` \|", page)
+    assert commands == list(EXPERIMENTS.values())
+
+
+def test_experiments_know_nothing_of_the_command_line() -> None:
+    code = "import sys, experiments.common.harness; sys.exit('capacity.cli' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+    sources = (ROOT / "experiments").rglob("*.py")
+    assert not [path for path in sources if "capacity.cli" in path.read_text()]

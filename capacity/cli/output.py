@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +14,8 @@ import typer
 from capacity.database.io.load import ALIASES
 from capacity.database.policy import MultiPolicy
 from capacity.errors import MissingExtraError
+from capacity.progress import bar as bar
+from capacity.progress import spinner as spinner
 from capacity.safe_files import write_whole
 
 File = Annotated[
@@ -65,61 +66,3 @@ def plain(data: Any) -> Any:
 def write_text(path: Path, text: str) -> None:
     """Write a file, whole or not at all, and the folders that it needs."""
     write_whole(path, text.encode())
-
-
-@contextmanager
-def spinner(what: str) -> Iterator[Callable[[str], None]]:
-    """A sign of life on standard error, silent when that is not a terminal.
-
-    What it yields takes more words, such as how far things are.
-    """
-    from rich.console import Console
-    from rich.markup import escape
-
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with console.status(what) as status:
-            yield lambda more: status.update(f"{what}: {escape(more)}")
-    else:
-        yield lambda _more: None
-
-
-@contextmanager
-def bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Progress, its speed and the time left, on standard error; silent without a terminal.
-
-    What it yields takes what is counted, how many are done, and how many there are.
-    """
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        Task,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    class Speed(TextColumn):
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text(f"{speed:.3g}/s" if speed else "", style="progress.data.speed")
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Speed(""),
-               TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None)
-        counted = ""
-
-        def tell(what: str, done: int, total: int) -> None:
-            nonlocal counted
-            # what was done before is no part of the speed
-            (bar.update if what == counted else bar.reset)(
-                task, description=what, completed=done, total=total
-            )
-            counted = what
-
-        yield tell

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import sys
@@ -24,10 +25,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from capacity.cli.output import bar, plain
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator import capacity_factor, mean_interval
 from capacity.evaluator.grid import Threshold
+from capacity.progress import bar
 from capacity.sweep import Plan, Run, load, make_plan, measure_runs, run_sweep
 from capacity.sweep.measure import Measure
 from experiments import EXPERIMENTS
@@ -200,11 +201,13 @@ def factor_of(
 
 
 def rounded(data: Any) -> Any:
-    """Ready for JSON, with four significant digits."""
+    """Ready for JSON, which knows no NaN, with four significant digits."""
     if isinstance(data, Mapping):
         return {str(key): rounded(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
         return [rounded(value) for value in data]
     if isinstance(data, np.generic):
         return rounded(data.item())
-    return plain(float(f"{data:.4g}")) if isinstance(data, float) else data
+    if isinstance(data, float):
+        return float(f"{data:.4g}") if math.isfinite(data) else None
+    return data

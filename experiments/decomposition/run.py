@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 import experiments.decomposition.measures as measures
-from capacity.cli.output import bar
 from capacity.evaluator import interval, resampled
+from capacity.progress import bar
 from experiments.common.harness import Tables, main
 from experiments.common.models import Smiles, minilm, molecules, reaction_bert, tweets
 from experiments.decomposition.plots import AFTER, BEFORE, ENGLISH, plot

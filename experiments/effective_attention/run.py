@@ -20,8 +20,8 @@ import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 
-from capacity.cli.output import bar
 from capacity.evaluator.bootstrap import interval, resampled
+from capacity.progress import bar
 from capacity.transformer import capture
 from experiments.common.harness import Tables, main
 from experiments.common.models import CLS, SEP, minilm, reaction_bert

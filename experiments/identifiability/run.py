@@ -19,7 +19,7 @@ from multiprocessing import get_context
 import pandas as pd
 import torch
 
-from capacity.cli.output import bar
+from capacity.progress import bar
 from capacity.transformer import Captured, EncoderClassifier, capture
 from capacity.transformer.encoder.training import accuracy
 from experiments.common.harness import Tables, main

@@ -26,8 +26,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator import capacity_factor, mean_interval
-from capacity.evaluator.grid import Threshold
+from capacity.evaluator import Threshold, capacity_factor, mean_interval, with_current_names
 from capacity.progress import bar
 from capacity.sweep import Plan, Run, load, make_plan, measure_runs, run_sweep
 from capacity.sweep.measure import Measure
@@ -86,7 +85,7 @@ def main(
                 # what was done before isn't in it
                 seconds = None
         tables = {
-            path.stem.removeprefix(f"{name}-"): pd.read_parquet(path)
+            path.stem.removeprefix(f"{name}-"): with_current_names(pd.read_parquet(path))
             for path in sorted(folder.glob(f"{name}-*.parquet"))
         }
         found = numbers(tables)
@@ -154,7 +153,7 @@ def results_of(name: str) -> Path:
 
 def committed(name: str, table: str) -> pd.DataFrame:
     """A committed table of another experiment."""
-    return pd.read_parquet(results_of(name) / f"{name}-{table}.parquet")
+    return with_current_names(pd.read_parquet(results_of(name) / f"{name}-{table}.parquet"))
 
 
 def save(table: pd.DataFrame, path: Path) -> None:

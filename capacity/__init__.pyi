@@ -16,6 +16,7 @@ from .evaluator.accuracy import evaluate as evaluate
 from .evaluator.accuracy import memorises as memorises
 from .evaluator.grid import accuracy_grid as accuracy_grid
 from .evaluator.nonsense import nonsense_answers as nonsense_answers
+from .layer.compute import Compute as Compute
 from .layer.config import LayerConfig as LayerConfig
 from .layer.config import layer_rank_bound as layer_rank_bound
 from .layer.config import layer_rank_upper as layer_rank_upper

@@ -67,6 +67,20 @@ def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX
         raise InvalidArgumentError(f"`{name}` must be at most {most:,}; got {shown(value)}.")
 
 
+def require_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse what isn't one of some names.
+
+    Raises
+    ------
+    InvalidArgumentError
+    """
+    choices = tuple(choices)
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidArgumentError(
+            f"`{name}` must be one of {', '.join(choices)}; got {shown(value)}."
+        )
+
+
 def generator(seed: int | np.random.Generator) -> np.random.Generator:
     """The generator that a seed stands for; a generator stands for itself.
 

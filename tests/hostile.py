@@ -39,8 +39,9 @@ d_model = [1]
 n_heads = [1]
 d_head_qk = [1]
 d_head_vo = [1]
-[recipe]
+[compute]
 engine = "reference"
+[recipe]
 epochs = 1
 """
 # makes a mutated file within a folder; gives the commands, or functions, that are to meet it
@@ -54,7 +55,7 @@ def certificates(folder: Path) -> Case:
     for number, name in enumerate(names):
         db = KNOWN_RANKS[name][0]()
         path = folder / f"{number}.tsv"
-        db.to_tsv(path)
+        write_tsv(db, path)
         intervals = rank_interval(db, effort="standard"), effective_rank_interval(db)
         kept.append((path, [end for one in intervals for end in (one.lower, one.upper)]))
 

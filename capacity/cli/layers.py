@@ -46,11 +46,12 @@ def train(
     """Train one attention layer on a functional database, and score it."""
     require_extra("Training", "layers")
     from capacity.database.io.load import load
+    from capacity.layer.compute import Compute, resolve_device
     from capacity.layer.config import LayerConfig
     from capacity.layer.recipe import Recipe
     from capacity.layer.storage import require_place
     from capacity.limits import MAX_SEED, require_integer
-    from capacity.sweep.one_run import do_run, resolve_device
+    from capacity.sweep.one_run import do_run
     from capacity.sweep.plan import Run
 
     require_integer("seed", seed, least=0, most=MAX_SEED)
@@ -64,7 +65,7 @@ def train(
         config,
         seed,
         recipe,
-        resolve_device(device),
+        Compute(device=resolve_device(device)),
     )
     if out is not None:
         # not after the training, to find that it can't be written

@@ -1,3 +1,4 @@
+from .compute import Compute as Compute
 from .config import LayerConfig as LayerConfig
 from .config import layer_rank_bound as layer_rank_bound
 from .config import layer_rank_upper as layer_rank_upper

@@ -20,7 +20,7 @@ def engine_for(engine: str, config: LayerConfig, device: str = "cpu", *, n_logit
     Parameters
     ----------
     engine : str
-        As in `Recipe`.
+        As in `Compute`.
     config : LayerConfig
     device : str
     n_logits : int

@@ -7,14 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from capacity.errors import InvalidArgumentError
-from capacity.limits import require_integer, shown
+from capacity.limits import require_choice, require_integer, shown
 
 Optimizer: TypeAlias = Literal["adam", "adamw"]
 Schedule: TypeAlias = Literal["constant", "cosine"]
 Positions: TypeAlias = Literal["both", "object"]
 Init: TypeAlias = Literal["paper"]
-DType: TypeAlias = Literal["float32", "float64"]
-Engine: TypeAlias = Literal["auto", "reference", "fused", "blocked", "graph"]
 Status: TypeAlias = Literal["completed", "memorised", "diverged"]
 
 # engines make a list of the learning rates of all epochs
@@ -24,7 +22,9 @@ MAX_FACTS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Recipe:
-    """All about training that determines its result. The defaults are those of the paper's figures.
+    """Hyperparameters of training: what is computed, whatever computes it (`Compute`).
+
+    The defaults are our reading of the paper's figures; it doesn't state a learning rate.
 
     Parameters
     ----------
@@ -47,15 +47,10 @@ class Recipe:
         no engine tells 1 - 1e-6 from 1.
     init : {'paper'}
         The initial weights of `AttentionLayer`.
-    dtype : {'float32', 'float64'}
-    engine : {'auto', 'reference', 'fused', 'blocked', 'graph'}
-        'auto' takes the fastest that can train the layer on its device
-        (`capacity.layer.engine_choice`). On GPUs, 'reference' and 'graph' are plain tensor
-        operations that haven't been run on one.
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         For a value out of its range.
     """
 
@@ -69,8 +64,6 @@ class Recipe:
     positions: Positions = "both"
     stop_tau: float = 0.99
     init: Init = "paper"
-    dtype: DType = "float32"
-    engine: Engine = "auto"
 
     def __post_init__(self) -> None:
         choices = {
@@ -78,15 +71,9 @@ class Recipe:
             "schedule": Schedule,
             "positions": Positions,
             "init": Init,
-            "dtype": DType,
-            "engine": Engine,
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in get_args(allowed):
-                raise InvalidArgumentError(
-                    f"`{name}` must be one of {', '.join(get_args(allowed))}; got "
-                    f"{shown(getattr(self, name))}."
-                )
+            require_choice(name, getattr(self, name), get_args(allowed))
         for name in ("learning_rate", "beta2", "weight_decay", "stop_tau"):
             # 0 and 0.0 are one recipe, and so one key
             object.__setattr__(self, name, _real(name, getattr(self, name)))

@@ -15,6 +15,7 @@ import torch
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
+from capacity.layer.compute import Compute
 from capacity.layer.engine_choice import engine_for
 from capacity.layer.engines import autograd
 from capacity.layer.engines.blocked import engine as blocked
@@ -38,6 +39,7 @@ def train(
     layer: AttentionLayer,
     db: Database,
     recipe: Recipe | None = None,
+    compute: Compute | None = None,
     *,
     seed: int | np.random.Generator = 0,
     snapshots: Snapshots = NO_SNAPSHOTS,
@@ -47,11 +49,14 @@ def train(
     Parameters
     ----------
     layer : AttentionLayer
-        With ``d_vocab == db.n_tokens`` and the recipe's dtype.
+        With ``d_vocab == db.n_tokens``.
     db : Database
         Functional.
     recipe : Recipe, optional
-        The paper's if left out.
+        What is computed; the paper's if omitted.
+    compute : Compute, optional
+        How it is computed. The fastest engine, in the layer's dtype and on its device if omitted;
+        what is given must agree with the layer.
     seed : int or numpy.random.Generator
         Of the order of the facts, where `Recipe.batch_size` asks for batches.
     snapshots : Snapshots, optional
@@ -68,8 +73,8 @@ def train(
     MultiValuedError
         If the database is multi-valued: a layer can't learn two answers to one question.
     ValueError
-        If the layer's vocabulary or dtype isn't the one asked for, or the engine that was asked
-        for can't train it.
+        If the layer's vocabulary, dtype or device isn't the one asked for, or the engine that was
+        asked for can't train it.
 
     Examples
     --------
@@ -80,7 +85,7 @@ def train(
     'memorised'
     """
     recipe = recipe or Recipe()
-    engine = _engine(layer, db, recipe)
+    engine = _engine(layer, db, compute)
     # no engine uses them, or leaves any
     layer.zero_grad(set_to_none=True)
     if engine == "graph":
@@ -91,6 +96,7 @@ def train(
 def train_many(
     tasks: Sequence[tuple[AttentionLayer, Database]],
     recipe: Recipe | None = None,
+    compute: Compute | None = None,
     *,
     seeds: Sequence[int | np.random.Generator] | None = None,
     threads: int = 1,
@@ -101,6 +107,7 @@ def train_many(
     ----------
     tasks : sequence of (AttentionLayer, Database)
     recipe : Recipe, optional
+    compute : Compute, optional
     seeds : sequence of int or numpy.random.Generator, optional
         Of each task, for `train`; 0 for all if left out.
     threads : int
@@ -134,7 +141,7 @@ def train_many(
             "`seeds` must be generators of their own, or the order of the tasks would matter; one "
             "comes twice. Say generator.spawn(n)."
         )
-    engines = [_engine(layer, db, recipe) for layer, db in tasks]
+    engines = [_engine(layer, db, compute) for layer, db in tasks]
     for layer, _ in tasks:
         layer.zero_grad(set_to_none=True)
     rngs = [generator(seed) for seed in seeds]
@@ -161,27 +168,39 @@ def train_many(
     return [results[i] for i in range(len(tasks))]
 
 
-def _engine(layer: AttentionLayer, db: Database, recipe: Recipe) -> str:
-    """What trains the layer, if it can be trained."""
+def _engine(layer: AttentionLayer, db: Database, compute: Compute | None) -> str:
+    """Name the engine that trains the layer, if it can be trained."""
     db.require_functional("Training")
     require_same_vocabulary(layer, db)
-    dtype = str(layer.W_E.dtype).removeprefix("torch.")
-    if dtype != recipe.dtype:
-        raise InvalidArgumentError(
-            f"The layer must have the recipe's dtype {recipe.dtype}; it has {dtype}. Convert it "
-            "with layer.to(...), or change the recipe."
-        )
+    if compute is not None:
+        _require_agreement(layer, compute)
+    asked = "auto" if compute is None else compute.engine
     trained = [parameter.requires_grad for parameter in layer.parameters()]
     if not any(trained):
         raise InvalidArgumentError(
             "`layer` must have a weight to train; all are frozen. Say layer.requires_grad_()."
         )
     if not all(trained):
-        if recipe.engine in ("auto", "reference"):
+        if asked in ("auto", "reference"):
             return "reference"
         raise InvalidArgumentError(
             "`engine` must be auto or reference for a layer with frozen weights, for the others "
-            f"train all; got {recipe.engine}."
+            f"train all; got {asked}."
         )
     n_logits = db.n_triples * db.n_tokens
-    return engine_for(recipe.engine, layer.config, layer.W_E.device.type, n_logits=n_logits)
+    return engine_for(asked, layer.config, layer.W_E.device.type, n_logits=n_logits)
+
+
+def _require_agreement(layer: AttentionLayer, compute: Compute) -> None:
+    """Refuse a layer that isn't as `compute` says."""
+    has = {
+        "dtype": str(layer.W_E.dtype).removeprefix("torch."),
+        "device": layer.W_E.device.type,
+    }
+    for name, value in has.items():
+        asked = getattr(compute, name)
+        if asked not in ("auto", value):
+            raise InvalidArgumentError(
+                f"`layer` must have the {name} that `compute` asks for, {asked}; it has {value}. "
+                f"Convert it with layer.to(...), or say Compute({name}={value!r})."
+            )

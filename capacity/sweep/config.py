@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy
 from capacity.database.synthetic import random_database
 from capacity.errors import CapacityError, InvalidArgumentError, StorageError, SweepError
+from capacity.layer.compute import Compute
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
 from capacity.limits import require_integer, shown
@@ -83,8 +84,9 @@ def _parsed(data: bytes) -> dict[str, Any]:
 
 def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
     """Check a configuration and draw its runs; raises as `read_plan` does."""
-    require_known(config, "the file", ("databases", "layers", "runs", "recipe"))
-    recipe = _recipe(config.get("recipe", {}))
+    require_known(config, "the file", ("databases", "layers", "runs", "recipe", "compute"))
+    recipe = _made(Recipe, "[recipe]", config.get("recipe", {}))
+    compute = _made(Compute, "[compute]", config.get("compute", {}), without=("device",))
     options = config.get("runs", {})
     require_known(options, "[runs]", ("pairs", "seed"))
     seed = integer(options, "seed", "[runs]", default=0, least=0)
@@ -104,7 +106,7 @@ def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
     for pair in _chosen(len(databases), len(layers), pairs, seed):
         i, j = divmod(pair, len(layers))
         name, db = databases[i]
-        runs.append(Run(name, db, layers[j], seed, recipe))
+        runs.append(Run(name, db, layers[j], seed, recipe, compute))
     return Plan(tuple(runs), dict(config), sources)
 
 
@@ -130,12 +132,19 @@ def _require_at_most(most: int, asked: int, where: str, what: str) -> None:
         )
 
 
-def _recipe(options: Mapping[str, Any]) -> Recipe:
-    require_known(options, "[recipe]", tuple(f.name for f in fields(Recipe)))
+_Made = TypeVar("_Made", Recipe, Compute)
+
+
+def _made(
+    kind: type[_Made], where: str, options: Mapping[str, Any], *, without: tuple[str, ...] = ()
+) -> _Made:
+    """Make a dataclass of a table whose keys are its fields."""
+    names = tuple(field.name for field in fields(kind) if field.name not in without)
+    require_known(options, where, names)
     try:
-        return Recipe(**options)
+        return kind(**options)
     except (CapacityError, ValueError, TypeError, OverflowError) as error:
-        raise SweepError(f"in [recipe]: {error}") from None
+        raise SweepError(f"in {where}: {error}") from None
 
 
 def _sizes(options: Mapping[str, Any]) -> list[list[Any]]:

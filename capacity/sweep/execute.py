@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from capacity.errors import InvalidArgumentError, SweepError
+from capacity.layer.compute import Device, resolve_device
 from capacity.sweep.cluster import on_dask
 from capacity.sweep.manifest import environment
-from capacity.sweep.one_run import Device, database_ranks, do_runs, resolve_device
+from capacity.sweep.one_run import database_ranks, do_runs
 from capacity.sweep.plan import Plan, Run, tasks_of
 from capacity.sweep.pool import Executor, Outcome, in_this_process, processes
 from capacity.sweep.records import DamagedFileError

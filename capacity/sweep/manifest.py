@@ -21,7 +21,6 @@ from capacity.errors import SweepError
 from capacity.sweep.folder import MANIFEST, SHARD, require_new
 from capacity.sweep.plan import (
     ALGORITHM_VERSION,
-    COMPUTED_BY,
     SCHEMA_VERSION,
     Plan,
     shard_key,
@@ -78,7 +77,8 @@ def admitted(
         If the folder holds another sweep; or the same one computed by another engine, in another
         dtype, or with other versions, unless that is allowed. Then the keys of its runs differ.
     """
-    computed_by = {name: getattr(plan.runs[0].recipe, name) for name in COMPUTED_BY} | here
+    compute = plan.runs[0].compute
+    computed_by = {"engine": compute.engine, "dtype": compute.dtype} | here
     first = folder / "manifest.json"
     if not first.exists():
         require_new(folder)

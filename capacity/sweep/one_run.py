@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import TAUS, accuracy_of_logits, answers
 from capacity.evaluator.scale import margins, smallest_scale
+from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_bound, layer_rank_upper
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import Snapshots
@@ -31,8 +31,6 @@ from capacity.sweep.plan import Run
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
-
-Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 
 
 def do_run(
@@ -86,10 +84,10 @@ def do_runs(
     row, layer
         As `do_run` returns.
     """
-    batches: dict[Recipe, list[Run]] = {}
+    batches: dict[tuple[Recipe, Compute], list[Run]] = {}
     for run in runs:
         if run.engine == "graph":
-            batches.setdefault(run.recipe, []).append(run)
+            batches.setdefault((run.recipe, run.compute), []).append(run)
     for group in [*batches.values(), *([run] for run in runs if run.engine != "graph")]:
         for run, layer, training in _trained(group, snapshots):
             known = None if ranks is None else ranks[run.database.facts_sha256]
@@ -99,13 +97,14 @@ def do_runs(
 def _trained(
     runs: Sequence[Run], snapshots: Path | None
 ) -> list[tuple[Run, AttentionLayer, Training]]:
-    """Runs of one recipe and engine, trained from the weights that each starts from."""
+    """Train runs of one recipe and one `Compute` from the weights that each starts from."""
     import torch
 
     from capacity.layer.model import AttentionLayer
     from capacity.layer.training import train, train_many
 
-    recipe = replace(runs[0].recipe, engine=runs[0].engine)
+    recipe, compute, engine = runs[0].recipe, runs[0].compute, runs[0].engine
+    compute = replace(compute, engine=engine)
     tasks: list[tuple[AttentionLayer, Database]] = []
     orders: list[np.random.Generator] = []
     for run in runs:
@@ -115,19 +114,20 @@ def _trained(
             run.layer,
             run.database.n_tokens,
             seed=weights,
-            dtype=getattr(torch, recipe.dtype),
+            dtype=getattr(torch, compute.dtype),
             device=run.device,
         )
         tasks.append((layer, run.database))
         orders.append(order)
     with _one_thread():
-        if snapshots is None or recipe.engine == "graph":
-            trainings = train_many(tasks, recipe, seeds=orders)
+        if snapshots is None or engine == "graph":
+            trainings = train_many(tasks, recipe, compute, seeds=orders)
         else:
             trainings = [
                 train(
                     *task,
                     recipe,
+                    compute,
                     seed=order,
                     snapshots=Snapshots(snapshots / snapshot_name(run.key), of=run.key),
                 )
@@ -141,7 +141,8 @@ def _row(
     run: Run, layer: AttentionLayer, training: Training, ranks: Mapping[str, int] | None
 ) -> dict[str, Any]:
     """One row of the runs table."""
-    db, recipe = run.database, replace(run.recipe, engine=run.engine)
+    db, dtype = run.database, run.compute.dtype
+    recipe = run.recipe.to_dict() | {"engine": run.engine, "dtype": dtype}
     facts = db.token_triples
     with _one_thread():
         logits = answers(layer, facts[:, :2])
@@ -167,10 +168,10 @@ def _row(
         "n_embedding_parameters": run.layer.n_embedding_parameters(db.n_tokens),
         "layer_rank_bound": layer_rank_bound(run.layer),
         "layer_rank_upper": layer_rank_upper(run.layer, k, q, v),
-        "recipe": json.dumps(recipe.to_dict(), sort_keys=True),
+        "recipe": json.dumps(recipe, sort_keys=True),
         "engine": training.engine,
         "variant": run.variant,
-        "dtype": recipe.dtype,
+        "dtype": dtype,
         "epochs": training.epochs,
         "loss": training.loss,
         "status": training.status,
@@ -209,24 +210,3 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-def resolve_device(device: Device) -> str:
-    """The device that 'auto' stands for: the CPU, whose engines are fast.
-
-    On a GPU autograd alone has been made for trust, one run at a time; it is for whoever says cuda.
-
-    Raises
-    ------
-    ValueError
-        For another name, or a GPU that isn't there.
-    """
-    import torch
-
-    if device not in ("auto", "cpu", "cuda"):
-        raise InvalidArgumentError(f"`device` must be auto, cpu or cuda; got {device!r}.")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InvalidArgumentError(
-            "`device` is cuda, and this machine has no usable GPU. Say cpu or auto."
-        )
-    return "cuda" if device == "cuda" else "cpu"

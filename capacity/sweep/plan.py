@@ -1,7 +1,7 @@
 """The runs of a sweep, their keys, and the shards they are stored in. No torch in here.
 
-A run is one (database, layer, seed, recipe). Its key is the SHA-256 of all that determines its
-result; device, workers and what else is in the sweep stay out of it.
+A run is one (database, layer, seed, recipe) and how it is computed. Its key is the SHA-256 of all
+that determines its result; device, workers and what else is in the sweep stay out of it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from capacity.database.facts import Database
+from capacity.layer.compute import Compute, Device
 from capacity.layer.config import LayerConfig
 from capacity.layer.engine_choice import engine_for
 from capacity.layer.recipe import Recipe
@@ -47,8 +48,9 @@ class Run:
     layer : LayerConfig
     seed : int
     recipe : Recipe
-    device : str
-        Where it is trained; no part of its key, but for the engine that 'auto' stands for there.
+    compute : Compute
+        How it is trained. The engine and the dtype are part of its key; the device isn't, but for
+        the engine that 'auto' stands for there.
     variant : str
         Empty, or a hash of what sets it apart from the same run: another engine, other versions.
     """
@@ -58,14 +60,19 @@ class Run:
     layer: LayerConfig
     seed: int
     recipe: Recipe
-    device: str = "cpu"
+    compute: Compute = field(default_factory=Compute)
     variant: str = ""
 
     @cached_property
     def engine(self) -> str:
         """The engine that trains it, with 'auto' resolved."""
         n_logits = self.database.n_triples * self.database.n_tokens
-        return engine_for(self.recipe.engine, self.layer, self.device, n_logits=n_logits)
+        return engine_for(self.compute.engine, self.layer, self.device, n_logits=n_logits)
+
+    @property
+    def device(self) -> str:
+        """The device that it is trained on: the CPU where none was chosen."""
+        return "cpu" if self.compute.device == "auto" else self.compute.device
 
     @cached_property
     def key(self) -> str:
@@ -76,7 +83,7 @@ class Run:
                 "schema": SCHEMA_VERSION,
                 "algorithm": ALGORITHM_VERSION,
                 "engine": self.engine,
-                "dtype": self.recipe.dtype,
+                "dtype": self.compute.dtype,
                 **({"variant": self.variant} if self.variant else {}),
             }
         )
@@ -84,8 +91,7 @@ class Run:
     @cached_property
     def question(self) -> str:
         """SHA-256 of what the run is about, whatever computes it."""
-        recipe = {k: v for k, v in _as_dict(self.recipe).items() if k not in COMPUTED_BY}
-        return _digest({"start": self.start, "recipe": recipe})
+        return _digest({"start": self.start, "recipe": _as_dict(self.recipe)})
 
     @cached_property
     def start(self) -> str:
@@ -110,9 +116,6 @@ class Run:
         run, step, logit, product = COSTS[self.engine]
         logits = n * self.database.n_tokens * (logit + product * self.layer.d_model)
         return run + recipe.epochs * (step * steps + logits)
-
-
-COMPUTED_BY = ("engine", "dtype")
 
 
 @dataclass(frozen=True)
@@ -176,9 +179,10 @@ class Plan:
             "bytes": self.bytes,
         }
 
-    def on(self, device: str) -> Plan:
+    def on(self, device: Device) -> Plan:
         """The same runs by the engines for a device."""
-        return replace(self, runs=tuple(replace(run, device=device) for run in self.runs))
+        runs = (replace(run, compute=replace(run.compute, device=device)) for run in self.runs)
+        return replace(self, runs=tuple(runs))
 
     def under(self, variant: str) -> Plan:
         """The same runs under other keys."""

@@ -60,7 +60,7 @@ def test_logits_that_are_not_finite_have_no_scale() -> None:
 def test_a_layer_memorises_when_its_unembedding_is_scaled_so() -> None:
     db = figure_1()
     layer = AttentionLayer(LayerConfig(4, 2, 1, 2), db.n_tokens, dtype=torch.float64)
-    train(layer, db, Recipe(epochs=80, learning_rate=0.03, dtype="float64", stop_tau=0))
+    train(layer, db, Recipe(epochs=80, learning_rate=0.03, stop_tau=0))
     facts = db.token_triples
     c = smallest_scale(answers(layer, facts[:, :2]), facts[:, 2], 0.999)
     assert 1 < c < math.inf

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from capacity.errors import CapacityError
 from capacity.layer import LayerConfig, layer_rank_bound, layer_rank_upper, proposition_3_5
+from capacity.layer.compute import Compute
 from capacity.layer.recipe import Recipe
 from capacity.limits import shown
 from capacity.testing import layer_configs
@@ -66,12 +67,21 @@ def test_options_stand_in_the_name() -> None:
         ("optimizer", "sgd"), ("learning_rate", 0.0), ("learning_rate", float("nan")),
         ("epochs", -1), ("epochs", 1.5), ("beta2", 1.0), ("weight_decay", -0.1),
         ("schedule", "linear"), ("batch_size", -1), ("positions", "subject"), ("stop_tau", 0.5),
-        ("stop_tau", 1.0), ("init", "zeros"), ("dtype", "float16"), ("engine", "magic"),
+        ("stop_tau", 1.0), ("init", "zeros"),
     ],
 )  # fmt: skip
 def test_recipes_out_of_range_are_refused(option: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"`{option}` must be"):
         Recipe(**{option: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("dtype", "float16"), ("engine", "magic"), ("device", "tpu"), ("engine", ["fused"])],
+)
+def test_another_way_to_compute_is_refused(option: str, value: object) -> None:
+    with pytest.raises(CapacityError, match=f"`{option}` must be one of .*; got "):
+        Compute(**{option: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -94,4 +104,4 @@ def test_numbers_without_end_are_refused_in_a_line(option: str, value: object) -
 def test_the_default_recipe_is_the_papers() -> None:
     recipe = Recipe()
     assert (recipe.optimizer, recipe.learning_rate, recipe.epochs) == ("adam", 1e-3, 2000)
-    assert (recipe.positions, recipe.stop_tau, recipe.dtype) == ("both", 0.99, "float32")
+    assert (recipe.positions, recipe.stop_tau) == ("both", 0.99)

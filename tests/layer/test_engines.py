@@ -18,12 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database, random_database
-from capacity.layer import AttentionLayer, LayerConfig, Recipe, train, train_many
+from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train, train_many
 from capacity.layer.engine_choice import FUSED_DIMENSIONS, engine_for
 from capacity.layer.engines.blocked import engine as blocked
 from capacity.layer.engines.fused import engine as fused
 from capacity.layer.engines.fused import packing
-from capacity.layer.engines.padded import engine as padded
+from capacity.layer.engines.padded.batch import PaddedRun
+from capacity.layer.engines.padded.trainer import Group
 from capacity.layer.engines.simd import compile as jit
 from tests.oracles import figure_1
 
@@ -58,9 +59,9 @@ recipes = st.builds(
     weight_decay=st.sampled_from([0.0, 0.1]),
     schedule=st.sampled_from(["constant", "cosine"]),
     positions=st.sampled_from(["both", "object"]),
-    dtype=st.sampled_from(["float32", "float64"]),
     stop_tau=st.sampled_from([0.0, 0.99]),
 )
+dtypes = st.sampled_from(["float32", "float64"])
 
 
 def layer_for(config: LayerConfig, db: Database, dtype: str, seed: int = 0) -> AttentionLayer:
@@ -91,12 +92,18 @@ def rows_a_block(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=SAME_FIXTURE)
-@given(layers(), databases(), recipes, st.integers(0, 9), st.sampled_from([1, 200]))
+@given(layers(), databases(), recipes, dtypes, st.integers(0, 9), st.sampled_from([1, 200]))
 def test_gradients_are_those_of_autograd(
-    rows_a_block: None, config: LayerConfig, db: Database, recipe: Recipe, seed: int, factor: int
+    rows_a_block: None,
+    config: LayerConfig,
+    db: Database,
+    recipe: Recipe,
+    dtype: str,
+    seed: int,
+    factor: int,
 ) -> None:
-    layer = layer_for(config, db, recipe.dtype, seed)
-    if recipe.dtype == "float64":
+    layer = layer_for(config, db, dtype, seed)
+    if dtype == "float64":
         # logits far apart, whose exponentials overflow without a shift
         with torch.no_grad():
             layer.W_U *= factor
@@ -105,31 +112,32 @@ def test_gradients_are_those_of_autograd(
     blocked.Model(layer, db, recipe).look(None, backward=True)
     blocks = {name: p.grad.numpy() for name, p in layer.named_parameters() if p.grad is not None}
     # in the middle of other runs
-    other = layer_for(config, db, recipe.dtype, seed + 1)
-    tasks = [padded.Task.of(some, db, np.random.default_rng()) for some in (other, layer, other)]
-    group = padded.Group(tasks, tasks[0].sizes, recipe, 0)
+    other = layer_for(config, db, dtype, seed + 1)
+    runs = [PaddedRun.of(some, db, np.random.default_rng()) for some in (other, layer, other)]
+    group = Group(runs, runs[0].sizes, recipe, 0)
     batch = {name: g.numpy() for name, g in group.gradients(1).items()}
     found = [blocks, batch]
     if config.d_model <= FUSED_DIMENSIONS:
-        found.append(fused.Task(layer, db, recipe).gradients())
+        found.append(packing.PackedRun(layer, db, recipe).gradients())
     # one scale for all: a matrix whose gradients cancel has nothing but rounding
     scale = max(float(np.abs(g).max()) for g in expected.values())
     for got in found:
         for name, gradient in expected.items():
-            assert np.abs(got[name] - gradient).max() <= TOLERANCE[recipe.dtype][0] * scale, name
+            assert np.abs(got[name] - gradient).max() <= TOLERANCE[dtype][0] * scale, name
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=SAME_FIXTURE)
-@given(layers(), databases(), recipes, st.integers(0, 9), st.sampled_from([0, 1, 5, 17]))
+@given(layers(), databases(), recipes, dtypes, st.integers(0, 9), st.sampled_from([0, 1, 5, 17]))
 def test_short_trajectories_are_those_of_the_reference(
     rows_a_block: None,
     config: LayerConfig,
     db: Database,
     recipe: Recipe,
+    dtype: Any,
     seed: int,
     batch_size: int,
 ) -> None:
-    _, tolerance, epochs = TOLERANCE[recipe.dtype]
+    _, tolerance, epochs = TOLERANCE[dtype]
     n_steps = -(-db.n_triples // batch_size) if batch_size else 1
     # in steps: many batches are a long trajectory
     epochs = max(1, epochs // n_steps)
@@ -137,12 +145,12 @@ def test_short_trajectories_are_those_of_the_reference(
     for engine in ("reference", "fused", "blocked", "graph"):
         if engine == "fused" and config.d_model > FUSED_DIMENSIONS:
             continue
-        asked: Any = {"epochs": epochs, "batch_size": batch_size, "engine": engine}
-        layer = layers_[engine] = layer_for(config, db, recipe.dtype, seed)
-        trainings[engine] = train(layer, db, replace(recipe, **asked), seed=seed)
+        short = replace(recipe, epochs=epochs, batch_size=batch_size)
+        layer = layers_[engine] = layer_for(config, db, dtype, seed)
+        trainings[engine] = train(layer, db, short, Compute(engine, dtype), seed=seed)
     theirs = trainings.pop("reference")
     for engine, ours in trainings.items():
-        if recipe.dtype == "float64":
+        if dtype == "float64":
             pairs = zip(
                 layers_[engine].parameters(), layers_["reference"].parameters(), strict=True
             )
@@ -155,12 +163,13 @@ def test_short_trajectories_are_those_of_the_reference(
 def test_runs_of_several_batches_are_trained_as_each_alone() -> None:
     # of one size, and more than a batch holds; they stop at epochs of their own
     db, config = figure_1(), LayerConfig(4, 2, 2, 3)
-    recipe = Recipe(engine="graph", epochs=40, learning_rate=0.05, stop_tau=0.6)
+    recipe = Recipe(epochs=40, learning_rate=0.05, stop_tau=0.6)
+    compute = Compute("graph")
     alone, many = ([(layer_for(config, db, "float32", i), db) for i in range(20)] for _ in "ab")
-    expected = [train(layer, db, recipe) for layer, db in alone]
+    expected = [train(layer, db, recipe, compute) for layer, db in alone]
     assert len({training.epochs for training in expected}) > 5
     assert any(training.status == "completed" for training in expected)
-    assert train_many(many, recipe) == expected
+    assert train_many(many, recipe, compute) == expected
     for (ours, _), (theirs, _) in zip(many, alone, strict=True):
         assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
 
@@ -170,8 +179,8 @@ def test_what_stops_being_finite_is_seen_wherever_it_is(engine: Any) -> None:
     db = figure_1()
     layer = layer_for(LayerConfig(4, 2, 2, 3), db, "float32")
     # a batch whose loss is infinite; the weights are lost with it
-    batches = Recipe(engine=engine, batch_size=1, learning_rate=1e30, epochs=9)
-    lost = train(layer, db, batches)
+    batches = Recipe(batch_size=1, learning_rate=1e30, epochs=9)
+    lost = train(layer, db, batches, Compute(engine))
     assert (lost.status, lost.epochs) == ("diverged", 1)
     # squares of gradients that overflow: weights and loss stay finite, and nothing moves
     two = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
@@ -179,7 +188,7 @@ def test_what_stops_being_finite_is_seen_wherever_it_is(engine: Any) -> None:
     with torch.no_grad():
         layer.W_U *= 1e30
         layer.W_E *= 1e-12
-    frozen = train(layer, two, Recipe(engine=engine, epochs=3))
+    frozen = train(layer, two, Recipe(epochs=3), Compute(engine))
     assert frozen.status == "diverged"
     assert np.isfinite(frozen.loss)
     assert all(bool(p.isfinite().all()) for p in layer.parameters())
@@ -191,19 +200,18 @@ def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads(
     engine: Any, batch_size: int
 ) -> None:
     dbs = [random_database(i) for i in range(6)]
-    config, recipe = (
-        LayerConfig(4, 2, 2, 3),
-        Recipe(engine=engine, epochs=5, batch_size=batch_size),
-    )
+    config, recipe = LayerConfig(4, 2, 2, 3), Recipe(epochs=5, batch_size=batch_size)
+    compute = Compute(engine)
 
     def tasks() -> list[tuple[AttentionLayer, Database]]:
         return [(layer_for(config, db, "float32", i), db) for i, db in enumerate(dbs)]
 
     alone = tasks()
-    trainings = [train(layer, db, recipe, seed=i) for i, (layer, db) in enumerate(alone)]
+    trainings = [train(layer, db, recipe, compute, seed=i) for i, (layer, db) in enumerate(alone)]
     for threads in (1, 3):
         many = tasks()
-        assert train_many(many, recipe, seeds=range(6), threads=threads) == trainings
+        got = train_many(many, recipe, compute, seeds=range(6), threads=threads)
+        assert got == trainings
         for (ours, _), (theirs, _) in zip(many, alone, strict=True):
             assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
 
@@ -212,7 +220,7 @@ def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads(
 def test_a_run_that_diverges_is_flagged_and_leaves_its_neighbours_alone(engine: Any) -> None:
     # of one size, so that one batch holds them
     dbs = [random_database(7)] * 3
-    config, recipe = LayerConfig(4, 2, 2, 3), Recipe(engine=engine, epochs=50)
+    config, recipe = LayerConfig(4, 2, 2, 3), Recipe(epochs=50)
 
     def tasks() -> list[tuple[AttentionLayer, Database]]:
         return [(layer_for(config, db, "float32", i), db) for i, db in enumerate(dbs)]
@@ -220,7 +228,9 @@ def test_a_run_that_diverges_is_flagged_and_leaves_its_neighbours_alone(engine: 
     whole, broken = tasks(), tasks()
     with torch.no_grad():
         broken[1][0].W_U[0, 0] = np.inf
-    expected, got = (train_many(some, recipe, threads=2) for some in (whole, broken))
+    expected, got = (
+        train_many(some, recipe, Compute(engine), threads=2) for some in (whole, broken)
+    )
     assert got[1].status == "diverged"
     assert not np.isfinite(got[1].loss)
     assert [got[0], got[2]] == [expected[0], expected[2]]
@@ -264,14 +274,14 @@ def test_what_training_leaves_behind(engine: Any) -> None:
     before = [p.detach().clone() for p in layer.parameters()]
     for parameter in layer.parameters():
         parameter.grad = torch.ones_like(parameter)
-    none = train(layer, db, Recipe(epochs=0, engine=engine))
+    none = train(layer, db, Recipe(epochs=0), Compute(engine))
     assert (none.status, none.epochs) == ("completed", 0)
     assert all(map(torch.equal, layer.parameters(), before))
     # gradients are neither used nor left
     assert all(p.grad is None for p in layer.parameters())
     # a generator is taken from as often, however many epochs were planned
     rng, recipe = np.random.default_rng(3), Recipe(epochs=500, batch_size=3, learning_rate=0.05)
-    done = train(layer, db, replace(recipe, engine=engine, stop_tau=0.51), seed=rng)
+    done = train(layer, db, replace(recipe, stop_tau=0.51), Compute(engine), seed=rng)
     assert 0 < done.epochs < 500
     alone = np.random.default_rng(3)
     for _ in range(done.epochs):
@@ -287,7 +297,7 @@ def test_frozen_weights_are_for_the_reference_engine() -> None:
     assert train(layer, db, Recipe(epochs=3)).engine == "reference"
     assert torch.equal(layer.W_E, before)
     with pytest.raises(ValueError, match="auto or reference for a layer with frozen weights"):
-        train(layer, db, Recipe(epochs=3, engine="fused"))
+        train(layer, db, Recipe(epochs=3), Compute("fused"))
     with pytest.raises(ValueError, match="must have a weight to train"):
         train(layer.requires_grad_(False), db)
 
@@ -298,7 +308,7 @@ def test_a_kernel_that_is_there_is_not_announced(
     kernel = SimpleNamespace(signatures=[])
     monkeypatch.setattr(fused, "_begun", set())
     monkeypatch.setattr(fused.epochs, "train_epochs", kernel)
-    with fused.compilation(3, Recipe(), wait=0.05):
+    with fused.compilation(3, "float32", batches=False, wait=0.05):
         # loaded at once; what takes long is training
         kernel.signatures.append("float32")
         time.sleep(0.2)
@@ -309,7 +319,7 @@ def test_the_first_compilation_is_announced(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fused, "_begun", set())
-    with fused.compilation(3, Recipe(), wait=0.01):
+    with fused.compilation(3, "float32", batches=False, wait=0.01):
         time.sleep(0.2)
     assert "compiling the fused engine for d_model = 3 in float32" in caplog.text
 
@@ -345,8 +355,8 @@ def test_many_tasks_are_checked_before_anything_is_trained() -> None:
     db = random_database(0)
     layer, other = (layer_for(LayerConfig(2, 1, 1, 1), db, t) for t in ("float32", "float64"))
     before = layer.W_E.clone()
-    with pytest.raises(ValueError, match="recipe's dtype"):
-        train_many([(layer, db), (other, db)])
+    with pytest.raises(ValueError, match="dtype that `compute` asks for"):
+        train_many([(layer, db), (other, db)], compute=Compute())
     with pytest.raises(ValueError, match="`seeds` must have one for each of 1 tasks; got 2"):
         train_many([(layer, db)], seeds=[1, 2])
     with pytest.raises(ValueError, match="must each have a layer of their own"):

@@ -199,7 +199,7 @@ _PARITY = """
 from itertools import product
 import numpy as np, torch
 from capacity.database import random_database
-from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
+from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train
 from capacity.layer.engines.fused import epochs
 db = random_database(3)
 for dtype, tolerance, epochs in (("float32", 1e-6, 30), ("float64", 1e-10, 100)):
@@ -207,8 +207,8 @@ for dtype, tolerance, epochs in (("float32", 1e-6, 30), ("float64", 1e-10, 100))
     for batch_size, engine in product((0, 50), ("reference", "fused", "blocked")):
         layer = AttentionLayer(LayerConfig(5, 2, 3, 4), db.n_tokens, dtype=getattr(torch, dtype))
         recipe = Recipe(epochs=epochs // 5 if batch_size else epochs, learning_rate=1e-2,
-                        dtype=dtype, engine=engine, batch_size=batch_size)
-        losses.append(train(layer, db, recipe).loss)
+                        batch_size=batch_size)
+        losses.append(train(layer, db, recipe, Compute(engine, dtype)).loss)
     for i in (1, 2, 4, 5):
         assert abs(losses[i] / losses[i - i % 3] - 1) < tolerance, losses
 code = "".join(epochs.train_epochs.inspect_asm().values())

@@ -5,22 +5,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 import torch
 
 from capacity.database import Database, random_database
-from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
+from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train
 from capacity.layer import snapshots as module
-from capacity.layer.engines.fused.packing import Task
+from capacity.layer.engines.fused.packing import PackedRun
 from capacity.layer.recipe import Training
 from capacity.layer.snapshots import Arrays, Snapshots
 
 CONFIG = LayerConfig(4, 2, 2, 2)
 DATABASE = random_database(3, triples=(20, 30))
 RECIPE = Recipe(learning_rate=1e-2, epochs=12, stop_tau=0)
+# what is computed, and how
+Way: TypeAlias = tuple[Recipe, Compute]
 
 
 class InterruptedRunError(Exception):
@@ -55,15 +57,15 @@ class Counting(Snapshots):
 def at_every_chance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SECONDS", 0.0)
     monkeypatch.setattr(module, "WRITINGS", 0)
-    monkeypatch.setattr(Task, "_epochs_a_call", lambda *_: 3)
+    monkeypatch.setattr(PackedRun, "_epochs_a_call", lambda *_: 3)
 
 
 def trained(
-    recipe: Recipe, snapshots: Snapshots = module.NO_SNAPSHOTS, db: Database = DATABASE
+    way: Way, snapshots: Snapshots = module.NO_SNAPSHOTS, db: Database = DATABASE
 ) -> tuple[Training, dict[str, torch.Tensor]]:
     """A fresh layer, from one start, trained."""
-    layer = AttentionLayer(CONFIG, db.n_tokens, seed=0, dtype=getattr(torch, recipe.dtype))
-    result = train(layer, db, recipe, seed=5, snapshots=snapshots)
+    layer = AttentionLayer(CONFIG, db.n_tokens, seed=0, dtype=getattr(torch, way[1].dtype))
+    result = train(layer, db, *way, seed=5, snapshots=snapshots)
     return result, layer.state_dict()
 
 
@@ -74,9 +76,9 @@ def require_equal(left: tuple[Training, dict], right: tuple[Training, dict]) -> 
         assert weights.numpy().tobytes() == right[1][name].numpy().tobytes(), name
 
 
-def interrupt(recipe: Recipe, path: Path, n: int) -> None:
+def interrupt(way: Way, path: Path, n: int) -> None:
     with pytest.raises(InterruptedRunError):
-        trained(recipe, Cut(path, "run", n))
+        trained(way, Cut(path, "run", n))
 
 
 @pytest.mark.parametrize("engine", ["reference", "blocked", "fused"])
@@ -88,16 +90,17 @@ def test_a_run_goes_on_to_the_last_bit(
     kinds = product(("constant", "cosine"), (("adam", 0.0), ("adam", 0.1), ("adamw", 0.1)))
     for i, (schedule, (optimizer, decay)) in enumerate(kinds):
         recipe = replace(
-            RECIPE, engine=engine, batch_size=batch_size, dtype=dtype, schedule=schedule,
-            optimizer=optimizer, weight_decay=decay, epochs=40 if engine == "fused" else 12,
+            RECIPE, batch_size=batch_size, schedule=schedule, optimizer=optimizer,
+            weight_decay=decay, epochs=40 if engine == "fused" else 12,
         )  # fmt: skip
-        alone = trained(recipe)
+        way = recipe, Compute(engine, dtype)
+        alone = trained(way)
         path = tmp_path / str(i)
         # cut three times, each further on: the fused engine's chunks are of three epochs
         for n in (2, 4, 5):
-            interrupt(recipe, path, n)
+            interrupt(way, path, n)
         snapshots = Counting(path, "run")
-        require_equal(trained(recipe, snapshots), alone)
+        require_equal(trained(way, snapshots), alone)
         # the first that is offered after a cut is of where that was
         assert snapshots.begun == (1 + 3 + 4) * (3 if engine == "fused" else 1)
 
@@ -108,38 +111,34 @@ def test_a_run_that_goes_on_stops_where_it_would_have(
     engine: Any, batch_size: int, tmp_path: Path
 ) -> None:
     db = random_database(1, triples=(4, 6))
-    recipe = replace(
-        RECIPE, engine=engine, batch_size=batch_size, learning_rate=0.01, epochs=900, stop_tau=0.9
-    )
-    alone = trained(recipe, db=db)
+    recipe = replace(RECIPE, batch_size=batch_size, learning_rate=0.01, epochs=900, stop_tau=0.9)
+    way = recipe, Compute(engine)
+    alone = trained(way, db=db)
     assert alone[0].status == "memorised"
     with pytest.raises(InterruptedRunError):
-        trained(recipe, Cut(tmp_path / "cut", "run", 5), db=db)
+        trained(way, Cut(tmp_path / "cut", "run", 5), db=db)
     snapshots = Counting(tmp_path / "cut", "run")
-    require_equal(trained(recipe, snapshots, db=db), alone)
+    require_equal(trained(way, snapshots, db=db), alone)
     assert 0 < snapshots.begun < alone[0].epochs
 
 
 @pytest.mark.parametrize("engine", ["reference", "blocked", "fused"])
 def test_a_run_that_goes_on_diverges_where_it_would_have(engine: Any, tmp_path: Path) -> None:
-    recipe = replace(
-        RECIPE, engine=engine, epochs=200, learning_rate=1, optimizer="adamw", weight_decay=10
-    )
-    alone = trained(recipe)
+    recipe = replace(RECIPE, epochs=200, learning_rate=1, optimizer="adamw", weight_decay=10)
+    way = recipe, Compute(engine)
+    alone = trained(way)
     # weights grow ninefold each epoch
     assert alone[0].status == "diverged"
     assert alone[0].epochs > 6
-    interrupt(recipe, tmp_path / "cut", 2)
-    require_equal(trained(recipe, Snapshots(tmp_path / "cut", "run")), alone)
+    interrupt(way, tmp_path / "cut", 2)
+    require_equal(trained(way, Snapshots(tmp_path / "cut", "run")), alone)
 
 
 def test_frozen_weights_stay_as_they_are(tmp_path: Path) -> None:
-    recipe = replace(RECIPE, engine="reference")
-
     def frozen(snapshots: Snapshots) -> dict[str, torch.Tensor]:
         layer = AttentionLayer(CONFIG, DATABASE.n_tokens, seed=0)
         layer.W_E.requires_grad_(False)
-        train(layer, DATABASE, recipe, snapshots=snapshots)
+        train(layer, DATABASE, RECIPE, snapshots=snapshots)
         return layer.state_dict()
 
     alone = frozen(module.NO_SNAPSHOTS)
@@ -166,27 +165,27 @@ def damage(path: Path, how: str) -> None:
 @pytest.mark.parametrize("engine", ["reference", "fused"])
 @pytest.mark.parametrize("how", ["cut off", "longer", "one bit", "a pipe"])
 def test_a_damaged_snapshot_is_ignored(engine: Any, how: str, tmp_path: Path) -> None:
-    recipe, path = replace(RECIPE, engine=engine, batch_size=7), tmp_path / "cut"
-    interrupt(recipe, path, 3)
+    way, path = (replace(RECIPE, batch_size=7), Compute(engine)), tmp_path / "cut"
+    interrupt(way, path, 3)
     damage(path, how)
     snapshots = Counting(path, "run")
-    require_equal(trained(recipe, snapshots), trained(recipe))
+    require_equal(trained(way, snapshots), trained(way))
     assert snapshots.begun == 0
 
 
 @pytest.mark.parametrize("engine", ["reference", "fused"])
 def test_a_snapshot_of_another_run_is_ignored(engine: Any, tmp_path: Path) -> None:
-    recipe, path = replace(RECIPE, engine=engine, batch_size=7), tmp_path / "cut"
-    alone = trained(recipe)
-    interrupt(recipe, path, 3)
+    way, path = (replace(RECIPE, batch_size=7), Compute(engine)), tmp_path / "cut"
+    alone = trained(way)
+    interrupt(way, path, 3)
     another = Counting(path, "another")
-    require_equal(trained(recipe, another), alone)
+    require_equal(trained(way, another), alone)
     path.unlink()
     with pytest.raises(InterruptedRunError):
-        trained(recipe, Cut(path, "run", 3), random_database(4, triples=(31, 40)))
+        trained(way, Cut(path, "run", 3), random_database(4, triples=(31, 40)))
     # under the same name, of other sizes
     larger = Counting(path, "run")
-    require_equal(trained(recipe, larger), alone)
+    require_equal(trained(way, larger), alone)
     assert another.begun == larger.begun == 0
 
 
@@ -201,13 +200,13 @@ def test_a_generator_of_any_kind_goes_on(kind: str, tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_does_not_end_a_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    recipe = replace(RECIPE, engine="reference")
-    require_equal(trained(recipe, Snapshots(tmp_path / "file" / "cut", "run")), trained(recipe))
+    way = RECIPE, Compute("reference")
+    require_equal(trained(way, Snapshots(tmp_path / "file" / "cut", "run")), trained(way))
 
 
 def test_a_short_run_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SECONDS", 5.0)
-    trained(replace(RECIPE, engine="reference"), Snapshots(tmp_path / "cut", "run"))
+    trained((RECIPE, Compute("reference")), Snapshots(tmp_path / "cut", "run"))
     assert not list(tmp_path.iterdir())
 
 

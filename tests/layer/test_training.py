@@ -8,7 +8,7 @@ import torch
 from capacity.database import Database, random_database
 from capacity.errors import MultiValuedError
 from capacity.evaluator import memorises
-from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
+from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train
 from tests.oracles import figure_1
 
 CONFIG = LayerConfig(4, 2, 2, 2)
@@ -42,9 +42,9 @@ def cross_entropy(layer: AttentionLayer, db: Database, positions: str) -> float:
 
 @pytest.mark.parametrize("positions", ["both", "object"])
 def test_the_loss_is_next_token_cross_entropy(engine: Any, positions: Any) -> None:
-    db, recipe = figure_1(), Recipe(engine=engine, epochs=5, positions=positions)
+    db, recipe = figure_1(), Recipe(epochs=5, positions=positions)
     layer = layer_for(db)
-    result = train(layer, db, recipe)
+    result = train(layer, db, recipe, Compute(engine))
     assert (result.status, result.epochs, result.engine) == ("completed", 5, engine)
     assert result.loss == pytest.approx(cross_entropy(layer, db, positions), rel=1e-5)
 
@@ -55,7 +55,7 @@ def test_the_first_step_is_adams(engine: Any) -> None:
     sentences = torch.as_tensor(db.token_triples.astype(np.int64))
     logits = start(sentences[:, :2])
     torch.nn.functional.cross_entropy(logits.flatten(0, 1), sentences[:, 1:].flatten()).backward()
-    train(layer, db, Recipe(engine=engine, epochs=1, learning_rate=0.01, dtype="float64"))
+    train(layer, db, Recipe(epochs=1, learning_rate=0.01), Compute(engine, "float64"))
     for moved, parameter in zip(layer.parameters(), start.parameters(), strict=True):
         # both moments are unbiased by their first step: m = g, sqrt(v) = |g|
         assert parameter.grad is not None
@@ -66,7 +66,7 @@ def test_the_first_step_is_adams(engine: Any) -> None:
 def test_training_memorises_and_stops_early(engine: Any) -> None:
     db = figure_1()
     layer = layer_for(db)
-    result = train(layer, db, Recipe(engine=engine, learning_rate=0.05))
+    result = train(layer, db, Recipe(learning_rate=0.05), Compute(engine))
     assert result.status == "memorised"
     assert 0 < result.epochs < 2000
     assert memorises(layer, db, 0.99)
@@ -75,9 +75,9 @@ def test_training_memorises_and_stops_early(engine: Any) -> None:
 def test_a_layer_that_knows_all_is_left_as_it_is(engine: Any) -> None:
     db = figure_1()
     layer = layer_for(db)
-    train(layer, db, Recipe(engine=engine, learning_rate=0.05))
+    train(layer, db, Recipe(learning_rate=0.05), Compute(engine))
     before = weights(layer)
-    again = train(layer, db, Recipe(engine=engine))
+    again = train(layer, db, Recipe(), Compute(engine))
     assert (again.status, again.epochs) == ("memorised", 0)
     assert torch.equal(weights(layer), before)
 
@@ -85,18 +85,18 @@ def test_a_layer_that_knows_all_is_left_as_it_is(engine: Any) -> None:
 def test_stop_tau_zero_never_stops(engine: Any) -> None:
     db = figure_1()
     result = train(
-        layer_for(db), db, Recipe(engine=engine, learning_rate=0.05, epochs=400, stop_tau=0)
+        layer_for(db), db, Recipe(learning_rate=0.05, epochs=400, stop_tau=0), Compute(engine)
     )
     assert (result.status, result.epochs) == ("completed", 400)
 
 
 def test_training_twice_gives_the_same_bits(engine: Any) -> None:
     db = random_database(3)
-    recipe = Recipe(engine=engine, epochs=20, batch_size=7)
+    recipe = Recipe(epochs=20, batch_size=7)
     first, second, other = layer_for(db), layer_for(db), layer_for(db)
-    train(first, db, recipe, seed=1)
-    train(second, db, recipe, seed=1)
-    train(other, db, recipe, seed=2)
+    train(first, db, recipe, Compute(engine), seed=1)
+    train(second, db, recipe, Compute(engine), seed=1)
+    train(other, db, recipe, Compute(engine), seed=2)
     assert torch.equal(weights(first), weights(second))
     assert not torch.equal(weights(first), weights(other))
 
@@ -104,16 +104,16 @@ def test_training_twice_gives_the_same_bits(engine: Any) -> None:
 def test_a_batch_of_all_facts_is_a_full_batch(engine: Any) -> None:
     db = figure_1()
     full, batch = layer_for(db), layer_for(db)
-    train(full, db, Recipe(engine=engine, epochs=10))
-    train(batch, db, Recipe(engine=engine, epochs=10, batch_size=8))
+    train(full, db, Recipe(epochs=10), Compute(engine))
+    train(batch, db, Recipe(epochs=10, batch_size=8), Compute(engine))
     assert torch.equal(weights(full), weights(batch))
 
 
 def test_a_cosine_schedule_ends_at_rest(engine: Any) -> None:
     db = figure_1()
     constant, cosine = layer_for(db), layer_for(db)
-    train(constant, db, Recipe(engine=engine, epochs=2, stop_tau=0))
-    train(cosine, db, Recipe(engine=engine, epochs=2, schedule="cosine", stop_tau=0))
+    train(constant, db, Recipe(epochs=2, stop_tau=0), Compute(engine))
+    train(cosine, db, Recipe(epochs=2, schedule="cosine", stop_tau=0), Compute(engine))
     start = weights(layer_for(db))
     # rates 1 and 1 against 1 and 1/2: the first steps agree, the second is half as long
     gap = (weights(cosine) - start).abs() / (weights(constant) - start).abs().clamp_min(1e-12)
@@ -124,11 +124,12 @@ def test_decoupled_weight_decay_shrinks_weights_that_have_no_gradient(engine: An
     db = figure_1()
     plain, decayed = layer_for(db), layer_for(db)
     row = int(db.object_ids[np.isin(db.object_ids, db.subject_ids, invert=True)][0])
-    train(plain, db, Recipe(engine=engine, epochs=3, learning_rate=0.1))
+    train(plain, db, Recipe(epochs=3, learning_rate=0.1), Compute(engine))
     train(
         decayed,
         db,
-        Recipe(engine=engine, epochs=3, learning_rate=0.1, optimizer="adamw", weight_decay=0.5),
+        Recipe(epochs=3, learning_rate=0.1, optimizer="adamw", weight_decay=0.5),
+        Compute(engine),
     )
     # an object that is no subject is never embedded
     start = layer_for(db).W_E[row]
@@ -138,7 +139,7 @@ def test_decoupled_weight_decay_shrinks_weights_that_have_no_gradient(engine: An
 
 def test_divergence_is_a_status_and_not_an_accuracy(engine: Any) -> None:
     db = figure_1()
-    result = train(layer_for(db), db, Recipe(engine=engine, learning_rate=1e30, epochs=50))
+    result = train(layer_for(db), db, Recipe(learning_rate=1e30, epochs=50), Compute(engine))
     assert result.status == "diverged"
     assert result.epochs < 50
     assert not math.isfinite(result.loss)
@@ -166,5 +167,7 @@ def test_what_does_not_fit_is_refused() -> None:
         train(AttentionLayer(CONFIG, multi.n_tokens), multi)
     with pytest.raises(ValueError, match="must have the database's 10 tokens"):
         train(AttentionLayer(CONFIG, 11), db)
-    with pytest.raises(ValueError, match="recipe's dtype float64; it has float32"):
-        train(layer_for(db), db, Recipe(dtype="float64"))
+    with pytest.raises(ValueError, match="dtype that `compute` asks for, float64; it has float32"):
+        train(layer_for(db), db, compute=Compute(dtype="float64"))
+    with pytest.raises(ValueError, match="device that `compute` asks for, cuda; it has cpu"):
+        train(layer_for(db), db, compute=Compute(device="cuda"))

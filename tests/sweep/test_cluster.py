@@ -17,7 +17,8 @@ from tests.sweep import tasks
 CONFIG: dict[str, Any] = {
     "databases": {"synthetic": {"count": 2, "seed": 1, "max_triples": 12}},
     "layers": {"d_model": [2], "n_heads": [1], "d_head_qk": [1, 2], "d_head_vo": [1, 2]},
-    "recipe": {"engine": "reference", "epochs": 2500, "learning_rate": 0.05, "stop_tau": 0.6},
+    "compute": {"engine": "reference"},
+    "recipe": {"epochs": 2500, "learning_rate": 0.05, "stop_tau": 0.6},
 }
 # dask's own, at shutdown of a worker that was killed
 pytestmark = pytest.mark.filterwarnings("default")

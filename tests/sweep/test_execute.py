@@ -22,11 +22,12 @@ from benchmarks import soak_sweep
 from capacity.database import Database
 from capacity.errors import SweepError
 from capacity.evaluator import accuracy_of_logits, answers, evaluate, margins
-from capacity.layer import Recipe
+from capacity.layer import Compute, Recipe
+from capacity.layer.compute import resolve_device
 from capacity.rank import paper_bound, rank_interval
 from capacity.sweep import RUNS_SCHEMA, do_run, execute, load, make_plan, run_sweep
 from capacity.sweep.manifest import environment
-from capacity.sweep.one_run import database_ranks, do_runs, resolve_device
+from capacity.sweep.one_run import database_ranks, do_runs
 from capacity.sweep.plan import TASK_SECONDS, Plan, tasks_of
 from capacity.sweep.store import Store
 
@@ -113,7 +114,7 @@ def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
     short = {**CONFIG["recipe"], "epochs": 40}
     tables = {}
     for engine in ("reference", "fused", "graph", "auto"):
-        config = {**CONFIG, "recipe": {**short, "engine": engine}, "runs": {"pairs": 6}}
+        config = {**CONFIG, "recipe": short, "compute": {"engine": engine}, "runs": {"pairs": 6}}
         run_sweep(make_plan(config), tmp_path / engine)
         tables[engine] = load(tmp_path / engine)
     theirs, ours = tables["reference"].set_index("layer_id"), tables["fused"].set_index("layer_id")
@@ -232,7 +233,8 @@ def test_a_sweep_that_is_stopped_goes_on_to_the_same_table(
 ONE_SHARD: dict[str, Any] = {
     "databases": {"synthetic": {"count": 2, "seed": 0, "max_triples": 12}},
     "layers": {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1, 2], "d_head_vo": [1, 2]},
-    "recipe": {"engine": "reference", "epochs": 400, "stop_tau": 0},
+    "compute": {"engine": "reference"},
+    "recipe": {"epochs": 400, "stop_tau": 0},
 }
 # trains it with these workers, keeps rows at every chance, and says how far it is
 DRIVER = """
@@ -388,7 +390,7 @@ def test_tasks_are_the_runs_of_a_shard_cut_and_the_graph_engines_together(plan: 
     # 0.13 s: seven in a second
     assert [len(task) for task in cut] == [7, 7, 7, 3]
     assert [run for task in cut for run in task] == short
-    graph = [replace(run, recipe=replace(run.recipe, engine="graph")) for run in plan.runs]
+    graph = [replace(run, compute=Compute("graph")) for run in plan.runs]
     assert [len(task) for task in tasks_of(graph)] == [24]
 
 

@@ -21,7 +21,8 @@ from tests import hostile_sweeps
 CONFIG: dict[str, Any] = {
     "databases": {"synthetic": {"count": 2, "max_triples": 8}},
     "layers": {"d_model": [1], "n_heads": [1, 2], "d_head_qk": [1], "d_head_vo": [1]},
-    "recipe": {"engine": "reference", "epochs": 3},
+    "compute": {"engine": "reference"},
+    "recipe": {"epochs": 3},
 }
 SHARD_SECONDS = 0.03
 N_MUTATIONS = 100

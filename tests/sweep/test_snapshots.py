@@ -23,7 +23,8 @@ EPOCHS = 3000
 LONG: dict[str, Any] = {
     "databases": {"synthetic": {"count": 1, "seed": 0, "max_triples": 12}},
     "layers": {"d_model": [2], "n_heads": [1], "d_head_qk": [1], "d_head_vo": [1]},
-    "recipe": {"engine": "reference", "epochs": EPOCHS, "stop_tau": 0, "batch_size": 0},
+    "compute": {"engine": "reference"},
+    "recipe": {"epochs": EPOCHS, "stop_tau": 0, "batch_size": 0},
 }
 DRIVER = """
 import json, sys

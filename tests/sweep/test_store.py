@@ -28,7 +28,8 @@ CONFIG: dict[str, Any] = {
     "databases": {"synthetic": {"count": 3, "seed": 0, "max_triples": 12}},
     "layers": {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1], "d_head_vo": [1, 2]},
     # 12 runs, three a shard: 2.5 s each if they didn't stop at once
-    "recipe": {"engine": "reference", "epochs": 2000, "learning_rate": 0.1, "stop_tau": 0.51},
+    "compute": {"engine": "reference"},
+    "recipe": {"epochs": 2000, "learning_rate": 0.1, "stop_tau": 0.51},
 }
 
 
@@ -171,7 +172,7 @@ def test_another_dtype_is_another_engine_and_another_rate_another_sweep(
 ) -> None:
     here = environment()
     admitted(tmp_path, plan, here)
-    other = make_plan({**CONFIG, "recipe": {**CONFIG["recipe"], "dtype": "float64"}})
+    other = make_plan({**CONFIG, "compute": {"engine": "reference", "dtype": "float64"}})
     with pytest.raises(SweepError, match=r"dtype float32.*dtype float64"):
         admitted(tmp_path, other, here)
     assert admitted(tmp_path, other, here, allow_other_engine=True).key != plan.key

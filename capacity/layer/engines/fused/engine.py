@@ -18,7 +18,7 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.layer.engines.fused import epochs
-from capacity.layer.engines.fused.packing import Task
+from capacity.layer.engines.fused.packing import PackedRun
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Status, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
@@ -36,13 +36,13 @@ def run(
     snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> Training:
     """Train `layer` in place; `capacity.layer.train` checks the arguments."""
-    task = Task(layer, db, recipe)
-    with compilation(layer.config.d_model, recipe):
-        end, epoch = task.train(rng, snapshots)
-        loss = math.nan if end == epochs.DIVERGED else task.loss()
-    task.write_back()
+    packed = PackedRun(layer, db, recipe)
+    with compilation(layer.config.d_model, packed.dtype.name, batches=recipe.batch_size > 0):
+        end, epoch = packed.train(rng, snapshots)
+        loss = math.nan if end == epochs.DIVERGED else packed.loss()
+    packed.write_back()
     status: Status = "completed"
-    if not (math.isfinite(loss) and task.is_finite):
+    if not (math.isfinite(loss) and packed.is_finite):
         status = "diverged"
     elif end == epochs.MEMORISED:
         status = "memorised"
@@ -50,7 +50,7 @@ def run(
 
 
 @contextmanager
-def compilation(d_model: int, recipe: Recipe, *, wait: float = 1.0) -> Iterator[None]:
+def compilation(d_model: int, dtype: str, *, batches: bool, wait: float = 1.0) -> Iterator[None]:
     """Say so if a kernel is still being compiled after some seconds."""
     kernels = (epochs.train_epochs, epochs.train_batches)
     before = [len(kernel.signatures) for kernel in kernels]
@@ -58,9 +58,9 @@ def compilation(d_model: int, recipe: Recipe, *, wait: float = 1.0) -> Iterator[
     def tell() -> None:
         if [len(kernel.signatures) for kernel in kernels] == before:
             message = "compiling the fused engine for d_model = %d in %s%s; this is done once"
-            _LOG.warning(message, d_model, recipe.dtype, ", in batches" * (recipe.batch_size > 0))
+            _LOG.warning(message, d_model, dtype, ", in batches" * batches)
 
-    kind = (d_model, recipe.dtype, recipe.batch_size > 0)
+    kind = (d_model, dtype, batches)
     timer = threading.Timer(wait, tell)
     timer.daemon = True
     if kind not in _begun:

@@ -26,13 +26,13 @@ PATIENCE_S = 0.2
 LOSS_ENTRIES = 1 << 20
 
 
-class Task:
+class PackedRun:
     """One run in the arrays of the kernels."""
 
     def __init__(self, layer: AttentionLayer, db: Database, recipe: Recipe) -> None:
         self._layer, self._recipe, config = layer, recipe, layer.config
-        self._dtype = np.dtype(recipe.dtype)
-        lanes = VECTOR_BYTES // self._dtype.itemsize
+        self.dtype = layer.W_E.detach().numpy().dtype
+        lanes = VECTOR_BYTES // self.dtype.itemsize
         ids = db.token_triples.astype(np.int64)
         self._active, rows = np.unique(ids[:, :2], return_inverse=True)
         self._idle = np.setdiff1d(np.arange(db.n_tokens), self._active)
@@ -52,10 +52,10 @@ class Task:
         size = _padded(moving + len(self._idle) * ROW, lanes)
         self._shapes, self._ends, self._moving = shapes, [0, *ends], moving
         self.state = buffers.State(
-            values=_zeros(size, self._dtype),
-            gradient=_zeros(size, self._dtype),
-            first=_zeros(size, self._dtype),
-            second=_zeros(size, self._dtype),
+            values=_zeros(size, self.dtype),
+            gradient=_zeros(size, self.dtype),
+            first=_zeros(size, self.dtype),
+            second=_zeros(size, self.dtype),
             decayed=np.ones(2),
         )
         self._read()
@@ -194,7 +194,7 @@ class Task:
     def _unpacked(self, flat: Array) -> dict[str, Array]:
         """Parts of a flat array as the layer's own arrays."""
         arrays = {name: view.copy() for name, view in self._shaped(flat).items()}
-        embeddings = np.zeros((self._sizes.tokens, self._layer.config.d_model), self._dtype)
+        embeddings = np.zeros((self._sizes.tokens, self._layer.config.d_model), self.dtype)
         embeddings[self._active], embeddings[self._idle] = arrays["W_E"], self._idle_rows(flat)
         return {**arrays, "W_E": embeddings}
 
@@ -209,7 +209,7 @@ class Task:
         d, heads, active = len(self._dims), self._sizes.heads, self._sizes.active
         n = len(facts.subjects)
         rows = _padded(n + len(facts.row_subjects), 4)
-        lanes = VECTOR_BYTES // self._dtype.itemsize
+        lanes = VECTOR_BYTES // self.dtype.itemsize
         tokens, products, transposed = active * heads * ROW, heads * d * ROW, heads * ROW * ROW
         lengths = {
             **dict.fromkeys(("y", "q", "k", "dy", "dq", "dk"), tokens),
@@ -223,7 +223,7 @@ class Task:
             "right": n,
             "scales": 4,
         }
-        work = buffers.Work(**{name: _zeros(size, self._dtype) for name, size in lengths.items()})
+        work = buffers.Work(**{name: _zeros(size, self.dtype) for name, size in lengths.items()})
         work.mask[self._sizes.tokens :] = -1e30
         return work
 

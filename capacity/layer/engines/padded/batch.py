@@ -30,7 +30,7 @@ class Sizes(NamedTuple):
 
 
 @dataclass
-class Task:
+class PaddedRun:
     """One run: a layer, its facts by rows of active tokens, and the order of its batches."""
 
     layer: AttentionLayer
@@ -40,7 +40,7 @@ class Task:
     rows: NDArray[np.int64]
 
     @classmethod
-    def of(cls, layer: AttentionLayer, db: Database, rng: np.random.Generator) -> Task:
+    def of(cls, layer: AttentionLayer, db: Database, rng: np.random.Generator) -> PaddedRun:
         """Number the tokens that are a subject or a predicate."""
         active, rows = np.unique(db.token_triples[:, :2].astype(np.int64), return_inverse=True)
         return cls(layer, db, rng, active, rows.reshape(-1, 2))
@@ -81,7 +81,7 @@ class Batch(NamedTuple):
 
 
 def make_batch(
-    tasks: Sequence[Task],
+    tasks: Sequence[PaddedRun],
     members: Sequence[NDArray[np.int64]],
     sizes: Sizes,
     n: int,

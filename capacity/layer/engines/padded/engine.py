@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.layer.engines.padded.batch import GROUP, Sizes, Task
+from capacity.layer.engines.padded.batch import GROUP, PaddedRun, Sizes
 from capacity.layer.engines.padded.trainer import Group
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training
@@ -37,7 +37,7 @@ def run_many(
     rngs: Sequence[np.random.Generator],
 ) -> list[Training]:
     """Train layers of one device in place, in groups of equal padded sizes."""
-    whole = [Task.of(*task, rng) for task, rng in zip(tasks, rngs, strict=True)]
+    whole = [PaddedRun.of(*task, rng) for task, rng in zip(tasks, rngs, strict=True)]
     groups: dict[tuple[Sizes, int], list[int]] = {}
     for i, task in enumerate(whole):
         groups.setdefault((task.sizes, recipe.facts_a_step(task.db.n_triples)), []).append(i)

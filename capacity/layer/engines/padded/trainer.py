@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from capacity.layer.engines.optimizer import learning_rates
-from capacity.layer.engines.padded.batch import GROUP, Batch, Sizes, Task, make_batch
+from capacity.layer.engines.padded.batch import GROUP, Batch, PaddedRun, Sizes, make_batch
 from capacity.layer.engines.padded.gradients import losses_and_gradients
 from capacity.layer.recipe import Recipe, Status, Training
 
@@ -25,7 +25,7 @@ class Group:
     """Runs of one padded size, in tensors whose first dimension is the run."""
 
     def __init__(
-        self, tasks: Sequence[Task], sizes: Sizes, recipe: Recipe, facts_a_step: int
+        self, tasks: Sequence[PaddedRun], sizes: Sizes, recipe: Recipe, facts_a_step: int
     ) -> None:
         self._tasks, self._sizes, self._recipe = tasks, sizes, recipe
         self._facts_a_step = facts_a_step

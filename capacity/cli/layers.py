@@ -113,7 +113,7 @@ def sweep(
     as_json: Json = False,
 ) -> None:
     """Train every run of a plan; the same command again goes on where it stopped."""
-    from capacity.sweep.config import read_plan
+    from capacity.sweep.grammar.plan_file import read_plan
 
     part = _part(shard)
     plan = read_plan(config)

@@ -142,9 +142,9 @@ def test_what_asks_for_too_much_is_refused_before_anything_is_drawn(
     def drawn(*_: object, **__: object) -> None:
         pytest.fail("something was drawn")
 
-    monkeypatch.setattr("capacity.sweep.config.random_database", drawn)
-    monkeypatch.setattr("capacity.sweep.config.Run", drawn)
-    monkeypatch.setattr("capacity.sweep.config.Database", drawn)
+    monkeypatch.setattr("capacity.sweep.grammar.plan_file.random_database", drawn)
+    monkeypatch.setattr("capacity.sweep.grammar.plan_file.Run", drawn)
+    monkeypatch.setattr("capacity.sweep.grammar.plan_file.Database", drawn)
     with pytest.raises(SweepError, match=reason) as refusal:
         make_plan(TOO_LARGE[reason])
     assert len(str(refusal.value)) < 400

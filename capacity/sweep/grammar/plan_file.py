@@ -26,7 +26,7 @@ from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
 from capacity.limits import require_integer, shown
 from capacity.safe_files import read_file
-from capacity.sweep.checks import integer, require_known, required
+from capacity.sweep.grammar.values import integer, require_known, required
 from capacity.sweep.plan import Plan, Run
 
 MOST_DATABASES = 100_000

@@ -17,10 +17,10 @@ from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.layer.compute import Compute
 from capacity.layer.engine_choice import engine_for
-from capacity.layer.engines import autograd
 from capacity.layer.engines.blocked import engine as blocked
 from capacity.layer.engines.fused import engine as fused
 from capacity.layer.engines.padded import engine as padded
+from capacity.layer.engines.reference import engine as reference
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
@@ -28,7 +28,7 @@ from capacity.layer.tensor import require_same_vocabulary
 from capacity.limits import generator
 
 ENGINES = {
-    "reference": autograd.run,
+    "reference": reference.run,
     "fused": fused.run,
     "blocked": blocked.run,
     "graph": padded.run,

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from capacity.layer.engines import autograd
+from capacity.layer.engines.reference import engine as reference
 from capacity.sweep import make_plan, run_sweep
 from capacity.sweep.manifest import environment
 from capacity.sweep.plan import Plan
@@ -73,13 +73,13 @@ def test_a_long_run_that_is_killed_goes_on_from_its_snapshot(
     name = f".{plan.runs[0].key}.npz.{'0' * 32}.part"
     (killed / "unfinished" / name).write_bytes(b"PK")
     looks: list[bool] = []
-    look = autograd._loss
+    look = reference._loss
 
     def counted(*arguments: Any) -> Any:
         looks.append(True)
         return look(*arguments)
 
-    monkeypatch.setattr(autograd, "_loss", counted)
+    monkeypatch.setattr(reference, "_loss", counted)
     run_sweep(plan, killed)
     assert 0 < len(looks) < EPOCHS
     assert (killed / "runs.parquet").read_bytes() == table

@@ -1,0 +1,1 @@
+"""The reference engine: autograd, one run at a time, on any device."""

@@ -1,4 +1,4 @@
-"""Loading RDF: `Database.from_rdf` beside rdflib's parser with ids, on the same files.
+"""Loading RDF: `read_rdf` beside rdflib's parser with ids, on the same files.
 
 python benchmarks/load_rdf.py [N_TRIPLES]
 """
@@ -15,7 +15,7 @@ import pyoxigraph as ox
 import rdflib
 from record import medians, write
 
-from capacity.database import Database
+from capacity.database import read_rdf
 
 FORMATS = {
     "ntriples": (ox.RdfFormat.N_TRIPLES, "nt"),
@@ -57,7 +57,7 @@ def main() -> None:
             ox.serialize(triples, path, format=ours)
             times = medians(
                 {
-                    "ours": partial(Database.from_rdf, path, format=name, multi="keep"),
+                    "ours": partial(read_rdf, path, format=name, multi="keep"),
                     "peer": partial(with_rdflib, path, theirs),
                 },
                 repeats=3,

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from capacity.cli import main
+from capacity.database import write_tsv
 from capacity.errors import CapacityError
 from capacity.rank import Certificate, effective_rank_interval, rank_interval
 from capacity.testing.choices import Choices

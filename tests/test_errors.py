@@ -17,7 +17,7 @@ BUILT_IN = {
 }
 # what may be raised all the same, and why
 ALLOWED = {
-    ("capacity/database/io/load.py", "EOFError"):
+    ("capacity/database/io/content.py", "EOFError"):
         "a stream says that it ended too early; the function that reads it tells the user",
     ("capacity/rank/search/effective_search.py", "AssertionError"):
         "the search joins minors that it has made itself, in this form",

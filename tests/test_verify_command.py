@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from capacity.cli import main
-from capacity.database import POLICIES, Database, load
+from capacity.database import POLICIES, load, write_tsv
 from capacity.rank import Boxes, load_certificates, rank_interval, save_certificates
 from tests.oracles import EXAMPLES, database
 from tests.second_checker import claim
@@ -34,7 +34,7 @@ def several(tmp_path: Path) -> tuple[Path, Path]:
     rows += [(f"s{i}", f"p{j}", "x") for i in range(8) for j in range(1, 8)]
     facts, certificate = tmp_path / "facts.tsv", tmp_path / "c.json"
     facts.write_text("".join("\t".join(row) + "\n" for row in rows))
-    left = Database.load(facts, multi="drop-predicate")
+    left = load(facts, multi="drop-predicate")
     interval = rank_interval(left)
     assert (len(rows), left.n_triples, str(interval)) == (120, 8, "[1, 1]")
     save_certificates(certificate, [interval.lower, interval.upper])
@@ -132,7 +132,7 @@ def test_a_policy_makes_the_same_facts_of_a_file_and_of_its_database(
     several: tuple[Path, Path], policy: Any
 ) -> None:
     facts, _ = several
-    every = Database.load(facts, multi="keep")
+    every = load(facts, multi="keep")
     assert every.with_policy(policy).facts_sha256 == load(facts, multi=policy).facts_sha256
 
 
@@ -143,7 +143,7 @@ def test_certificates_under_several_policies_are_checked_each_under_its_own(
     ends = [
         end
         for policy in ("keep", "drop-predicate")
-        for interval in [rank_interval(Database.load(facts, multi=policy))]
+        for interval in [rank_interval(load(facts, multi=policy))]
         for end in (interval.lower, interval.upper)
     ]
     save_certificates(certificate, ends)
@@ -209,7 +209,7 @@ def test_what_is_too_costly_to_check_says_so_and_names_the_file(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     certificate, facts = tmp_path / "c.json", tmp_path / "facts.tsv"
-    database([(i, i, i) for i in range(500)]).to_tsv(facts)
+    write_tsv(database([(i, i, i) for i in range(500)]), facts)
     db = load(facts)
     one = [list(range(500)), ["1"] * 500]
     data = claim(db, Boxes(np.arange(500)), side="upper").to_dict()

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from capacity.database.io.load import ALIASES
+from capacity.database.io.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import MissingExtraError
 from capacity.progress import bar as bar
@@ -27,7 +27,7 @@ MultiOption = Annotated[
     typer.Option(help="What to do with (subject, predicate) pairs of several objects."),
 ]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help=f"{', '.join(ALIASES)}; guessed if left out.")
+    str | None, typer.Option("--format", help=f"{', '.join(FORMATS)}; guessed if left out.")
 ]
 DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to train.")]
 

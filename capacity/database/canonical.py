@@ -1,4 +1,4 @@
-"""The canonical form of facts: sorted tokens, sorted unique triples, and their hash.
+"""From rows and ids to the canonical form of facts: sorted tokens, sorted unique triples, a hash.
 
 Two sets of facts are equal exactly when their canonical forms are, whatever file, order or library
 they came from; but blank nodes are told apart by their names, which are a file's own.
@@ -8,12 +8,61 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.terms import Term
+from capacity.database.terms import Term, as_term
+from capacity.errors import InvalidArgumentError
+
+
+def checked(tokens: Sequence[Term], id_triples: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Triples of indices into distinct tokens, at least one, as int64 of shape (n, 3).
+
+    Raises
+    ------
+    InvalidArgumentError
+        Without any triple, for another shape or type, for an index without a token, or for tokens
+        that are not distinct.
+    """
+    given = np.asarray(id_triples)
+    if not given.size:
+        raise InvalidArgumentError("A database must hold at least one fact; got none.")
+    if given.ndim != 2 or given.shape[1] != 3 or not np.issubdtype(given.dtype, np.integer):
+        raise InvalidArgumentError(
+            f"`id_triples` must be integers of shape (n, 3); got {given.dtype} of shape "
+            f"{given.shape}."
+        )
+    triples = given.astype(np.int64)
+    if triples.min() < 0 or triples.max() >= len(tokens) or len(set(tokens)) < len(tokens):
+        raise InvalidArgumentError(
+            f"`id_triples` must be indices into distinct `tokens`; got {len(tokens)} tokens, "
+            f"{len(set(tokens))} distinct, and indices {triples.min()}..{triples.max()}."
+        )
+    return triples
+
+
+def numbered(rows: Iterable[Sequence[object]]) -> tuple[list[Term], NDArray[np.int64]]:
+    """Terms in the order in which rows first name them, and the rows as their numbers.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a row that hasn't three cells.
+    InvalidTypeError
+        For a cell that is no str, `Term` or rdflib node.
+    """
+    ids: dict[Term, int] = {}
+    triples: list[tuple[int, ...]] = []
+    for number, row in enumerate(rows):
+        if isinstance(row, str) or not isinstance(row, Sized) or len(row) != 3:
+            raise InvalidArgumentError(
+                "Each row must hold a subject, a predicate and an object; row "
+                f"{number} is {row!r:.60}."
+            )
+        triples.append(tuple(ids.setdefault(as_term(cell), len(ids)) for cell in row))
+    return list(ids), np.array(triples, dtype=np.int64)
 
 
 def canonical(
@@ -48,6 +97,32 @@ def canonical(
     else:
         rows = np.unique(rows, axis=0)
     return [tokens[i] for i in order], rows
+
+
+def by_role(
+    triples: NDArray[np.int64],
+) -> tuple[tuple[NDArray[np.int32], ...], NDArray[np.int32]]:
+    """The tokens of each role, and the triples over these.
+
+    Parameters
+    ----------
+    triples : ndarray of int64, shape (n, 3)
+        Token ids.
+
+    Returns
+    -------
+    roles : three ndarrays of int32
+        Ids of the subjects, predicates and objects, ascending; read-only.
+    local : ndarray of int32, shape (n, 3)
+        Indices into the roles; read-only.
+    """
+    roles = tuple(np.unique(triples[:, mode]).astype(np.int32) for mode in range(3))
+    local = np.stack(
+        [np.searchsorted(ids, triples[:, mode]) for mode, ids in enumerate(roles)], axis=1
+    ).astype(np.int32)
+    for array in (*roles, local):
+        array.setflags(write=False)
+    return roles, local
 
 
 def facts_sha256(tokens: Sequence[Term], triples: NDArray[np.integer]) -> str:

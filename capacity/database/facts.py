@@ -13,45 +13,37 @@ L. Z. Wong, Paying Attention to Facts, 2025, arXiv 2502.05076, section 2.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from capacity.database.canonical import canonical, facts_sha256
-from capacity.database.interchange import Interchange
+from capacity.database.canonical import by_role, canonical, checked, facts_sha256, numbered
 from capacity.database.policy import (
-    CHOICE,
-    POLICIES,
     MultiPolicy,
     apply_policy,
     check_policy,
+    multi_valued_error,
+    multi_valued_warning,
     pair_starts,
 )
-from capacity.database.terms import Term, as_term, display
-from capacity.errors import (
-    InvalidArgumentError,
-    MultiValuedError,
-    MultiValuedWarning,
-    UnknownTokenError,
-)
+from capacity.database.source import Source
+from capacity.database.terms import Term, display, position
+from capacity.errors import InvalidArgumentError, UnknownTokenError
 
+if TYPE_CHECKING:
+    import scipy.sparse
 
-@dataclass(frozen=True)
-class Source:
-    """Where facts were read from: the file's name, its SHA-256 and the format it was read as."""
-
-    name: str
-    sha256: str
-    format: str
+# bytes of a dense tensor, unless another number is given
+DENSE_BUDGET = 2**30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Database(Interchange):
-    """An immutable set of facts. Make one with a ``from_...`` method or `Database.load`.
+class Database:
+    """An immutable set of facts. Make one with `from_triples`, or read one with `load`.
 
     Attributes
     ----------
@@ -123,38 +115,14 @@ class Database(Interchange):
         """
         policy = multi or "keep"
         check_policy(policy)
-        given = np.asarray(id_triples)
-        if not given.size:
-            raise InvalidArgumentError("A database must hold at least one fact; got none.")
-        if given.ndim != 2 or given.shape[1] != 3 or not np.issubdtype(given.dtype, np.integer):
-            raise InvalidArgumentError(
-                f"`id_triples` must be integers of shape (n, 3); got {given.dtype} of shape "
-                f"{given.shape}."
-            )
-        triples = given.astype(np.int64)
-        if triples.min() < 0 or triples.max() >= len(tokens) or len(set(tokens)) < len(tokens):
-            raise InvalidArgumentError(
-                f"`id_triples` must be indices into distinct `tokens`; got {len(tokens)} tokens, "
-                f"{len(set(tokens))} distinct, and indices {triples.min()}..{triples.max()}."
-            )
-        terms, triples = apply_policy(*canonical(tokens, triples), policy)
+        terms, triples = apply_policy(*canonical(tokens, checked(tokens, id_triples)), policy)
         if policy != "keep":
             # the policy may have added set tokens or left tokens without a fact
             terms, triples = canonical(terms, triples)
-        k, q, v = (np.unique(triples[:, mode]).astype(np.int32) for mode in range(3))
-        local = np.stack(
-            [np.searchsorted(ids, triples[:, mode]) for mode, ids in enumerate((k, q, v))], axis=1
-        ).astype(np.int32)
-        for array in (k, q, v, local):
-            array.setflags(write=False)
+        (k, q, v), local = by_role(triples)
         db = cls(tuple(terms), k, q, v, local, policy, dict(prefixes or {}), source)
         if multi is None and not db.is_functional:
-            warnings.warn(
-                f"{db.n_multi_valued_pairs} of {db.n_pairs} (subject, predicate) pairs have "
-                f"several objects, and all are kept. Choose with multi=: {', '.join(POLICIES)}.",
-                MultiValuedWarning,
-                stacklevel=3,
-            )
+            warnings.warn(multi_valued_warning(db.n_multi_valued_pairs, db.n_pairs), stacklevel=3)
         return db
 
     @classmethod
@@ -176,16 +144,8 @@ class Database(Interchange):
         TypeError
             For a cell of another type.
         """
-        ids: dict[Term, int] = {}
-        rows: list[tuple[int, ...]] = []
-        for number, row in enumerate(triples):
-            if isinstance(row, str) or not isinstance(row, Sized) or len(row) != 3:
-                raise InvalidArgumentError(
-                    "Each row must hold a subject, a predicate and an object; row "
-                    f"{number} is {row!r:.60}."
-                )
-            rows.append(tuple(ids.setdefault(as_term(cell), len(ids)) for cell in row))
-        return cls.from_ids(list(ids), np.array(rows, dtype=np.int64), multi=multi)
+        tokens, id_triples = numbered(triples)
+        return cls.from_ids(tokens, id_triples, multi=multi)
 
     @cached_property
     def subjects(self) -> tuple[Term, ...]:
@@ -261,7 +221,8 @@ class Database(Interchange):
             If (k, q) lies outside the domain, or a token isn't known.
         """
         self.require_functional("D(k, q)")
-        k, q = self._find(subject, self.subjects), self._find(predicate, self.predicates)
+        k = position(subject, self.subjects, self.prefixes)
+        q = position(predicate, self.predicates, self.prefixes)
         rows = np.flatnonzero((self.triples[:, 0] == k) & (self.triples[:, 1] == q))
         if not len(rows):
             raise UnknownTokenError(
@@ -269,28 +230,34 @@ class Database(Interchange):
             )
         return self.objects[self.triples[rows[0], 2]]
 
-    def _find(self, value: object, vocabulary: tuple[Term, ...]) -> int:
-        term = as_term(value)
-        if term in vocabulary:
-            return vocabulary.index(term)
-        found = [i for i, t in enumerate(vocabulary) if value in (self.name(t), t.text)]
-        if len(found) != 1:
-            what = "several tokens are" if found else "no token is"
-            raise UnknownTokenError(f"{what} called {value!r:.60} in this role; give a Term.")
-        return found[0]
-
     def require_functional(self, what: str) -> None:
         """Raise a `MultiValuedError` that lists the policies unless the database is functional."""
         if not self.is_functional:
-            raise MultiValuedError(
-                f"{what} needs one object a (subject, predicate) pair; "
-                f"{self.n_multi_valued_pairs} of {self.n_pairs} pairs have several. Choose a "
-                f"policy, with_policy() or multi: {CHOICE}."
-            )
+            raise multi_valued_error(what, self.n_multi_valued_pairs, self.n_pairs)
 
     def name(self, term: Term) -> str:
         """Short name of a term for people: label, text, qname, or the whole IRI."""
         return display(term, self.prefixes)
+
+    def to_coo(self) -> scipy.sparse.coo_array[Any, tuple[int, int, int]]:
+        """The tensor D as a sparse array of int8, shape `shape`."""
+        from capacity.database.tensor import to_coo
+
+        return to_coo(self)
+
+    def to_numpy(
+        self, dtype: DTypeLike = np.int8, *, max_bytes: int = DENSE_BUDGET
+    ) -> NDArray[Any]:
+        """The tensor D as a dense array, shape `shape`.
+
+        Raises
+        ------
+        MemoryBudgetError
+            Before allocating, if the array would take more than `max_bytes` bytes.
+        """
+        from capacity.database.tensor import to_numpy
+
+        return to_numpy(self, dtype, max_bytes=max_bytes)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Database):

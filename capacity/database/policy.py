@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.terms import Term
-from capacity.errors import InvalidArgumentError, MultiValuedError
+from capacity.errors import InvalidArgumentError, MultiValuedError, MultiValuedWarning
 
 MultiPolicy: TypeAlias = Literal[
     "keep", "error", "first", "majority", "set", "drop-pair", "drop-predicate"
@@ -45,6 +45,22 @@ def check_policy(policy: str) -> None:
             f"`multi` must be one of {', '.join(POLICIES)}; got {policy!r:.60}. "
             "See capacity.database.policy for what each does."
         )
+
+
+def multi_valued_error(what: str, n_multi_valued: int, n_pairs: int) -> MultiValuedError:
+    """The error of what needs a functional database, with the policies that make one."""
+    return MultiValuedError(
+        f"{what} needs one object a (subject, predicate) pair; {n_multi_valued} of {n_pairs} pairs "
+        f"have several. Choose a policy, with_policy() or multi: {CHOICE}."
+    )
+
+
+def multi_valued_warning(n_multi_valued: int, n_pairs: int) -> MultiValuedWarning:
+    """The warning that several objects of a pair are kept although nobody chose that."""
+    return MultiValuedWarning(
+        f"{n_multi_valued} of {n_pairs} (subject, predicate) pairs have several objects, and all "
+        f"are kept. Choose with multi=: {', '.join(POLICIES)}."
+    )
 
 
 def pair_starts(triples: NDArray[np.integer]) -> NDArray[np.int64]:

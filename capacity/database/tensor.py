@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Mode: TypeAlias = Literal[0, 1, 2]
 MODES: tuple[Mode, ...] = (0, 1, 2)
-MODE_NAMES = ("subject", "predicate", "object")
 
 
 def to_coo(db: Database) -> coo_array[Any, tuple[int, int, int]]:

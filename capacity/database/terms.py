@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
-from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.errors import InvalidArgumentError, InvalidTypeError, UnknownTokenError
 
 if TYPE_CHECKING:
     import rdflib
@@ -72,7 +72,7 @@ class Term(NamedTuple):
             return str(ox.Literal(self.text, **_literal_options(self)))
         raise InvalidArgumentError(
             f"N-Triples has no form for the {self.kind} {self.text!r:.60}. Write the database with "
-            '`terms="label"`, or give its labels IRIs with `to_rdflib(base=...)`.'
+            '`terms="label"`, or give its labels IRIs with `to_rdflib(db, base=...)`.'
         )
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ def _literal(text: str, datatype: str, language: str) -> Term:
     return Term("literal", text, "" if plain else datatype, language.lower())
 
 
-def from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = None) -> Term:
+def term_from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = None) -> Term:
     """Convert a pyoxigraph node; `blank_names` renames blank nodes.
 
     Raises
@@ -119,7 +119,7 @@ def from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = None) 
     raise InvalidArgumentError(f"a triple stands as a term of another triple: {node!s:.60}")
 
 
-def from_rdflib(node: object) -> Term:
+def term_from_rdflib(node: object) -> Term:
     """Convert an rdflib node (anything with an ``n3`` method that is a URIRef, Literal or BNode).
 
     Raises
@@ -141,7 +141,7 @@ def from_rdflib(node: object) -> Term:
     )
 
 
-def to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
+def term_to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
     """Convert an IRI, literal or blank node to rdflib, keeping its lexical form as it is."""
     import rdflib
 
@@ -162,7 +162,7 @@ def as_term(value: object) -> Term:
     if isinstance(value, Term):
         return value
     # rdflib's nodes are subclasses of str, so isinstance would take an IRI for a label
-    return label(value) if type(value) is str else from_rdflib(value)
+    return label(value) if type(value) is str else term_from_rdflib(value)
 
 
 # RDF 1.1 N-Triples, productions [8] IRIREF, [9] STRING_LITERAL_QUOTE, [141s] BLANK_NODE_LABEL,
@@ -209,7 +209,7 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
                 f'A cell must hold one N-Triples term (<iri>, "text", "text"@en, _:name); got '
                 f'{cell!r:.60} ({reason}). Read plain text with `terms="label"`.'
             )
-        terms[cell] = from_pyoxigraph(quads[0].object)
+        terms[cell] = term_from_pyoxigraph(quads[0].object)
     return terms
 
 
@@ -239,3 +239,28 @@ def display(term: Term, prefixes: Mapping[str, str]) -> str:
         if local and not re.search(r"[/#?]", local):
             return f"{name}:{local}"
     return f"<{term.text}>"
+
+
+def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str, str]) -> int:
+    """The index of a term in a vocabulary.
+
+    Parameters
+    ----------
+    value : Term, rdflib node, or str
+        A str is the label of that text, or the only term that is displayed so.
+    vocabulary : tuple of Term
+    prefixes : mapping of str to str
+
+    Raises
+    ------
+    UnknownTokenError
+        If no term is called so, or several are.
+    """
+    term = as_term(value)
+    if term in vocabulary:
+        return vocabulary.index(term)
+    found = [i for i, t in enumerate(vocabulary) if value in (display(t, prefixes), t.text)]
+    if len(found) != 1:
+        what = "several tokens are" if found else "no token is"
+        raise UnknownTokenError(f"{what} called {value!r:.60} in this role; give a Term.")
+    return found[0]

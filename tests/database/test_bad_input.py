@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from capacity.database import Database, load
-from capacity.database.io import load as files_module
-from capacity.database.io.rdf import parse_rdf
-from capacity.database.io.tables import parse_table
-from capacity.errors import DatabaseFormatError
+from capacity.database import load, parse_rdf, read_rdf, read_table
+from capacity.database.io.content import check, read
+from capacity.database.io.formats import resolve_format
+from capacity.errors import DatabaseFormatError, InvalidTypeError
 from tests.oracles import EXAMPLES
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
@@ -92,14 +91,14 @@ def test_missing_files_folders_and_unknown_formats_are_named(tmp_path: Path) -> 
 
 def test_rdf_and_table_readers_send_each_other_what_is_not_theirs(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("a\tp\tb\n")
-    with pytest.raises(DatabaseFormatError, match="it is a table, not RDF"):
-        Database.from_rdf(tmp_path / "a.tsv")
-    with pytest.raises(DatabaseFormatError, match="it is RDF, not a table"):
-        Database.from_table(EXAMPLES / "figure-1.ttl")
-    with pytest.raises(DatabaseFormatError, match="tsv is no RDF format"):
-        Database.from_rdf_string("a\tp\tb", "tsv")
-    with pytest.raises(TypeError, match="path or an rdflib Graph"):
-        Database.from_rdf(["a"])  # type: ignore[arg-type]
+    with pytest.raises(DatabaseFormatError, match="it must be RDF"):
+        read_rdf(tmp_path / "a.tsv")
+    with pytest.raises(DatabaseFormatError, match="it must be a table"):
+        read_table(EXAMPLES / "figure-1.ttl")
+    with pytest.raises(DatabaseFormatError, match=r"must be RDF.*turtle, ntriples"):
+        parse_rdf("a\tp\tb", "tsv")
+    with pytest.raises(InvalidTypeError, match=r"got list.*use from_rdflib"):
+        read_rdf(["a"])  # type: ignore[arg-type]
 
 
 def test_flat_entities_are_common_in_ontologies_and_pass() -> None:
@@ -108,18 +107,18 @@ def test_flat_entities_are_common_in_ontologies_and_pass() -> None:
         '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="http://x.org/">'
         '<rdf:Description rdf:about="&x;a"><x:p rdf:resource="&x;b"/></rdf:Description></rdf:RDF>'
     )
-    assert Database.from_rdf_string(text, "rdfxml").objects[0].text == "http://x.org/b"
+    assert parse_rdf(text, "rdfxml").objects[0].text == "http://x.org/b"
 
 
 def test_flat_entities_that_blow_up_are_refused() -> None:
     text = f'<!DOCTYPE r [<!ENTITY e "{"e" * 10_000}">]><r>{"&e;" * 10_000}</r>'
     with pytest.raises(DatabaseFormatError, match="expand to 100,000,000 bytes"):
-        Database.from_rdf_string(text, "rdfxml")
+        parse_rdf(text, "rdfxml")
 
 
 def test_brackets_in_strings_are_no_depth() -> None:
     text = '{"@id": "x:a", "x:p": "' + "[{" * 500 + '\\""}'
-    assert Database.from_rdf_string(text, "jsonld").n_triples == 1
+    assert parse_rdf(text, "jsonld").n_triples == 1
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,7 @@ def test_brackets_in_strings_are_no_depth() -> None:
 def test_a_cell_must_hold_one_term(cell: str, tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text(f"<x:a>\t<x:p>\t{cell}\n")
     with pytest.raises(DatabaseFormatError, match="one N-Triples term"):
-        Database.from_table(tmp_path / "a.tsv", terms="n3")
+        read_table(tmp_path / "a.tsv", terms="n3")
 
 
 def test_a_file_over_the_cap_is_not_read(tmp_path: Path) -> None:
@@ -145,7 +144,7 @@ def test_what_decompresses_over_the_cap_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.nt.gz"
     path.write_bytes(gzip.compress(GOOD * 10_000))
     with pytest.raises(DatabaseFormatError, match="more than 1,000 bytes, decompressed"):
-        files_module.read(path, max_bytes=1000)
+        read(path, max_bytes=1000)
 
 
 def test_random_damage_is_read_or_refused_and_nothing_else() -> None:
@@ -192,12 +191,9 @@ def test_random_damage_is_read_or_refused_and_nothing_else() -> None:
             else:
                 del data[max(i, 1) :]
         try:
-            content = files_module.check(name, bytes(data))
-            chosen = files_module.resolve_format(content, None)
-            if chosen in files_module.TABLES:
-                db = parse_table(content, chosen, terms="label", multi="keep")
-            else:
-                db = parse_rdf(content, chosen, graph=None, multi="keep")
+            content = check(name, bytes(data))
+            chosen = resolve_format(content, None)
+            db = chosen.parse(content, chosen, multi="keep")
         except DatabaseFormatError:
             continue
         assert db.n_triples > 0
@@ -220,7 +216,7 @@ PROLOGS = {
 @pytest.mark.parametrize("case", PROLOGS)
 def test_entities_that_parsers_read_differently_are_refused(case: str) -> None:
     with pytest.raises(DatabaseFormatError):
-        Database.from_rdf_string(PROLOGS[case] + BODY, "rdfxml")
+        parse_rdf(PROLOGS[case] + BODY, "rdfxml")
 
 
 def test_a_truncated_xml_file_is_never_half_loaded() -> None:
@@ -228,44 +224,44 @@ def test_a_truncated_xml_file_is_never_half_loaded() -> None:
     whole += '<rdf:Description rdf:about="x:c"><x:p>half</x:p></rdf:Description></rdf:RDF>'
     for stop in range(len(whole)):
         with pytest.raises(DatabaseFormatError):
-            Database.from_rdf_string(whole[:stop], "rdfxml")
-    assert Database.from_rdf_string(whole, "rdfxml").n_triples == 2
+            parse_rdf(whole[:stop], "rdfxml")
+    assert parse_rdf(whole, "rdfxml").n_triples == 2
 
 
 def test_deep_nesting_is_refused_before_it_crashes_a_parser() -> None:
     n = 20_000
     terms = "<x:s> <x:p> " + "<<( <x:a> <x:p> " * n + "<x:b>" + " )>>" * n + " ."
     with pytest.raises(DatabaseFormatError, match="triple terms nest"):
-        Database.from_rdf_string(terms, "ntriples")
+        parse_rdf(terms, "ntriples")
     elements = RDF + '<rdf:Description rdf:about="x:a"><x:p>' * n
     with pytest.raises(DatabaseFormatError, match="elements nest"):
-        Database.from_rdf_string(elements, "rdfxml")
+        parse_rdf(elements, "rdfxml")
     # brackets in a literal are text
     code = f'<x:a> <x:p> "{"cout << x; " * 2000}" .'
-    assert Database.from_rdf_string(code, "turtle").n_triples == 1
+    assert parse_rdf(code, "turtle").n_triples == 1
 
 
 def test_formulas_are_no_facts() -> None:
     with pytest.raises(DatabaseFormatError, match="formula"):
-        Database.from_rdf_string("{ <x:moon> <x:of> <x:cheese> } a <x:Falsehood> .", "n3")
+        parse_rdf("{ <x:moon> <x:of> <x:cheese> } a <x:Falsehood> .", "n3")
 
 
 def test_long_numbers_in_json_are_read() -> None:
     text = '{"@context": {}, "@id": "x:a", "x:p": {"@value": "' + "1" * 5000 + '"}}'
-    assert Database.from_rdf_string(text, "jsonld").n_triples == 1
+    assert parse_rdf(text, "jsonld").n_triples == 1
 
 
 def test_what_has_no_end_or_no_writer_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.ttl")
     for path, kind in ((Path("/dev/zero"), "a device"), (tmp_path / "pipe.ttl", "a named pipe")):
         with pytest.raises(DatabaseFormatError, match=f"{path}: it is {kind}"):
-            files_module.read(path, max_bytes=1_000_000)
+            read(path, max_bytes=1_000_000)
 
 
 def test_a_file_is_read_no_further_than_the_cap(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(b"a" * 1_000_001)
     with pytest.raises(DatabaseFormatError, match="more than 1,000,000 bytes"):
-        files_module.read(tmp_path / "a.tsv", max_bytes=1_000_000)
+        read(tmp_path / "a.tsv", max_bytes=1_000_000)
 
 
 def test_a_word_that_begins_as_a_compressed_file_does_is_a_word(tmp_path: Path) -> None:
@@ -293,4 +289,4 @@ def test_a_broken_later_stream_is_not_dropped(tmp_path: Path) -> None:
 
 def test_text_without_a_utf_8_form_is_refused() -> None:
     with pytest.raises(DatabaseFormatError, match="no UTF-8 form"):
-        Database.from_rdf_string('<x:a> <x:p> "\ud800" .', "turtle")
+        parse_rdf('<x:a> <x:p> "\ud800" .', "turtle")

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -15,10 +16,27 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.database import Database, Term, label, load, schema_rows
-from capacity.database.io.load import FORMATS
-from capacity.database.io.rdf import _PARSERS
-from capacity.errors import DatabaseFormatError
+from capacity.database import (
+    Database,
+    Format,
+    Term,
+    from_networkx,
+    from_pandas,
+    from_rdflib,
+    label,
+    load,
+    parse_rdf,
+    read_table,
+    register_format,
+    schema_rows,
+    to_networkx,
+    to_pandas,
+    to_rdflib,
+    write_tsv,
+)
+from capacity.database.io.content import Content, check
+from capacity.database.io.formats import FORMATS, Head, resolve_format, unregister_format
+from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.testing import databases, labels, rdf_databases
 from tests.oracles import EXAMPLES, figure_1
 
@@ -38,40 +56,42 @@ def as_quads(db: Database) -> list[ox.Quad]:
 
 @given(rdf_databases())
 def test_every_rdf_format_gives_the_same_database(db: Database) -> None:
-    for name, parser in _PARSERS.items():
-        if name == "n3":
-            continue  # pyoxigraph doesn't write it; Turtle is N3
+    for name, known in FORMATS.items():
+        # pyoxigraph doesn't write N3; Turtle is N3
+        if name == "n3" or known.kind != "rdf":
+            continue
+        parser = ox.RdfFormat.from_media_type(known.aliases[-1])
         text = ox.serialize(as_quads(db), format=parser)
         assert text is not None
-        again = Database.from_rdf_string(text, name, multi="keep")
+        again = parse_rdf(text, name, multi="keep")
         assert again == db, name
         assert again.facts_sha256 == db.facts_sha256
     turtle = ox.serialize(as_quads(db), format=ox.RdfFormat.TURTLE)
     assert turtle is not None
-    assert Database.from_rdf_string(turtle, "n3", multi="keep") == db
+    assert parse_rdf(turtle, "n3", multi="keep") == db
 
 
 @given(rdf_databases())
 def test_rdflib_graphs_and_what_rdflib_writes_give_the_same_database(db: Database) -> None:
-    graph = db.to_rdflib()
-    assert Database.from_rdf(graph, multi="keep") == db
+    graph = to_rdflib(db)
+    assert from_rdflib(graph, multi="keep") == db
     # rdflib's Turtle and JSON-LD writers rewrite "1"^^xsd:decimal and the like
     for name, chosen in (("nt", "ntriples"), ("xml", "rdfxml")):
         text = graph.serialize(format=name)
-        assert Database.from_rdf_string(text, chosen, multi="keep") == db, name
+        assert parse_rdf(text, chosen, multi="keep") == db, name
 
 
 @given(db=rdf_databases())
 def test_tables_of_n_triples_terms_give_the_same_database(
     db: Database, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    frame = db.to_pandas()
-    assert Database.from_table(frame, terms="n3", multi="keep") == db
+    frame = to_pandas(db)
+    assert from_pandas(frame, terms="n3", multi="keep") == db
     folder = tmp_path_factory.mktemp("tables")
-    db.to_tsv(folder / "facts.tsv")
-    assert Database.from_table(folder / "facts.tsv", terms="n3", multi="keep") == db
+    write_tsv(db, folder / "facts.tsv")
+    assert read_table(folder / "facts.tsv", terms="n3", multi="keep") == db
     frame.to_csv(folder / "facts.csv", index=False)
-    assert Database.from_table(folder / "facts.csv", terms="n3", multi="keep") == db
+    assert read_table(folder / "facts.csv", terms="n3", multi="keep") == db
 
 
 @given(rows=st.lists(st.tuples(labels(), labels(), labels()), min_size=1, max_size=8))
@@ -80,43 +100,43 @@ def test_tables_of_labels_come_back_as_they_were(
 ) -> None:
     db = Database.from_triples(rows, multi="keep")
     folder = tmp_path_factory.mktemp("labels")
-    assert Database.from_table(db.to_pandas(), multi="keep") == db
-    db.to_tsv(folder / "facts.tsv")
-    assert Database.from_table(folder / "facts.tsv", multi="keep") == db
-    db.to_pandas().to_csv(folder / "facts.csv", index=False)
+    assert from_pandas(to_pandas(db), multi="keep") == db
+    write_tsv(db, folder / "facts.tsv")
+    assert read_table(folder / "facts.tsv", multi="keep") == db
+    to_pandas(db).to_csv(folder / "facts.csv", index=False)
     assert load(folder / "facts.csv", multi="keep") == db
 
 
 @given(databases())
 def test_networkx_graphs_come_back_as_they_were(db: Database) -> None:
-    assert Database.from_networkx(db.to_networkx(), multi="keep") == db
+    assert from_networkx(to_networkx(db), multi="keep") == db
 
 
 @given(rdf_databases())
 def test_networkx_keeps_rdf_terms(db: Database) -> None:
-    assert Database.from_networkx(db.to_networkx(), multi="keep") == db
+    assert from_networkx(to_networkx(db), multi="keep") == db
 
 
 def test_networkx_edges_need_a_direction_and_a_predicate() -> None:
     with pytest.raises(ValueError, match="give a DiGraph"):
-        Database.from_networkx(nx.Graph([("a", "b")]))
+        from_networkx(nx.Graph([("a", "b")]))
     with pytest.raises(ValueError, match="must have the attribute 'predicate'"):
-        Database.from_networkx(nx.MultiDiGraph([("a", "b")]))
+        from_networkx(nx.MultiDiGraph([("a", "b")]))
     graph = nx.DiGraph()
     graph.add_edge("a", "b", kind="knows")
-    assert Database.from_networkx(graph, predicate="kind")("a", "knows") == label("b")
+    assert from_networkx(graph, predicate="kind")("a", "knows") == label("b")
 
 
 def test_cells_stay_what_they_are(tmp_path: Path) -> None:
     rows = [("a", "p", "NA"), ("b", "p", "null"), ("c", "p", ""), ("d", "p", '"quoted'),
             ("e", "p", "1.0"), ("f", "p", " padded "), ("g", "p", "line\u2028break")]  # fmt: skip
     (tmp_path / "t.tsv").write_text("".join("\t".join(r) + "\n" for r in rows), encoding="utf-8")
-    db = Database.from_table(tmp_path / "t.tsv")
+    db = read_table(tmp_path / "t.tsv")
     assert {db(k, "p").text for k in "abcdefg"} == {r[2] for r in rows}
     (tmp_path / "t.csv").write_bytes(
         b'a,p,NA\r\nb,p,null\r\nc,p,\r\nd,p,"""quoted"\r\ne,p,"two\nlines, and a comma"\r\n'
     )
-    db = Database.from_table(tmp_path / "t.csv")
+    db = read_table(tmp_path / "t.csv")
     assert db("d", "p").text == '"quoted'
     assert db("e", "p").text == "two\nlines, and a comma"
     assert db("c", "p").text == ""
@@ -131,37 +151,37 @@ def test_a_header_is_a_header_only_if_it_reads_so(tmp_path: Path) -> None:
 
 def test_a_frame_may_have_other_columns_but_only_text() -> None:
     frame = pd.DataFrame({"object": ["x"], "note": [1], "subject": ["a"], "predicate": ["p"]})
-    assert Database.from_table(frame)("a", "p") == label("x")
+    assert from_pandas(frame)("a", "p") == label("x")
     with pytest.raises(TypeError, match=r"row 0 holds 1 of type int.*astype"):
-        Database.from_table(frame.assign(object=1))
+        from_pandas(frame.assign(object=1))
     with pytest.raises(TypeError, match="drop or fill"):
-        Database.from_table(frame.assign(object=[float("nan")]))
+        from_pandas(frame.assign(object=[float("nan")]))
     with pytest.raises(ValueError, match="three columns"):
-        Database.from_table(frame[["subject", "object"]])
+        from_pandas(frame[["subject", "object"]])
 
 
 def test_labels_get_iris_only_with_a_base() -> None:
     db = figure_1()
     with pytest.raises(ValueError, match="Give labels IRIs"):
-        db.to_rdflib()
-    graph = db.to_rdflib(base="http://example.org/")
-    assert Database.from_rdf(graph) == load(EXAMPLES / "figure-1.ttl")
+        to_rdflib(db)
+    graph = to_rdflib(db, base="http://example.org/")
+    assert from_rdflib(graph) == load(EXAMPLES / "figure-1.ttl")
 
 
 def test_minted_iris_never_merge_two_tokens() -> None:
     db = Database.from_triples([("a", "p", Term("iri", "x:a"))])
     with pytest.raises(ValueError, match="stand for two tokens"):
-        db.to_rdflib(base="x:")
+        to_rdflib(db, base="x:")
 
 
 def test_what_a_form_cannot_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="tab or a line break"):
-        Database.from_triples([("a\tb", "p", "x")]).to_tsv(tmp_path / "t.tsv")
+        write_tsv(Database.from_triples([("a\tb", "p", "x")]), tmp_path / "t.tsv")
     rdf = load(EXAMPLES / "figure-1.ttl")
     with pytest.raises(ValueError, match="would lose its kind"):
-        rdf.to_pandas(terms="label")
+        to_pandas(rdf, terms="label")
     with pytest.raises(ValueError, match="no form for the label"):
-        figure_1().to_pandas(terms="n3")
+        to_pandas(figure_1(), terms="n3")
     assert not (tmp_path / "t.tsv").exists()
 
 
@@ -170,7 +190,7 @@ def test_literals_follow_rdf_1_1_term_identity() -> None:
     PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
     <x:a> <x:p> "1", "1"^^xsd:string, "1"@en, "1"@EN, 1, "01"^^xsd:integer .
     """
-    db = Database.from_rdf_string(text, "turtle", multi="keep")
+    db = parse_rdf(text, "turtle", multi="keep")
     # plain = xsd:string; language tags compare in lower case; 1 and 01 are two terms
     assert {t.n3().replace("http://www.w3.org/2001/XMLSchema#", "") for t in db.objects} == {
         '"1"', '"1"@en', '"1"^^<integer>', '"01"^^<integer>',
@@ -179,12 +199,12 @@ def test_literals_follow_rdf_1_1_term_identity() -> None:
     graph = rdflib.Graph()
     for value in (rdflib.Literal("1"), rdflib.Literal("1", datatype=rdflib.XSD.string)):
         graph.add((rdflib.URIRef("x:a"), rdflib.URIRef("x:p"), value))
-    assert Database.from_rdf(graph).n_triples == 1
+    assert from_rdflib(graph).n_triples == 1
 
 
 def test_blank_nodes_read_the_same_twice_and_apart() -> None:
     text = "<x:a> <x:p> [ <x:q> 'b' ], [ <x:q> 'b' ], _:named ."
-    first, second = (Database.from_rdf_string(text, "turtle", multi="keep") for _ in range(2))
+    first, second = (parse_rdf(text, "turtle", multi="keep") for _ in range(2))
     assert first == second
     assert [t.text for t in first.tokens if t.kind == "blank"] == ["b0", "b1", "b2"]
 
@@ -195,17 +215,17 @@ def test_named_graphs_are_merged_or_chosen() -> None:
     <x:g> { <x:a> <x:p> <x:b> . <x:c> <x:p> <x:d> }
     <x:h> { <x:e> <x:p> <x:f> }
     """
-    assert Database.from_rdf_string(text, "trig").n_triples == 3
-    assert Database.from_rdf_string(text, "trig", graph="x:g").n_triples == 2
+    assert parse_rdf(text, "trig").n_triples == 3
+    assert parse_rdf(text, "trig", graph="x:g").n_triples == 2
     with pytest.raises(DatabaseFormatError, match="no triples were found in the graph <x:none>"):
-        Database.from_rdf_string(text, "trig", graph="x:none")
+        parse_rdf(text, "trig", graph="x:none")
     dataset = rdflib.Dataset()
     for graph, facts in {"x:g": "ab cd", "x:h": "ef"}.items():
         for k, v in facts.split():
             triple = (rdflib.URIRef(f"x:{k}"), rdflib.URIRef("x:p"), rdflib.URIRef(f"x:{v}"))
             dataset.graph(rdflib.URIRef(graph)).add(triple)
-    assert Database.from_rdf(dataset).n_triples == 3
-    assert Database.from_rdf(dataset, graph="x:g").n_triples == 2
+    assert from_rdflib(dataset).n_triples == 3
+    assert from_rdflib(dataset, graph="x:g").n_triples == 2
 
 
 def test_schema_can_be_counted_and_dropped() -> None:
@@ -213,7 +233,7 @@ def test_schema_can_be_counted_and_dropped() -> None:
     @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     <x:a> a <x:C> ; rdfs:label "a" ; <x:p> <x:b> .
     """
-    db = Database.from_rdf_string(text, "turtle")
+    db = parse_rdf(text, "turtle")
     assert schema_rows(db).mean() == pytest.approx(2 / 3)
     assert db.subset(~schema_rows(db)).n_triples == 1
 
@@ -272,28 +292,60 @@ def test_the_content_tells_the_format_before_the_name(
 
 
 def test_names_extensions_and_media_types_name_formats() -> None:
-    assert FORMATS["text/turtle"] == FORMATS["ttl"] == "turtle"
-    assert np.unique(list(FORMATS)).size == len(FORMATS)
+    content = check("facts", b"anything")
+    for name, known in FORMATS.items():
+        assert name == known.aliases[0]
+        for alias in known.aliases:
+            assert resolve_format(content, alias.upper()) is known
+
+
+def sentences(content: Content, format: Format, *, multi: Any = None) -> Database:
+    """A toy format: a fact a line, "Astrid knows Bernard."."""
+    lines = content.data.decode().splitlines()
+    return Database.from_triples([line.rstrip(".").split() for line in lines], multi=multi)
+
+
+def ends_in_a_stop(head: Head) -> int:
+    return 9 * head.first.endswith(".") if len(head.first.split()) == 3 else 0
+
+
+def test_a_format_from_outside_is_guessed_and_read_and_can_be_taken_out(tmp_path: Path) -> None:
+    (tmp_path / "facts.said").write_text("Astrid knows Bernard.\n")
+    (tmp_path / "facts").write_text("Astrid knows Bernard.\n")
+    register_format(Format("said", ("said",), "sentences", sentences, ends_in_a_stop))
+    try:
+        for name in ("facts.said", "facts"):
+            assert load(tmp_path / name)("Astrid", "knows") == label("Bernard")
+        with pytest.raises(InvalidArgumentError, match="must be its own; 'said' is taken"):
+            register_format(Format("other", ("said",), "sentences", sentences))
+        with pytest.raises(InvalidArgumentError, match="in lower case"):
+            register_format(Format("Other", (), "sentences", sentences))
+        with pytest.raises(DatabaseFormatError, match="it must be a table"):
+            read_table(tmp_path / "facts.said")
+    finally:
+        unregister_format("said")
+    with pytest.raises(DatabaseFormatError, match="Say which with format"):
+        load(tmp_path / "facts.said")
 
 
 def test_rdflib_nodes_in_a_frame_do_not_lose_their_kind() -> None:
     node = rdflib.Literal("chat", lang="fr")
     frame = pd.DataFrame({"s": ["a"], "p": ["p"], "o": pd.Series([node], dtype=object)})
     with pytest.raises(TypeError, match="from_triples"):
-        Database.from_table(frame)
+        from_pandas(frame)
 
 
 def test_sets_have_no_table_form() -> None:
     db = Database.from_triples([("a", "p", "x"), ("a", "p", "y")], multi="set")
     with pytest.raises(ValueError, match=r"no form for the (set|label)"):
-        db.to_pandas()
+        to_pandas(db)
 
 
 def test_blank_nodes_of_tables_keep_their_names(tmp_path: Path) -> None:
     text = "".join(f"_:x{i} <x:p> _:y{i} .\n" for i in range(12))
-    db = Database.from_rdf_string(text, "ntriples")
-    db.to_tsv(tmp_path / "t.tsv")
-    assert Database.from_table(tmp_path / "t.tsv", terms="n3") == db
+    db = parse_rdf(text, "ntriples")
+    write_tsv(db, tmp_path / "t.tsv")
+    assert read_table(tmp_path / "t.tsv", terms="n3") == db
 
 
 def test_ids_must_be_integers_of_three_columns() -> None:

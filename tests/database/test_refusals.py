@@ -10,8 +10,19 @@ import pandas as pd
 import pytest
 import rdflib
 
-from capacity.database import Database, random_database
-from capacity.database.terms import Term, from_rdflib, parse_n3
+from capacity.database import (
+    Database,
+    from_networkx,
+    from_pandas,
+    from_rdflib,
+    parse_rdf,
+    random_database,
+    read_table,
+    to_pandas,
+    to_rdflib,
+    write_tsv,
+)
+from capacity.database.terms import Term, parse_n3, term_from_rdflib
 from capacity.errors import (
     CapacityError,
     DatabaseFormatError,
@@ -39,32 +50,32 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no term": (lambda: parse_n3([LONG]), "one N-Triples term"),
     "two terms": (lambda: parse_n3(["<x:a> <x:b>"]), "one N-Triples term"),
     "a broken term": (lambda: parse_n3(["<:>"]), "one N-Triples term"),
-    "no rdflib node": (lambda: from_rdflib(3), "A term must be"),
-    "no graph": (lambda: Database.from_rdf(3), "path or an rdflib Graph"),  # type: ignore
+    "no rdflib node": (lambda: term_from_rdflib(3), "A term must be"),
+    "no graph": (lambda: from_rdflib(3), "must be an rdflib Graph"),  # type: ignore
     "a graph of a graph": (
-        lambda: Database.from_rdf(rdflib.Graph(), graph="x:g"),
+        lambda: from_rdflib(rdflib.Graph(), graph="x:g"),
         "a Graph has none",
     ),
     "no IRI of a graph": (
-        lambda: Database.from_rdf_string("<x:a> <x:p> <x:b> .", "nt", graph="no IRI"),
+        lambda: parse_rdf("<x:a> <x:p> <x:b> .", "nt", graph="no IRI"),
         "`graph` must be the IRI",
     ),
-    "no frame": (lambda: Database.from_table(3), "a pandas DataFrame; got int"),  # type: ignore
+    "no frame": (lambda: from_pandas(3), "a pandas DataFrame; got int"),  # type: ignore
     "two columns": (
-        lambda: Database.from_table(pd.DataFrame({"a": ["x"], "b": ["y"]})),
+        lambda: from_pandas(pd.DataFrame({"a": ["x"], "b": ["y"]})),
         "must have the columns",
     ),
     "numbers in a frame": (
-        lambda: Database.from_table(pd.DataFrame({"s": ["x"], "p": [1], "o": ["y"]})),
+        lambda: from_pandas(pd.DataFrame({"s": ["x"], "p": [1], "o": ["y"]})),
         "Each cell must be text",
     ),
-    "other terms": (lambda: Database.from_table("f.tsv", terms=LONG), "`terms` must be"),  # type: ignore
-    "no direction": (lambda: Database.from_networkx(UNDIRECTED), "a fact has a direction"),
-    "no edge": (lambda: Database.from_networkx(nx.DiGraph()), "the graph has no edges"),
-    "no predicate": (lambda: Database.from_networkx(nx.DiGraph([("a", "b")])), "the attribute"),
-    "labels in RDF": (lambda: SMALL.to_rdflib(), "Give labels IRIs"),
+    "other terms": (lambda: read_table("f.tsv", terms=LONG), "`terms` must be"),  # type: ignore
+    "no direction": (lambda: from_networkx(UNDIRECTED), "a fact has a direction"),
+    "no edge": (lambda: from_networkx(nx.DiGraph()), "the graph has no edges"),
+    "no predicate": (lambda: from_networkx(nx.DiGraph([("a", "b")])), "the attribute"),
+    "labels in RDF": (lambda: to_rdflib(SMALL), "Give labels IRIs"),
     "labels as they are": (
-        lambda: Database.from_rdf_string("<x:a> <x:p> <x:b> .", "nt").to_pandas(terms="label"),
+        lambda: to_pandas(parse_rdf("<x:a> <x:p> <x:b> .", "nt"), terms="label"),
         "would lose its kind",
     ),
     "another policy": (lambda: SMALL.with_policy(LONG), "`multi` must be one of"),  # type: ignore
@@ -103,7 +114,7 @@ def test_what_a_user_can_mend_is_a_capacity_error_in_one_line(case: str) -> None
 )
 def test_what_parsers_repeat_is_short_and_printable(format: str, text: str) -> None:
     with pytest.raises(DatabaseFormatError) as refusal:
-        Database.from_rdf_string(text, format)
+        parse_rdf(text, format)
     assert len(str(refusal.value)) < 500
     assert str(refusal.value).isprintable()
 
@@ -119,7 +130,7 @@ def test_an_unknown_token_is_a_key_error_without_quotes() -> None:
 def test_a_table_is_written_to_a_file_or_not_at_all(kind: str, tmp_path: Path) -> None:
     path = put(kind, tmp_path / "facts.tsv")
     with pytest.raises(StorageError, match=rf"facts\.tsv: can't be written, for it is {kind}"):
-        SMALL.to_tsv(path)
+        write_tsv(SMALL, path)
     assert [p.name for p in tmp_path.iterdir()] == ["facts.tsv"]
 
 
@@ -127,7 +138,7 @@ def test_a_full_disk_leaves_the_table_that_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "facts.tsv"
-    SMALL.to_tsv(path)
+    write_tsv(SMALL, path)
     before = path.read_bytes()
 
     def full(_: int) -> None:
@@ -135,7 +146,7 @@ def test_a_full_disk_leaves_the_table_that_was_there(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageError, match=r"facts\.tsv: can't be written \(No space left"):
-        Database.from_triples([("c", "p", "x")]).to_tsv(path)
+        write_tsv(Database.from_triples([("c", "p", "x")]), path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["facts.tsv"]
 
@@ -144,5 +155,5 @@ def test_a_label_without_a_form_in_utf_8_empties_no_file(tmp_path: Path) -> None
     path = tmp_path / "facts.tsv"
     path.write_text("mine")
     with pytest.raises(InvalidArgumentError, match="must have a form in UTF-8"):
-        Database.from_triples([("a", "p", "\ud800")]).to_tsv(path)
+        write_tsv(Database.from_triples([("a", "p", "\ud800")]), path)
     assert path.read_text() == "mine"

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import tensorly as tl
 from hypothesis import given
 
 from capacity.database import Database
@@ -27,12 +26,11 @@ def test_tensor_of_figure_1_has_the_papers_slices() -> None:
 
 
 @given(databases())
-def test_dense_sparse_and_tensorly_agree(db: Database) -> None:
+def test_dense_and_sparse_agree(db: Database) -> None:
     dense = db.to_numpy()
     assert dense.shape == db.shape
     assert dense.sum() == db.n_triples
     assert np.array_equal(db.to_coo().toarray(), dense)
-    assert np.array_equal(tl.to_numpy(db.to_tensorly()), dense)
 
 
 @given(databases())

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from capacity.database import Database
+from capacity.database import Database, write_tsv
 from capacity.errors import CertificateError, MemoryBudgetError
 from capacity.rank import (
     Boxes,
@@ -238,7 +238,7 @@ import numpy as np
 from capacity.errors import CertificateError, MemoryBudgetError
 from capacity.rank import Certificate, load_certificates
 from capacity.rank.verifier.checker import verify
-from capacity.database import Database
+from capacity.database import load
 from tests.rank.test_soundness import Wished, a_fact_twice
 from tests.second_checker import claim
 
@@ -253,7 +253,7 @@ for side in ("lower", "upper"):
         refused += 1
 if verify(claim(db, whole, again), db).proved:
     raise SystemExit("eight bits prove 20")
-facts = Database.load(sys.argv[2], multi="keep")
+facts = load(sys.argv[2], multi="keep")
 for certificate in load_certificates(sys.argv[1]):
     if not verify(certificate, facts).proved:
         raise SystemExit("what is true isn't proved")
@@ -275,7 +275,7 @@ print(refused)
 
 def test_nothing_rests_on_asserts(tmp_path: Any) -> None:
     db = figure_1()
-    db.to_tsv(tmp_path / "facts.tsv")
+    write_tsv(db, tmp_path / "facts.tsv")
     interval = rank_interval(db)
     save_certificates(tmp_path / "c.json", [interval.lower, interval.upper])
     done = subprocess.run(

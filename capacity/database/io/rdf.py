@@ -1,4 +1,4 @@
-"""RDF files, strings and rdflib graphs, to and from `Database`.
+"""RDF text and rdflib graphs, to and from `Database`.
 
 pyoxigraph parses, with lexical forms kept as they are written (but JSON numbers are canonical);
 from file to ids that takes a quarter to a seventh of the time of rdflib, for JSON-LD half
@@ -15,7 +15,6 @@ RDF 1.1 Concepts and Abstract Syntax, W3C 2014.
 
 from __future__ import annotations
 
-import os
 import re
 from array import array
 from collections.abc import Iterable
@@ -27,30 +26,28 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from capacity.database.facts import Database, Source
+from capacity.database.facts import Database
+from capacity.database.io.content import Content
+from capacity.database.io.formats import FORMATS, Format
 from capacity.database.io.guards import (
     refuse_deep_triple_terms,
     refuse_hostile_json,
     refuse_hostile_xml,
 )
-from capacity.database.io.load import ALIASES, TABLES, Content, Format, check, read, resolve_format
 from capacity.database.policy import MultiPolicy
-from capacity.database.terms import BlankNames, Term, from_pyoxigraph, from_rdflib
-from capacity.database.terms import to_rdflib as term_to_rdflib
+from capacity.database.source import Source
+from capacity.database.terms import (
+    BlankNames,
+    Term,
+    term_from_pyoxigraph,
+    term_from_rdflib,
+    term_to_rdflib,
+)
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
     import rdflib
 
-_PARSERS: dict[Format, ox.RdfFormat] = {
-    "turtle": ox.RdfFormat.TURTLE,
-    "ntriples": ox.RdfFormat.N_TRIPLES,
-    "nquads": ox.RdfFormat.N_QUADS,
-    "trig": ox.RdfFormat.TRIG,
-    "n3": ox.RdfFormat.N3,
-    "rdfxml": ox.RdfFormat.RDF_XML,
-    "jsonld": ox.RdfFormat.JSON_LD,
-}
 _SCHEMA = (
     "http://www.w3.org/2000/01/rdf-schema#",
     "http://www.w3.org/2002/07/owl#",
@@ -67,92 +64,33 @@ class _Ids(dict[Any, int]):
         return fresh
 
 
-def from_rdf(
-    source: str | os.PathLike[str] | rdflib.Graph,
+def parse_rdf_content(
+    content: Content,
+    format: Format,
     *,
-    format: str | None = None,
-    graph: str | None = None,
     multi: MultiPolicy | None = None,
+    graph: str | None = None,
 ) -> Database:
-    """Read an RDF file, or an rdflib ``Graph`` or ``Dataset``.
+    """Parse checked content in a format of RDF.
 
     Parameters
     ----------
-    source : path or rdflib.Graph
-    format : str, optional
-        Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type;
-        guessed if left out.
-    graph : str, optional
-        IRI of the one named graph to read; left out, all graphs are merged.
-    multi : MultiPolicy, optional
-        What to do with multi-valued pairs; left out: ``keep``, with a warning.
+    content : Content
+    format : Format
+        Its last alias is the media type, by which the parser knows it.
+    multi, graph
+        As in `capacity.database.read_rdf`.
 
     Raises
     ------
     DatabaseFormatError
-        If the file isn't RDF, is broken, or holds no facts.
+        If the content is broken, hostile, or holds no facts.
     MultiValuedError
         As the policy says.
     """
-    if not isinstance(source, str | os.PathLike):
-        return _from_graph(source, graph=graph, multi=multi)
-    content = read(source)
-    chosen = resolve_format(content, format)
-    if chosen in TABLES:
-        raise DatabaseFormatError(
-            content.name,
-            "it is a table, not RDF",
-            format=chosen,
-            advice="Read it with Database.from_table or Database.load, or say which RDF format.",
-        )
-    return parse_rdf(content, chosen, graph=graph, multi=multi)
-
-
-def from_rdf_string(
-    text: str | bytes,
-    format: str,
-    *,
-    graph: str | None = None,
-    multi: MultiPolicy | None = None,
-) -> Database:
-    """Read RDF text in a named format.
-
-    Parameters
-    ----------
-    text : str or bytes
-    format, graph, multi
-        As in `from_rdf`; the format must be given.
-
-    Raises
-    ------
-    DatabaseFormatError
-        If the text isn't RDF in that format, or holds no facts.
-
-    Examples
-    --------
-    >>> from_rdf_string("<x:a> <x:p> <x:b>, 'c' .", "turtle", multi="keep").shape
-    (1, 1, 2)
-    """
-    try:
-        raw = text.encode() if isinstance(text, str) else text
-    except UnicodeEncodeError as error:
-        raise DatabaseFormatError("the given text", f"it has no UTF-8 form ({error})") from None
-    content = check("the given text", raw)
-    chosen = resolve_format(content, format)
-    if chosen in TABLES:
-        raise DatabaseFormatError(
-            content.name, f"{chosen} is no RDF format", advice=f"Use one of {', '.join(_PARSERS)}."
-        )
-    return parse_rdf(content, chosen, graph=graph, multi=multi)
-
-
-def parse_rdf(
-    content: Content, format: Format, *, graph: str | None, multi: MultiPolicy | None
-) -> Database:
-    """Parse checked content; raises as `from_rdf` does."""
-    if format == "rdfxml":
+    if format.name == "rdfxml":
         refuse_hostile_xml(content.name, content.data)
-    elif format == "jsonld":
+    elif format.name == "jsonld":
         refuse_hostile_json(content.name, content.data)
     else:
         refuse_deep_triple_terms(content.name, content.data)
@@ -162,31 +100,31 @@ def parse_rdf(
     only, default = None if graph is None else _iri(graph), ox.DefaultGraph()
     parser = ox.parse(
         content.data,
-        format=_PARSERS[format],
+        format=ox.RdfFormat.from_media_type(format.aliases[-1]),
         base_iri=f"file:///{quote(Path(content.name).name.encode('utf-8', 'replace'))}",
     )
     try:
         for quad in parser:
-            if format == "n3" and quad.graph_name != default:
+            if format.name == "n3" and quad.graph_name != default:
                 raise InvalidArgumentError("an N3 formula quotes triples, which are no facts")
             if only is None or quad.graph_name == only:
                 add(ids[quad.subject])
                 add(ids[quad.predicate])
                 add(ids[quad.object])
         names = BlankNames()
-        tokens = [from_pyoxigraph(node, names) for node in ids]
+        tokens = [term_from_pyoxigraph(node, names) for node in ids]
     except SyntaxError as error:
-        raise _broken(content.name, format, str(error.msg), error.lineno) from None
+        raise _broken(content.name, format.name, str(error.msg), error.lineno) from None
     except MemoryError:
-        raise _broken(content.name, format, "a term is longer than 16 MiB", None) from None
+        raise _broken(content.name, format.name, "a term is longer than 16 MiB", None) from None
     except ValueError as error:
-        raise _broken(content.name, format, str(error), None) from None
+        raise _broken(content.name, format.name, str(error), None) from None
     if not tokens:
         where = "" if graph is None else f" in the graph <{graph}>"
         raise DatabaseFormatError(
             content.name,
             f"no triples were found{where}",
-            format=format,
+            format=format.name,
             advice="A database must hold facts; check the file and its format.",
         )
     return Database.from_ids(
@@ -194,7 +132,7 @@ def parse_rdf(
         np.frombuffer(column, dtype=np.int64).reshape(-1, 3),
         multi=multi,
         prefixes=parser.prefixes,
-        source=Source(Path(content.name).name, content.sha256, format),
+        source=Source(Path(content.name).name, content.sha256, format.name),
     )
 
 
@@ -207,8 +145,8 @@ def _iri(graph: str) -> ox.NamedNode:
         ) from None
 
 
-def _broken(name: str, format: Format, reason: str, line: int | None) -> DatabaseFormatError:
-    others = ", ".join(f for f in ALIASES if f != format)
+def _broken(name: str, format: str, reason: str, line: int | None) -> DatabaseFormatError:
+    others = ", ".join(f for f in FORMATS if f != format)
     # parsers repeat what they can't read, however long, with its control characters
     short = re.sub(r"\S{60,}", lambda word: f"{word[0]:.57}...", f"{reason:.400}")
     return DatabaseFormatError(
@@ -220,13 +158,36 @@ def _broken(name: str, format: Format, reason: str, line: int | None) -> Databas
     )
 
 
-def _from_graph(source: rdflib.Graph, *, graph: str | None, multi: MultiPolicy | None) -> Database:
+def from_rdflib(
+    source: rdflib.Graph, *, graph: str | None = None, multi: MultiPolicy | None = None
+) -> Database:
+    """Make a database from an rdflib ``Graph`` or ``Dataset``.
+
+    Parameters
+    ----------
+    source : rdflib.Graph
+    graph : str, optional
+        IRI of the one named graph of a ``Dataset`` to take; left out, all graphs are merged.
+    multi : MultiPolicy, optional
+        What to do with multi-valued pairs; left out: ``keep``, with a warning.
+
+    Raises
+    ------
+    InvalidTypeError
+        For what is no rdflib graph.
+    InvalidArgumentError
+        If one graph is asked for of a ``Graph``, which is one.
+    DatabaseFormatError
+        If it holds no facts.
+    MultiValuedError
+        As the policy says.
+    """
     import rdflib
 
     if not isinstance(source, rdflib.Graph):
         raise InvalidTypeError(
-            f"`source` must be a path or an rdflib Graph; got {type(source).__name__}. "
-            "For text use from_rdf_string, for rows from_triples."
+            f"`source` must be an rdflib Graph; got {type(source).__name__}. "
+            "For a file use read_rdf, for text parse_rdf, for rows Database.from_triples."
         )
     triples: Iterable[tuple[Any, Any, Any]]
     if isinstance(source, rdflib.Dataset | rdflib.ConjunctiveGraph):
@@ -247,7 +208,7 @@ def _from_graph(source: rdflib.Graph, *, graph: str | None, multi: MultiPolicy |
     if not rows:
         raise DatabaseFormatError("the rdflib graph", "no triples were found")
     # two rdflib nodes can be one term: "a" and "a"^^xsd:string
-    terms = {node: from_rdflib(node) for node in ids}
+    terms = {node: term_from_rdflib(node) for node in ids}
     distinct = {term: i for i, term in enumerate(dict.fromkeys(terms.values()))}
     renumber = np.array([distinct[terms[node]] for node in ids], dtype=np.int64)
     return Database.from_ids(
@@ -270,7 +231,7 @@ def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         For labels without a base, a minted IRI that is in use already, or a literal subject, or a
         predicate that is no IRI.
     """

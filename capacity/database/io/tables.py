@@ -1,4 +1,4 @@
-"""Tables and graphs of labels: TSV, CSV, pandas and networkx, to and from `Database`.
+"""Tables: TSV, CSV and pandas, to and from `Database`.
 
 TSV knows no quoting; CSV follows RFC 4180. A cell is text and nothing else: a quote, ``NA``,
 ``null`` or an empty cell stays what it is. The first row is a header only if it reads ``subject
@@ -10,21 +10,22 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from capacity.database.facts import Database, Source
-from capacity.database.io.load import TABLES, Content, Format, read, resolve_format
+from capacity.database.facts import Database
+from capacity.database.io.content import Content
+from capacity.database.io.formats import Format, register_format
 from capacity.database.policy import MultiPolicy
-from capacity.database.terms import Term, as_term, label, parse_n3
+from capacity.database.source import Source
+from capacity.database.terms import label, parse_n3
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
 from capacity.safe_files import write_whole
 
 if TYPE_CHECKING:
-    import networkx as nx
     import pandas as pd
 
 TableTerms: TypeAlias = Literal["label", "n3"]
@@ -32,72 +33,53 @@ HEADER = ("subject", "predicate", "object")
 Row: TypeAlias = tuple[int, tuple[str, ...]]
 
 
-def from_table(
-    source: str | os.PathLike[str] | pd.DataFrame,
+def parse_table_content(
+    content: Content,
+    format: Format,
     *,
-    format: str | None = None,
-    terms: TableTerms = "label",
     multi: MultiPolicy | None = None,
+    terms: TableTerms = "label",
 ) -> Database:
-    """Read facts from a TSV or CSV file or a DataFrame.
+    """Parse checked content as TSV or CSV.
 
     Parameters
     ----------
-    source : path or pandas.DataFrame
-        Three columns: subject, predicate, object. A DataFrame with columns of these names may have
-        others.
-    format : {'tsv', 'csv'}, optional
-        Guessed from the file's name if left out.
-    terms : {'label', 'n3'}
-        What a cell holds: a plain label, or an N-Triples term.
-    multi : MultiPolicy, optional
-        What to do with multi-valued pairs; left out: ``keep``, with a warning.
+    content : Content
+    format : Format
+    multi, terms
+        As in `capacity.database.read_table`.
 
     Raises
     ------
     DatabaseFormatError
         For a row that hasn't three cells, a cell that is no term, a table without rows.
-    TypeError
-        For a DataFrame cell that isn't a str.
+    MultiValuedError
+        As the policy says.
     """
-    if terms not in ("label", "n3"):
-        raise InvalidArgumentError(f"`terms` must be 'label' or 'n3'; got {terms!r:.60}.")
-    if not isinstance(source, str | os.PathLike):
-        return _from_frame(source, terms=terms, multi=multi)
-    content = read(source)
-    chosen = resolve_format(content, format)
-    if chosen not in TABLES:
-        raise DatabaseFormatError(
-            content.name,
-            "it is RDF, not a table",
-            format=chosen,
-            advice="Read it with Database.from_rdf or Database.load, or say tsv or csv.",
-        )
-    return parse_table(content, chosen, terms=terms, multi=multi)
-
-
-def parse_table(
-    content: Content, format: Format, *, terms: TableTerms, multi: MultiPolicy | None
-) -> Database:
-    """Parse checked content; raises as `from_table` does."""
     text = content.data.decode("utf-8")
-    rows = list(_split_csv(content.name, text) if format == "csv" else _split_tsv(text))
+    rows = list(_split_csv(content.name, text) if format.name == "csv" else _split_tsv(text))
     for line, row in rows:
         if len(row) != 3:
             raise DatabaseFormatError(
                 content.name,
                 f"a row must hold subject, predicate and object; this one has {len(row)} "
                 f"cell{'s' * (len(row) != 1)}",
-                format=format,
+                format=format.name,
                 line=line,
                 advice="TSV is split at tabs, CSV at commas. If the file is RDF, say which format.",
             )
     if rows and rows[0][1] == HEADER:
         del rows[0]
     if not rows:
-        raise DatabaseFormatError(content.name, "the table has no rows", format=format)
-    source = Source(Path(content.name).name, content.sha256, format)
-    return _from_rows(content.name, rows, format, terms, multi, source)
+        raise DatabaseFormatError(content.name, "the table has no rows", format=format.name)
+    source = Source(Path(content.name).name, content.sha256, format.name)
+    return _from_rows(content.name, rows, format.name, terms, multi, source)
+
+
+def check_terms(terms: str) -> None:
+    """Raise an InvalidArgumentError unless cells are to hold ``label`` or ``n3`` terms."""
+    if terms not in ("label", "n3"):
+        raise InvalidArgumentError(f"`terms` must be 'label' or 'n3'; got {terms!r:.60}.")
 
 
 def _split_tsv(text: str) -> Iterator[Row]:
@@ -145,12 +127,38 @@ def _from_rows(
     return Database.from_ids(list(distinct), renumber[numbers], multi=multi, source=source)
 
 
-def _from_frame(frame: pd.DataFrame, *, terms: TableTerms, multi: MultiPolicy | None) -> Database:
+def from_pandas(
+    frame: pd.DataFrame, *, terms: TableTerms = "label", multi: MultiPolicy | None = None
+) -> Database:
+    """Make a database from a DataFrame of text.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Three columns: subject, predicate, object. With columns of these names it may have others.
+    terms : {'label', 'n3'}
+        What a cell holds: a plain label, or an N-Triples term.
+    multi : MultiPolicy, optional
+        What to do with multi-valued pairs; left out: ``keep``, with a warning.
+
+    Raises
+    ------
+    InvalidTypeError
+        For what is no DataFrame, or a cell that isn't a str.
+    InvalidArgumentError
+        For other columns, or unknown `terms`.
+    DatabaseFormatError
+        For a cell that is no term, or a table without rows.
+    MultiValuedError
+        As the policy says.
+    """
     import pandas as pd
 
+    check_terms(terms)
     if not isinstance(frame, pd.DataFrame):
         raise InvalidTypeError(
-            f"`source` must be a path or a pandas DataFrame; got {type(frame).__name__}."
+            f"`frame` must be a pandas DataFrame; got {type(frame).__name__}. For a file use "
+            "read_table."
         )
     named = set(HEADER) <= set(frame.columns)
     if not named and frame.shape[1] != 3:
@@ -167,59 +175,12 @@ def _from_frame(frame: pd.DataFrame, *, terms: TableTerms, multi: MultiPolicy | 
                 raise InvalidTypeError(
                     f"Each cell must be text; row {number} holds {cell!r:.60} of type "
                     f"{type(cell).__name__}. Turn numbers into text with astype(str); drop or fill "
-                    "missing values; give rdflib nodes and Terms to from_triples."
+                    "missing values; give rdflib nodes and Terms to Database.from_triples."
                 )
         rows.append((number, tuple(map(str, row))))
     if not rows:
         raise DatabaseFormatError("the DataFrame", "the table has no rows")
     return _from_rows("the DataFrame", rows, "pandas", terms, multi, None)
-
-
-def from_networkx(
-    graph: nx.Graph[Any], *, predicate: str = "predicate", multi: MultiPolicy | None = None
-) -> Database:
-    """Read a directed networkx graph: each edge is a fact.
-
-    Parameters
-    ----------
-    graph : networkx.DiGraph or MultiDiGraph
-        Nodes are str, `Term` or rdflib nodes.
-    predicate : str
-        The edge attribute that holds the predicate; an edge of a MultiDiGraph without it has its
-        key for a predicate.
-    multi : MultiPolicy, optional
-
-    Raises
-    ------
-    ValueError
-        For an undirected graph, one without edges, or an edge without a predicate.
-    """
-    if not graph.is_directed():
-        raise InvalidArgumentError(
-            "A fact has a direction: give a DiGraph or MultiDiGraph, not a Graph."
-        )
-    if graph.number_of_edges() == 0:
-        raise InvalidArgumentError(
-            "A database must hold at least one fact; the graph has no edges."
-        )
-
-    def facts() -> Iterable[tuple[Term, Term, Term]]:
-        keyed: Iterable[tuple[Any, Any, Any, dict[str, Any]]]
-        if graph.is_multigraph():
-            keyed = graph.edges(keys=True, data=True)  # type: ignore[call-overload, assignment]
-        else:
-            keyed = ((u, v, None, data) for u, v, data in graph.edges(data=True))
-        for u, v, key, data in keyed:
-            name = data.get(predicate, key)
-            # networkx numbers keys that the user didn't choose
-            if name is None or isinstance(name, int):
-                raise InvalidArgumentError(
-                    f"Edge ({u!r:.60}, {v!r:.60}) must have the attribute {predicate!r:.60}, or "
-                    "its predicate as key; it has neither."
-                )
-            yield as_term(u), as_term(name), as_term(v)
-
-    return Database.from_triples(facts(), multi=multi)
 
 
 def to_pandas(db: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
@@ -233,7 +194,7 @@ def to_pandas(db: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         If some token has no such form, so that reading the table back would give other facts.
     """
     import pandas as pd
@@ -257,12 +218,14 @@ def _cells(db: Database, terms: TableTerms | None) -> list[list[str]]:
     return [[texts[i] for i in row] for row in db.token_triples.tolist()]
 
 
-def to_tsv(db: Database, path: str | os.PathLike[str], *, terms: TableTerms | None = None) -> None:
+def write_tsv(
+    db: Database, path: str | os.PathLike[str], *, terms: TableTerms | None = None
+) -> None:
     """Write the facts as TSV with a header row; parameters and errors as in `to_pandas`.
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         Also for a label with a tab or a line break, which TSV can't hold, or without a form in
         UTF-8.
     StorageError
@@ -275,7 +238,7 @@ def to_tsv(db: Database, path: str | os.PathLike[str], *, terms: TableTerms | No
             if any(c in cell for c in "\t\n\r\0"):
                 raise InvalidArgumentError(
                     f"TSV knows no quoting, and {cell!r:.60} holds a tab or a line break. Write "
-                    "CSV with to_pandas().to_csv(path, index=False, quoting=csv.QUOTE_ALL)."
+                    "CSV with to_pandas(db).to_csv(path, index=False, quoting=csv.QUOTE_ALL)."
                 )
     text = "".join("\t".join(row) + "\n" for row in [list(HEADER), *rows])
     try:
@@ -288,16 +251,8 @@ def to_tsv(db: Database, path: str | os.PathLike[str], *, terms: TableTerms | No
     write_whole(path, data)
 
 
-def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:
-    """Write the facts as a MultiDiGraph: nodes are subjects and objects, an edge is a fact.
-
-    Labels become str nodes, other tokens `Term` nodes; the predicate is the edge's key and its
-    attribute ``predicate``.
-    """
-    import networkx as nx
-
-    nodes = [token.text if token.kind == "label" else token for token in db.tokens]
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
-    for k, q, v in db.token_triples.tolist():
-        graph.add_edge(nodes[k], nodes[v], key=nodes[q], predicate=nodes[q])
-    return graph
+register_format(
+    Format("tsv", ("tsv", "tab", "text/tab-separated-values"), "table", parse_table_content,
+           lambda head: int(head.first.count("\t") == 2))
+)  # fmt: skip
+register_format(Format("csv", ("csv", "text/csv"), "table", parse_table_content))

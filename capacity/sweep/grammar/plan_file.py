@@ -18,6 +18,7 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.database.io.load import load
 from capacity.database.policy import MultiPolicy
 from capacity.database.synthetic import random_database
 from capacity.errors import CapacityError, InvalidArgumentError, StorageError, SweepError
@@ -241,7 +242,7 @@ def _from_file(entry: Mapping[str, Any], folder: Path, sources: dict[str, str]) 
 
     def read() -> Iterator[tuple[str, Database]]:
         path = _found(Path(name), folder)
-        db = Database.load(path, multi=multi)
+        db = load(path, multi=multi)
         if db.source is not None:
             sources[name] = db.source.sha256
         if not db.is_functional:

@@ -1,0 +1,142 @@
+"""From a file on disk to checked text; nothing is ever fetched.
+
+A file is read whole and checked before it is parsed, so that nothing half-loaded is returned:
+gzip, bzip2, xz and zstandard are undone by their magic bytes and under a size cap; a UTF-8 byte
+order mark is dropped; binary files and other encodings are refused by name.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from capacity.errors import DatabaseFormatError, InvalidTypeError, StorageError
+from capacity.safe_files import read_file, read_pieces
+
+MAX_BYTES = 4 * 2**30
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file's bytes, decompressed and known to be UTF-8, with what to call it."""
+
+    name: str
+    data: bytes
+    sha256: str
+
+
+def read(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Content:
+    """Read a file whole, undo its compression, and check that it is text in UTF-8.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If there is no such file, or it isn't regular, empty, over `max_bytes`, binary, or not
+        UTF-8.
+    InvalidTypeError
+        For what is no path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidTypeError(
+            f"A file must be named by a str or a path; got {type(path).__name__}. For an rdflib "
+            "graph use from_rdflib, for a DataFrame from_pandas, for rows Database.from_triples."
+        )
+    try:
+        raw = read_file(path, max_bytes=max_bytes)
+    except StorageError as error:
+        raise DatabaseFormatError(error.path, error.reason, advice=error.advice) from None
+    return check(os.fspath(path), raw, max_bytes=max_bytes)
+
+
+def check(name: str, raw: bytes, *, max_bytes: int = MAX_BYTES) -> Content:
+    """Turn raw bytes into checked `Content`; raises as `read` does."""
+    data = _decompressed(name, raw, max_bytes)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DatabaseFormatError(
+            name,
+            "the text is encoded in UTF-16; it must be UTF-8",
+            advice="Convert it: iconv -f UTF-16 -t UTF-8.",
+        )
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if not data.strip():
+        raise DatabaseFormatError(name, "the file is empty", advice="It must hold facts.")
+    if b"\0" in data:
+        raise DatabaseFormatError(
+            name,
+            "the file is binary, it holds NUL bytes",
+            advice="Give RDF text (Turtle, N-Triples, ...) or a table (TSV, CSV).",
+        )
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DatabaseFormatError(
+            name,
+            f"byte 0x{data[error.start]:02x} isn't UTF-8",
+            line=line,
+            advice="If it is text in Latin-1, convert it: iconv -f LATIN1 -t UTF-8.",
+        ) from None
+    return Content(name, data, hashlib.sha256(raw).hexdigest())
+
+
+def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
+    kind = next((k for magic, k in _MAGIC.items() if raw.startswith(magic)), None)
+    # "BZh" may begin a word; the block size and the first block's mark don't
+    if kind is None or (kind == "bzip2" and not re.match(rb"BZh[1-9]1AY&SY", raw)):
+        return raw
+    try:
+        return read_pieces(name, _open(kind, raw), max_bytes=max_bytes)
+    except StorageError:
+        raise DatabaseFormatError(
+            name,
+            f"it holds more than {max_bytes:,} bytes, decompressed",
+            advice="Split it, or take a part of it.",
+        ) from None
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise DatabaseFormatError(
+            name, f"the {kind} stream is broken ({error})", advice="Fetch or compress it again."
+        ) from None
+
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def _open(kind: str, raw: bytes) -> Any:
+    stream = io.BytesIO(raw)
+    if kind == "gzip":
+        return gzip.open(stream)
+    if kind in ("bzip2", "xz"):
+        return _Streams(bz2.BZ2Decompressor if kind == "bzip2" else lzma.LZMADecompressor, raw)
+    import pyarrow
+
+    return pyarrow.CompressedInputStream(stream, "zstd")
+
+
+class _Streams:
+    """Concatenated bzip2 or xz streams; the library's reader drops one that is broken."""
+
+    def __init__(self, make: Callable[[], Any], raw: bytes) -> None:
+        self.make, self.raw, self.current = make, raw, make()
+
+    def read(self, size: int) -> bytes:
+        while True:
+            if self.current.eof:
+                self.raw = self.current.unused_data.lstrip(b"\0")
+                if not self.raw:
+                    return b""
+                self.current = self.make()
+            piece = self.current.decompress(self.raw, size)
+            self.raw = b""
+            if piece:
+                return piece
+            if self.current.needs_input and not self.current.eof:
+                raise EOFError("it ends too early")

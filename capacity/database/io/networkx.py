@@ -1,0 +1,76 @@
+"""Graphs of networkx, to and from `Database`: an edge is a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from capacity.database.facts import Database
+from capacity.database.policy import MultiPolicy
+from capacity.database.terms import Term, as_term
+from capacity.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def from_networkx(
+    graph: nx.Graph[Any], *, predicate: str = "predicate", multi: MultiPolicy | None = None
+) -> Database:
+    """Make a database from a directed networkx graph: each edge is a fact.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph or MultiDiGraph
+        Nodes are str, `Term` or rdflib nodes.
+    predicate : str
+        The edge attribute that holds the predicate; an edge of a MultiDiGraph without it has its
+        key for a predicate.
+    multi : MultiPolicy, optional
+
+    Raises
+    ------
+    InvalidArgumentError
+        For an undirected graph, one without edges, or an edge without a predicate.
+    """
+    if not graph.is_directed():
+        raise InvalidArgumentError(
+            "A fact has a direction: give a DiGraph or MultiDiGraph, not a Graph."
+        )
+    if graph.number_of_edges() == 0:
+        raise InvalidArgumentError(
+            "A database must hold at least one fact; the graph has no edges."
+        )
+
+    def facts() -> Iterable[tuple[Term, Term, Term]]:
+        keyed: Iterable[tuple[Any, Any, Any, dict[str, Any]]]
+        if graph.is_multigraph():
+            keyed = graph.edges(keys=True, data=True)  # type: ignore[call-overload, assignment]
+        else:
+            keyed = ((u, v, None, data) for u, v, data in graph.edges(data=True))
+        for u, v, key, data in keyed:
+            name = data.get(predicate, key)
+            # networkx numbers keys that the user didn't choose
+            if name is None or isinstance(name, int):
+                raise InvalidArgumentError(
+                    f"Edge ({u!r:.60}, {v!r:.60}) must have the attribute {predicate!r:.60}, or "
+                    "its predicate as key; it has neither."
+                )
+            yield as_term(u), as_term(name), as_term(v)
+
+    return Database.from_triples(facts(), multi=multi)
+
+
+def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:
+    """Write the facts as a MultiDiGraph: nodes are subjects and objects, an edge is a fact.
+
+    Labels become str nodes, other tokens `Term` nodes; the predicate is the edge's key and its
+    attribute ``predicate``.
+    """
+    import networkx as nx
+
+    nodes = [token.text if token.kind == "label" else token for token in db.tokens]
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
+    for k, q, v in db.token_triples.tolist():
+        graph.add_edge(nodes[k], nodes[v], key=nodes[q], predicate=nodes[q])
+    return graph

@@ -1,0 +1,52 @@
+"""The formats of RDF: their names, and what tells one from another."""
+
+from __future__ import annotations
+
+import re
+
+from capacity.database.io.formats import Format, Head, register_format
+from capacity.database.io.rdf import parse_rdf_content
+
+_XML = re.compile(r"<\?xml|<!DOCTYPE|<!--|<rdf:RDF|<[\w.-]+(:[\w.-]+)?\s+xmlns")
+_DIRECTIVE = re.compile(r"@?(prefix|base|version)\b", re.IGNORECASE)
+_N_STATEMENT = re.compile(r"(<[^>]*>|_:\S+)\s*<[^>]*>\s*.*\.\s*(#.*)?")
+
+
+def _possible_rdf(head: Head) -> tuple[str, ...]:
+    """The RDF formats that a file may have, the likeliest first."""
+    text, first = head.text, head.first
+    if _XML.match(first):
+        return ("rdfxml",)
+    if first.startswith("{"):
+        return ("jsonld",) if re.match(r'\s*\{\s*["}]', text) else ("trig", "jsonld")
+    if first.startswith("["):
+        lists = re.match(r"\s*\[\s*[{\]]", text)
+        turtles = ("turtle", "trig", "n3")
+        return ("jsonld", *turtles) if lists else (*turtles, "jsonld")
+    if _DIRECTIVE.match(first):
+        # TriG is Turtle with graphs
+        graphs = re.search(r"^[ \t]*(GRAPH\b|[^#\n]*\{)", text, re.M)
+        return ("trig", "turtle", "n3") if graphs else ("turtle", "trig", "n3")
+    if first.startswith(("<", "_:")):
+        # N-Quads holds N-Triples, and TriG holds Turtle
+        lines, others = ("nquads", "ntriples"), ("trig", "turtle", "n3")
+        return (*lines, *others) if _N_STATEMENT.fullmatch(first) else (*others, *lines)
+    return ()
+
+
+def _register_rdf(name: str, *aliases: str) -> None:
+    def likelihood(head: Head) -> int:
+        possible = _possible_rdf(head)
+        return len(possible) - possible.index(name) if name in possible else 0
+
+    register_format(Format(name, (name, *aliases), "rdf", parse_rdf_content, likelihood))
+
+
+# the last alias is the media type, by which the parser knows the format
+_register_rdf("turtle", "ttl", "text/turtle")
+_register_rdf("ntriples", "nt", "n-triples", "application/n-triples")
+_register_rdf("nquads", "nq", "n-quads", "application/n-quads")
+_register_rdf("trig", "application/trig")
+_register_rdf("n3", "text/n3")
+_register_rdf("rdfxml", "rdf", "owl", "xml", "rdf/xml", "application/rdf+xml")
+_register_rdf("jsonld", "json-ld", "json", "application/ld+json")

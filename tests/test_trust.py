@@ -41,9 +41,12 @@ def lines_of_code(path: Path) -> int:
 def test_the_page_names_every_module_that_verify_loads_and_how_long_it_is() -> None:
     out = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
     loaded = {name: Path(file) for name, file in json.loads(out.stdout).items()}
-    mine = {n.removeprefix("capacity.rank."): f for n, f in loaded.items() if "capacity.rank." in n}
+    room = "capacity.rank.verifier."
+    mine = {n.removeprefix(room): f for n, f in loaded.items() if room in n}
+    # a package without code of its own
+    del mine["procedures"]
     rows = re.findall(r"^\| (`[^|]+) \| (\d+) \|", PAGE, re.MULTILINE)
-    said = {tuple(re.findall(r"`(\w+)`", names)): int(n) for names, n in rows}
+    said = {tuple(re.findall(r"`([\w.]+)`", names)): int(n) for names, n in rows}
     assert {name for names in said for name in names} == mine.keys()
     for names, n in said.items():
         counted = sum(lines_of_code(mine[name]) for name in names)

@@ -16,28 +16,7 @@ from capacity.errors import CertificateError
 from capacity.limits import shown
 from capacity.rank.types import Indices, Term, Vector
 from capacity.rank.verifier.argument import Argument, Form, View
-from capacity.rank.verifier.kinds.boxes import Boxes
-from capacity.rank.verifier.kinds.decomposition import Decomposition
-from capacity.rank.verifier.kinds.diagonalization import Diagonalization
-from capacity.rank.verifier.kinds.enclosure import Enclosure
-from capacity.rank.verifier.kinds.koszul import Koszul
-from capacity.rank.verifier.kinds.pencil import Pencil
-from capacity.rank.verifier.kinds.substitution import Substitution
-from capacity.rank.verifier.kinds.unfolding import Unfolding
-
-KINDS: dict[str, type[Argument]] = {
-    kind.kind: kind
-    for kind in (
-        Unfolding,
-        Substitution,
-        Koszul,
-        Diagonalization,
-        Pencil,
-        Boxes,
-        Decomposition,
-        Enclosure,
-    )
-}
+from capacity.rank.verifier.kinds import KINDS
 
 
 def argument_to_dict(argument: Argument) -> dict[str, Any]:
@@ -61,8 +40,9 @@ def argument_from_dict(data: object) -> Argument:
         raise CertificateError(
             f"An argument must be of a kind of {', '.join(KINDS)}; got {shown(kind)}."
         )
-    forms = KINDS[kind].forms
-    return KINDS[kind](**{name: _READERS[form](fields, name) for name, form in forms.items()})
+    made = KINDS[kind].argument
+    forms = made.forms
+    return made(**{name: _READERS[form](fields, name) for name, form in forms.items()})
 
 
 def _plain(name: str, value: Any) -> dict[str, Any]:

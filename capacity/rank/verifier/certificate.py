@@ -2,7 +2,7 @@
 
 A `Certificate` names the quantity that is bounded, the facts it is about (by their hash, and the
 policy for multi-valued pairs), and *arguments* whose values add up to the bound
-(`capacity.rank.verifier.arguments`).
+(`capacity.rank.verifier.argument`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from capacity.errors import CertificateError
+from capacity.limits import shown
 from capacity.rank.verifier.argument import Argument, Side
+from capacity.rank.verifier.argument_json import (
+    argument_from_dict,
+    argument_to_dict,
+    field,
+    mapping,
+)
 
+FORMAT = "capacity certificate 1"
 Quantity: TypeAlias = Literal["rank", "effective_rank"]
 
 
@@ -45,9 +54,16 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Write the certificate as JSON-ready data."""
-        from capacity.rank.verifier.serialization import certificate_to_dict
-
-        return certificate_to_dict(self)
+        return {
+            "format": FORMAT,
+            "quantity": self.quantity,
+            "side": self.side,
+            "value": self.value,
+            "by": self.by,
+            "facts_sha256": self.facts_sha256,
+            "multi": self.multi,
+            "arguments": [argument_to_dict(argument) for argument in self.arguments],
+        }
 
     @classmethod
     def from_dict(cls, data: object) -> Certificate:
@@ -58,6 +74,24 @@ class Certificate:
         CertificateError
             If the data hasn't the form of a certificate.
         """
-        from capacity.rank.verifier.serialization import certificate_from_dict
-
-        return certificate_from_dict(data)
+        fields = mapping(data, "a certificate")
+        if fields.get("format") != FORMAT:
+            raise CertificateError(
+                f"A certificate must have the format {FORMAT!r}; got {shown(fields.get('format'))}."
+            )
+        quantity, side = field(fields, "quantity", str), field(fields, "side", str)
+        if quantity not in ("rank", "effective_rank") or side not in ("lower", "upper"):
+            raise CertificateError(f"A certificate is of no {shown(quantity)}, {shown(side)}.")
+        arguments = tuple(map(argument_from_dict, field(fields, "arguments", list)))
+        for argument in arguments:
+            if side not in argument.sides:
+                raise CertificateError(f"{argument.kind!r} can't argue for a {side} bound.")
+        return cls(
+            quantity,
+            side,
+            field(fields, "value", int),
+            field(fields, "by", str),
+            arguments,
+            field(fields, "facts_sha256", str),
+            field(fields, "multi", str),
+        )

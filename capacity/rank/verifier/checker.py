@@ -1,17 +1,8 @@
-"""Verify certificates in exact arithmetic.
-
-A bound is true if what is imported here is right: the checkers of each kind of argument
-(`capacity.rank.verifier.check_lower`, `check_unfolding`, `check_upper`, `check_terms`), what they
-share (`check_facts`, `check_view`, `check_arguments`, `check_budget`), the decision procedures that
-are trusted with pencils, diagonalizations and enclosures (`pencil`, `kronecker`, `diagonal`,
-`real_roots`, `krawczyk`), the data types of `arguments` and `certificate`, and the triples and
-components of `capacity.database`. No search code is imported. ``docs/trust.md`` says what else is
-believed.
-"""
+"""How the arguments of a certificate add up: `verify`, with the proof."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,38 +16,11 @@ from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.conversion import checked_argument, checked_claim
 from capacity.rank.verifier.facts import SORT, Facts, Refuted, require
-from capacity.rank.verifier.kinds.boxes import Boxes, facts_of_boxes
-from capacity.rank.verifier.kinds.decomposition import Decomposition, facts_of_terms
-from capacity.rank.verifier.kinds.diagonalization import (
-    Diagonalization,
-    check_not_diagonal,
-    facts_of_diagonal,
-)
-from capacity.rank.verifier.kinds.enclosure import Enclosure, facts_of_enclosure
-from capacity.rank.verifier.kinds.koszul import Koszul, check_koszul
-from capacity.rank.verifier.kinds.pencil import Pencil, check_pencil, facts_of_pencil
-from capacity.rank.verifier.kinds.substitution import Substitution, check_substitution
-from capacity.rank.verifier.kinds.unfolding import Unfolding, check_unfolding
+from capacity.rank.verifier.kind import Kind
+from capacity.rank.verifier.kinds import KINDS
+from capacity.rank.verifier.kinds.unfolding import Unfolding
+from capacity.rank.verifier.view import Removed
 
-# for each kind of argument its checker, which refuses or returns the indices that the argument is
-# about. A game is checked when it is known what was removed before it
-LOWER: dict[type[Argument], Callable[[Any, Facts], Touched]] = {
-    Unfolding: check_unfolding,
-    Substitution: lambda argument, _facts: argument.view.indices,
-    Koszul: check_koszul,
-    Diagonalization: check_not_diagonal,
-    Pencil: check_pencil,
-}
-# the same for upper bounds; these return the rows of the facts that the argument gives
-UPPER: dict[type[Argument], Callable[[Any, Facts], Indices]] = {
-    Boxes: facts_of_boxes,
-    Decomposition: facts_of_terms,
-    Pencil: facts_of_pencil,
-    Diagonalization: facts_of_diagonal,
-    Enclosure: facts_of_enclosure,
-}
-# bounds of a component that don't add to another such bound
-STRONG = (Koszul, Diagonalization, Pencil)
 # steps for each argument, whatever it is
 ARGUMENT = 200_000
 
@@ -154,13 +118,7 @@ def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None
             f"{db.multi}; it is for {certificate.facts_sha256[:12]} with multi="
             f"{certificate.multi[:60]}. Load the file that it was made from, under the same policy."
         )
-    for argument in certificate.arguments:
-        if type(argument) not in LOWER and type(argument) not in UPPER:
-            raise CertificateError(
-                "An argument must be of a kind that a checker is registered for, one of "
-                f"{', '.join(sorted({kind.kind for kind in (*LOWER, *UPPER)}))}; got an object of "
-                f"the type {type(argument).__name__}."
-            )
+    kinds = _kinds(certificate)
     facts = Facts(
         db,
         effective=certificate.quantity == "effective_rank",
@@ -171,46 +129,71 @@ def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None
         arguments = tuple(checked_argument(a, facts.budget) for a in certificate.arguments)
         total = sum(argument.value for argument in arguments)
         require(certificate.value == total, f"the arguments give {total}")
-        side, checkers = certificate.side, LOWER if certificate.side == "lower" else UPPER
-        fit = all(side in a.sides and type(a) in checkers for a in arguments)
+        side = certificate.side
+        checked = _check_lower if side == "lower" else _check_upper
+        fit = all(
+            side in a.sides and getattr(kind, side) is not None
+            for a, kind in zip(arguments, kinds, strict=True)
+        )
         require(fit, f"an argument can't argue for a {side} bound")
-        (_check_lower if side == "lower" else _check_upper)(arguments, facts)
+        alone = Counter(kind.name for kind in kinds if kind.alone)
+        require(all(n == 1 for n in alone.values()), "of such arguments there may be one at most")
+        checked(arguments, kinds, facts)
     except Refuted as refuted:
         return Verdict(False, str(refuted))
     return Verdict(True)
 
 
-def _check_lower(arguments: tuple[Argument, ...], facts: Facts) -> None:
-    strong = sum(isinstance(argument, STRONG) for argument in arguments)
+def _kinds(certificate: Certificate) -> list[Kind[Any]]:
+    """The registered kind of each argument."""
+    registered = {kind.argument: kind for kind in KINDS.values()}
+    for argument in certificate.arguments:
+        if type(argument) not in registered:
+            raise CertificateError(
+                "An argument must be of a kind that a checker is registered for, one of "
+                f"{', '.join(sorted(KINDS))}; got an object of the type {type(argument).__name__}."
+            )
+    return [registered[type(argument)] for argument in certificate.arguments]
+
+
+def _check_lower(arguments: tuple[Argument, ...], kinds: list[Kind[Any]], facts: Facts) -> None:
+    strong = sum(not kind.adds for kind in kinds)
     require(strong <= 1, "of such arguments only one may be there: they don't add")
-    touched = [LOWER[type(argument)](argument, facts) for argument in arguments]
-    before = _pairs(arguments, touched, facts) if len(touched) > 1 else {}
-    for number, argument in enumerate(arguments):
-        if isinstance(argument, Substitution):
-            check_substitution(argument, facts, before.get(number))
+    touched: list[Touched] = [
+        kind.lower(argument, facts)
+        for argument, kind in zip(arguments, kinds, strict=True)
+        if kind.lower is not None
+    ]
+    before = _pairs(arguments, kinds, touched, facts) if len(touched) > 1 else {}
+    for number, (argument, kind) in enumerate(zip(arguments, kinds, strict=True)):
+        if kind.game is not None:
+            kind.game(argument, facts, before.get(number))
 
 
 def _pairs(
-    arguments: tuple[Argument, ...], touched: list[Touched], facts: Facts
-) -> dict[int, Unfolding]:
-    """For each argument that is the second of a pair, the unfolding whose slices go first."""
+    arguments: tuple[Argument, ...],
+    kinds: list[Kind[Any]],
+    touched: list[Touched],
+    facts: Facts,
+) -> dict[int, Removed]:
+    """For each argument that is the second of a pair, the slices of an unfolding that go first."""
     owner: dict[int, int] = {}
     paired: set[int] = set()
-    before: dict[int, Unfolding] = {}
+    before: dict[int, Removed] = {}
     for j, indices in enumerate(touched):
         about = {0} if facts.effective else _components(indices, facts)
         # whoever was there first
         for i in {owner.setdefault(component, j) for component in about} - {j}:
-            first, second = arguments[i], arguments[j]
+            first = arguments[i]
             if (
                 not isinstance(first, Unfolding)
                 or paired & {i, j}
                 or np.isin(first.rows, indices[first.mode]).any()
-                or not (isinstance(second, Substitution) or _leaves(first, indices, facts))
+                or not (kinds[j].game is not None or _leaves(first, indices, facts))
             ):
                 raise Refuted(f"argument {i} may change what argument {j} is about")
             paired |= {i, j}
-            before[j] = first
+            before[j] = Removed(first.mode, first.rows)
     return before
 
 
@@ -232,7 +215,7 @@ def _components(touched: Touched, facts: Facts) -> set[int]:
     return found
 
 
-def _check_upper(arguments: tuple[Argument, ...], facts: Facts) -> None:
+def _check_upper(arguments: tuple[Argument, ...], kinds: list[Kind[Any]], facts: Facts) -> None:
     """D, or a tensor that represents the facts, is a sum of so many simple tensors.
 
     Each fact is given once: by the terms, added up exactly, or by its box. A box is the simple
@@ -240,13 +223,12 @@ def _check_upper(arguments: tuple[Argument, ...], facts: Facts) -> None:
     and nothing else if those are as many as its triples. For the effective rank only the observed
     fibers have to agree, so triples of a box that lie in unobserved ones don't count.
     """
-    for kind in (Decomposition, Boxes):
-        several = sum(isinstance(argument, kind) for argument in arguments) > 1
-        require(not several, f"there may be one {kind.kind} at most")
     given: list[Indices] = []
     n_given = 0
-    for argument in arguments:
-        given.append(UPPER[type(argument)](argument, facts))
+    for argument, kind in zip(arguments, kinds, strict=True):
+        if kind.upper is None:
+            raise Refuted(f"{kind.name} has no checker of upper bounds")
+        given.append(kind.upper(argument, facts))
         n_given += len(given[-1])
         require(n_given <= len(facts), "a fact is given twice")
     facts.budget.spend(SORT * len(facts))

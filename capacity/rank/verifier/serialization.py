@@ -1,4 +1,4 @@
-"""Certificates to JSON and back, and to files.
+"""Files of certificates.
 
 Reading trusts nothing: what hasn't the form of a certificate is a `CertificateError`, and what has
 it is still only a claim, for `capacity.rank.verifier` to check.
@@ -14,17 +14,10 @@ from typing import Any
 
 from capacity.errors import CertificateError, StorageError
 from capacity.limits import shown
-from capacity.rank.verifier.argument_json import (
-    argument_from_dict,
-    argument_to_dict,
-    field,
-    items,
-    mapping,
-)
+from capacity.rank.verifier.argument_json import items
 from capacity.rank.verifier.certificate import Certificate
 from capacity.safe_files import read_file, write_whole
 
-FORMAT = "capacity certificate 1"
 MAX_BYTES = 64 * 2**20
 # what takes some 100 bytes of memory each, of as few as three in the file
 MOST = {
@@ -32,51 +25,6 @@ MOST = {
     "keys": ((b":",), 500_000),
     "quotation marks": ((b'"',), 8_000_000),
 }
-
-
-def certificate_to_dict(certificate: Certificate) -> dict[str, Any]:
-    """Write a certificate as JSON-ready data."""
-    return {
-        "format": FORMAT,
-        "quantity": certificate.quantity,
-        "side": certificate.side,
-        "value": certificate.value,
-        "by": certificate.by,
-        "facts_sha256": certificate.facts_sha256,
-        "multi": certificate.multi,
-        "arguments": [argument_to_dict(argument) for argument in certificate.arguments],
-    }
-
-
-def certificate_from_dict(data: object) -> Certificate:
-    """Read what `certificate_to_dict` wrote.
-
-    Raises
-    ------
-    CertificateError
-        If the data hasn't the form of a certificate.
-    """
-    fields = mapping(data, "a certificate")
-    if fields.get("format") != FORMAT:
-        raise CertificateError(
-            f"A certificate must have the format {FORMAT!r}; got {shown(fields.get('format'))}."
-        )
-    quantity, side = field(fields, "quantity", str), field(fields, "side", str)
-    if quantity not in ("rank", "effective_rank") or side not in ("lower", "upper"):
-        raise CertificateError(f"A certificate is of no {shown(quantity)}, {shown(side)}.")
-    arguments = tuple(map(argument_from_dict, field(fields, "arguments", list)))
-    for argument in arguments:
-        if side not in argument.sides:
-            raise CertificateError(f"{argument.kind!r} can't argue for a {side} bound.")
-    return Certificate(
-        quantity,
-        side,
-        field(fields, "value", int),
-        field(fields, "by", str),
-        arguments,
-        field(fields, "facts_sha256", str),
-        field(fields, "multi", str),
-    )
 
 
 def save_certificates(path: str | os.PathLike[str], certificates: Iterable[Certificate]) -> None:

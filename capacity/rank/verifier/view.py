@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import flint
 import numpy as np
@@ -13,9 +13,6 @@ from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import DENSE_BYTES, steps_of_rank
 from capacity.rank.verifier.facts import SORT, Facts, require
 
-if TYPE_CHECKING:
-    from capacity.rank.verifier.kinds.unfolding import Unfolding
-
 # steps and bytes for each entry of a dense tensor, and steps for each product with a basis
 ENTRY, ENTRY_BYTES, PRODUCT = 20, 24, 3
 # modulo this prime a rank is bounded before it is computed exactly
@@ -24,19 +21,24 @@ PRIME = 2**31 - 1
 UNOBSERVED = "there are unobserved fibers among its entries"
 
 
+class Removed(NamedTuple):
+    """Slices of a mode that another argument removed before, with multiples of them subtracted."""
+
+    mode: int
+    slices: Indices
+
+
 def require_prime(n: int) -> None:
     """End the check unless n is a prime of 63 bits at most."""
     require(2 <= n < 2**63 and flint.fmpz(n).is_prime(), "the modulus is no prime")
 
 
-def view_tensor(
-    view: View, facts: Facts, *, before: Unfolding | None = None
-) -> tuple[Indices, Mask]:
+def view_tensor(view: View, facts: Facts, *, before: Removed | None = None) -> tuple[Indices, Mask]:
     """The tensor of a view, and which of its entries are known.
 
     All are known of D itself. Of a tensor that represents the facts, known are the observed fibers,
-    and of their combinations, those that take only observed ones. If the slices of an unfolding
-    were removed `before`, fibers across its mode are known where all these slices vanish.
+    and of their combinations, those that take only observed ones. If slices were removed
+    `before`, fibers across its mode are known where all these slices vanish.
     """
     require(all(len(of) for of in view.indices), "a sub-tensor must have indices in each mode")
     shape = [len(of) for of in view.indices]
@@ -53,7 +55,7 @@ def view_tensor(
         # across the mode any object will do: the fiber is observed
         hidden[_fibers(view, facts, across, None)] = 0
     if before is not None:
-        hidden[_fibers(view, facts, across, before.rows)] = 1
+        hidden[_fibers(view, facts, across, before.slices)] = 1
     growth = 1
     for mode, P in enumerate(view.bases):
         if P is None:

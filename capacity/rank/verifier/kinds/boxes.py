@@ -11,6 +11,7 @@ import numpy as np
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.facts import SORT, Facts, require
+from capacity.rank.verifier.kind import Kind
 
 # steps for a pair of a subject and a predicate, for an index, and for a box that others than facts
 # may lie in
@@ -88,3 +89,6 @@ def _only_unobserved(
                     complete.get((k, q)) == n_objects,
                     f"box {number[b]} gives what aren't facts at {k, q}",
                 )
+
+
+KIND = Kind(Boxes, upper=facts_of_boxes, alone=True)

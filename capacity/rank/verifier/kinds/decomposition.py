@@ -14,6 +14,7 @@ import numpy as np
 from capacity.rank.types import Indices, Term
 from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.facts import Facts, require
+from capacity.rank.verifier.kind import Kind
 
 # products of integers a fact that the library itself writes at most
 PRODUCTS_A_FACT = 20
@@ -142,3 +143,6 @@ def _sum(
 def _plain(values: tuple[Fraction, ...]) -> list[int | Fraction]:
     """Integers as such: they are added ten times faster."""
     return [x.numerator if x.denominator == 1 else x for x in values]
+
+
+KIND = Kind(Decomposition, upper=facts_of_terms, alone=True)

@@ -12,6 +12,7 @@ from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, Side, View
 from capacity.rank.verifier.budget import require_at_most
 from capacity.rank.verifier.facts import Facts, Refuted, require
+from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
     LARGEST_COEFFICIENT,
     LARGEST_SIDE,
@@ -122,3 +123,6 @@ def why_slices_are_not_diagonal(argument: Diagonalization, slices: Indices) -> s
         return why_not_diagonal(slices, argument.combination)
     except ValueError as error:
         raise Refuted(str(error)) from None
+
+
+KIND = Kind(Diagonalization, lower=check_not_diagonal, upper=facts_of_diagonal)

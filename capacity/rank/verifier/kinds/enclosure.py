@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.argument import Forms, FromAbove, View
 from capacity.rank.verifier.facts import SORT, Facts, require
+from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.krawczyk import contracts, cost_of_contraction
 from capacity.rank.verifier.view import facts_of_view, place, view_tensor
 
@@ -113,3 +114,6 @@ def _beside_fibers(argument: Enclosure, facts: Facts) -> tuple[Mask, Indices]:
     facts.budget.spend(SORT * (len(rows) + len(fibers)))
     in_them = facts.triples[rows]
     return beside, rows[np.isin(in_them[:, a] * width + in_them[:, b], free)]
+
+
+KIND = Kind(Enclosure, upper=facts_of_enclosure)

@@ -14,6 +14,7 @@ from capacity.rank.types import Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, View
 from capacity.rank.verifier.budget import DENSE_BYTES, require_at_most, steps_of_rank
 from capacity.rank.verifier.facts import Facts, require
+from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import UNOBSERVED, require_prime, view_tensor
 
 # slices of a flattening
@@ -80,3 +81,6 @@ def check_koszul(argument: Koszul, facts: Facts) -> Touched:
     bound = -(-rank // math.comb(a - 1, p))
     require(argument.value == bound, f"the flattening has rank {rank}, which gives {bound}")
     return argument.view.indices
+
+
+KIND = Kind(Koszul, lower=check_koszul)

@@ -10,6 +10,7 @@ import numpy as np
 from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, Side
 from capacity.rank.verifier.facts import SORT, Facts, require
+from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.pencil_rank import sparse_pencil_rank
 from capacity.rank.verifier.view import UNOBSERVED
 
@@ -93,3 +94,6 @@ def require_pencil(argument: Pencil, facts: Facts) -> Indices:
     rank = sparse_pencil_rank(*np.divmod(places, width), values, spend=facts.budget.spend)
     require(argument.value == rank, f"the two slices have rank {rank}")
     return rows
+
+
+KIND = Kind(Pencil, lower=check_pencil, upper=facts_of_pencil)

@@ -10,8 +10,8 @@ import numpy as np
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Forms, FromBelow, View
 from capacity.rank.verifier.facts import Facts, require
-from capacity.rank.verifier.kinds.unfolding import Unfolding
-from capacity.rank.verifier.view import view_tensor
+from capacity.rank.verifier.kind import Kind
+from capacity.rank.verifier.view import Removed, view_tensor
 
 # steps for each entry of the view in a game, and for each move
 GAME_ENTRY, MOVE = 50, 30_000
@@ -40,9 +40,7 @@ class Substitution(FromBelow):
         return len(self.moves)
 
 
-def check_substitution(
-    argument: Substitution, facts: Facts, before: Unfolding | None = None
-) -> None:
+def check_substitution(argument: Substitution, facts: Facts, before: Removed | None) -> None:
     """Each move removes a slice and lowers the rank by at least one.
 
     Let T be a sum of R simple tensors a_r (x) b_r (x) c_r, and let its slice T_i, of mode 0 say, be
@@ -77,3 +75,11 @@ def check_substitution(
         hidden = (~slice_known | slice_value) & ~gone[mode]
         gone[mode] |= hidden
         np.moveaxis(known, mode, 0)[:, hidden] = False
+
+
+KIND = Kind(
+    Substitution,
+    lower=lambda argument, _facts: argument.view.indices,
+    game=check_substitution,
+    adds=True,
+)

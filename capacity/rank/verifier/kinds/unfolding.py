@@ -13,6 +13,7 @@ from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, FromBelow
 from capacity.rank.verifier.budget import DENSE_BYTES, require_at_most, steps_of_rank
 from capacity.rank.verifier.facts import SORT, Facts, require
+from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import require_prime
 
 # steps for each product while a block is sparse
@@ -186,3 +187,6 @@ def _eliminated(
             below[k].discard(s)
         rows[s], below[s] = {}, set()
     return rows[t:]
+
+
+KIND = Kind(Unfolding, lower=check_unfolding, adds=True)

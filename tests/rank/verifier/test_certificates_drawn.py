@@ -16,8 +16,8 @@ from capacity.rank import (
     Substitution,
     Unfolding,
 )
-from capacity.rank.verifier.argument_json import KINDS as registered
 from capacity.rank.verifier.checker import verify
+from capacity.rank.verifier.kinds import KINDS as REGISTERED
 from capacity.testing import (
     KnownDatabase,
     KnownEffectiveRank,
@@ -144,7 +144,7 @@ def test_each_kind_is_drawn_for_both_quantities(quantity: Any, side: Any, kind: 
 
 def test_kinds_are_all_there_are() -> None:
     # a kind that is added must be drawn as well
-    assert {kind for kinds in KINDS.values() for kind in kinds} == set(registered)
+    assert {kind for kinds in KINDS.values() for kind in kinds} == set(REGISTERED)
 
 
 def kinds(certificate: Certificate) -> list[str]:

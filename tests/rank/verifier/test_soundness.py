@@ -26,7 +26,8 @@ from capacity.rank import (
     save_certificates,
 )
 from capacity.rank.verifier.argument import FromAbove, FromBelow
-from capacity.rank.verifier.checker import LOWER, UPPER, verify
+from capacity.rank.verifier.checker import verify
+from capacity.rank.verifier.kinds import KINDS
 from tests.oracles import database, figure_1
 from tests.second_checker import claim
 
@@ -224,12 +225,10 @@ def test_a_kind_without_a_checker_is_refused(side: Any, argument: Any) -> None:
 
 
 def test_every_kind_has_a_checker_on_each_of_its_sides() -> None:
-    from capacity.rank.verifier.argument_json import KINDS
-
-    assert set(KINDS.values()) == {*LOWER, *UPPER}
     for kind in KINDS.values():
-        below, above = not issubclass(kind, FromAbove), not issubclass(kind, FromBelow)
-        assert (kind in LOWER, kind in UPPER) == (below, above)
+        below = not issubclass(kind.argument, FromAbove)
+        above = not issubclass(kind.argument, FromBelow)
+        assert (kind.lower is not None, kind.upper is not None) == (below, above)
 
 
 WITHOUT_ASSERTS = """
@@ -239,7 +238,7 @@ from capacity.errors import CertificateError, MemoryBudgetError
 from capacity.rank import Certificate, load_certificates
 from capacity.rank.verifier.checker import verify
 from capacity.database import load
-from tests.rank.test_soundness import Wished, a_fact_twice
+from tests.rank.verifier.test_soundness import Wished, a_fact_twice
 from tests.second_checker import claim
 
 if __debug__:

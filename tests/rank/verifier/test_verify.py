@@ -31,14 +31,14 @@ from capacity.rank.cp.krawczyk_box import enclose
 from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
 from capacity.rank.effort import Limits
 from capacity.rank.problem import Goal, Problem, rebased_games
-from capacity.rank.verifier.argument_json import KINDS
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.checker import verify
+from capacity.rank.verifier.kinds import KINDS
 from capacity.testing import databases
 from capacity.testing.choices import Choices
 from capacity.testing.edits import mutated
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, example_2_4, figure_1
-from tests.rank.test_krawczyk import peeled_example
+from tests.rank.verifier.test_krawczyk import peeled_example
 from tests.second_checker import claim, second_checker
 
 # ---- what is found is proved --------------------------------------------------------------------

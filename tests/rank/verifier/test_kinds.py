@@ -1,0 +1,111 @@
+"""A kind of argument can be registered from outside, and means nothing where it isn't."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from capacity.errors import CertificateError
+from capacity.rank import Certificate, View, load_certificates, save_certificates
+from capacity.rank.types import Touched
+from capacity.rank.verifier.argument import Forms, FromBelow
+from capacity.rank.verifier.checker import verify
+from capacity.rank.verifier.facts import Facts, require
+from capacity.rank.verifier.kind import Kind
+from capacity.rank.verifier.kinds import KINDS, register_kind
+from capacity.rank.verifier.view import UNOBSERVED, view_tensor
+from tests.oracles import database
+from tests.second_checker import claim
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTensor(FromBelow):
+    """A sub-tensor of n x n x n whose entries are those of the unit tensor, of rank n."""
+
+    kind: ClassVar[str] = "unit tensor"
+    forms: ClassVar[Forms] = {"view": "view"}
+    view: View
+
+    @property
+    def value(self) -> int:
+        return len(self.view.indices[0])
+
+
+def check_unit_tensor(argument: UnitTensor, facts: Facts) -> Touched:
+    tensor, known = view_tensor(argument.view, facts)
+    require(known.all(), UNOBSERVED)
+    n = argument.value
+    require(tensor.shape == (n, n, n), "the sub-tensor must be n x n x n")
+    i = np.arange(n)
+    require(tensor[i, i, i].all() and tensor.sum() == n, "it is no unit tensor")
+    return argument.view.indices
+
+
+UNIT_TENSOR = Kind(UnitTensor, lower=check_unit_tensor)
+DIAGONAL = [(0, 0, 0), (1, 1, 1), (2, 2, 2)]
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    register_kind(UNIT_TENSOR)
+    yield
+    del KINDS["unit tensor"]
+
+
+def unit(n: int = 3) -> UnitTensor:
+    return UnitTensor(View((np.arange(n), np.arange(n), np.arange(n))))
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_kind_from_outside_is_checked_and_goes_to_json_and_back(tmp_path: Path) -> None:
+    db = database(DIAGONAL)
+    said = claim(db, unit())
+    assert verify(said, db).proved
+    save_certificates(tmp_path / "c.json", [said])
+    (read,) = load_certificates(tmp_path / "c.json")
+    assert isinstance(read.arguments[0], UnitTensor)
+    assert verify(read, db).proved
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_kind_from_outside_is_refused_where_its_checker_refuses() -> None:
+    db = database([*DIAGONAL, (0, 1, 1)])
+    assert verify(claim(db, unit()), db).reason == "it is no unit tensor"
+    assert not verify(replace(claim(db, unit()), value=4), db).proved
+    # an array of another dtype is converted, or refused, before its checker sees it
+    floats = UnitTensor(View((np.arange(3.0), np.arange(3), np.arange(3))))  # type: ignore[arg-type]
+    assert not verify(claim(database(DIAGONAL), floats), database(DIAGONAL)).proved
+    # unobserved fibers are no zeros
+    partial = database(DIAGONAL)
+    of_effective = claim(partial, unit(), quantity="effective_rank")
+    assert verify(of_effective, partial).reason == UNOBSERVED
+
+
+@pytest.mark.usefixtures("registered")
+def test_arguments_that_do_not_add_are_not_added_whatever_their_kind() -> None:
+    db = database([*DIAGONAL, *((a + 3, b + 3, c + 3) for a, b, c in DIAGONAL)])
+    other = UnitTensor(View((np.arange(3, 6), np.arange(3, 6), np.arange(3, 6))))
+    both = Certificate("rank", "lower", 6, "two", (unit(), other), db.facts_sha256, db.multi)
+    assert "they don't add" in str(verify(both, db).reason)
+
+
+def test_a_kind_that_is_not_registered_is_refused(tmp_path: Path) -> None:
+    db = database(DIAGONAL)
+    with pytest.raises(CertificateError, match="a checker is registered for"):
+        verify(claim(db, unit()), db)
+    save_certificates(tmp_path / "c.json", [claim(db, unit())])
+    with pytest.raises(CertificateError, match="must be of a kind of"):
+        load_certificates(tmp_path / "c.json")
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_kind_is_registered_once_and_has_a_checker() -> None:
+    with pytest.raises(ValueError, match="must have a name of its own"):
+        register_kind(UNIT_TENSOR)
+    with pytest.raises(ValueError, match="must have a checker"):
+        register_kind(Kind(type("Empty", (UnitTensor,), {"kind": "empty"})))

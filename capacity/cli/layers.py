@@ -46,6 +46,8 @@ def train(
     """Train one attention layer on a functional database, and score it."""
     require_extra("Training", "layers")
     from capacity.database.io.load import load
+    from capacity.evaluator.accuracy import TAUS
+    from capacity.evaluator.columns import accuracy_column
     from capacity.layer.compute import Compute, resolve_device
     from capacity.layer.config import LayerConfig
     from capacity.layer.recipe import Recipe
@@ -82,11 +84,19 @@ def train(
     print(f"  layer          {config.name}, {row['n_parameters']} parameters and "
           f"{row['n_embedding_parameters']} in embeddings")  # fmt: skip
     print(f"  training       {row['status']} after {row['epochs']} epochs, loss {row['loss']:.4f}")
-    for name in ("argmax", "0.50", "0.75", "0.95", "0.99"):
-        title = name if name == "argmax" else f"p {'> ' if name == '0.50' else '>='} {name}"
-        print(f"  {title:<14} {row[f'accuracy_{name}']:.3f}")
+    for tau in ("argmax", 0.5, *TAUS):
+        title = tau if isinstance(tau, str) else f"p {'> ' if tau == 0.5 else '>='} {tau:.2f}"
+        print(f"  {title:<14} {row[accuracy_column(tau)]:.3f}")
     if out is not None:
         print(f"  written to     {out}")
+
+
+def _print_reference(asked: bool) -> None:
+    if asked:
+        from capacity.sweep.grammar.reference import reference
+
+        print(reference(), end="")
+        raise typer.Exit
 
 
 def sweep(
@@ -109,6 +119,15 @@ def sweep(
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan, its time and its size.")
+    ] = False,
+    _reference: Annotated[
+        bool,
+        typer.Option(
+            "--reference",
+            help="Print all that a TOML file may hold.",
+            is_eager=True,
+            callback=_print_reference,
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -174,7 +193,11 @@ def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
 def grid(
     folder: Annotated[Path, typer.Argument(help="Folder of a sweep.", show_default=False)],
     tau: Annotated[
-        str, typer.Option(help="0.5 (p > 0.5), 0.75, 0.95, 0.99, argmax or argmax_paper.")
+        str,
+        typer.Option(
+            help="0.5 (p > 0.5), 0.75, 0.95, 0.99, another of the plan's taus, argmax or "
+            "argmax_paper."
+        ),
     ] = "0.95",
     out: Annotated[Path | None, typer.Option(help="Draw the grid to this PNG, SVG or PDF.")] = None,
     as_json: Json = False,

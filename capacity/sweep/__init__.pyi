@@ -5,6 +5,7 @@ from .measure import measure_runs as measure_runs
 from .one_run import do_run as do_run
 from .plan import Plan as Plan
 from .plan import Run as Run
-from .table import RUNS_SCHEMA as RUNS_SCHEMA
+from .row_schema import RUNS_SCHEMA as RUNS_SCHEMA
+from .row_schema import runs_schema as runs_schema
 from .table import compact as compact
 from .table import load as load

@@ -27,8 +27,8 @@ from capacity.sweep.one_run import database_ranks, do_runs
 from capacity.sweep.plan import Plan, Run, tasks_of
 from capacity.sweep.pool import Executor, Outcome, in_this_process, processes
 from capacity.sweep.records import DamagedFileError
+from capacity.sweep.row_schema import Row
 from capacity.sweep.store import Store
-from capacity.sweep.table import Row
 
 # (what, how many are done, how many there are)
 Progress: TypeAlias = Callable[[Literal["ranks", "runs"], int, int], None]

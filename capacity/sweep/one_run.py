@@ -7,7 +7,6 @@ any number of workers.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.evaluator.accuracy import TAUS, accuracy_of_logits, answers
+from capacity.evaluator.accuracy import accuracy_of_logits, answers
 from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_bound, layer_rank_upper
@@ -28,6 +27,7 @@ from capacity.rank.bounds import database_bounds
 from capacity.rank.interval import rank_interval
 from capacity.sweep.folder import snapshot_name
 from capacity.sweep.plan import Run
+from capacity.sweep.row_schema import layer_columns, recipe_columns, scored_columns
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
@@ -140,16 +140,10 @@ def _trained(
 def _row(
     run: Run, layer: AttentionLayer, training: Training, ranks: Mapping[str, int] | None
 ) -> dict[str, Any]:
-    """One row of the runs table."""
-    db, dtype = run.database, run.compute.dtype
-    recipe = run.recipe.to_dict() | {"engine": run.engine, "dtype": dtype}
-    facts = db.token_triples
-    with _one_thread():
-        logits = answers(layer, facts[:, :2])
-    scores = accuracy_of_logits(logits, facts[:, 2])
-    diverged = training.status == "diverged"
+    """One row of the runs table, in the order of its columns (`capacity.sweep.row_schema`)."""
+    db = run.database
     k, q, v = db.shape
-    row: dict[str, Any] = {
+    return {
         "run_key": run.key,
         "database_id": run.database_id,
         "layer_id": run.layer.name,
@@ -160,33 +154,42 @@ def _row(
         "n_tokens": db.n_tokens,
         "n_triples": db.n_triples,
         **(database_ranks(db) if ranks is None else ranks),
-        "d_model": run.layer.d_model,
-        "n_heads": run.layer.n_heads,
-        "d_head_qk": run.layer.d_head_qk,
-        "d_head_vo": run.layer.d_head_vo,
+        **layer_columns(run.layer),
         "n_parameters": run.layer.n_parameters,
         "n_embedding_parameters": run.layer.n_embedding_parameters(db.n_tokens),
         "layer_rank_bound": layer_rank_bound(run.layer),
-        "layer_rank_upper": layer_rank_upper(run.layer, k, q, v),
-        "recipe": json.dumps(recipe, sort_keys=True),
+        # its tensor L is defined for plain layers alone
+        "layer_rank_upper": layer_rank_upper(run.layer, k, q, v) if run.layer.is_plain else None,
+        **recipe_columns(run.recipe),
         "engine": training.engine,
         "variant": run.variant,
-        "dtype": dtype,
+        "dtype": run.compute.dtype,
         "epochs": training.epochs,
         "loss": training.loss,
         "status": training.status,
-        "tied": scores.tied,
-        "accuracy_argmax": scores.argmax,
-        "accuracy_argmax_paper": scores.argmax_paper,
-        "accuracy_0.50": scores.majority,
-        **{f"accuracy_{tau:.2f}": scores.softmax[tau] for tau in TAUS},
-        "margin": float(margins(logits, facts[:, 2]).min()),
-        **{f"scale_{tau:.2f}": smallest_scale(logits, facts[:, 2], tau) for tau in TAUS},
+        **_scores(run, layer, diverged=training.status == "diverged"),
     }
+
+
+def _scores(run: Run, layer: AttentionLayer, *, diverged: bool) -> dict[str, float]:
+    """The columns that say what the layer recalls, all NaN if training diverged."""
+    names, taus = scored_columns(run.taus), run.taus
     if diverged:
-        scored = (name for name in row if name.startswith(("tied", "accuracy", "margin", "scale")))
-        row |= dict.fromkeys(scored, math.nan)
-    return row
+        return dict.fromkeys(names, math.nan)
+    facts = run.database.token_triples
+    with _one_thread():
+        logits = answers(layer, facts[:, :2])
+    found = accuracy_of_logits(logits, facts[:, 2], taus)
+    scores = (
+        found.tied,
+        found.argmax,
+        found.argmax_paper,
+        found.majority,
+        *(found.softmax[tau] for tau in taus),
+        float(margins(logits, facts[:, 2]).min()),
+        *(smallest_scale(logits, facts[:, 2], tau) for tau in taus),
+    )
+    return dict(zip(names, scores, strict=True))
 
 
 def database_ranks(db: Database) -> dict[str, int]:

@@ -15,13 +15,15 @@ from functools import cache, cached_property
 from typing import Any
 
 from capacity.database.facts import Database
+from capacity.errors import SweepError
+from capacity.evaluator.accuracy import TAUS
 from capacity.layer.compute import Compute, Device
 from capacity.layer.config import LayerConfig
 from capacity.layer.engine_choice import engine_for
 from capacity.layer.recipe import Recipe
 
 # parts of every key: raise them when the columns, or what the code makes of a run, change
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 ALGORITHM_VERSION = 7
 # of a shard, which is one file, and of a task, after which a kill loses nothing of it
 SHARD_SECONDS = 10.0
@@ -53,6 +55,8 @@ class Run:
         the engine that 'auto' stands for there.
     variant : str
         Empty, or a hash of what sets it apart from the same run: another engine, other versions.
+    taus : tuple of float
+        Thresholds that its layer is scored at, in rising order; the usual ones are always there.
     """
 
     database_id: str
@@ -62,6 +66,10 @@ class Run:
     recipe: Recipe
     compute: Compute = field(default_factory=Compute)
     variant: str = ""
+    taus: tuple[float, ...] = TAUS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "taus", tuple(sorted({*TAUS, *self.taus})))
 
     @cached_property
     def engine(self) -> str:
@@ -91,7 +99,8 @@ class Run:
     @cached_property
     def question(self) -> str:
         """SHA-256 of what the run is about, whatever computes it."""
-        return _digest({"start": self.start, "recipe": _as_dict(self.recipe)})
+        scored = {"taus": self.taus} if self.taus != TAUS else {}
+        return _digest({"start": self.start, "recipe": _as_dict(self.recipe), **scored})
 
     @cached_property
     def start(self) -> str:
@@ -151,6 +160,23 @@ class Plan:
         return _digest([run.question for run in self.runs])
 
     @cached_property
+    def taus(self) -> tuple[float, ...]:
+        """The thresholds that all runs are scored at; each has its columns in the table.
+
+        Raises
+        ------
+        SweepError
+            If they differ from run to run.
+        """
+        first, *others = {run.taus for run in self.runs}
+        if others:
+            raise SweepError(
+                f"The runs of a plan must be scored at the same `taus`; some have {first}, others "
+                f"{others[0]}."
+            )
+        return first
+
+    @cached_property
     def databases(self) -> dict[str, Database]:
         """Each database once, by the SHA-256 of its facts."""
         return {run.database.facts_sha256: run.database for run in self.runs}
@@ -174,6 +200,8 @@ class Plan:
             "smallest_database": min(sizes),
             "largest_database": max(sizes),
             "layers": len({run.layer for run in self.runs}),
+            "recipes": len({run.recipe for run in self.runs}),
+            "seeds": len({run.seed for run in self.runs}),
             "shards": len(self.shards),
             "seconds": round(self.seconds, 1),
             "bytes": self.bytes,

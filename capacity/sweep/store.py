@@ -51,8 +51,8 @@ from capacity.sweep.locks import divisions, locked, part_of
 from capacity.sweep.manifest import admitted, manifests, shard_names
 from capacity.sweep.plan import Plan
 from capacity.sweep.records import DamagedFileError, is_integer, read_stamped, stamped, write
+from capacity.sweep.row_schema import Row, runs_schema
 from capacity.sweep.table import (
-    Row,
     compact,
     read_rows,
     read_whole,
@@ -103,6 +103,7 @@ class Store:
             shards = {name for held in manifests(self.folder) for name in held["shards"]}
             require_own_shards(self.folder, shards)
         self.names = shard_names(self.plan)
+        self._schema = runs_schema(self.plan.taus)
         self._ranks_names = {ranks_name(facts) for facts in self.plan.databases}
         snapshots = self._snapshot_names(range(len(self.names)))
         require_files(self.folder / UNFINISHED, lambda name: name in shards or name in snapshots)
@@ -155,7 +156,7 @@ class Store:
     def write(self, number: int, rows: Iterable[Row]) -> None:
         """Store the rows of a shard, all of them, and end its being unfinished."""
         path = self.path(number)
-        write_table(path, table_of_rows(rows), of=path.name)
+        write_table(path, table_of_rows(rows, self._schema), of=path.name)
         self.end_unfinished(number)
 
     def unfinished(self, number: int) -> list[dict[str, Any]]:
@@ -179,7 +180,7 @@ class Store:
         """Keep the rows that there are of a shard that isn't whole, and end their snapshots."""
         rows = list(rows)
         path = self._unfinished(number)
-        write_table(path, table_of_rows(rows), of=f"{UNFINISHED}/{path.name}")
+        write_table(path, table_of_rows(rows, self._schema), of=f"{UNFINISHED}/{path.name}")
         self._end_snapshots({snapshot_name(row["run_key"]) for row in rows})
 
     def end_unfinished(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""The runs table: its columns, and a sweep's folder read as one table, also while it grows.
+"""The runs table: its files, and a sweep's folder read as one table, also while it grows.
 
 Every table that a sweep writes carries two things in the metadata of its file: what it is a table
 of (``of``: the name of its shard, say), and a SHA-256 of that and of its rows (``rows_sha256``):
@@ -9,6 +9,9 @@ edited by hand or put under another's name is refused, and is no part of any tab
 Digests find damage. They aren't signatures: whoever rewrites the rows and the digest, or trains
 something else in the first place, is believed. Other readers of the parquet files check the pages
 at most.
+
+Tables are written in the schema of today (`capacity.sweep.row_schema`). Those of schema 2 are read,
+and have the columns of today then.
 """
 
 from __future__ import annotations
@@ -28,36 +31,24 @@ from capacity.errors import SweepError
 from capacity.sweep.folder import SHARDS, TABLE, require_own_shards
 from capacity.sweep.manifest import manifests
 from capacity.sweep.records import DamagedFileError, read, write
+from capacity.sweep.row_schema import RUNS_SCHEMA, Row, schema_like
+from capacity.sweep.schema_2 import SCHEMA_2, from_schema_2
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_text, _int, _real = pa.string(), pa.int64(), pa.float64()
-RUNS_SCHEMA = pa.schema(
-    [
-        pa.field(name, kind, nullable=False)
-        for kind, names in [
-            (_text, "run_key database_id layer_id"),
-            (_int, "seed n_subjects n_predicates n_objects n_tokens n_triples database_rank_bound "
-                   "database_rank_lower database_rank_upper d_model n_heads d_head_qk d_head_vo "
-                   "n_parameters n_embedding_parameters layer_rank_bound layer_rank_upper"),
-            (_text, "recipe engine variant dtype"),
-            (_int, "epochs"),
-            (_real, "loss"),
-            (_text, "status"),
-            (_real, "tied accuracy_argmax accuracy_argmax_paper accuracy_0.50 accuracy_0.75 "
-                    "accuracy_0.95 accuracy_0.99 margin scale_0.75 scale_0.95 scale_0.99"),
-        ]
-        for name in names.split()
-    ]
-)  # fmt: skip
-Row = Mapping[str, Any]
 # of a file; a million rows take about a tenth of it
 MAX_BYTES = 2**30
 
 
-def table_of_rows(rows: Iterable[Row]) -> pa.Table:
+def table_of_rows(rows: Iterable[Row], schema: pa.Schema = RUNS_SCHEMA) -> pa.Table:
     """Rows as a table, sorted by key; every NaN is the same one, since files don't tell them apart.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+    schema : Schema, optional
+        If they have scores at more thresholds (`runs_schema`).
 
     Raises
     ------
@@ -65,13 +56,13 @@ def table_of_rows(rows: Iterable[Row]) -> pa.Table:
         For a value that its column can't hold.
     """
     try:
-        table = pa.Table.from_pylist(list(rows), schema=RUNS_SCHEMA).sort_by("run_key")
+        table = pa.Table.from_pylist(list(rows), schema=schema).sort_by("run_key")
     except (pa.ArrowException, OverflowError) as error:
         raise SweepError(f"A run has a value that its table can't hold ({error}).") from None
-    for i, field in enumerate(RUNS_SCHEMA):
-        if field.type == _real:
+    for i, field in enumerate(schema):
+        if field.type == pa.float64():
             values = table[field.name].to_numpy()
-            canonical = pa.array(np.where(np.isnan(values), np.nan, values), _real)
+            canonical = pa.array(np.where(np.isnan(values), np.nan, values), field.type)
             table = table.set_column(i, field, canonical)
     return table
 
@@ -107,8 +98,12 @@ def rows_sha256(table: pa.Table, *, of: str) -> str:
 def _values(column: Any) -> Iterator[Any]:
     """The bytes of a column, however it is cut into chunks."""
     chunks = [chunk for chunk in column.chunks if len(chunk)]
-    if column.type != _text:
-        yield from (chunk.to_numpy() for chunk in chunks)
+    if column.null_count:
+        # where there is a value, and then 0 where there is none
+        yield from (chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in chunks)
+        chunks = [chunk.fill_null(0) for chunk in chunks]
+    if column.type != pa.string():
+        yield from (chunk.to_numpy(zero_copy_only=False) for chunk in chunks)
         return
     texts = [_lengths_and_characters(chunk) for chunk in chunks]
     # where they end as well, for "ab", "c" aren't "a", "bc"
@@ -137,7 +132,7 @@ def read_rows(path: Path, *, most: int, of: str | None = None) -> pa.Table:
     Returns
     -------
     Table
-        Its metadata are the file's.
+        With the columns of today; its metadata are the file's.
 
     Raises
     ------
@@ -148,18 +143,21 @@ def read_rows(path: Path, *, most: int, of: str | None = None) -> pa.Table:
     try:
         # a third of the time that read_table takes for a small file
         with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
-            if file.schema_arrow.remove_metadata() != RUNS_SCHEMA:
+            schema = file.schema_arrow.remove_metadata()
+            if schema not in (SCHEMA_2, schema_like(schema.names)):
                 raise DamagedFileError(path, "has other columns than the runs table")
             if file.metadata.num_rows > most:
                 raise DamagedFileError(path, f"is damaged (it has more than {most} rows)")
             table = file.read(use_threads=False)
+        _require_stamp(path, table, of)
+        if schema == SCHEMA_2:
+            table = from_schema_2(table).replace_schema_metadata(table.schema.metadata)
     except DamagedFileError:
         raise
     # what reading a damaged file can end in
-    except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
+    except (OSError, TypeError, ValueError, MemoryError, pa.ArrowException) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise DamagedFileError(path, f"is damaged ({reason:.120})") from None
-    _require_stamp(path, table, of)
     return table
 
 
@@ -257,7 +255,11 @@ def _from_shards(folder: Path, held: Sequence[Mapping[str, Any]]) -> pa.Table:
         return read_rows(file, most=most, of=file.name).replace_schema_metadata()
 
     with ThreadPoolExecutor() as pool:
-        table = pa.concat_tables(pool.map(rows, files)).sort_by("run_key")
+        tables = list(pool.map(rows, files))
+    for file, table in zip(files, tables, strict=True):
+        if table.schema != tables[0].schema:
+            raise DamagedFileError(file, f"has other columns than {files[0].name}")
+    table = pa.concat_tables(tables).sort_by("run_key")
     if table.num_rows > most:
         raise SweepError(
             f"{folder} is damaged: its shards hold {table.num_rows} runs, and its manifests name "

@@ -66,11 +66,11 @@ def test_a_row_tells_the_truth_about_its_run(plan: Plan, done: Path) -> None:
         interval = rank_interval(db)
         assert row["database_rank_lower"] == interval.lower.value
         assert row["database_rank_upper"] == interval.upper.value
-        assert row["accuracy_0.95"] == evaluate(layer, db).softmax[0.95]
+        assert row["accuracy_p95"] == evaluate(layer, db).softmax[0.95]
         logits, objects = answers(layer, db.token_triples[:, :2]), db.token_triples[:, 2]
         assert row["margin"] == margins(logits, objects).min()
         # at the scale that it says it needs, and a little more, it memorises
-        scale = row["scale_0.95"]
+        scale = row["scale_p95"]
         assert math.isfinite(scale) == (row["accuracy_argmax"] == 1)
         if math.isfinite(scale):
             scaled = accuracy_of_logits(scale * (1 + 1e-9) * logits, objects)
@@ -181,7 +181,7 @@ def test_diverged_runs_have_no_accuracy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("option", "reason"), [
     ({"workers": 0}, "`workers` must be at least 1"), ({"shard": (2, 2)}, "0 <= i < N"),
-    ({"device": "tpu"}, "auto, cpu or cuda"),
+    ({"device": "tpu"}, "auto, cpu, cuda"),
 ])  # fmt: skip
 def test_wrong_options_are_refused(plan: Plan, option: dict, reason: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=reason):

@@ -142,9 +142,9 @@ def test_what_asks_for_too_much_is_refused_before_anything_is_drawn(
     def drawn(*_: object, **__: object) -> None:
         pytest.fail("something was drawn")
 
-    monkeypatch.setattr("capacity.sweep.grammar.plan_file.random_database", drawn)
+    monkeypatch.setattr("capacity.sweep.grammar.sources.random_database", drawn)
     monkeypatch.setattr("capacity.sweep.grammar.plan_file.Run", drawn)
-    monkeypatch.setattr("capacity.sweep.grammar.plan_file.Database", drawn)
+    monkeypatch.setattr("capacity.sweep.grammar.sources.load", drawn)
     with pytest.raises(SweepError, match=reason) as refusal:
         make_plan(TOO_LARGE[reason])
     assert len(str(refusal.value)) < 400
@@ -159,9 +159,10 @@ def test_pairs_of_many_databases_and_layers_are_drawn_without_listing_all(
     sizes = list(range(1, 31))
     layers = {"d_model": [30], "n_heads": sizes, "d_head_qk": sizes, "d_head_vo": sizes}
     product = itertools.product
-    # of four lists, and not of databases and layers
+    # of values of layers, or of recipes and seeds, and not of databases and layers
     monkeypatch.setattr(
-        "itertools.product", lambda *lists: product(*lists) if len(lists) == 4 else listed()
+        "itertools.product",
+        lambda *lists: listed() if any(len(one) > 100 for one in lists) else product(*lists),
     )
     plan = make_plan(
         {

@@ -1,1 +1,6 @@
-"""The grammar of a sweep's TOML file: how it is read and checked, and what it asks for."""
+"""The grammar of a sweep's TOML file: its sections, and the plan that they ask for. No torch here.
+
+Sections are dataclasses: `Recipe`, `Compute` and `LayerConfig` of `capacity.layer`, and those of
+`capacity.sweep.grammar.sections`. Keys, defaults, checks and the reference of the file
+(``capacity sweep --reference``) all come from their fields and docstrings.
+"""

@@ -1,14 +1,85 @@
-"""Checks of the values in a sweep's configuration, with messages that say where they stand."""
+"""Values in a sweep's file: checks by the fields of dataclasses, with messages that name them."""
 
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import MISSING, Field, fields
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from capacity.errors import SweepError
+from capacity.errors import CapacityError, SweepError
 from capacity.limits import shown
 from capacity.sweep.records import is_integer
+
+Section = TypeVar("Section")
+# of a list
+MOST_VALUES = 100_000
+
+
+def read_section(kind: type[Section], options: Any, where: str) -> Section:
+    """Make a dataclass of a table of the file, whose keys are its fields.
+
+    Parameters
+    ----------
+    kind : type
+        A dataclass whose fields are annotated with what `_checked` knows, or with Any.
+    options : mapping
+    where : str
+        Name of the table, for messages.
+
+    Raises
+    ------
+    SweepError
+        If it isn't a table, or has an unknown key, lacks one that has no default, or has a value
+        that its field doesn't allow.
+    """
+    require_known(options, where, keys_of(kind))
+    hints = get_type_hints(kind)
+    values: dict[str, Any] = {}
+    for each in fields(kind):  # type: ignore[arg-type]
+        if each.name in options:
+            name, limits = f"`{each.name}` in {where}", each.metadata
+            values[each.name] = _checked(name, options[each.name], hints[each.name], limits)
+        elif is_required(each):
+            raise SweepError(f"{where} must have the key `{each.name}`.")
+    return kind(**values)
+
+
+def made_from(
+    kind: type[Section], options: Any, where: str, *, without: tuple[str, ...] = ()
+) -> Section:
+    """Make a dataclass that checks its fields itself, such as `Recipe`.
+
+    Parameters
+    ----------
+    kind : type
+    options : mapping
+    where : str
+        Name of the table, for messages.
+    without : tuple of str
+        Fields that are no keys of the file.
+
+    Raises
+    ------
+    SweepError
+        If it isn't a table, or has an unknown key or a value that the dataclass refuses.
+    """
+    require_known(options, where, keys_of(kind, without))
+    try:
+        return kind(**options)
+    except (CapacityError, ValueError, TypeError, OverflowError) as error:
+        raise SweepError(f"in {where}: {error}") from None
+
+
+def keys_of(kind: type, without: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Names of a dataclass's fields, which are the keys of its table."""
+    return tuple(each.name for each in fields(kind) if each.name not in without)
+
+
+def is_required(each: Field[Any]) -> bool:
+    """Whether a field has no default, so that its key can't be left out."""
+    return each.default is MISSING and each.default_factory is MISSING
 
 
 def require_known(options: Any, where: str, names: tuple[str, ...]) -> None:
@@ -30,33 +101,75 @@ def require_known(options: Any, where: str, names: tuple[str, ...]) -> None:
             )
 
 
-def required(options: Mapping[str, Any], name: str, where: str) -> Any:
-    """The value of a key.
+def require_at_most(most: int, asked: int, where: str, what: str) -> None:
+    """Refuse a file that asks for too much of something.
 
     Raises
     ------
     SweepError
-        If it isn't there.
     """
-    if name not in options:
-        raise SweepError(f"{where} must have the key `{name}`.")
-    return options[name]
-
-
-def integer(
-    options: Mapping[str, Any], name: str, where: str, *, least: int, default: int | None = None
-) -> int:
-    """The value of a key that holds an integer; TOML's have 64 bits, as the columns of the table.
-
-    Raises
-    ------
-    SweepError
-        If it is no integer, or out of range.
-    """
-    value = required(options, name, where) if default is None else options.get(name, default)
-    if not is_integer(value, least=least):
+    if asked > most:
         raise SweepError(
-            f"`{name}` in {where} must be an integer of at least {least}, and below 2**63; got "
-            f"{shown(value)}."
+            f"{where} must ask for at most {most:,} {what}; got {asked:,}. Ask for fewer, or make "
+            "several sweeps of it."
         )
+
+
+def _checked(name: str, value: Any, kind: Any, limits: Mapping[str, Any]) -> Any:
+    """A value that is of the type of its field, and between its limits.
+
+    Types are int, float, str, Literal, tuple[int, int] and tuple[float, float] for least and most,
+    list[int], list[float], each of them or None, and Any for what is read elsewhere.
+    """
+    if kind is Any:
+        return value
+    # an optional field is one of a type: TOML knows no null
+    kinds = [one for one in get_args(kind) if one is not type(None)]
+    if type(None) in get_args(kind):
+        return _checked(name, value, kinds[0], limits)
+    match get_origin(kind) or kind:
+        case origin if origin is Literal:
+            if value not in kinds:
+                raise SweepError(
+                    f"{name} must be one of {', '.join(kinds)}; got {shown(value)}."
+                )  # fmt: skip
+        case origin if origin is tuple:
+            if not isinstance(value, list | tuple) or len(value) != 2:
+                raise SweepError(
+                    f"{name} must be a list of two, least and most; got {shown(value)}."
+                )
+            least, most = (_checked(name, one, kinds[0], limits) for one in value)
+            if least > most:
+                raise SweepError(f"{name} must name the least first; got {shown(value)}.")
+            return least, most
+        case origin if origin is list:
+            if not isinstance(value, list) or not 0 < len(value) <= MOST_VALUES:
+                raise SweepError(
+                    f"{name} must be a list of 1 to {MOST_VALUES:,} numbers; got {shown(value)}."
+                )
+            return [_checked(name, one, kinds[0], limits) for one in value]
+        case origin if origin is int:
+            if not is_integer(value, least=limits["least"]):
+                raise SweepError(
+                    f"{name} must be an integer of at least {limits['least']}, and below 2**63; "
+                    f"got {shown(value)}."
+                )
+        case origin if origin is float:
+            return _real(name, value, **limits)
+        case _:
+            if not isinstance(value, str):
+                raise SweepError(f"{name} must be a text; got {shown(value)}.")
     return value
+
+
+def _real(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not least <= value <= most:
+        between = "" if least == -math.inf else f" between {least} and {most}"
+        raise SweepError(f"{name} must be a number{between}; got {shown(value)}.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise SweepError(
+            f"{name} must be a number that float64 can hold; got {shown(value)}."
+        ) from None

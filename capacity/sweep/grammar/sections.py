@@ -1,0 +1,132 @@
+"""The sections of a sweep's file that are no dataclasses of `capacity.layer`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from capacity.database.policy import MultiPolicy
+
+# least and most, both allowed
+Integers: TypeAlias = tuple[int, int]
+Reals: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Databases:
+    """Databases to train on; there must be one at least. Those with the same facts are one.
+
+    Parameters
+    ----------
+    synthetic : table, or list of tables
+        Random databases; the keys are listed below.
+    files : list of tables
+        Databases read from files; the keys of each are listed below.
+    """
+
+    synthetic: Any = ()
+    files: Any = ()
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """Random databases of a few tables, all of whose cells are filled (`random_database`).
+
+    Parameters
+    ----------
+    count : int
+        Number of databases.
+    seed : int
+        Seed of their draw: each database depends on it, its own number and these sizes alone.
+    max_triples : int
+        Largest number of facts: short for ``triples = [4, max_triples]``, and 200 if both are left
+        out.
+    triples : [int, int]
+        Least and largest number of facts; databases outside are drawn again.
+    tables : [int, int]
+        Least and largest number of tables.
+    subjects : [int, int]
+        Least and largest number of subjects in a table.
+    predicates : [int, int]
+        Least and largest number of predicates in a table.
+    pool : [float, float]
+        Size of the pool that a predicate's objects come from, least and largest, in units of the
+        table's subjects.
+    shared_pool : float
+        Probability that a predicate shares the pool of the one before it.
+    chained : float
+        Probability that a later table's subjects are objects of the table before it.
+    """
+
+    count: int = field(metadata={"least": 1})
+    seed: int = field(default=0, metadata={"least": 0})
+    max_triples: int | None = field(default=None, metadata={"least": 4})
+    triples: Integers | None = field(default=None, metadata={"least": 1})
+    tables: Integers = field(default=(1, 4), metadata={"least": 1})
+    subjects: Integers = field(default=(2, 15), metadata={"least": 1})
+    predicates: Integers = field(default=(1, 8), metadata={"least": 1})
+    pool: Reals = field(default=(0.4, 1.0), metadata={"least": 0, "most": 1000})
+    shared_pool: float = field(default=0.3, metadata={"least": 0, "most": 1})
+    chained: float = field(default=0.5, metadata={"least": 0, "most": 1})
+
+
+@dataclass(frozen=True)
+class DatabaseFile:
+    """Facts of a file: RDF or a table, as `capacity.load` reads them.
+
+    Parameters
+    ----------
+    path : str
+        Looked up in the current folder, then beside the sweep's file.
+    multi : {'keep', 'error', 'first', 'majority', 'set', 'drop-pair', 'drop-predicate'}
+        Policy for (subject, predicate) pairs of several objects, after which the database must be
+        functional.
+    subset : table
+        Databases of some of the subjects, in place of the whole; the keys are listed below.
+    """
+
+    path: str
+    multi: MultiPolicy = "error"
+    subset: Any = None
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Databases of the facts of some subjects, drawn at random.
+
+    Parameters
+    ----------
+    subjects : int
+        Number of subjects of each.
+    seed : int
+        Seed of the draw.
+    count : int
+        Number of databases.
+    """
+
+    subjects: int = field(metadata={"least": 1})
+    seed: int = field(default=0, metadata={"least": 0})
+    count: int = field(default=1, metadata={"least": 1})
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Which runs are done: every pair of a database and a layer meets each seed and each recipe.
+
+    Parameters
+    ----------
+    pairs : int
+        Number of (database, layer) pairs, drawn at random; all of them if left out.
+    seed : int
+        Seed of that draw; also the one of the runs, unless `seeds` are given.
+    seeds : list of int
+        Seeds of the runs, from which initial weights and the order of facts are drawn.
+    taus : list of float
+        Thresholds, strictly between 0.5 and 1, whose accuracy and scale are columns of the table
+        beside those of 0.75, 0.95 and 0.99: 0.999 adds ``accuracy_p999`` and ``scale_p999``.
+    """
+
+    pairs: int | None = field(default=None, metadata={"least": 1})
+    seed: int = field(default=0, metadata={"least": 0})
+    seeds: list[int] | None = field(default=None, metadata={"least": 0})
+    taus: list[float] = field(default_factory=list[float])

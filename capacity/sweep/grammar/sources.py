@@ -1,0 +1,152 @@
+"""Where a sweep's databases come from: they are counted before any of them is drawn or read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.database.io.load import load
+from capacity.database.synthetic import random_database
+from capacity.errors import InvalidArgumentError, SweepError
+from capacity.limits import shown
+from capacity.sweep.grammar.sections import DatabaseFile, Databases, Subset, Synthetic
+from capacity.sweep.grammar.values import read_section, require_at_most
+
+MOST_DATABASES = 100_000
+# cells of one random database's tables, or its objects, before their number is looked at
+MOST_CELLS = 1_000_000
+DEFAULT_TRIPLES = (4, 200)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Some databases of a sweep: their number, and how to get them with their names."""
+
+    count: int
+    draw: Callable[[], Iterator[tuple[str, Database]]]
+
+
+def sources_of(options: Any, folder: Path, digests: dict[str, str]) -> list[Source]:
+    """Read the section ``[databases]``, but none of its files.
+
+    Parameters
+    ----------
+    options : mapping
+    folder : Path
+        Where files are looked up that aren't in the current folder.
+    digests : dict
+        Takes the SHA-256 of each file when it is read.
+
+    Raises
+    ------
+    SweepError
+        For what `capacity.sweep.grammar.sections` doesn't allow, or too many databases.
+    """
+    section = read_section(Databases, options, "[databases]")
+    synthetic = section.synthetic if isinstance(section.synthetic, list) else [section.synthetic]
+    if not isinstance(section.files, list | tuple):
+        raise SweepError(
+            f"`files` in [databases] must be a list of tables; got {shown(section.files)}."
+        )
+    sources = [_synthetic(one) for one in synthetic if one != ()]
+    sources += [_from_file(one, folder, digests) for one in section.files]
+    if not sources:
+        raise SweepError("[databases] must hold `synthetic` or at least one of `files`.")
+    total = sum(source.count for source in sources)
+    require_at_most(MOST_DATABASES, total, "[databases]", "databases")
+    return sources
+
+
+def drawn(sources: Iterable[Source]) -> list[tuple[str, Database]]:
+    """Draw all databases with their names; the same facts drawn twice are one database.
+
+    Raises
+    ------
+    SweepError, DatabaseFormatError
+        If one can't be drawn, read or trained on.
+    """
+    named = [pair for source in sources for pair in source.draw()]
+    unique = {db.facts_sha256: (name, db) for name, db in reversed(named)}
+    return [(f"{name}-{db.facts_sha256[:8]}", db) for name, db in reversed(list(unique.values()))]
+
+
+def _synthetic(options: Any) -> Source:
+    where = "`synthetic` of [databases]"
+    asked = read_section(Synthetic, options, where)
+    if asked.triples is not None and asked.max_triples is not None:
+        raise SweepError(
+            f"{where} must have `triples` or `max_triples`, not both; got {asked.triples} and "
+            f"{asked.max_triples}."
+        )
+    cells = asked.tables[1] * asked.subjects[1] * asked.predicates[1] * max(1, asked.pool[1])
+    require_at_most(MOST_CELLS, math.ceil(cells), where, "cells or objects a database")
+    most = asked.max_triples or DEFAULT_TRIPLES[1]
+    sizes = {each.name: getattr(asked, each.name) for each in fields(asked)
+             if each.name not in ("count", "seed", "max_triples")}  # fmt: skip
+    sizes["triples"] = asked.triples or (DEFAULT_TRIPLES[0], most)
+
+    def draw() -> Iterator[tuple[str, Database]]:
+        for i in range(asked.count):
+            rng = np.random.default_rng([asked.seed, i])
+            try:
+                yield f"synthetic-{asked.seed}-{i}", random_database(rng, **sizes)
+            except InvalidArgumentError as error:
+                raise SweepError(f"in {where}: {error}") from None
+
+    return Source(asked.count, draw)
+
+
+def _from_file(options: Any, folder: Path, digests: dict[str, str]) -> Source:
+    where = "[[databases.files]]"
+    asked = read_section(DatabaseFile, options, where)
+    count, parts = _subsets(asked.subset, f"`subset` of {where}")
+
+    def read() -> Iterator[tuple[str, Database]]:
+        path = _found(Path(asked.path), folder)
+        db = load(path, multi=asked.multi)
+        if db.source is not None:
+            digests[asked.path] = db.source.sha256
+        if not db.is_functional:
+            raise SweepError(
+                f"{path} must be functional to train on; under `{asked.multi}` "
+                f"{db.n_multi_valued_pairs} of {db.n_pairs} pairs have several objects. Choose "
+                f"another `multi` in {where}."
+            )
+        yield from parts(path, db)
+
+    return Source(count, read)
+
+
+def _found(path: Path, folder: Path) -> Path:
+    """The file, or the one beside the plan if that alone is there."""
+    try:
+        return folder / path if not path.exists() and (folder / path).exists() else path
+    except (OSError, ValueError):
+        # no name of a file; whoever reads it says so
+        return path
+
+
+_Parts = Callable[[Path, Database], Iterator[tuple[str, Database]]]
+
+
+def _subsets(options: Any, where: str) -> tuple[int, _Parts]:
+    """The number of databases drawn from a file, and how; without options the whole is one."""
+    if options is None:
+        return 1, lambda path, db: iter([(path.stem, db)])
+    asked = read_section(Subset, options, where)
+
+    def draw(path: Path, db: Database) -> Iterator[tuple[str, Database]]:
+        for i in range(asked.count):
+            try:
+                part = db.sample_subjects(asked.subjects, np.random.default_rng([asked.seed, i]))
+            except ValueError as error:
+                raise SweepError(f"in {where}, {path}: {error}") from None
+            yield f"{path.stem}-{asked.subjects}-{asked.seed}-{i}", part
+
+    return asked.count, draw

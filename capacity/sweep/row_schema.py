@@ -1,0 +1,117 @@
+"""The columns of the runs table: from the fields of what a run is, and the thresholds of scores.
+
+Every field of `LayerConfig` is a column of its own name, and every field of `Recipe` one that
+begins with ``recipe_``: ``epochs`` is how many were done, ``recipe_epochs`` how many there may be.
+``recipe`` holds the same in one text, to group by. No name needs quotes in SQL.
+
+All columns but one are always there. ``layer_rank_upper`` is null for layers with norm, bias or
+positions, whose tensor L isn't defined.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any, get_type_hints
+
+import pyarrow as pa
+
+from capacity.evaluator.accuracy import TAUS
+from capacity.evaluator.columns import accuracy_column, scale_column
+from capacity.layer.config import LayerConfig
+from capacity.layer.recipe import Recipe
+
+_text, _int, _real, _bool = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+_TYPES = {bool: _bool, int: _int, float: _real}
+_BEFORE_LAYER = (
+    (_text, "run_key database_id layer_id"),
+    (_int, "seed n_subjects n_predicates n_objects n_tokens n_triples database_rank_bound "
+           "database_rank_lower database_rank_upper"),
+)  # fmt: skip
+_BEFORE_RECIPE = (
+    (_int, "n_parameters n_embedding_parameters layer_rank_bound layer_rank_upper"),
+    (_text, "recipe"),
+)
+_BEFORE_SCORES = (
+    (_text, "engine variant dtype"),
+    (_int, "epochs"),
+    (_real, "loss"),
+    (_text, "status"),
+)
+_NULLABLE = "layer_rank_upper"
+_ACCURACY = re.compile(r"accuracy_p([0-9]{2,17})")
+Row = Mapping[str, Any]
+
+
+def scored_columns(taus: Iterable[float] = TAUS) -> tuple[str, ...]:
+    """Columns that score a trained layer, and are NaN where training diverged."""
+    taus = tuple(taus)
+    return (
+        "tied",
+        "accuracy_argmax",
+        "accuracy_argmax_paper",
+        accuracy_column(0.5),
+        *map(accuracy_column, taus),
+        "margin",
+        *map(scale_column, taus),
+    )
+
+
+def layer_columns(layer: LayerConfig) -> dict[str, Any]:
+    """The columns of a layer's configuration, one a field."""
+    return {each.name: getattr(layer, each.name) for each in fields(LayerConfig)}
+
+
+def recipe_columns(recipe: Recipe) -> dict[str, Any]:
+    """The columns of a recipe: all of it as a text, and one a field."""
+    text = json.dumps(recipe.to_dict(), sort_keys=True)
+    each = {f"recipe_{field.name}": getattr(recipe, field.name) for field in fields(Recipe)}
+    return {"recipe": text, **each}
+
+
+@cache
+def runs_schema(taus: tuple[float, ...] = TAUS) -> pa.Schema:
+    """The schema of a table of runs that are scored at some thresholds.
+
+    Parameters
+    ----------
+    taus : tuple of float
+        In rising order, each strictly between 0.5 and 1.
+
+    Examples
+    --------
+    >>> "accuracy_p999" in runs_schema((0.75, 0.95, 0.99, 0.999)).names
+    True
+    """
+    columns: list[tuple[pa.DataType, str]] = [
+        *_listed(_BEFORE_LAYER),
+        *_of_fields(LayerConfig),
+        *_listed(_BEFORE_RECIPE),
+        *_of_fields(Recipe, "recipe_"),
+        *_listed(_BEFORE_SCORES),
+        *((_real, name) for name in scored_columns(taus)),
+    ]
+    return pa.schema([pa.field(name, kind, nullable=name == _NULLABLE) for kind, name in columns])
+
+
+def schema_like(names: Iterable[str]) -> pa.Schema:
+    """The schema of today with the thresholds that some columns name."""
+    found = (_ACCURACY.fullmatch(name) for name in names)
+    taus = sorted({float(f"0.{column[1]}") for column in found if column} - {0.5})
+    return runs_schema(tuple(tau for tau in taus if 0.5 < tau < 1))
+
+
+def _listed(groups: Iterable[tuple[pa.DataType, str]]) -> list[tuple[pa.DataType, str]]:
+    return [(kind, name) for kind, names in groups for name in names.split()]
+
+
+def _of_fields(kind: type, prefix: str = "") -> list[tuple[pa.DataType, str]]:
+    """Columns of a dataclass: a choice among texts is a text."""
+    hints = get_type_hints(kind)
+    return [(_TYPES.get(hints[each.name], _text), prefix + each.name) for each in fields(kind)]
+
+
+RUNS_SCHEMA = runs_schema()

@@ -1,0 +1,80 @@
+"""Tables of schema 2, read as tables of today.
+
+Schema 2 wrote ``accuracy_0.95``, knew of a layer's configuration its four sizes alone and of a
+recipe one text, in which engine and dtype stood as well, and called the engine "padded" "graph". A
+folder of that time stays as it is; what is read of it has the columns of today.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from capacity.evaluator.columns import current_name
+from capacity.layer.config import LayerConfig
+from capacity.layer.recipe import Recipe
+from capacity.sweep.row_schema import RUNS_SCHEMA, layer_columns, recipe_columns
+
+_text, _int, _real = pa.string(), pa.int64(), pa.float64()
+SCHEMA_2 = pa.schema(
+    [
+        pa.field(name, kind, nullable=False)
+        for kind, names in [
+            (_text, "run_key database_id layer_id"),
+            (_int, "seed n_subjects n_predicates n_objects n_tokens n_triples database_rank_bound "
+                   "database_rank_lower database_rank_upper d_model n_heads d_head_qk d_head_vo "
+                   "n_parameters n_embedding_parameters layer_rank_bound layer_rank_upper"),
+            (_text, "recipe engine variant dtype"),
+            (_int, "epochs"),
+            (_real, "loss"),
+            (_text, "status"),
+            (_real, "tied accuracy_argmax accuracy_argmax_paper accuracy_0.50 accuracy_0.75 "
+                    "accuracy_0.95 accuracy_0.99 margin scale_0.75 scale_0.95 scale_0.99"),
+        ]
+        for name in names.split()
+    ]
+)  # fmt: skip
+_SIZES = ("d_model", "n_heads", "d_head_qk", "d_head_vo")
+_ENGINES = {"graph": "padded"}
+_COMPUTED_BY = ("engine", "dtype")
+
+
+def from_schema_2(table: pa.Table) -> pa.Table:
+    """Give a table of schema 2 the columns of today.
+
+    Parameters
+    ----------
+    table : Table
+        Of `SCHEMA_2`.
+
+    Raises
+    ------
+    ValueError
+        If the text of a recipe isn't one, or a layer isn't of the sizes that it is named by.
+    """
+    recipes = {text: _recipe(text) for text in table["recipe"].unique().to_pylist()}
+    rows = [_row(row, recipes[row["recipe"]]) for row in table.to_pylist()]
+    return pa.Table.from_pylist(rows, schema=RUNS_SCHEMA)
+
+
+def _recipe(text: str) -> Recipe:
+    said = json.loads(text)
+    if not isinstance(said, dict):
+        raise ValueError("a recipe is no table of keys")
+    return Recipe(**{name: value for name, value in said.items() if name not in _COMPUTED_BY})
+
+
+def _row(row: dict[str, Any], recipe: Recipe) -> dict[str, Any]:
+    sizes = {name: row[name] for name in _SIZES}
+    # the one option of a layer whose runs schema 2 could hold
+    layer = LayerConfig(**sizes, scale=row["layer_id"].endswith("-scale"))
+    if layer.name != row["layer_id"]:
+        raise ValueError(f"the layer {row['layer_id']:.60} has other sizes")
+    return {
+        **{current_name(name): value for name, value in row.items()},
+        **layer_columns(layer),
+        **recipe_columns(recipe),
+        "engine": _ENGINES.get(row["engine"], row["engine"]),
+    }

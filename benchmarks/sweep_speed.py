@@ -170,7 +170,7 @@ def main() -> None:
     ways: dict[str, tuple[int, Callable[[int], None]]] = {
         "naive torch loop": (50, lambda epochs: naive(runs, epochs)),
         "torch, padded batches of 16, autograd": (50, lambda epochs: batched(runs, epochs)),
-        "graph, float32": (50, lambda epochs: ours(runs, epochs, engine="graph")),
+        "padded, float32": (50, lambda epochs: ours(runs, epochs, engine="padded")),
         "fused, float32": (2000, lambda epochs: ours(runs, epochs)),
         "fused, float32, two threads": (2000, lambda epochs: ours(runs, epochs, threads=2)),
         "fused, float64": (2000, lambda epochs: ours(runs, epochs, dtype="float64")),

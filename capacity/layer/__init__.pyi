@@ -5,6 +5,11 @@ from .config import layer_rank_upper as layer_rank_upper
 from .config import proposition_3_5 as proposition_3_5
 from .constructions import store_in_query_key as store_in_query_key
 from .constructions import store_in_value_output as store_in_value_output
+from .engines.registry import Engine as Engine
+from .engines.registry import register_engine as register_engine
+from .engines.registry import unregister_engine as unregister_engine
+from .engines.workload import StepCost as StepCost
+from .engines.workload import Workload as Workload
 from .model import AttentionLayer as AttentionLayer
 from .recipe import Recipe as Recipe
 from .tensor import LayerTensor as LayerTensor

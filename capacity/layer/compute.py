@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from capacity.errors import InvalidArgumentError
+from capacity.layer.engines.registry import engine_names
 from capacity.limits import require_choice
 
 DType: TypeAlias = Literal["float32", "float64"]
-Engine: TypeAlias = Literal["auto", "reference", "fused", "blocked", "graph"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 
 
@@ -22,10 +22,10 @@ class Compute:
 
     Parameters
     ----------
-    engine : {'auto', 'reference', 'fused', 'blocked', 'graph'}
-        'auto' takes the fastest that can train the layer on its device
-        (`capacity.layer.engine_choice`). On GPUs, 'reference' and 'graph' are plain tensor
-        operations that haven't been run on one.
+    engine : str
+        'reference', 'fused', 'blocked', 'padded', or one that `register_engine` has made known;
+        'auto' takes the fastest that can train the layer on its device. On GPUs, 'reference' and
+        'padded' are plain tensor operations that haven't been run on one.
     dtype : {'float32', 'float64'}
     device : {'auto', 'cpu', 'cuda'}
         'auto' is the layer's own where there is a layer, and else the CPU, whose engines are fast.
@@ -36,12 +36,12 @@ class Compute:
         For another value.
     """
 
-    engine: Engine = "auto"
+    engine: str = "auto"
     dtype: DType = "float32"
     device: Device = "auto"
 
     def __post_init__(self) -> None:
-        require_choice("engine", self.engine, get_args(Engine))
+        require_choice("engine", self.engine, ("auto", *engine_names()))
         require_choice("dtype", self.dtype, get_args(DType))
         require_choice("device", self.device, get_args(Device))
 

@@ -16,23 +16,13 @@ import torch
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.layer.compute import Compute
-from capacity.layer.engine_choice import engine_for
-from capacity.layer.engines.blocked import engine as blocked
-from capacity.layer.engines.fused import engine as fused
-from capacity.layer.engines.padded import engine as padded
-from capacity.layer.engines.reference import engine as reference
+from capacity.layer.engines.registry import Engine, RunMany, engine_for
+from capacity.layer.engines.workload import Workload
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 from capacity.layer.tensor import require_same_vocabulary
 from capacity.limits import generator
-
-ENGINES = {
-    "reference": reference.run,
-    "fused": fused.run,
-    "blocked": blocked.run,
-    "graph": padded.run,
-}
 
 
 def train(
@@ -61,8 +51,8 @@ def train(
         Of the order of the facts, where `Recipe.batch_size` asks for batches.
     snapshots : Snapshots, optional
         Of the same training, from which it goes on, to the same result to the last bit, and where
-        it is kept every few seconds between two epochs. The graph engine neither goes on nor keeps
-        any: its runs are trained together in groups.
+        it is kept every few seconds between two epochs. Engines that train many layers together,
+        as the padded one does, neither go on nor keep any.
 
     Returns
     -------
@@ -85,12 +75,10 @@ def train(
     'memorised'
     """
     recipe = recipe or Recipe()
-    engine = _engine(layer, db, compute)
+    engine = _engine(layer, db, recipe, compute)
     # no engine uses them, or leaves any
     layer.zero_grad(set_to_none=True)
-    if engine == "graph":
-        return padded.run(layer, db, recipe, generator(seed))
-    return ENGINES[engine](layer, db, recipe, generator(seed), snapshots)
+    return engine.run(layer, db, recipe, generator(seed), snapshots)
 
 
 def train_many(
@@ -112,7 +100,7 @@ def train_many(
         Of each task, for `train`; 0 for all if left out.
     threads : int
         That work at a time, on the largest tasks first. The result doesn't depend on it. Only the
-        fused engine gains by more than one on small layers: the graph engine trains all together,
+        fused engine gains by more than one on small layers: the padded engine trains all together,
         and the others mostly hold Python's lock.
 
     Returns
@@ -141,25 +129,30 @@ def train_many(
             "`seeds` must be generators of their own, or the order of the tasks would matter; one "
             "comes twice. Say generator.spawn(n)."
         )
-    engines = [_engine(layer, db, compute) for layer, db in tasks]
+    engines = [_engine(layer, db, recipe, compute) for layer, db in tasks]
     for layer, _ in tasks:
         layer.zero_grad(set_to_none=True)
     rngs = [generator(seed) for seed in seeds]
     results: dict[int, Training] = {}
-    batches: dict[torch.device, list[int]] = {}
-    for i in [i for i, engine in enumerate(engines) if engine == "graph"]:
-        batches.setdefault(tasks[i][0].W_E.device, []).append(i)
-    for members in batches.values():
-        some = padded.run_many([tasks[i] for i in members], recipe, [rngs[i] for i in members])
+    together: dict[tuple[RunMany, torch.device], list[int]] = {}
+    for i, engine in enumerate(engines):
+        if engine.run_many is not None:
+            together.setdefault((engine.run_many, tasks[i][0].W_E.device), []).append(i)
+    for (run_many, _), members in together.items():
+        some = run_many([tasks[i] for i in members], recipe, [rngs[i] for i in members])
         results.update(zip(members, some, strict=True))
     alone = [i for i in range(len(tasks)) if i not in results]
     alone.sort(key=lambda i: -tasks[i][1].n_triples * tasks[i][1].n_tokens)
+
+    def trained(i: int) -> Training:
+        return engines[i].run(*tasks[i], recipe, rngs[i], NO_SNAPSHOTS)
+
     if threads == 1:
         # here, where an interrupt is heard
-        results.update((i, ENGINES[engines[i]](*tasks[i], recipe, rngs[i])) for i in alone)
+        results.update((i, trained(i)) for i in alone)
         return [results[i] for i in range(len(tasks))]
     with ThreadPoolExecutor(threads) as pool:
-        begun = {i: pool.submit(ENGINES[engines[i]], *tasks[i], recipe, rngs[i]) for i in alone}
+        begun = {i: pool.submit(trained, i) for i in alone}
         try:
             results.update((i, future.result()) for i, future in begun.items())
         except BaseException:
@@ -168,35 +161,36 @@ def train_many(
     return [results[i] for i in range(len(tasks))]
 
 
-def _engine(layer: AttentionLayer, db: Database, compute: Compute | None) -> str:
-    """Name the engine that trains the layer, if it can be trained."""
+def _engine(layer: AttentionLayer, db: Database, recipe: Recipe, compute: Compute | None) -> Engine:
+    """Find the engine that trains the layer, if it can be trained."""
     db.require_functional("Training")
     require_same_vocabulary(layer, db)
     if compute is not None:
         _require_agreement(layer, compute)
-    asked = "auto" if compute is None else compute.engine
     trained = [parameter.requires_grad for parameter in layer.parameters()]
     if not any(trained):
         raise InvalidArgumentError(
             "`layer` must have a weight to train; all are frozen. Say layer.requires_grad_()."
         )
-    if not all(trained):
-        if asked in ("auto", "reference"):
-            return "reference"
-        raise InvalidArgumentError(
-            "`engine` must be auto or reference for a layer with frozen weights, for the others "
-            f"train all; got {asked}."
-        )
-    n_logits = db.n_triples * db.n_tokens
-    return engine_for(asked, layer.config, layer.W_E.device.type, n_logits=n_logits)
+    work = Workload(
+        layer.config,
+        recipe,
+        db.n_triples,
+        db.n_tokens,
+        dtype=_dtype(layer),
+        device=layer.W_E.device.type,
+        has_frozen_weights=not all(trained),
+    )
+    return engine_for("auto" if compute is None else compute.engine, work)
+
+
+def _dtype(layer: AttentionLayer) -> str:
+    return str(layer.W_E.dtype).removeprefix("torch.")
 
 
 def _require_agreement(layer: AttentionLayer, compute: Compute) -> None:
     """Refuse a layer that isn't as `compute` says."""
-    has = {
-        "dtype": str(layer.W_E.dtype).removeprefix("torch."),
-        "device": layer.W_E.device.type,
-    }
+    has = {"dtype": _dtype(layer), "device": layer.W_E.device.type}
     for name, value in has.items():
         asked = getattr(compute, name)
         if asked not in ("auto", value):

@@ -4,7 +4,7 @@ First the ranks of the databases that are still needed, each once, then the runs
 a second. Whoever computes them, this process alone writes them: a shard when all its runs are done,
 and before that, every few seconds and at the end, however it ends, the rows that there are. A run
 that takes longer is kept in snapshots by whoever trains it, and goes on from the last; but not on
-Dask, whose workers may not see the folder, nor by the graph engine.
+Dask, whose workers may not see the folder, nor of runs that are trained together.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def do_runs(
     ranks: Mapping[str, Mapping[str, int]] | None = None,
     snapshots: Path | None = None,
 ) -> Iterator[tuple[dict[str, Any], AttentionLayer]]:
-    """Train and score many layers, those of the graph engine first and together.
+    """Train and score many layers, those that are trained together first.
 
     Parameters
     ----------
@@ -77,18 +77,18 @@ def do_runs(
         What `database_ranks` gave, by the SHA-256 of the facts.
     snapshots : Path, optional
         Folder of the runs' snapshots, from which they go on and where they keep more, which stay
-        there when a run is done; none of the graph engine, whose runs are trained together.
+        there when a run is done; none of runs that are trained together.
 
     Yields
     ------
     row, layer
         As `do_run` returns.
     """
-    batches: dict[tuple[Recipe, Compute], list[Run]] = {}
+    batches: dict[tuple[str, Recipe, Compute], list[Run]] = {}
     for run in runs:
-        if run.engine == "graph":
-            batches.setdefault((run.recipe, run.compute), []).append(run)
-    for group in [*batches.values(), *([run] for run in runs if run.engine != "graph")]:
+        if run.is_grouped:
+            batches.setdefault((run.engine, run.recipe, run.compute), []).append(run)
+    for group in [*batches.values(), *([run] for run in runs if not run.is_grouped)]:
         for run, layer, training in _trained(group, snapshots):
             known = None if ranks is None else ranks[run.database.facts_sha256]
             yield _row(run, layer, training, known), layer
@@ -103,8 +103,7 @@ def _trained(
     from capacity.layer.model import AttentionLayer
     from capacity.layer.training import train, train_many
 
-    recipe, compute, engine = runs[0].recipe, runs[0].compute, runs[0].engine
-    compute = replace(compute, engine=engine)
+    recipe, compute = runs[0].recipe, replace(runs[0].compute, engine=runs[0].engine)
     tasks: list[tuple[AttentionLayer, Database]] = []
     orders: list[np.random.Generator] = []
     for run in runs:
@@ -120,7 +119,7 @@ def _trained(
         tasks.append((layer, run.database))
         orders.append(order)
     with _one_thread():
-        if snapshots is None or engine == "graph":
+        if snapshots is None or runs[0].is_grouped:
             trainings = train_many(tasks, recipe, compute, seeds=orders)
         else:
             trainings = [

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -19,7 +18,8 @@ from capacity.errors import SweepError
 from capacity.evaluator.accuracy import TAUS
 from capacity.layer.compute import Compute, Device
 from capacity.layer.config import LayerConfig
-from capacity.layer.engine_choice import engine_for
+from capacity.layer.engines.registry import engine_for, engine_named
+from capacity.layer.engines.workload import Workload
 from capacity.layer.recipe import Recipe
 
 # parts of every key: raise them when the columns, or what the code makes of a run, change
@@ -28,13 +28,6 @@ ALGORITHM_VERSION = 7
 # of a shard, which is one file, and of a task, after which a kill loses nothing of it
 SHARD_SECONDS = 10.0
 TASK_SECONDS = 1.0
-# seconds a run, a step, an entry of the logits, and that for each dimension of the model
-COSTS = {
-    "reference": (1e-2, 1.2e-3, 1.1e-8, 2.5e-10),
-    "blocked": (1e-2, 4e-4, 2.5e-9, 2.5e-10),
-    "graph": (1e-2, 2e-4, 6e-8, 1e-9),
-    "fused": (3e-3, 1.5e-6, 5e-10, 1e-10),
-}
 # of a file, and of a row in it, as measured
 SHARD_BYTES, ROW_BYTES = 13_000, 100
 
@@ -74,8 +67,20 @@ class Run:
     @cached_property
     def engine(self) -> str:
         """The engine that trains it, with 'auto' resolved."""
-        n_logits = self.database.n_triples * self.database.n_tokens
-        return engine_for(self.compute.engine, self.layer, self.device, n_logits=n_logits)
+        return engine_for(self.compute.engine, self.workload).name
+
+    @property
+    def workload(self) -> Workload:
+        """The training as its engine sees it beforehand."""
+        db = self.database
+        return Workload(
+            self.layer, self.recipe, db.n_triples, db.n_tokens, self.compute.dtype, self.device
+        )
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether its engine trains it together with other runs."""
+        return engine_named(self.engine).run_many is not None
 
     @property
     def device(self) -> str:
@@ -116,15 +121,8 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """About how long it takes on a core of 2025 if it doesn't stop early.
-
-        As measured: a run has its cost, so has a step, and so has each entry of the logits.
-        """
-        n, recipe = self.database.n_triples, self.recipe
-        steps = math.ceil(n / recipe.batch_size) if recipe.batch_size else 1
-        run, step, logit, product = COSTS[self.engine]
-        logits = n * self.database.n_tokens * (logit + product * self.layer.d_model)
-        return run + recipe.epochs * (step * steps + logits)
+        """About how long it takes on a core of 2025 if it doesn't stop early (`Engine.cost`)."""
+        return engine_named(self.engine).cost(self.workload)
 
 
 @dataclass(frozen=True)
@@ -225,13 +223,13 @@ def shard_key(runs: Iterable[Run]) -> str:
 def tasks_of(runs: Iterable[Run]) -> Iterator[tuple[Run, ...]]:
     """Cut runs of a shard into tasks of about a second; a run isn't cut.
 
-    The graph engine's are one task, for it trains them together.
+    Those that are trained together are one task.
     """
     runs = tuple(runs)
-    together = tuple(run for run in runs if run.engine == "graph")
+    together = tuple(run for run in runs if run.is_grouped)
     if together:
         yield together
-    yield from _cut((run for run in runs if run.engine != "graph"), TASK_SECONDS)
+    yield from _cut((run for run in runs if not run.is_grouped), TASK_SECONDS)
 
 
 def _cut(runs: Iterable[Run], most: float) -> Iterator[tuple[Run, ...]]:

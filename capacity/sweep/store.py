@@ -9,8 +9,8 @@ of shards that aren't whole are kept in DIR/unfinished every few seconds
 (`capacity.sweep.execute`), and so is a snapshot of each run that takes longer than that
 (`capacity.layer.snapshots`). So a kill costs at most ten seconds of work; or one epoch, or ten
 times what it takes to write a snapshot, where that is longer. On Dask, whose workers may not see
-the folder, and by the graph engine, which trains the runs of a shard together, no snapshots are
-kept, and it costs the runs that are under way.
+the folder, and of runs that their engine trains together, no snapshots are kept, and it costs the
+runs that are under way.
 Readers never see a temporary name, so that the folder can be read while it grows, by `load` or by
 any other reader of ``DIR/shards/*.parquet``.
 

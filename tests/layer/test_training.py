@@ -14,7 +14,7 @@ from tests.oracles import figure_1
 CONFIG = LayerConfig(4, 2, 2, 2)
 
 
-@pytest.fixture(params=["reference", "fused", "blocked", "graph"])
+@pytest.fixture(params=["reference", "fused", "blocked", "padded"])
 def engine(request: pytest.FixtureRequest) -> Any:
     """Every engine does the same."""
     return request.param

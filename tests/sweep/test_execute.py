@@ -113,7 +113,7 @@ def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
 ) -> None:
     short = {**CONFIG["recipe"], "epochs": 40}
     tables = {}
-    for engine in ("reference", "fused", "graph", "auto"):
+    for engine in ("reference", "fused", "padded", "auto"):
         config = {**CONFIG, "recipe": short, "compute": {"engine": engine}, "runs": {"pairs": 6}}
         run_sweep(make_plan(config), tmp_path / engine)
         tables[engine] = load(tmp_path / engine)
@@ -124,7 +124,7 @@ def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
     assert tables["auto"].equals(tables["fused"])
     assert not set(ours["run_key"]) & set(theirs["run_key"])
     expected = theirs["loss"].sort_index().to_numpy()
-    for other in (ours, tables["graph"].set_index("layer_id")):
+    for other in (ours, tables["padded"].set_index("layer_id")):
         assert other["loss"].sort_index().to_numpy() == pytest.approx(expected, rel=1e-3)
 
 
@@ -382,7 +382,7 @@ def test_a_task_that_fails_costs_no_other_run_of_its_shard(
     assert table_bytes(tmp_path) == table
 
 
-def test_tasks_are_the_runs_of_a_shard_cut_and_the_graph_engines_together(plan: Plan) -> None:
+def test_tasks_are_the_runs_of_a_shard_cut_and_those_trained_together_are_one(plan: Plan) -> None:
     # runs of 2.4 s each by estimate
     assert [len(task) for task in tasks_of(plan.shards[0])] == [1] * 4
     short = [replace(run, recipe=replace(run.recipe, epochs=100)) for run in plan.runs]
@@ -390,8 +390,8 @@ def test_tasks_are_the_runs_of_a_shard_cut_and_the_graph_engines_together(plan: 
     # 0.13 s: seven in a second
     assert [len(task) for task in cut] == [7, 7, 7, 3]
     assert [run for task in cut for run in task] == short
-    graph = [replace(run, compute=Compute("graph")) for run in plan.runs]
-    assert [len(task) for task in tasks_of(graph)] == [24]
+    padded = [replace(run, compute=Compute("padded")) for run in plan.runs]
+    assert [len(task) for task in tasks_of(padded)] == [24]
 
 
 def test_a_worker_that_dies_costs_its_shard_an_attempt(

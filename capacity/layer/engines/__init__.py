@@ -1,1 +1,14 @@
-"""Engines: different arithmetic for the same training. `reference` defines the result."""
+"""Engines: different arithmetic for the same training. `reference` defines the result.
+
+A new one is a folder beside these and a line below. No torch in here: an engine loads its code when
+it first trains.
+"""
+
+from capacity.layer.engines.blocked import BLOCKED
+from capacity.layer.engines.fused import FUSED
+from capacity.layer.engines.padded import PADDED
+from capacity.layer.engines.reference import REFERENCE
+from capacity.layer.engines.registry import register_engine
+
+for _engine in (REFERENCE, FUSED, BLOCKED, PADDED):
+    register_engine(_engine)

@@ -16,10 +16,10 @@ y, q and k are computed once for each token that is a subject or a predicate.
 from __future__ import annotations
 
 from capacity.layer.engines.fused.small_matmul import add_outer, repeat, store_rows
+from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.compile import LOG2_E, inlined
 from capacity.layer.engines.simd.exp2 import exp2
 from capacity.layer.engines.simd.vector import (
-    ROW,
     broadcast8,
     fma,
     full,

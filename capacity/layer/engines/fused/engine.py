@@ -1,9 +1,9 @@
 """The fused engine: all of training one small layer in compiled code, on one thread of a CPU.
 
 It does the arithmetic of `reference` in another order, about a hundred times as fast. From the
-bottom: `capacity.layer.engines.simd.vector` is a vector as a value in numba, `unrolled` products of
-small matrices, `attention` and `logits` the layer forward and backward, `epochs` the epochs, and
-`packing` what goes in and out.
+bottom: `capacity.layer.engines.simd.vector` is a vector as a value in numba, `small_matmul`
+products of small matrices, `attention` and `logits` the layer forward and backward, `epochs` the
+epochs, and `packing` what goes in and out.
 """
 
 from __future__ import annotations

@@ -18,9 +18,10 @@ from capacity.layer.engines.fused.small_matmul import (
     repeat,
     store_totals,
 )
+from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.compile import inlined
 from capacity.layer.engines.simd.exp2 import exp2
-from capacity.layer.engines.simd.vector import ROW, broadcast, full, lanes_of, load, store, total
+from capacity.layer.engines.simd.vector import broadcast, full, lanes_of, load, store, total
 
 
 @inlined

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.layer.engines.fused import buffers, epochs
 from capacity.layer.engines.optimizer import learning_rates
-from capacity.layer.engines.simd.vector import ROW, VECTOR_BYTES
+from capacity.layer.engines.simd import ROW
+from capacity.layer.engines.simd.vector import VECTOR_BYTES
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe
 from capacity.layer.snapshots import Snapshots

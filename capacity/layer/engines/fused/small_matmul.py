@@ -19,6 +19,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.llvm import (
     add_halves,
     array_data,
@@ -29,7 +30,7 @@ from capacity.layer.engines.simd.llvm import (
     splat,
     store_vector,
 )
-from capacity.layer.engines.simd.vector import ROW, Vec, llvm_type
+from capacity.layer.engines.simd.vector import Vec, llvm_type
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 

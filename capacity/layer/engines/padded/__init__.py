@@ -1,1 +1,38 @@
-"""The graph engine: many runs in one padded batch, with analytic gradients, on any device."""
+"""The padded engine: many runs in one padded batch, with analytic gradients, on any device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from capacity.layer.engines.registry import Engine
+from capacity.layer.engines.workload import StepCost, Workload, why_not_plain
+from capacity.layer.recipe import Training
+
+# facts times tokens: a batch takes about 2 kB for each, whatever else is in it
+MOST_LOGITS = 1 << 18
+
+
+def _why_not(work: Workload) -> str | None:
+    if work.n_logits > MOST_LOGITS:
+        return f"facts times tokens must be at most {MOST_LOGITS:,} then"
+    return why_not_plain(work)
+
+
+def _run(layer: Any, db: Any, recipe: Any, rng: Any, _snapshots: Any) -> Training:
+    return _run_many([(layer, db)], recipe, [rng])[0]
+
+
+def _run_many(*arguments: Any) -> list[Training]:
+    from capacity.layer.engines.padded.engine import run_many
+
+    return run_many(*arguments)
+
+
+# without a priority: it was made for GPUs, and hasn't been measured on one
+PADDED = Engine(
+    name="padded",
+    why_not=_why_not,
+    run=_run,
+    cost=StepCost(run=1e-2, step=2e-4, logit=6e-8, product=1e-9),
+    run_many=_run_many,
+)

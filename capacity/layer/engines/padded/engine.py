@@ -1,4 +1,4 @@
-"""The graph engine: many runs in one padded batch, with analytic gradients, on any device.
+"""The padded engine: many runs in one padded batch, with analytic gradients, on any device.
 
 A step on all facts is the same few dozen tensor operations, whatever the runs: no branch, no
 autograd, no scatter. Facts fetch from tokens, and give back to them, by products with incidence
@@ -24,11 +24,6 @@ from capacity.layer.engines.padded.batch import GROUP, PaddedRun, Sizes
 from capacity.layer.engines.padded.trainer import Group
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training
-
-
-def run(layer: AttentionLayer, db: Database, recipe: Recipe, rng: np.random.Generator) -> Training:
-    """Train `layer` in place; `capacity.layer.train` checks the arguments."""
-    return run_many([(layer, db)], recipe, [rng])[0]
 
 
 def run_many(

@@ -101,7 +101,7 @@ class Group:
         # without those of zeros
         for knows_all, broken, epochs, loss in list(rows)[: len(self._tasks)]:
             status: Status = "memorised" if knows_all else "completed"
-            trainings.append(Training("diverged" if broken else status, epochs, loss, "graph"))
+            trainings.append(Training("diverged" if broken else status, epochs, loss, "padded"))
         return trainings
 
     def _train_batches(self, rate: float) -> Tensor:

@@ -1,1 +1,28 @@
 """The reference engine: autograd, one run at a time, on any device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from capacity.layer.engines.registry import Engine
+from capacity.layer.engines.workload import StepCost, Workload
+from capacity.layer.recipe import Training
+
+
+def _why_not(_work: Workload) -> str | None:
+    return None
+
+
+def _run(*arguments: Any) -> Training:
+    from capacity.layer.engines.reference.engine import run
+
+    return run(*arguments)
+
+
+REFERENCE = Engine(
+    name="reference",
+    why_not=_why_not,
+    run=_run,
+    cost=StepCost(run=1e-2, step=1.2e-3, logit=1.1e-8, product=2.5e-10),
+    priority=0,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,11 @@ def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called with arguments of some types; keep the code."""
     dispatcher = _njit(cache=True, **_OPTIONS)(function)
     # where numba keeps it: beside the sources, the user's own folder, or NUMBA_CACHE_DIR
-    _forget_stale(Path(dispatcher.stats.cache_path), f"*.{function.__name__}-*.nbi")
+    forget_stale(
+        Path(dispatcher.stats.cache_path),
+        f"*.{function.__name__}-*.nbi",
+        (Path(__file__).parent, Path(function.__code__.co_filename).parent),
+    )
     return dispatcher
 
 
@@ -38,15 +42,22 @@ def inlined(function: Callable[..., Any]) -> Any:
     )
 
 
-def _forget_stale(folder: Path, names: str) -> None:
-    """Remove compiled code that is older than any of the sources here.
+def forget_stale(folder: Path, names: str, rooms: Iterable[Path]) -> None:
+    """Remove compiled code that is older than any source in the folders it is made of.
 
     Numba looks at the one file that a function is in, not at those of the functions it calls.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the compiled code.
+    names : str
+        Pattern of its index files.
+    rooms : iterable of Path
+        Folders of the sources.
     """
     with contextlib.suppress(OSError):
-        engines = Path(__file__).parent
-        # the one beside them sets the width of rows
-        sources = [*engines.rglob("*.py"), engines.parent / "engine.py"]
+        sources = (path for room in rooms for path in room.glob("*.py"))
         newest = max(path.stat().st_mtime for path in sources)
         for index in folder.glob(names):
             if index.stat().st_mtime < newest:

@@ -1,4 +1,4 @@
-"""Pieces of LLVM code on vectors, of which the operations of `simd` and `unrolled` are made."""
+"""Pieces of LLVM code on vectors, of which `vector` and `small_matmul` are made."""
 
 # LLVM's and numba's types have no stubs
 # pyright: basic

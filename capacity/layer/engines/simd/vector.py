@@ -45,7 +45,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, overload, register_model
 
-from capacity.layer.engine_choice import FUSED_DIMENSIONS
+from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.llvm import (
     FLAGS,
     add_halves,
@@ -58,7 +58,6 @@ from capacity.layer.engines.simd.llvm import (
 )
 
 VECTOR_BYTES = 64
-ROW = FUSED_DIMENSIONS
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 

@@ -1,0 +1,197 @@
+"""Registry of engines: what each can train, what that costs, and which one 'auto' takes.
+
+An engine is one `Engine`, defined beside its code, and one line that registers it; those of the
+library are registered by `capacity.layer.engines`. No torch in here, so that plans can ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from capacity.errors import InvalidArgumentError
+from capacity.layer.engines.workload import Workload
+from capacity.layer.recipe import Recipe, Training
+from capacity.limits import require_choice
+
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
+    from capacity.layer.model import AttentionLayer
+    from capacity.layer.snapshots import Snapshots
+
+Run: TypeAlias = (
+    "Callable[[AttentionLayer, Database, Recipe, np.random.Generator, Snapshots], Training]"
+)
+# a layer and its facts
+Pair: TypeAlias = "tuple[AttentionLayer, Database]"
+Generators: TypeAlias = Sequence[np.random.Generator]
+RunMany: TypeAlias = "Callable[[Sequence[Pair], Recipe, Generators], list[Training]]"
+
+# seconds to import torch and what else any training needs, as measured on a core of 2025
+START_SECONDS = 2.5
+
+
+def no_start(_works: Iterable[Workload]) -> float:
+    """Return 0 seconds: the start of an engine that compiles nothing."""
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One way to do the arithmetic of training.
+
+    Attributes
+    ----------
+    name : str
+        As in ``Compute(engine=...)`` and in the tables of sweeps.
+    why_not : callable
+        Given a `Workload`, the reason why the engine can't train it, as half a sentence after
+        "for"; None if it can.
+    run : callable
+        Trains one layer in place: ``run(layer, db, recipe, rng, snapshots) -> Training``. `rng`
+        orders the facts of batches. The arguments have been checked.
+    cost : callable
+        Given a `Workload`, about how many seconds one run takes on one idle core, start-up not
+        included, if it goes through all its epochs.
+    start : callable
+        Given the workloads of a process, about how many seconds pass once, before the first of
+        them: kernels to be compiled or loaded, libraries that no other engine needs. Importing
+        torch isn't part of it (`start_seconds`). What is kept from an earlier process costs little.
+    priority : int, optional
+        'auto' takes the engine of the highest priority among those that can train the workload,
+        and never one without a priority.
+    run_many : callable, optional
+        Trains many layers of one device together, in place: ``run_many(tasks, recipe, rngs) ->
+        list of Training``. The result of each must not depend on the others. An engine that has it
+        gets all its layers of a recipe at once, and no snapshots.
+    """
+
+    name: str
+    why_not: Callable[[Workload], str | None]
+    run: Run
+    cost: Callable[[Workload], float]
+    start: Callable[[Iterable[Workload]], float] = no_start
+    priority: int | None = None
+    run_many: RunMany | None = None
+
+
+_ENGINES: dict[str, Engine] = {}
+
+
+def register_engine(engine: Engine) -> None:
+    """Make an engine known under its name, in this process.
+
+    Processes of their own, such as a sweep's workers, know it if they import the module that
+    registers it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the name is taken; 'auto' is.
+    """
+    if engine.name == "auto" or engine.name in _ENGINES:
+        raise InvalidArgumentError(
+            f"`name` of an engine must be new; {engine.name} is taken. Choose another, or take "
+            "the other out with unregister_engine."
+        )
+    _ENGINES[engine.name] = engine
+
+
+def unregister_engine(name: str) -> Engine:
+    """Take an engine out of the registry, and return it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is none of that name.
+    """
+    engine = engine_named(name)
+    del _ENGINES[name]
+    return engine
+
+
+def engine_names() -> tuple[str, ...]:
+    """Names of all engines, in the order of their registration."""
+    return tuple(_ENGINES)
+
+
+def engine_named(name: str) -> Engine:
+    """Look up an engine.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is none of that name.
+    """
+    require_choice("engine", name, _ENGINES)
+    return _ENGINES[name]
+
+
+def engine_for(name: str, work: Workload) -> Engine:
+    """Find the engine that trains a workload, with 'auto' resolved.
+
+    Parameters
+    ----------
+    name : str
+        As in `Compute`.
+    work : Workload
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the engine that was asked for can't train it, or 'auto' finds none.
+
+    Examples
+    --------
+    >>> from capacity.layer import LayerConfig
+    >>> def chosen(layer):
+    ...     return engine_for("auto", Workload(layer, Recipe(), n_triples=9, n_tokens=9)).name
+    >>> chosen(LayerConfig(4, 2, 2, 2))
+    'fused'
+    >>> chosen(LayerConfig(16, 2, 2, 2))
+    'blocked'
+    >>> chosen(LayerConfig(4, 2, 2, 2, bias=True))
+    'reference'
+    """
+    if name != "auto":
+        engine = engine_named(name)
+        refusal = engine.why_not(work)
+        if refusal is None:
+            return engine
+        able = [other.name for other in _ENGINES.values() if other.why_not(work) is None]
+        raise InvalidArgumentError(
+            f"`engine` must suit the layer; {name} can't train {work.layer.name} on {work.device}, "
+            f"for {refusal}. Say {' or '.join(['auto', *able])}."
+        )
+    known = [engine for engine in _ENGINES.values() if engine.priority is not None]
+    for engine in sorted(known, key=lambda engine: -(engine.priority or 0)):
+        if engine.why_not(work) is None:
+            return engine
+    raise InvalidArgumentError(
+        f"`engine` must be one that can train {work.layer.name} on {work.device}; auto finds none "
+        f"among {', '.join(_ENGINES)}."
+    )
+
+
+def start_seconds(works: Iterable[tuple[str, Workload]]) -> float:
+    """Seconds that pass once in a process, before the first of some trainings.
+
+    Parameters
+    ----------
+    works : iterable of (str, Workload)
+        Each with the name of its engine, as `engine_for` resolves it.
+
+    Returns
+    -------
+    float
+        For importing torch and for the start of each engine (`Engine.start`); 0 without trainings.
+    """
+    by_engine: dict[str, list[Workload]] = {}
+    for name, work in works:
+        by_engine.setdefault(name, []).append(work)
+    if not by_engine:
+        return 0.0
+    return START_SECONDS + sum(engine_named(name).start(part) for name, part in by_engine.items())

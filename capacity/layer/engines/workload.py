@@ -1,0 +1,84 @@
+"""`Workload`: a training as an engine sees it beforehand, and what it costs. No torch in here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from capacity.layer.config import LayerConfig
+from capacity.layer.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Workload:
+    """All that an engine must know of a training to say if it can do it, and how long it takes.
+
+    Attributes
+    ----------
+    layer : LayerConfig
+    recipe : Recipe
+    n_triples, n_tokens : int
+        Of the database.
+    dtype : {'float32', 'float64'}
+    device : str
+        Type of the device, such as 'cpu'.
+    has_frozen_weights : bool
+        Whether some of the layer's weights aren't to be trained.
+    """
+
+    layer: LayerConfig
+    recipe: Recipe
+    n_triples: int
+    n_tokens: int
+    dtype: str = "float32"
+    device: str = "cpu"
+    has_frozen_weights: bool = False
+
+    @property
+    def n_logits(self) -> int:
+        """Number of logits at the facts: facts times tokens."""
+        return self.n_triples * self.n_tokens
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps of the optimizer in an epoch."""
+        size = self.recipe.facts_a_step(self.n_triples)
+        return math.ceil(self.n_triples / size) if size else 1
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """Seconds of one run by what it consists of: the run itself, its steps, and their logits.
+
+    Parameters
+    ----------
+    run, step : float
+        Seconds for a run, and for a step of the optimizer.
+    logit, product : float
+        Seconds for each logit of an epoch, and for each of those and dimension of the model.
+
+    Examples
+    --------
+    >>> work = Workload(LayerConfig(2, 1, 1, 1), Recipe(epochs=10), n_triples=5, n_tokens=8)
+    >>> round(StepCost(run=1.0, step=0.1, logit=0.01, product=0.001)(work), 3)
+    6.8
+    """
+
+    run: float
+    step: float
+    logit: float
+    product: float
+
+    def __call__(self, work: Workload) -> float:
+        """Seconds of a run that goes through all its epochs."""
+        logits = work.n_logits * (self.logit + self.product * work.layer.d_model)
+        return self.run + work.recipe.epochs * (self.step * work.n_steps + logits)
+
+
+def why_not_plain(work: Workload) -> str | None:
+    """Reason why a workload isn't one of a plain layer with all weights trained, or None."""
+    if not work.layer.is_plain:
+        return "it knows no norm, biases or positions"
+    if work.has_frozen_weights:
+        return "it trains all weights, and some are frozen"
+    return None

@@ -1,0 +1,151 @@
+"""An engine is registered in a line, from outside the library, and taken out again."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+
+from capacity.database import Database, random_database
+from capacity.errors import InvalidArgumentError
+from capacity.layer import (
+    AttentionLayer,
+    Compute,
+    Engine,
+    LayerConfig,
+    Recipe,
+    Training,
+    Workload,
+    register_engine,
+    train,
+    train_many,
+    unregister_engine,
+)
+from capacity.layer.engines import registry
+from capacity.layer.engines.registry import engine_for, engine_names, start_seconds
+from capacity.layer.snapshots import Snapshots
+from capacity.sweep import do_run, make_plan
+from capacity.sweep.plan import tasks_of
+
+SWEEP: dict[str, Any] = {
+    "databases": {"synthetic": {"count": 2, "max_triples": 8}},
+    "layers": {"d_model": [2], "n_heads": [1, 2, 3], "d_head_qk": [1], "d_head_vo": [1]},
+    "recipe": {"epochs": 4},
+    "compute": {"engine": "toy"},
+}
+
+
+def run(
+    layer: AttentionLayer,
+    _db: Database,
+    recipe: Recipe,
+    _rng: np.random.Generator,
+    _snapshots: Snapshots,
+) -> Training:
+    """An engine that learns nothing: it sets the unembedding to 1."""
+    with torch.no_grad():
+        layer.W_U.fill_(1)
+    return Training("completed", recipe.epochs, 0.0, "toy")
+
+
+def why_not(work: Workload) -> str | None:
+    return None if work.layer.n_heads < 3 else "it has two hands"
+
+
+def cost(work: Workload) -> float:
+    return 7.0 * work.recipe.epochs
+
+
+def start(works: Iterable[Workload]) -> float:
+    return 100.0 * len({work.layer.n_heads for work in works})
+
+
+@pytest.fixture
+def toy() -> Iterator[Engine]:
+    before = engine_names()
+    engine = Engine("toy", why_not=why_not, run=run, cost=cost, start=start)
+    register_engine(engine)
+    yield engine
+    unregister_engine("toy")
+    assert engine_names() == before
+
+
+def layer_and_facts(n_heads: int = 1) -> tuple[AttentionLayer, Database]:
+    db = random_database(0)
+    return AttentionLayer(LayerConfig(2, n_heads, 1, 1), db.n_tokens), db
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_registered_engine_trains_a_layer() -> None:
+    layer, db = layer_and_facts()
+    assert train(layer, db, Recipe(epochs=4), Compute("toy")).engine == "toy"
+    assert bool((layer.W_U == 1).all())
+    (training,) = train_many([layer_and_facts()], compute=Compute("toy"))
+    assert training.engine == "toy"
+
+
+@pytest.mark.usefixtures("toy")
+def test_what_an_engine_cannot_train_it_refuses_with_its_reason_and_those_that_can() -> None:
+    with pytest.raises(InvalidArgumentError, match="for it has two hands") as refusal:
+        train(*layer_and_facts(3), compute=Compute("toy"))
+    assert str(refusal.value).endswith("Say auto or reference or fused or blocked or padded.")
+
+
+def test_auto_takes_the_highest_priority_and_never_an_engine_without_one(toy: Engine) -> None:
+    layer, db = layer_and_facts()
+    assert train(layer, db, Recipe(epochs=0)).engine == "fused"
+    unregister_engine("toy")
+    register_engine(Engine("toy", why_not=why_not, run=run, cost=cost, priority=9))
+    assert train(layer, db).engine == "toy"
+    assert train(*layer_and_facts(3), Recipe(epochs=0)).engine == "fused"
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_sweep_plans_and_trains_by_a_registered_engine() -> None:
+    able = {**SWEEP, "layers": {**SWEEP["layers"], "n_heads": [1, 2]}}
+    plan = make_plan(able)
+    assert {run.engine for run in plan.runs} == {"toy"}
+    # four runs of 7 seconds an epoch
+    assert plan.runs[0].seconds == 28
+    row, layer = do_run(plan.runs[0])
+    assert row["engine"] == "toy"
+    assert bool((layer.W_U == 1).all())
+    works = [(run.engine, run.workload) for run in plan.runs]
+    # layers of one head and of two: 200 seconds, once
+    assert start_seconds(works) - start_seconds([("reference", works[0][1])]) == 200
+    assert start_seconds([]) == 0
+
+
+def test_runs_of_an_engine_that_trains_many_are_one_task(toy: Engine) -> None:
+    unregister_engine("toy")
+
+    def run_many(tasks: Any, recipe: Recipe, rngs: Any) -> list[Training]:
+        assert len(rngs) == len(tasks)
+        return [Training("completed", len(tasks), 0.0, "toy") for _ in tasks]
+
+    register_engine(Engine("toy", why_not=lambda _: None, run=run, cost=cost, run_many=run_many))
+    plan = make_plan(SWEEP)
+    assert [len(task) for task in tasks_of(plan.runs)] == [len(plan.runs)]
+    many = [layer_and_facts(), layer_and_facts(2)]
+    assert [training.epochs for training in train_many(many, compute=Compute("toy"))] == [2, 2]
+
+
+def test_what_was_taken_out_is_unknown(toy: Engine) -> None:
+    with pytest.raises(InvalidArgumentError, match="`name` of an engine must be new; toy is taken"):
+        register_engine(toy)
+    with pytest.raises(InvalidArgumentError, match="auto is taken"):
+        register_engine(Engine("auto", why_not=why_not, run=run, cost=cost))
+    unregister_engine("toy")
+    with pytest.raises(InvalidArgumentError, match="must be one of auto, reference, fused, blo"):
+        Compute("toy")
+    register_engine(toy)
+
+
+def test_auto_says_so_if_there_is_no_engine_for_a_layer() -> None:
+    with patch.dict(registry._ENGINES):
+        unregister_engine("reference")
+        work = Workload(LayerConfig(2, 1, 1, 1, bias=True), Recipe(), 5, 5)
+        with pytest.raises(InvalidArgumentError, match="auto finds none among fused, blocked, pad"):
+            engine_for("auto", work)

@@ -1,5 +1,9 @@
+from .activations.architecture import Architecture as Architecture
+from .activations.architecture import Block as Block
 from .activations.cache import Captured as Captured
 from .activations.cache import CapturedLayer as CapturedLayer
+from .activations.families import Family as Family
+from .activations.families import register_family as register_family
 from .activations.hooks import capture as capture
 from .activations.pretrained import load_pretrained as load_pretrained
 from .effective.attention import EffectiveAttention as EffectiveAttention
@@ -20,7 +24,7 @@ from .identifiability.nullity import identifiability_table as identifiability_ta
 from .identifiability.witness import Witness as Witness
 from .identifiability.witness import find_witness as find_witness
 from .identifiability.witness import query_key_weights as query_key_weights
-from .residual.decomposition import Decomposition as Decomposition
+from .residual.decomposition import AdditiveDecomposition as AdditiveDecomposition
 from .residual.decomposition import constant_rank_bound as constant_rank_bound
 from .residual.decomposition import decompose as decompose
 from .residual.decomposition import head_importance as head_importance

@@ -1,126 +1,81 @@
-"""Which modules of a model do what: one small adapter a family.
+"""The families of models that are known: for each one function and one registered line.
 
-An adapter takes a model without its head and returns an `Architecture`: for each layer the module
-that attends, the one that writes heads to the residual stream, the feed-forward's ends, the norms
-on the stream, and a function that reads queries, keys and values from recorded calls. To add a
-family, write such a function and name its class in `FAMILIES`.
+The function, an adapter, takes a model without its head and returns its `Architecture`. To add a
+family, write such a function and register it; `register_family` does so from outside as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.architecture import (
+    Architecture,
+    Block,
+    Calls,
+    Read,
+    bias_of,
+    split_heads,
+)
 
 
-@dataclass(frozen=True, eq=False)
-class Call:
-    """What a module was given, and what it gave."""
-
-    input: Any
-    output: Any
-    keywords: dict[str, Any]
-
-
-Calls = dict[nn.Module, list[Call]]
-# of recorded calls and the turn of a shared module: q, k, v by heads, and the values' bias
-Read = Callable[[Calls, int], tuple[Tensor, Tensor, Tensor, Tensor | None]]
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """One layer: its modules, and how its heads are read.
+@dataclass(frozen=True)
+class Family:
+    """A family of models.
 
     Attributes
     ----------
-    attention : module
-        Gives (output, pattern).
-    reads : tuple of modules
-        Whose calls ``read`` needs.
-    read : callable
-    output : module
-        Takes z, heads side by side, and writes to the stream: W_O and b_O.
-    feed_forward, feed_forward_output : module
-        The one takes the feed-forward's input, the other gives its output.
-    norm_after_heads, norm_after_feed_forward : module or None
-        Norms on the stream itself; None where norms are on the sublayers' inputs (pre-LN).
-    scale : float
-        Of the logits.
+    body : str
+        Name of the class of its models without a head, such as ``BertModel``; subclasses count.
+    architecture : callable
+        From such a model to its `Architecture`.
+    heads : mapping of str to str
+        Names of the classes that predict tokens, each with the name of the module that turns last
+        embeddings into logits.
     """
 
-    attention: nn.Module
-    reads: tuple[nn.Module, ...]
-    read: Read
-    output: Any
-    feed_forward: nn.Module
-    feed_forward_output: Any
-    norm_after_heads: nn.Module | None
-    norm_after_feed_forward: nn.Module | None
-    scale: float
+    body: str
+    architecture: Callable[[Any], Architecture]
+    heads: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Architecture:
-    """A model's layers and what surrounds them.
-
-    Attributes
-    ----------
-    blocks : tuple of Block
-    starts_at : module
-        Whose first input is the residual stream as it begins.
-    embedding_norm, mapping, final_norm : module or None
-    causal : bool
-    d_vocab : int
-    n_positions : int
-    longest : str
-        Where ``n_positions`` comes from, for messages.
-    """
-
-    blocks: tuple[Block, ...]
-    starts_at: nn.Module
-    embedding_norm: nn.Module | None
-    mapping: Any
-    final_norm: nn.Module | None
-    causal: bool
-    d_vocab: int
-    n_positions: int
-    longest: str = "the model's max_position_embeddings"
-
-    def modules(self) -> list[nn.Module]:
-        """Modules whose calls are needed, once each."""
-        ends = (self.starts_at, self.embedding_norm, self.final_norm)
-        inner = [
-            module
-            for b in self.blocks
-            for module in (b.attention, *b.reads, b.output, b.feed_forward, b.feed_forward_output,
-                           b.norm_after_heads, b.norm_after_feed_forward)
-        ]  # fmt: skip
-        return list(dict.fromkeys(m for m in (*ends, *inner) if m is not None))
+# by the class of models without a head, in the order of messages
+FAMILIES: dict[str, Family] = {}
 
 
-def architecture(body: nn.Module) -> Architecture:
-    """Find the adapter of a model without its head.
+def register_family(family: Family) -> None:
+    """Make a family known to `capture` and `output_head`; one that is known already is replaced."""
+    FAMILIES[family.body] = family
+
+
+def prediction_heads() -> dict[str, str]:
+    """The heads that predict tokens, of all families: the model's class, and the module's name."""
+    return {model: head for family in FAMILIES.values() for model, head in family.heads.items()}
+
+
+def architecture_of(body: nn.Module) -> Architecture:
+    """The architecture of a model without its head, by the adapter of its family.
 
     Raises
     ------
     InvalidArgumentError
         If the family isn't known, attends across two sequences, or hides its patterns.
     """
-    adapter = next(
+    family = next(
         (FAMILIES[c.__name__] for c in type(body).__mro__ if c.__name__ in FAMILIES), None
     )
-    if adapter is None:
+    if family is None:
         raise InvalidArgumentError(
             f"The model must be one of {', '.join(FAMILIES)}, with any head on top, or have a "
             f"method capture(tokens, mask) that returns a Captured; got {type(body).__name__}. A "
-            "family is known once a function in capacity/transformer/activations/families.py says "
-            "which of its modules attend, hold queries, keys and values, write to the residual "
-            "stream and norm it."
+            "family becomes known by `register_family`, with a function that says which of its "
+            "modules attend, hold queries, keys and values, write to the residual stream and norm "
+            "it; capacity/transformer/activations/families.py has examples."
         )
     config: Any = body.config
     kernels = getattr(config, "_attn_implementation", None)
@@ -139,34 +94,7 @@ def architecture(body: nn.Module) -> Architecture:
             "The model must feed whole sentences forward: set config.chunk_size_feed_forward = 0; "
             f"got {config.chunk_size_feed_forward}."
         )
-    return adapter(body)
-
-
-def matrix(module: Any) -> Tensor:
-    """A copy of a linear module's weights, as ``x @ W``, shape (d_in, d_out)."""
-    _require_linear(module)
-    weight = module.weight.detach().clone()
-    return weight.T if isinstance(module, nn.Linear) else weight
-
-
-def bias_of(module: Any) -> Tensor | None:
-    """A copy of a linear module's bias, or None."""
-    _require_linear(module)
-    return None if module.bias is None else module.bias.detach().clone()
-
-
-def _require_linear(module: Any) -> None:
-    # GPT-2's Conv1D is linear too, and holds its weights transposed
-    if not (isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"):
-        raise InvalidArgumentError(
-            f"Projections must be linear modules; got {type(module).__name__}. Merge adapters into "
-            "the model, and analyse it without quantization."
-        )
-
-
-def split_heads(x: Tensor, d_head: int) -> Tensor:
-    """(batch, n, n_heads * d_head) to (batch, n_heads, n, d_head)."""
-    return x.unflatten(-1, (-1, d_head)).transpose(1, 2)
+    return family.architecture(body)
 
 
 def _read_three(query: Any, key: Any, value: Any, d_head: int) -> Read:
@@ -279,11 +207,9 @@ def _quarter_turn(x: Tensor) -> Tensor:
     return torch.cat([-second, first], dim=-1)
 
 
-FAMILIES: dict[str, Callable[[Any], Architecture]] = {
-    "BertModel": _bert,
-    "AlbertModel": _albert,
-    "GPT2Model": _gpt2,
-    "LlamaModel": _llama,
-    "MistralModel": _llama,
-    "Qwen2Model": _llama,
-}
+register_family(Family("BertModel", _bert, {"BertForMaskedLM": "cls", "BertLMHeadModel": "cls"}))
+register_family(Family("AlbertModel", _albert, {"AlbertForMaskedLM": "predictions"}))
+register_family(Family("GPT2Model", _gpt2, {"GPT2LMHeadModel": "lm_head"}))
+register_family(Family("LlamaModel", _llama, {"LlamaForCausalLM": "lm_head"}))
+register_family(Family("MistralModel", _llama, {"MistralForCausalLM": "lm_head"}))
+register_family(Family("Qwen2Model", _llama, {"Qwen2ForCausalLM": "lm_head"}))

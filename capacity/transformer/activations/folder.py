@@ -130,7 +130,7 @@ def _check_sizes(path: Path, config: dict[str, Any]) -> None:
         raise InvalidArgumentError(
             f"{path} must have the model_type of a family that is known, one of "
             f"{', '.join(sorted(known))}; got {shown(family)}. "
-            "capacity/transformer/activations/families.py says how to add one."
+            "capacity/transformer/activations/families.py says how to register one."
         )
     for name, most in _LIMITS.items():
         # whatever isn't an integer, transformers refuses or has a default for

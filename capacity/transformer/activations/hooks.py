@@ -18,6 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError, PrecisionWarning
+from capacity.transformer.activations.architecture import (
+    Architecture,
+    Block,
+    Call,
+    Calls,
+    bias_of,
+    matrix,
+)
 from capacity.transformer.activations.cache import (
     Captured,
     CapturedLayer,
@@ -27,15 +35,7 @@ from capacity.transformer.activations.cache import (
     normed,
     written_by_heads,
 )
-from capacity.transformer.activations.families import (
-    Architecture,
-    Block,
-    Call,
-    Calls,
-    architecture,
-    bias_of,
-    matrix,
-)
+from capacity.transformer.activations.families import architecture_of
 from capacity.transformer.activations.validation import (
     check,
     checked_tokens,
@@ -110,7 +110,7 @@ def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> Captured:
             _require_only(given, ("input_ids", "attention_mask"), type(model).__name__)
             return own(given["input_ids"], mask=given.get("attention_mask"))
         body: Any = getattr(model, "base_model", model)
-        known = architecture(body)
+        known = architecture_of(body)
         mask = _require_inputs(given, known, body.config)
         if "position_ids" not in given and (mask[:, 1:] & ~mask[:, :-1]).any():
             # padding before a token doesn't move it

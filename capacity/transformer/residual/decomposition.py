@@ -29,7 +29,7 @@ INPUT, HEADS, FEED_FORWARD, CONSTANT = range(4)
 
 
 @dataclass(frozen=True, eq=False)
-class Decomposition:
+class AdditiveDecomposition:
     """The four terms of every embedding.
 
     Attributes
@@ -72,7 +72,7 @@ class Decomposition:
 
 
 @torch.no_grad()
-def decompose(captured: Captured) -> Decomposition:
+def decompose(captured: Captured) -> AdditiveDecomposition:
     """Split every embedding into its four terms.
 
     Parameters
@@ -81,7 +81,7 @@ def decompose(captured: Captured) -> Decomposition:
 
     Returns
     -------
-    Decomposition
+    AdditiveDecomposition
         Its ``embeddings`` are the model's hidden states, up to rounding.
 
     Examples
@@ -101,7 +101,7 @@ def decompose(captured: Captured) -> Decomposition:
             stages.append(terms.clone())
         terms = _applied(step, terms)
     stages.append(terms)
-    return Decomposition(torch.stack(stages), captured.mask)
+    return AdditiveDecomposition(torch.stack(stages), captured.mask)
 
 
 def _applied(step: Written | Normed | Mapped, terms: Tensor) -> Tensor:

@@ -11,21 +11,11 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.residual.decomposition import TERMS, Decomposition
+from capacity.transformer.activations.families import prediction_heads
+from capacity.transformer.residual.decomposition import TERMS, AdditiveDecomposition
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# the module that turns last embeddings into logits
-HEADS = {
-    "BertForMaskedLM": "cls",
-    "BertLMHeadModel": "cls",
-    "AlbertForMaskedLM": "predictions",
-    "GPT2LMHeadModel": "lm_head",
-    "LlamaForCausalLM": "lm_head",
-    "MistralForCausalLM": "lm_head",
-    "Qwen2ForCausalLM": "lm_head",
-}
 
 
 def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
@@ -36,10 +26,11 @@ def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
     InvalidArgumentError
         For a model without such a head.
     """
-    name = next((HEADS[c.__name__] for c in type(model).__mro__ if c.__name__ in HEADS), None)
+    heads = prediction_heads()
+    name = next((heads[c.__name__] for c in type(model).__mro__ if c.__name__ in heads), None)
     if name is None:
         raise InvalidArgumentError(
-            f"The model must predict tokens: one of {', '.join(HEADS)}; got "
+            f"The model must predict tokens: one of {', '.join(heads)}; got "
             f"{type(model).__name__}, which has no masked-LM or LM head."
         )
     return getattr(model, name)
@@ -54,7 +45,9 @@ def subsets(n: int) -> Iterator[tuple[int, ...]]:
 @torch.no_grad()
 def partial_sum_accuracy(
     head: Callable[[Tensor], Tensor],
-    decompositions: Iterable[tuple[Decomposition, Int[Tensor, "batch n"], Bool[Tensor, "batch n"]]],
+    decompositions: Iterable[
+        tuple[AdditiveDecomposition, Int[Tensor, "batch n"], Bool[Tensor, "batch n"]]
+    ],
 ) -> pd.DataFrame:
     """Accuracy of predicting tokens from every sum of terms.
 
@@ -62,7 +55,7 @@ def partial_sum_accuracy(
     ----------
     head : callable
         From embeddings (m, d_model) to logits (m, d_vocab), such as `output_head` gives.
-    decompositions : iterable of (Decomposition, targets, where)
+    decompositions : iterable of (AdditiveDecomposition, targets, where)
         Batches: the tokens to predict, and the places to predict them at, both (batch, n). For a
         causal model the target at a place is the token after it.
 

@@ -24,11 +24,11 @@ from .identifiability.nullity import identifiability_table as identifiability_ta
 from .identifiability.witness import Witness as Witness
 from .identifiability.witness import find_witness as find_witness
 from .identifiability.witness import query_key_weights as query_key_weights
-from .residual.decomposition import AdditiveDecomposition as AdditiveDecomposition
-from .residual.decomposition import constant_rank_bound as constant_rank_bound
-from .residual.decomposition import decompose as decompose
-from .residual.decomposition import head_importance as head_importance
-from .residual.decomposition import head_terms as head_terms
+from .residual.additive_decomposition import AdditiveDecomposition as AdditiveDecomposition
+from .residual.additive_decomposition import constant_rank_bound as constant_rank_bound
+from .residual.additive_decomposition import decompose as decompose
+from .residual.additive_decomposition import head_importance as head_importance
+from .residual.additive_decomposition import head_terms as head_terms
 from .residual.feed_forward import feed_forward_moments as feed_forward_moments
 from .residual.feed_forward import linear_fit as linear_fit
 from .residual.partial_sums import output_head as output_head

@@ -25,7 +25,7 @@ from capacity.transformer import (
     output_head,
     partial_sum_accuracy,
 )
-from capacity.transformer.residual.decomposition import TERMS
+from capacity.transformer.residual.additive_decomposition import TERMS
 from capacity.transformer.residual.feed_forward import Moments
 from capacity.transformer.residual.partial_sums import masked, subsets
 from experiments.common.models import CLS, MASK, PAD, SEP, Smiles, molecules

@@ -24,7 +24,7 @@ from capacity.transformer import (
 )
 from capacity.transformer.activations.cache import Normed, Written
 from capacity.transformer.activations.families import FAMILIES
-from capacity.transformer.residual.decomposition import CONSTANT, HEADS, TERMS
+from capacity.transformer.residual.additive_decomposition import CONSTANT, HEADS, TERMS
 from capacity.transformer.residual.partial_sums import masked, subsets
 
 Build = Callable[..., Any]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.families import prediction_heads
-from capacity.transformer.residual.decomposition import TERMS, AdditiveDecomposition
+from capacity.transformer.residual.additive_decomposition import TERMS, AdditiveDecomposition
 
 if TYPE_CHECKING:
     import pandas as pd

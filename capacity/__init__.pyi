@@ -9,7 +9,7 @@ from . import testing as testing
 from . import transformer as transformer
 from ._version import __version__ as __version__
 from .database.facts import Database as Database
-from .database.io.load import load as load
+from .database.io.readers import load as load
 from .database.synthetic import random_database as random_database
 from .database.terms import Term as Term
 from .evaluator.accuracy import evaluate as evaluate

@@ -45,7 +45,7 @@ def train(
 ) -> None:
     """Train one attention layer on a functional database, and score it."""
     require_extra("Training", "layers")
-    from capacity.database.io.load import load
+    from capacity.database.io.readers import load
     from capacity.evaluator.accuracy import TAUS
     from capacity.evaluator.columns import accuracy_column
     from capacity.layer.compute import Compute, resolve_device

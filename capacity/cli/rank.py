@@ -39,7 +39,7 @@ def rank(
     as_json: Json = False,
 ) -> None:
     """Bound the rank of a database from both sides."""
-    from capacity.database.io.load import load
+    from capacity.database.io.readers import load
     from capacity.rank.bounds import database_bounds
     from capacity.rank.interval import effective_rank_interval, raised, rank_interval
 

@@ -32,7 +32,7 @@ def verify(
     Each certificate names the policy for multi-valued pairs that its facts were made under; --multi
     insists on one.
     """
-    from capacity.database.io.load import load
+    from capacity.database.io.readers import load
     from capacity.rank.verifier.budget import CheckBudget
     from capacity.rank.verifier.checker import verify as check
     from capacity.rank.verifier.serialization import MAX_BYTES, load_certificates

@@ -1,10 +1,10 @@
 from .facts import Database as Database
 from .io.formats import Format as Format
 from .io.formats import register_format as register_format
-from .io.load import load as load
-from .io.load import parse_rdf as parse_rdf
-from .io.load import read_rdf as read_rdf
-from .io.load import read_table as read_table
+from .io.readers import load as load
+from .io.readers import parse_rdf as parse_rdf
+from .io.readers import read_rdf as read_rdf
+from .io.readers import read_table as read_table
 from .io.networkx import from_networkx as from_networkx
 from .io.networkx import to_networkx as to_networkx
 from .io.rdf import from_rdflib as from_rdflib

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.database.io.load import load
+from capacity.database.io.readers import load
 from capacity.database.synthetic import random_database
 from capacity.errors import InvalidArgumentError, SweepError
 from capacity.limits import shown

@@ -20,22 +20,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
+from capacity.layer.activations import captured_activations
 from capacity.layer.config import LayerConfig
 from capacity.layer.initial import initial_weights
 from capacity.layer.storage import read_layer, require_weights, write_layer
 from capacity.limits import in_a_line
-from capacity.transformer.activations.cache import (
-    Captured,
-    CapturedLayer,
-    Step,
-    normed,
-    written_by_heads,
-)
-from capacity.transformer.activations.validation import (
-    check,
-    checked_tokens,
-    require_affordable_attention,
-)
+from capacity.transformer.activations.cache import Captured
 
 
 class AttentionLayer(nn.Module):
@@ -153,9 +143,9 @@ class AttentionLayer(nn.Module):
         ValueError
             For a sentence longer than the positions there are.
         """
-        residual = self._embed(tokens)
+        residual = self.embed(tokens)
         x = self.norm_in(residual) if self.config.layer_norm else residual
-        heads = self.attention(x) @ self._values(x) @ self.W_O
+        heads = self.attention(x) @ self.values(x) @ self.W_O
         residual = residual + heads.sum(dim=1)
         if self.config.bias:
             residual = residual + self.b_O
@@ -164,7 +154,8 @@ class AttentionLayer(nn.Module):
         logits = residual @ self.W_U
         return logits + self.b_U if self.config.bias else logits
 
-    def _embed(self, tokens: Tensor) -> Tensor:
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Embeddings of tokens, with those of their positions if the layer has any."""
         residual = self.W_E[tokens]
         n = tokens.shape[-1]
         if self.config.n_positions:
@@ -184,22 +175,23 @@ class AttentionLayer(nn.Module):
         x : tensor, shape (batch, n, d_model)
             Embeddings, normalised if the layer normalises.
         """
-        q, k = self._queries_and_keys(x)
+        q, k = self.queries_and_keys(x)
         scores = q @ k.transpose(-1, -2) * self.config.attention_scale
         n = x.shape[-2]
         later = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
         return scores.masked_fill(later, -torch.inf).softmax(dim=-1)
 
-    def _queries_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def queries_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries and keys of each head at embeddings, each of shape (batch, heads, n, d)."""
         q = x[:, None] @ self.W_Q
         k = x[:, None] @ self.W_K.transpose(1, 2)
         return (q + self.b_Q, k + self.b_K) if self.config.bias else (q, k)
 
-    def _values(self, x: Tensor) -> Tensor:
+    def values(self, x: Tensor) -> Tensor:
+        """Values of each head at embeddings, shape (batch, heads, n, d_head_vo)."""
         values = x[:, None] @ self.W_V
         return values + self.b_V if self.config.bias else values
 
-    @torch.no_grad()
     def capture(self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None) -> Captured:
         """What the heads compute on some sentences, as `capacity.transformer.capture` gives it.
 
@@ -216,27 +208,7 @@ class AttentionLayer(nn.Module):
             For tokens that the layer can't read, padding before a token, or weights that aren't
             finite.
         """
-        real = checked_tokens(
-            tokens,
-            mask,
-            d_vocab=self.d_vocab,
-            n_positions=self.config.n_positions or None,
-            padding_after=True,
-        )
-        require_affordable_attention(tokens, 1, self.config.n_heads)
-        start = self._embed(tokens)
-        x = self.norm_in(start) if self.config.layer_norm else start
-        q, k = self._queries_and_keys(x)
-        v = self._values(x)
-        pattern = self.attention(x)
-        b_V, b_O = (self.b_V[:, 0].clone(), self.b_O.clone()) if self.config.bias else (None, None)
-        layer = CapturedLayer(pattern, q, k, v, pattern @ v, self.W_O.clone(), b_V, b_O,
-                              self.config.attention_scale).without_padding(real)  # fmt: skip
-        wrote = written_by_heads(1, layer)
-        steps: list[Step] = [wrote]
-        if self.config.layer_norm:
-            steps.append(normed(1, self.norm_out, wrote.applied_to(start)))
-        return check(Captured((layer,), real, True, start, tuple(steps), type(self).__name__))
+        return captured_activations(self, tokens, mask)
 
     @property
     def W_EU(self) -> Float[Tensor, "d_vocab d_vocab"]:

@@ -1,0 +1,51 @@
+"""Activations of an `AttentionLayer`, in the form of `capacity.transformer.capture`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from capacity.transformer.activations.cache import (
+    Captured,
+    CapturedLayer,
+    Step,
+    normed,
+    written_by_heads,
+)
+from capacity.transformer.activations.validation import (
+    check,
+    checked_tokens,
+    require_affordable_attention,
+)
+
+if TYPE_CHECKING:
+    from capacity.layer.model import AttentionLayer
+
+
+@torch.no_grad()
+def captured_activations(layer: AttentionLayer, tokens: Tensor, mask: Tensor | None) -> Captured:
+    """Compute what the heads of a layer do; see `AttentionLayer.capture`."""
+    config = layer.config
+    real = checked_tokens(
+        tokens,
+        mask,
+        d_vocab=layer.d_vocab,
+        n_positions=config.n_positions or None,
+        padding_after=True,
+    )
+    require_affordable_attention(tokens, 1, config.n_heads)
+    start = layer.embed(tokens)
+    x = layer.norm_in(start) if config.layer_norm else start
+    q, k = layer.queries_and_keys(x)
+    v = layer.values(x)
+    pattern = layer.attention(x)
+    b_V, b_O = (layer.b_V[:, 0].clone(), layer.b_O.clone()) if config.bias else (None, None)
+    heads = CapturedLayer(pattern, q, k, v, pattern @ v, layer.W_O.clone(), b_V, b_O,
+                          config.attention_scale).without_padding(real)  # fmt: skip
+    wrote = written_by_heads(1, heads)
+    steps: list[Step] = [wrote]
+    if config.layer_norm:
+        steps.append(normed(1, layer.norm_out, wrote.applied_to(start)))
+    return check(Captured((heads,), real, True, start, tuple(steps), type(layer).__name__))

@@ -1,11 +1,14 @@
 """What loads when: asking for a rank must stay quick, and some rooms know no torch."""
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.oracles import EXAMPLES
+from tests.oracles import EXAMPLES, ROOT
 
 HEAVY = {"pandas", "rdflib", "networkx", "tensorly", "numba", "torch", "seaborn", "matplotlib",
          "pyarrow", "hypothesis"}  # fmt: skip
@@ -44,6 +47,52 @@ for room in (capacity, *(getattr(capacity, room) for room in rooms)):
     for name in room.__all__:
         assert getattr(room, name) is not None, name
         assert name in dir(room)
+"""
+    modules_after(code)
+
+
+# modules of capacity.rank that stand below its face, each with the one function of its name
+ALONE = {"exact/matrix_rank", "procedures/pencil_rank", "reductions/concise_core"}
+
+
+def public_names() -> Iterator[tuple[str, list[Path]]]:
+    """Each public name, and the packages from its face down to the module that defines it."""
+    for face in sorted((ROOT / "capacity").rglob("__init__.pyi")):
+        for line in ast.parse(face.read_text(encoding="utf-8")).body:
+            # `from . import room` gives a module, and is meant to
+            if isinstance(line, ast.ImportFrom) and line.module is not None:
+                *rooms, _ = line.module.split(".")
+                packages = [face.parent.joinpath(*rooms[:n]) for n in range(len(rooms) + 1)]
+                yield from ((alias.name, packages) for alias in line.names)
+
+
+def test_no_module_has_the_name_of_something_public_in_its_package() -> None:
+    names = list(public_names())
+    assert len(names) > 100
+    modules = {
+        str(package.relative_to(ROOT) / name)
+        for name, packages in names
+        for package in packages
+        if (package / f"{name}.py").exists() or (package / name).is_dir()
+    }
+    assert not {name for name in modules if not name.endswith(tuple(ALONE))}
+
+
+def test_what_a_face_gives_is_a_module_only_where_it_says_so() -> None:
+    """Importing a module sets its name in its package, where a function may have had it."""
+    code = """
+import importlib, pkgutil, types
+import capacity
+everything = [m.name for m in pkgutil.walk_packages(capacity.__path__, "capacity.")]
+for name in everything:
+    if not name.endswith("__main__"):
+        importlib.import_module(name)
+for face in ["capacity", *everything]:
+    package = importlib.import_module(face) if not face.endswith("__main__") else None
+    for name in getattr(package, "__all__", ()):
+        value = getattr(package, name)
+        assert isinstance(value, types.ModuleType) == (f"{face}.{name}" in everything), name
+        assert not isinstance(value, types.ModuleType) or face == "capacity", (face, name)
 """
     modules_after(code)
 

@@ -32,7 +32,6 @@ from capacity.database.tensor import (
 )
 from capacity.rank.exact.matrix_rank import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
 from capacity.rank.types import Indices
-from capacity.rank.verifier.kinds.unfolding import Unfolding
 
 
 def paper_bound(db: Database) -> int:
@@ -147,12 +146,3 @@ def database_bounds(db: Database) -> Bounds:
         (first, second, third),
         db.facts_sha256,
     )
-
-
-def as_unfolding(db: Database, mode: Mode, minor: Minor) -> tuple[Unfolding, ...]:
-    """The argument that a minor of an unfolding is; none if it is empty."""
-    if not len(minor.rows):
-        return ()
-    width = db.shape[max(m for m in MODES if m != mode)]
-    pairs = np.stack(np.divmod(minor.columns, width), axis=1)
-    return (Unfolding(mode, minor.rows, pairs, minor.blocks, minor.eliminated, minor.prime),)

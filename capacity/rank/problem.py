@@ -16,29 +16,17 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.tensor import MODES
 from capacity.errors import InvalidArgumentError
 from capacity.rank.effort import Limits
-from capacity.rank.lower.greedy_substitution import greedy_moves
-from capacity.rank.lower.koszul import best_flattening
-from capacity.rank.lower.sparse_bases import sparser
 from capacity.rank.reductions.concise_core import Core, concise_core
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
 from capacity.rank.types import Indices, Mask
-from capacity.rank.upper.slices import spanning_tree_terms, spanning_tree_work
-from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.diagonalization import Diagonalization
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.kinds.koszul import Koszul
 from capacity.rank.verifier.kinds.substitution import Substitution
 from capacity.rank.verifier.kinds.unfolding import Unfolding
-from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
-    LARGEST_SIDE,
-    all_singular,
-    nonsingular_combination,
-    why_not_diagonal,
-)
 
 # a pair is a minor, and the game that follows it
 Finding: TypeAlias = (
@@ -50,7 +38,6 @@ Finding: TypeAlias = (
     | Decomposition
     | Enclosure
 )
-PRIME = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -137,94 +124,6 @@ class Problem:
         return tensor, known
 
 
-def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Slices of the core, added along a cheapest spanning tree, in each mode."""
-    tensor = problem.core.tensor
-    for mode in MODES:
-        if spanning_tree_work(tensor.shape, mode) > goal.work // 3:
-            continue
-        yield Decomposition(tuple(problem.core.lifted(spanning_tree_terms(tensor, mode))))
-
-
-def greedy_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """The game, greedily, on each part."""
-    each = goal.work // len(problem.parts)
-    games = min(goal.limits.games, each // (4 * problem.size + 200_000))
-    for of in problem.parts:
-        tensor, known = problem.part(of)
-        moves = greedy_moves(tensor != 0, known, games=games, seed=goal.seed, target=goal.upper)
-        yield Substitution(View(of), moves)
-
-
-def annealed_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """The game, greedily and then annealed, on each part."""
-    from capacity.rank.lower.annealed_substitution import annealed_moves
-
-    steps = min(goal.limits.annealing, goal.work // (6 * problem.tensor.size))
-    if steps < 100:
-        return
-    for of in problem.parts:
-        tensor, known = problem.part(of)
-        moves = greedy_moves(tensor != 0, known, games=8, seed=goal.seed, target=goal.upper)
-        moves = annealed_moves(
-            tensor != 0, known, moves, steps=steps, seed=goal.seed, target=goal.upper
-        )
-        yield Substitution(View(of), moves)
-
-
-def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """The annealed game on sparser bases of the smallest part."""
-    from capacity.rank.lower.annealed_substitution import annealed_moves
-
-    of = problem.parts[-1]
-    tensor, known = problem.part(of)
-    if not goal.limits.bases:
-        return
-    # each entry that goes takes a look at all pairs of slices
-    each = 2 * tensor.size * max(tensor.shape) * (np.count_nonzero(tensor) // 4 + 5) + 10**6
-    steps = min(goal.limits.annealing, (goal.work // goal.limits.bases - each) // (3 * tensor.size))
-    if steps < 100:
-        return
-    for seed in range(goal.seed, goal.seed + goal.limits.bases):
-        X, sure, bases = sparser(tensor, known, np.random.default_rng(seed))
-        moves = greedy_moves(X != 0, sure, games=8, seed=seed, target=goal.upper)
-        moves = annealed_moves(X != 0, sure, moves, steps=steps, seed=seed, target=goal.upper)
-        yield Substitution(View(of, bases), moves)
-
-
-def flattenings(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Koszul flattenings of the core."""
-    tensor = problem.core.tensor
-    found = best_flattening(tensor, seed=goal.seed, prime=PRIME, work=goal.work, enough=goal.upper)
-    if found is None:
-        return
-    value, mode, p, projection = found
-    bases: list[Indices | None] = [None, None, None]
-    bases[mode] = projection
-    yield Koszul(View(problem.core.chosen, (bases[0], bases[1], bases[2])), mode, p, PRIME, value)
-
-
-def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Whether the rank is n, or more, if the core is n x n x m with m <= n."""
-    shape = problem.core.tensor.shape
-    n = max(shape)
-    if goal.lower > n or n > LARGEST_SIDE or n**4 * max(shape) > goal.work:
-        return
-    for mode in range(3):
-        if any(shape[m] != n for m in range(3) if m != mode):
-            continue
-        slices = np.moveaxis(problem.core.tensor, mode, 0).astype(np.int64)
-        combination = nonsingular_combination(slices, seed=goal.seed)
-        if combination is not None:
-            fails = why_not_diagonal(slices, combination) is not None
-            yield Diagonalization(View(problem.core.chosen), mode, combination, n + fails)
-            return
-        if all_singular(slices):
-            nothing = np.zeros(0, np.int64)
-            yield Diagonalization(View(problem.core.chosen), mode, nothing, n + 1)
-            return
-
-
 Stage: TypeAlias = Callable[[Problem, Goal], Iterable[Finding]]
 
 
@@ -278,10 +177,3 @@ def if_dense(stage: Stage) -> Stage:
         return stage(problem, goal) if problem.rest is None else ()
 
     return dense
-
-
-GAMES = {
-    "substitution": also_peeled(greedy_games),
-    "annealed substitution": also_peeled(annealed_games),
-    "substitution in other bases": also_peeled(rebased_games),
-}

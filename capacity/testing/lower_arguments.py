@@ -13,6 +13,7 @@ import flint
 import numpy as np
 
 from capacity.rank import Diagonalization, Koszul, Pencil, Substitution, Unfolding, View
+from capacity.rank.lower.diagonalization import nonsingular_combination
 from capacity.rank.lower.greedy_substitution import greedy_moves
 from capacity.rank.lower.koszul import koszul_matrix
 from capacity.rank.reductions.concise_core import concise_core
@@ -20,7 +21,6 @@ from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.procedures.pencil_rank import pencil_rank
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
     all_singular,
-    nonsingular_combination,
     why_not_diagonal,
 )
 from capacity.testing.area import Area, seen

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from capacity.rank.exact.factorization import Term, Vector, factors, term, vector
+from capacity.rank.exact.factorization import factors
+from capacity.rank.exact.sparse_terms import Term, Vector, term, vector
 from capacity.rank.types import Mask
 from capacity.testing.area import Area, Sides
 from capacity.testing.choices import Choices

@@ -11,13 +11,11 @@ from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.annealed_substitution import annealed_moves
 from capacity.rank.lower.greedy_substitution import greedy_moves
 from capacity.rank.lower.sparse_bases import sparser
+from capacity.rank.lower.substitution import annealed_games, greedy_games, rebased_games
 from capacity.rank.problem import (
     Goal,
     Problem,
     Stage,
-    annealed_games,
-    greedy_games,
-    rebased_games,
 )
 from capacity.rank.verifier.checker import verify
 from capacity.testing import databases

@@ -11,7 +11,8 @@ from capacity.rank.cp.exact_fits import fits
 from capacity.rank.cp.levenberg_marquardt import MOST_DENSE, Fit, fit_cp, random_start
 from capacity.rank.cp.rationalize import exact_terms
 from capacity.rank.effort import BUDGETS
-from capacity.rank.problem import Goal, Problem, also_peeled, greedy_games, peelings, rebased_games
+from capacity.rank.lower.substitution import greedy_games, rebased_games
+from capacity.rank.problem import Goal, Problem, also_peeled, peelings
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.upper.flip_graph import flip_walk
 from capacity.rank.upper.flip_search import as_factors, as_terms, flips

@@ -19,7 +19,7 @@ import flint
 import numpy as np
 
 from capacity.rank.cp.levenberg_marquardt import Array, Factors, Fit, fit_cp
-from capacity.rank.exact.factorization import vector
+from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.types import Indices, Mask, Term
 
 GRIDS: tuple[Array, ...] = (

@@ -9,12 +9,11 @@ A tensor whose slice T_i is M, and 0 elsewhere, is the sum of the simple tensors
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 import flint
 
-from capacity.rank.types import Indices, Term, Vector
+from capacity.rank.types import Indices
 
 
 def factors(matrix: Indices) -> list[tuple[list[Fraction], list[Fraction]]]:
@@ -39,28 +38,3 @@ def factors(matrix: Indices) -> list[tuple[list[Fraction], list[Fraction]]]:
         pivot = next(j for j, x in enumerate(row) if x)
         found.append(([Fraction(int(x)) for x in matrix[:, pivot]], row))
     return found
-
-
-def vector(indices: Sequence[int], values: Sequence[int | Fraction]) -> Vector:
-    """The sparse vector of the nonzero ones of some values."""
-    kept = [(int(i), Fraction(x)) for i, x in zip(indices, values, strict=True) if x]
-    return tuple(i for i, _ in kept), tuple(x for _, x in kept)
-
-
-def term(mode: int, across: Vector, a: Vector, b: Vector) -> Term:
-    """The simple tensor of `across` in a mode and of `a` and `b` in the other two, ascending."""
-    vectors = [a, b]
-    vectors.insert(mode, across)
-    return vectors[0], vectors[1], vectors[2]
-
-
-def lifted(terms: list[Term], indices: tuple[Indices, Indices, Indices]) -> list[Term]:
-    """Terms of a sub-tensor as terms of the whole, given the indices that it is made of."""
-    moved: list[Term] = []
-    for parts in terms:
-        a, b, c = (
-            (tuple(int(of[i]) for i in where), values)
-            for of, (where, values) in zip(indices, parts, strict=True)
-        )
-        moved.append((a, b, c))
-    return moved

@@ -32,10 +32,15 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.rank.problem import Finding, Goal, Problem
 from capacity.rank.shares import OF_A_FLATTENING
 from capacity.rank.types import Indices
+from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import steps_of_rank
-from capacity.rank.verifier.kinds.koszul import MOST_SLICES
+from capacity.rank.verifier.kinds.koszul import MOST_SLICES, Koszul
+
+# ranks are taken modulo this prime
+PRIME = 2**31 - 1
 
 
 def koszul_matrix(slices: Indices, p: int) -> Indices:
@@ -135,3 +140,15 @@ def _flattenings(shape: tuple[int, ...]) -> Iterable[tuple[int, int, int, int, i
 def _rank_modulo(matrix: Indices, prime: int) -> int:
     m, n = matrix.shape
     return flint.nmod_mat(m, n, (matrix % prime).ravel().tolist(), prime).rank()
+
+
+def flattenings(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """Koszul flattenings of the core."""
+    tensor = problem.core.tensor
+    found = best_flattening(tensor, seed=goal.seed, prime=PRIME, work=goal.work, enough=goal.upper)
+    if found is None:
+        return
+    value, mode, p, projection = found
+    bases: list[Indices | None] = [None, None, None]
+    bases[mode] = projection
+    yield Koszul(View(problem.core.chosen, (bases[0], bases[1], bases[2])), mode, p, PRIME, value)

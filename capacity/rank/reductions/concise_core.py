@@ -23,7 +23,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.exact.factorization import vector
+from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.types import Indices, Term, Vector
 
 

@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.exact.factorization import lifted, vector
+from capacity.rank.exact.sparse_terms import lifted, vector
 from capacity.rank.types import Indices, Mask, Term
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.decomposition import Decomposition

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
-from capacity.rank.exact.factorization import lifted
+from capacity.rank.exact.sparse_terms import lifted
 from capacity.rank.problem import Finding
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import View

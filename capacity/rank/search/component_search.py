@@ -16,24 +16,16 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
-from capacity.rank.bounds import Bounds, as_unfolding
+from capacity.rank.bounds import Bounds
 from capacity.rank.cp.exact_fits import fits
 from capacity.rank.effort import BUDGETS, Effort
+from capacity.rank.lower.diagonalization import diagonalizations
 from capacity.rank.lower.independent_sets import IndependentSets, independent_sets
+from capacity.rank.lower.koszul import flattenings
 from capacity.rank.lower.pencil import pencil_of
-from capacity.rank.problem import (
-    GAMES,
-    Finding,
-    Goal,
-    Problem,
-    Stage,
-    also_peeled,
-    diagonalizations,
-    flattenings,
-    if_dense,
-    peelings,
-    spanning_trees,
-)
+from capacity.rank.lower.substitution import annealed_games, greedy_games, rebased_games
+from capacity.rank.lower.unfolding import as_unfolding
+from capacity.rank.problem import Finding, Goal, Problem, Stage, also_peeled, if_dense, peelings
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Part
 from capacity.rank.search.explanation import TOO_LARGE, TOO_MANY, Methods, Open, explained
@@ -41,6 +33,7 @@ from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.types import Indices
 from capacity.rank.upper.flip_search import flips
 from capacity.rank.upper.slices import sliced
+from capacity.rank.upper.spanning_tree import spanning_trees
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds.boxes import Boxes
@@ -49,6 +42,11 @@ from capacity.rank.verifier.kinds.pencil import Pencil
 from capacity.rank.verifier.kinds.substitution import Substitution
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 
+GAMES = {
+    "substitution": also_peeled(greedy_games),
+    "annealed substitution": also_peeled(annealed_games),
+    "substitution in other bases": also_peeled(rebased_games),
+}
 # cheapest first, and explicit terms before arguments that only say that there are some; the pencil
 # is no stage of one small tensor: it is feasible for large components too
 STAGES: dict[str, Stage | None] = {

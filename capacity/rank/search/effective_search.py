@@ -23,24 +23,17 @@ from itertools import chain
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.rank.bounds import Bounds, as_unfolding
+from capacity.rank.bounds import Bounds
 from capacity.rank.cp.exact_fits import fits
 from capacity.rank.effort import BUDGETS, Effort
-from capacity.rank.exact.factorization import vector
-from capacity.rank.problem import (
-    GAMES,
-    Finding,
-    Goal,
-    Problem,
-    Stage,
-    also_peeled,
-    diagonalizations,
-    flattenings,
-    peelings,
-)
+from capacity.rank.exact.sparse_terms import vector
+from capacity.rank.lower.diagonalization import diagonalizations
+from capacity.rank.lower.koszul import flattenings
+from capacity.rank.lower.unfolding import as_unfolding
+from capacity.rank.problem import Finding, Goal, Problem, Stage, also_peeled, peelings
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Part
-from capacity.rank.search.component_search import Progress
+from capacity.rank.search.component_search import GAMES, Progress
 from capacity.rank.search.explanation import AS_A_WHOLE, TOO_LARGE, Open, explained
 from capacity.rank.shares import OF_AN_END, steps_above
 from capacity.rank.types import Indices, Term

@@ -14,10 +14,10 @@ from fractions import Fraction
 import numpy as np
 
 from capacity.database.tensor import MODES
-from capacity.rank.exact.factorization import vector
+from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.types import Indices, IntegerFactors, Term, Vector
-from capacity.rank.upper.slices import spanning_tree_terms, spanning_tree_work
+from capacity.rank.upper.spanning_tree import spanning_tree_terms, spanning_tree_work
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 # steps of a walk at a time, so that an interrupt is heard

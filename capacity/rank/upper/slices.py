@@ -11,16 +11,13 @@ what can't be peeled needs factors over the rationals.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES, Mode, stacked_slice_entries
-from capacity.rank.exact.factorization import factors, term, vector
+from capacity.rank.exact.factorization import factors
 from capacity.rank.exact.peeling import reduce
+from capacity.rank.exact.sparse_terms import term, vector
 from capacity.rank.types import Indices, Term
 from capacity.rank.verifier.kinds.decomposition import PRODUCTS_A_FACT, products_of_terms
 
@@ -88,45 +85,3 @@ def sliced(
             box[mine] = np.where(found < 0, -1, found + box.max() + 1)
             terms += more
     return box, terms
-
-
-def spanning_tree_work(shape: tuple[int, ...], mode: Mode) -> int:
-    """Of `spanning_tree_terms`, in units of about a nanosecond: a rank for each pair of slices."""
-    shortest = min(n for m, n in enumerate(shape) if m != mode)
-    return 2 * shape[mode] * math.prod(shape) * shortest
-
-
-def spanning_tree_terms(tensor: NDArray[np.integer], mode: Mode) -> list[Term]:
-    """Decompose a small tensor along a cheapest spanning tree over the slices of a mode.
-
-    Parameters
-    ----------
-    tensor : integer ndarray, shape (n0, n1, n2)
-    mode : {0, 1, 2}
-
-    Returns
-    -------
-    list of Term
-    """
-    slices = np.moveaxis(tensor, mode, 0).astype(np.int64)
-    n = len(slices)
-    nodes = np.concatenate([np.zeros_like(slices[:1]), slices])
-    # floating point only chooses the tree; the terms are exact whichever it is
-    weights = np.zeros((n + 1, n + 1))
-    for i in range(n):
-        weights[i, i + 1 :] = np.linalg.matrix_rank((nodes[i + 1 :] - nodes[i]).astype(np.float64))
-    # scipy reads 0 as "no edge"
-    tree = minimum_spanning_tree(np.triu(weights + 1, 1))
-    order, parents = breadth_first_order(tree, 0, directed=False)
-    below = {int(node): [int(node)] for node in order}
-    for node in order[:0:-1]:
-        below[int(parents[node])] += below[int(node)]
-    terms: list[Term] = []
-    _, height, width = nodes.shape
-    for node in order[1:]:
-        across = vector([c - 1 for c in sorted(below[int(node)])], [1] * len(below[int(node)]))
-        for left, right in factors(nodes[node] - nodes[parents[node]]):
-            terms.append(
-                term(mode, across, vector(range(height), left), vector(range(width), right))
-            )
-    return terms

@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.rank import Diagonalization, View, pencil_rank, rank_interval
+from capacity.rank.lower.diagonalization import nonsingular_combination
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
     all_singular,
-    nonsingular_combination,
     why_not_diagonal,
 )
 from tests.oracles import KNOWN_RANKS, database

@@ -104,17 +104,6 @@ def n_determinants(slices: Indices) -> int:
     return (n + 1) ** (m - 1)
 
 
-def nonsingular_combination(slices: Indices, *, seed: int, tries: int = 5) -> Indices | None:
-    """Look for coefficients of a nonsingular sum of slices: the slices first, then random sums."""
-    rng = np.random.default_rng(seed)
-    m = len(slices)
-    matrices = [_matrix(M) for M in slices]
-    for combination in (*np.eye(m, dtype=np.int64), *rng.integers(-9, 10, (tries, m))):
-        if _sum(matrices, combination.tolist()).det() != 0:
-            return combination
-    return None
-
-
 def _sum(matrices: list[flint.fmpq_mat], coefficients: list[int]) -> flint.fmpq_mat:
     total = matrices[0] * coefficients[0]
     for M, c in zip(matrices[1:], coefficients[1:], strict=True):

@@ -1,0 +1,51 @@
+"""Whether the rank is n, or more, where slices are n x n."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import flint
+import numpy as np
+
+from capacity.rank.problem import Finding, Goal, Problem
+from capacity.rank.types import Indices
+from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.kinds.diagonalization import Diagonalization
+from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
+    LARGEST_SIDE,
+    all_singular,
+    why_not_diagonal,
+)
+
+
+def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """Whether the rank is n, or more, if the core is n x n x m with m <= n."""
+    shape = problem.core.tensor.shape
+    n = max(shape)
+    if goal.lower > n or n > LARGEST_SIDE or n**4 * max(shape) > goal.work:
+        return
+    for mode in range(3):
+        if any(shape[m] != n for m in range(3) if m != mode):
+            continue
+        slices = np.moveaxis(problem.core.tensor, mode, 0).astype(np.int64)
+        combination = nonsingular_combination(slices, seed=goal.seed)
+        if combination is not None:
+            fails = why_not_diagonal(slices, combination) is not None
+            yield Diagonalization(View(problem.core.chosen), mode, combination, n + fails)
+            return
+        if all_singular(slices):
+            nothing = np.zeros(0, np.int64)
+            yield Diagonalization(View(problem.core.chosen), mode, nothing, n + 1)
+            return
+
+
+def nonsingular_combination(slices: Indices, *, seed: int, tries: int = 5) -> Indices | None:
+    """Look for coefficients of a nonsingular sum of slices: the slices first, then random sums."""
+    rng = np.random.default_rng(seed)
+    m, n = slices.shape[:2]
+    exact = slices.astype(object)
+    for combination in (*np.eye(m, dtype=np.int64), *rng.integers(-9, 10, (tries, m))):
+        total = np.tensordot(combination.astype(object), exact, axes=1)
+        if flint.fmpz_mat(n, n, total.ravel().tolist()).det() != 0:
+            return combination
+    return None

@@ -1,0 +1,59 @@
+"""The substitution game on small tensors: greedily, annealed, and in sparser bases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from capacity.rank.lower.greedy_substitution import greedy_moves
+from capacity.rank.lower.sparse_bases import sparser
+from capacity.rank.problem import Finding, Goal, Problem
+from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.kinds.substitution import Substitution
+
+
+def greedy_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """The game, greedily, on each part."""
+    each = goal.work // len(problem.parts)
+    games = min(goal.limits.games, each // (4 * problem.size + 200_000))
+    for of in problem.parts:
+        tensor, known = problem.part(of)
+        moves = greedy_moves(tensor != 0, known, games=games, seed=goal.seed, target=goal.upper)
+        yield Substitution(View(of), moves)
+
+
+def annealed_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """The game, greedily and then annealed, on each part."""
+    from capacity.rank.lower.annealed_substitution import annealed_moves
+
+    steps = min(goal.limits.annealing, goal.work // (6 * problem.tensor.size))
+    if steps < 100:
+        return
+    for of in problem.parts:
+        tensor, known = problem.part(of)
+        moves = greedy_moves(tensor != 0, known, games=8, seed=goal.seed, target=goal.upper)
+        moves = annealed_moves(
+            tensor != 0, known, moves, steps=steps, seed=goal.seed, target=goal.upper
+        )
+        yield Substitution(View(of), moves)
+
+
+def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+    """The annealed game on sparser bases of the smallest part."""
+    from capacity.rank.lower.annealed_substitution import annealed_moves
+
+    of = problem.parts[-1]
+    tensor, known = problem.part(of)
+    if not goal.limits.bases:
+        return
+    # each entry that goes takes a look at all pairs of slices
+    each = 2 * tensor.size * max(tensor.shape) * (np.count_nonzero(tensor) // 4 + 5) + 10**6
+    steps = min(goal.limits.annealing, (goal.work // goal.limits.bases - each) // (3 * tensor.size))
+    if steps < 100:
+        return
+    for seed in range(goal.seed, goal.seed + goal.limits.bases):
+        X, sure, bases = sparser(tensor, known, np.random.default_rng(seed))
+        moves = greedy_moves(X != 0, sure, games=8, seed=seed, target=goal.upper)
+        moves = annealed_moves(X != 0, sure, moves, steps=steps, seed=seed, target=goal.upper)
+        yield Substitution(View(of, bases), moves)

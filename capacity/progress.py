@@ -5,8 +5,21 @@ Both are silent where standard error is no terminal, and load rich only when the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol, TypeAlias
+
+# what is counted, how many are done, how many there are, and about how many seconds are left;
+# None where whoever counts knows no better than the speed so far
+Progress: TypeAlias = Callable[[str, int, int, float | None], object]
+
+
+class Bar(Protocol):
+    """A `Progress` that draws a bar; the seconds that are left may be omitted."""
+
+    def __call__(self, what: str, done: int, total: int, left: float | None = None, /) -> None:
+        """Draw the bar."""
 
 
 @contextmanager
@@ -27,11 +40,8 @@ def spinner(what: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Progress, its speed and the time left, on standard error; silent without a terminal.
-
-    What it yields takes what is counted, how many are done, and how many there are.
-    """
+def bar() -> Iterator[Bar]:
+    """Progress, its speed and the time left, on standard error; silent without a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -49,18 +59,28 @@ def bar() -> Iterator[Callable[[str, int, int], None]]:
             speed = task.finished_speed or task.speed
             return Text(f"{speed:.3g}/s" if speed else "", style="progress.data.speed")
 
+    class Left(TimeRemainingColumn):
+        def render(self, task: Task) -> Text:
+            until = task.fields.get("until")
+            if until is None:
+                return super().render(task)
+            minutes, seconds = divmod(max(0, round(until - time.monotonic())), 60)
+            left = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+            return Text(left, style="progress.remaining")
+
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Speed(""),
-               TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())  # fmt: skip
+               TimeElapsedColumn(), TextColumn("left"), Left())  # fmt: skip
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None)
         counted = ""
 
-        def tell(what: str, done: int, total: int) -> None:
+        def tell(what: str, done: int, total: int, left: float | None = None) -> None:
             nonlocal counted
+            until = None if left is None else time.monotonic() + left
             # what was done before is no part of the speed
             (bar.update if what == counted else bar.reset)(
-                task, description=what, completed=done, total=total
+                task, description=what, completed=done, total=total, until=until
             )
             counted = what
 

@@ -12,15 +12,16 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from capacity.errors import InvalidArgumentError, SweepError
 from capacity.layer.compute import Device, resolve_device
+from capacity.progress import Progress
 from capacity.sweep.cluster import on_dask
 from capacity.sweep.manifest import environment
 from capacity.sweep.one_run import database_ranks, do_runs
@@ -29,9 +30,8 @@ from capacity.sweep.pool import Executor, Outcome, in_this_process, processes
 from capacity.sweep.records import DamagedFileError
 from capacity.sweep.row_schema import Row
 from capacity.sweep.store import Store
+from capacity.sweep.time_left import TimeLeft
 
-# (what, how many are done, how many there are)
-Progress: TypeAlias = Callable[[Literal["ranks", "runs"], int, int], None]
 # between two times that rows of unfinished shards are kept; a kill loses those since then
 KEEP_SECONDS = 5.0
 
@@ -67,8 +67,9 @@ def run_sweep(
     allow_other_engine : bool
         Do all runs beside those that another engine, dtype or version has done in the folder.
     progress : callable, optional
-        Is told ("ranks", n, total) while the ranks of databases are bounded, then
-        ("runs", n, total) while layers are trained.
+        Is told ("ranks", n, total, None) while the ranks of databases are bounded, then
+        ("runs", n, total, seconds left) while layers are trained. The seconds are None before the
+        first run is done.
 
     Returns
     -------
@@ -113,7 +114,7 @@ class _Driver:
         progress: Progress | None,
     ) -> None:
         self._store, self._shards, self._part = store, store.plan.shards, part
-        self._here, self._report = here, progress or (lambda _what, _done, _total: None)
+        self._here, self._report = here, progress or (lambda _what, _done, _total, _left: None)
         self._ranks: dict[str, dict[str, int]] = {}
         # of the shards that are to be done, the rows that there are, by the keys of their runs
         self._rows = {n: self._kept(n) for n in mine if not self._is_done(n)}
@@ -122,10 +123,13 @@ class _Driver:
         self._seconds: dict[int, float] = {}
         self._total = sum(len(self._shards[number]) for number in mine)
         left = sum(len(self._shards[number]) - len(rows) for number, rows in self._rows.items())
-        self._done = self._total - left
+        self._before = self._total - left
+        # keys of the runs that are done since
+        self._trained: set[str] = set()
+        self._time_left = TimeLeft(0.0)
 
     def run(self, workers: int, dask: str | None) -> None:
-        self._report("runs", self._done, self._total)
+        self._tell(())
         try:
             self._store.require_whole_table()
         except DamagedFileError as error:
@@ -179,7 +183,7 @@ class _Driver:
                 self._ranks[facts] = known
         unknown = {f: (db,) for f, db in needed.items() if f not in self._ranks}
         for n, outcome in enumerate(execute(database_ranks, unknown), 1):
-            self._report("ranks", n, len(unknown))
+            self._report("ranks", n, len(unknown), None)
             if outcome.error is not None:
                 yield replace(outcome, name=f"ranks of {outcome.name}")
                 continue
@@ -198,6 +202,7 @@ class _Driver:
             facts = {run.database.facts_sha256 for run in runs}
             if facts <= self._ranks.keys():
                 known[name] = (runs, {f: self._ranks[f] for f in facts})
+        self._time_left = TimeLeft(sum(run.seconds for runs, _ in known.values() for run in runs))
         try:
             for outcome in execute(do, known):
                 number, _ = outcome.name
@@ -212,6 +217,7 @@ class _Driver:
                         "processor."
                     )
                 self._take(number, rows, seconds)
+                self._tell(tasks[outcome.name])
         except BaseException:
             # what ended it is what must be told
             with suppress(SweepError):
@@ -230,8 +236,6 @@ class _Driver:
             self._changed.add(number)
         if time.monotonic() - self._kept_at > KEEP_SECONDS:
             self._keep()
-        self._done += len(rows)
-        self._report("runs", self._done, self._total)
 
     def _store_shard(self, number: int) -> None:
         rows = self._rows[number]
@@ -271,22 +275,29 @@ class _Driver:
         self._store.log(self._part, **what, damaged=f"{error.reason}; it is done again")
         warnings.warn(f"{error.path} {error.reason}; it is done again.", stacklevel=2)
 
-    def _tell(self, n: int) -> None:
-        self._report("runs", self._done + n, self._total)
+    def _tell(self, runs: Iterable[Run]) -> None:
+        """Say how many runs are done, with some that are done now or have been told already."""
+        for run in runs:
+            if run.key not in self._trained:
+                self._trained.add(run.key)
+                self._time_left.done(run.seconds)
+        done, left = self._before + len(self._trained), self._time_left.seconds()
+        self._report("runs", done, self._total, left)
 
 
 def _rows(
     runs: Sequence[Run],
     ranks: Mapping[str, Mapping[str, int]],
     *,
-    tell: Callable[[int], None] | None,
+    tell: Callable[[Iterable[Run]], None] | None,
     snapshots: Path | None,
 ) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
     """The rows of some runs, what computed them, and the seconds that it took."""
     start = time.perf_counter()
     rows: list[dict[str, Any]] = []
+    by_key = {run.key: run for run in runs}
     for row, _ in do_runs(runs, ranks=ranks, snapshots=snapshots):
         rows.append(row)
         if tell is not None:
-            tell(len(rows))
+            tell([by_key[row["run_key"]]])
     return rows, environment(runs[0].device), round(time.perf_counter() - start, 3)

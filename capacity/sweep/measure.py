@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError, SweepError
+from capacity.progress import Progress
 from capacity.sweep.one_run import database_ranks, do_runs
-from capacity.sweep.plan import Plan, Run
-from capacity.sweep.pool import in_this_process, processes
+from capacity.sweep.plan import Plan, Run, tasks_of
+from capacity.sweep.pool import Outcome, in_this_process, processes
+from capacity.sweep.time_left import TimeLeft
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
@@ -24,7 +27,7 @@ def measure_runs(
     measure: Measure,
     *,
     workers: int = 1,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Train each run's layer, and add to its row what a function makes of the layer.
 
@@ -40,7 +43,7 @@ def measure_runs(
     workers : int
         Processes; 1: this one. The table doesn't depend on it.
     progress : callable, optional
-        Is told how many runs are done, and how many there are.
+        Is told what `run_sweep` tells.
 
     Returns
     -------
@@ -51,7 +54,7 @@ def measure_runs(
     ------
     SweepError
         If a run fails.
-    ValueError
+    InvalidArgumentError
         For a number of workers below 1, or a run that comes twice.
     """
     if workers < 1:
@@ -61,23 +64,40 @@ def measure_runs(
         raise InvalidArgumentError(
             f"`runs` must differ; {len(runs) - len(order)} of {len(runs)} come again."
         )
-    tasks = {i: (part, measure) for i, part in enumerate(Plan(tuple(runs), {}).shards)}
-    rows: list[tuple[int, dict[str, Any]]] = []
+    databases = {run.database.facts_sha256: (run.database,) for run in runs}
+    shards = Plan(tuple(runs), {}).shards
+    tasks = dict(enumerate(task for shard in shards for task in tasks_of(shard)))
+    tell = progress or (lambda _what, _done, _total, _left: None)
+    rows: list[dict[str, Any]] = []
+    ranks: dict[str, Any] = {}
     with processes(workers) if workers > 1 else nullcontext(in_this_process) as execute:
-        for outcome in execute(_measured, tasks):
-            if outcome.error is not None:
-                raise SweepError(f"A run of part {outcome.name} failed: {outcome.error}")
-            rows.extend((order[row["run_key"]], row) for row in outcome.value)
-            if progress is not None:
-                progress(len(rows), len(runs))
-    return pd.DataFrame([row for _, row in sorted(rows, key=lambda pair: pair[0])])
+        for outcome in execute(database_ranks, databases):
+            ranks[outcome.name] = _value(outcome, "The ranks of a database can't be bounded")
+            tell("ranks", len(ranks), len(databases), None)
+        known = {
+            i: (task, {run.database.facts_sha256: ranks[run.database.facts_sha256] for run in task})
+            for i, task in tasks.items()
+        }
+        left = TimeLeft(sum(run.seconds for run in runs))
+        for outcome in execute(partial(_measured, measure=measure), known):
+            rows += _value(outcome, "A run failed")
+            left.done(sum(run.seconds for run in tasks[outcome.name]))
+            tell("runs", len(rows), len(runs), left.seconds())
+    in_order: list[dict[str, Any]] = sorted(rows, key=lambda row: order[row["run_key"]])
+    return pd.DataFrame(in_order)
 
 
-def _measured(runs: Sequence[Run], measure: Measure) -> list[dict[str, Any]]:
+def _value(outcome: Outcome, failed: str) -> Any:
+    if outcome.error is not None:
+        raise SweepError(f"{failed}: {outcome.error}")
+    return outcome.value
+
+
+def _measured(
+    runs: Sequence[Run], ranks: Mapping[str, Mapping[str, int]], *, measure: Measure
+) -> list[dict[str, Any]]:
     import torch
 
-    databases = {run.database.facts_sha256: run.database for run in runs}
-    ranks = {facts: database_ranks(db) for facts, db in databases.items()}
     by_key = {run.key: run for run in runs}
     rows: list[dict[str, Any]] = []
     for row, layer in do_runs(runs, ranks=ranks):

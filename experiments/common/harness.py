@@ -17,7 +17,6 @@ import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +116,7 @@ def sweep(name: str, plan: Plan, *, workers: int = 2) -> pd.DataFrame:
 def measure(runs: Sequence[Run], what: Measure, *, workers: int = 2) -> pd.DataFrame:
     """The rows of runs, with what is measured of their layers."""
     with bar() as tell:
-        return measure_runs(runs, what, workers=_processes(workers), progress=partial(tell, "runs"))
+        return measure_runs(runs, what, workers=_processes(workers), progress=tell)
 
 
 def _processes(workers: int) -> int:

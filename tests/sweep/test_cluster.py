@@ -43,7 +43,7 @@ def test_a_cluster_gives_the_same_table_though_a_worker_is_killed(
     run_sweep(plan, tmp_path / "here")
     killed: list[int] = []
 
-    def kill_one(what: str, n_done: int, _total: int) -> None:
+    def kill_one(what: str, n_done: int, _total: int, _left: float | None) -> None:
         if what == "runs" and n_done and not killed:
             killed.append(next(iter(cluster.workers.values())).pid)
             os.kill(killed[0], signal.SIGKILL)

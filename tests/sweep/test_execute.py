@@ -86,19 +86,24 @@ def table_bytes(folder: Path) -> bytes:
 
 
 def test_progress_tells_of_ranks_and_then_of_runs(plan: Plan, tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
+    told: list[tuple[str, int, int, float | None]] = []
     run_sweep(plan, tmp_path, progress=lambda *said: told.append(said))
     n = len(plan.databases)
-    assert told[: n + 1] == [("runs", 0, 24), *[("ranks", i + 1, n) for i in range(n)]]
-    assert sorted(set(told[n + 1 :])) == [("runs", i, 24) for i in range(1, 25)]
+    assert told[: n + 1] == [
+        ("runs", 0, 24, None), *[("ranks", i + 1, n, None) for i in range(n)]
+    ]  # fmt: skip
+    # by run, of which four are a shard
+    assert sorted({said[:3] for said in told[n + 1 :]}) == [("runs", i, 24) for i in range(1, 25)]
+    assert all(left is not None and left >= 0 for *_, left in told[n + 1 :])
+    assert told[-1] == ("runs", 24, 24, 0.0)
 
 
 def test_the_same_command_again_skips_what_is_done(plan: Plan, done: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in (done / "shards").iterdir()}
-    told = []
+    told: list[tuple[str, int, int, float | None]] = []
     run_sweep(plan, done, progress=lambda *said: told.append(said))
     assert {p: p.stat().st_mtime_ns for p in (done / "shards").iterdir()} == before
-    assert told == [("runs", 24, 24)]
+    assert told == [("runs", 24, 24, None)]
 
 
 def test_workers_and_parts_give_the_same_table(plan: Plan, done: Path, tmp_path: Path) -> None:
@@ -117,14 +122,17 @@ def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
         config = {**CONFIG, "recipe": short, "compute": {"engine": engine}, "runs": {"pairs": 6}}
         run_sweep(make_plan(config), tmp_path / engine)
         tables[engine] = load(tmp_path / engine)
-    theirs, ours = tables["reference"].set_index("layer_id"), tables["fused"].set_index("layer_id")
+    which = ["database_id", "layer_id"]
+    theirs, ours, padded = (
+        tables[name].set_index(which) for name in ("reference", "fused", "padded")
+    )
     assert set(theirs["engine"]) == {"reference"}
     assert set(ours["engine"]) == {"fused"}
     # 'auto' is the same runs as what it stands for
     assert tables["auto"].equals(tables["fused"])
     assert not set(ours["run_key"]) & set(theirs["run_key"])
     expected = theirs["loss"].sort_index().to_numpy()
-    for other in (ours, tables["padded"].set_index("layer_id")):
+    for other in (ours, padded):
         assert other["loss"].sort_index().to_numpy() == pytest.approx(expected, rel=1e-3)
 
 
@@ -244,7 +252,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     execute.KEEP_SECONDS = 0
     plan = make_plan(json.loads(sys.argv[1]))
-    tell = lambda what, done, total: print(what, done, total, flush=True)
+    tell = lambda what, done, total, left: print(what, done, total, flush=True)
     run_sweep(plan, sys.argv[2], workers=int(sys.argv[3]), progress=tell)
 """
 
@@ -301,9 +309,9 @@ def test_a_shard_that_is_stopped_in_its_middle_goes_on_there(
     keys = pq.read_table(kept)["run_key"].to_pylist()
     # only what is of the task under way is lost
     assert len(keys) >= 2
-    told: list[tuple[str, int, int]] = []
+    told: list[tuple[str, int, int, float | None]] = []
     again = trained(plan, out, monkeypatch, progress=lambda *said: told.append(said))
-    assert told[0] == ("runs", len(keys), len(plan.runs))
+    assert told[0] == ("runs", len(keys), len(plan.runs), None)
     assert sorted(again + keys) == sorted(run.key for run in plan.runs)
     assert table_bytes(out) == table
     assert not (out / "unfinished").exists()
@@ -399,7 +407,7 @@ def test_a_worker_that_dies_costs_its_shard_an_attempt(
 ) -> None:
     killed: list[int] = []
 
-    def kill_one(what: str, n_done: int, _total: int) -> None:
+    def kill_one(what: str, n_done: int, _total: int, _left: float | None) -> None:
         if what == "runs" and n_done and not killed:
             killed.append(multiprocessing.active_children()[0].pid or 0)
             os.kill(killed[0], signal.SIGKILL)

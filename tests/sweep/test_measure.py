@@ -15,9 +15,11 @@ PLAN = make_plan(
 
 
 def test_the_table_has_the_runs_in_order_and_what_was_measured_on_any_number_of_workers() -> None:
-    told: list[tuple[int, int]] = []
-    table = measure_runs(PLAN.runs, tasks.norms, progress=lambda *n: told.append(n))
-    assert told[-1] == (12, 12)
+    told: list[tuple[str, int, int, float | None]] = []
+    table = measure_runs(PLAN.runs, tasks.norms, progress=lambda *said: told.append(said))
+    # three databases and twelve runs
+    assert told[2] == ("ranks", 3, 3, None)
+    assert told[-1] == ("runs", 12, 12, 0.0)
     assert table["run_key"].tolist() == [run.key for run in PLAN.runs]
     row, layer = do_run(PLAN.runs[5])
     assert table.to_dict("records")[5] == {**row, **tasks.norms(PLAN.runs[5], layer)}

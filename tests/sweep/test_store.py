@@ -78,7 +78,7 @@ def table(folder: Path) -> bytes:
 def test_duckdb_and_load_read_a_folder_while_it_grows(plan: Plan, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
 
-    def read(_what: str, _done: int, _total: int) -> None:
+    def read(_what: str, _done: int, _total: int, _left: float | None) -> None:
         if not list(tmp_path.glob("shards/*.parquet")):
             return
         seen.append((len(load(tmp_path)), query(f"count(*) from '{tmp_path}/shards/*.parquet'")))

@@ -309,6 +309,15 @@ def test_a_dry_run_prints_the_plan_and_trains_nothing(
     assert code == 0
     assert "90, in 1 shard\n" in text
     assert f"at most about {plan['seconds']:.1f} seconds on one core" in text
+    # what is needed before the first run is part of it
+    parts = [plan[f"seconds_{part}"] for part in ("to_start", "of_ranks", "of_runs")]
+    assert min(parts) > 0
+    assert plan["seconds"] == pytest.approx(sum(parts), abs=0.2)
+    two = run_json(capsys, "sweep", demo, "--dry-run", "--workers", "2")
+    assert two["seconds_of_runs"] < plan["seconds_of_runs"]
+    code, _, err = run(capsys, "sweep", demo, "--dry-run", "--workers", "0")
+    assert code == 2
+    assert "`workers` must be an integer of at least 1" in err
     # but where it trains there must be a folder
     code, _, err = run(capsys, "sweep", demo)
     assert code == 2

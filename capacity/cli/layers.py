@@ -137,7 +137,11 @@ def sweep(
     part = _part(shard)
     plan = read_plan(config)
     if dry_run:
-        _print_plan(plan.summary(), as_json)
+        from capacity.sweep.dry_run import summary
+
+        _print_plan(
+            summary(plan if device == "auto" else plan.on(device), workers=workers), as_json
+        )
         return
     if out is None:
         raise InvalidArgumentError("--out must name the folder of the sweep; --dry-run needs none.")
@@ -178,16 +182,26 @@ def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
         print_json(plan)
         return
     least, most = plan["smallest_database"], plan["largest_database"]
-    seconds = plan["seconds"]
-    unit, name = next(u for u in ((3600, "hours"), (60, "minutes"), (1, "seconds"))
-                      if seconds > 1.5 * u[0] or u[0] == 1)  # fmt: skip
-    time = f"{seconds / unit:.1f} {name}"
+    cores = "one core" if plan["workers"] == 1 else f"{plan['workers']:,} cores"
+    start, ranks, runs = (
+        _duration(plan[f"seconds_{part}"]) for part in ("to_start", "of_ranks", "of_runs")
+    )
     shards = f"{plan['shards']:,} shard{'' if plan['shards'] == 1 else 's'}"
     print(f"  runs        {plan['runs']:,}, in {shards}")
     print(f"  databases   {plan['databases']:,}, of {least:,} to {most:,} facts")
     print(f"  layers      {plan['layers']:,}")
-    print(f"  time        at most about {time} on one core; runs that memorise stop early")
+    print(f"  recipes     {plan['recipes']:,}")
+    print(f"  seeds       {plan['seeds']:,}")
+    time = f"at most about {_duration(plan['seconds'])} on {cores}"
+    print(f"  time        {time}; runs that memorise stop early")
+    print(f"              start {start}, ranks {ranks}, runs {runs}")
     print(f"  size        about {plan['bytes'] / 1e6:.1f} MB")
+
+
+def _duration(seconds: float) -> str:
+    units = ((3600, "hours"), (60, "minutes"), (1, "seconds"))
+    unit, name = next(u for u in units if seconds > 1.5 * u[0] or u[0] == 1)
+    return f"{seconds / unit:.1f} {name}"
 
 
 def grid(

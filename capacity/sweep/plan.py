@@ -28,8 +28,6 @@ ALGORITHM_VERSION = 7
 # of a shard, which is one file, and of a task, after which a kill loses nothing of it
 SHARD_SECONDS = 10.0
 TASK_SECONDS = 1.0
-# of a file, and of a row in it, as measured
-SHARD_BYTES, ROW_BYTES = 13_000, 100
 
 
 @dataclass(frozen=True)
@@ -178,32 +176,6 @@ class Plan:
     def databases(self) -> dict[str, Database]:
         """Each database once, by the SHA-256 of its facts."""
         return {run.database.facts_sha256: run.database for run in self.runs}
-
-    @property
-    def seconds(self) -> float:
-        """About how long all runs take, one after the other (`Run.seconds`)."""
-        return sum(run.seconds for run in self.runs)
-
-    @property
-    def bytes(self) -> int:
-        """About how much a folder holds in the end: each row in a shard and in the table."""
-        return SHARD_BYTES * (len(self.shards) + 1) + 2 * ROW_BYTES * len(self.runs)
-
-    def summary(self) -> dict[str, Any]:
-        """The plan in numbers, as ``capacity sweep --dry-run`` prints it."""
-        sizes = [db.n_triples for db in self.databases.values()]
-        return {
-            "runs": len(self.runs),
-            "databases": len(sizes),
-            "smallest_database": min(sizes),
-            "largest_database": max(sizes),
-            "layers": len({run.layer for run in self.runs}),
-            "recipes": len({run.recipe for run in self.runs}),
-            "seeds": len({run.seed for run in self.runs}),
-            "shards": len(self.shards),
-            "seconds": round(self.seconds, 1),
-            "bytes": self.bytes,
-        }
 
     def on(self, device: Device) -> Plan:
         """The same runs by the engines for a device."""

@@ -79,7 +79,7 @@ def layer_terms(layer: AttentionLayer, pairs: NDArray[np.integer]) -> LayerTerms
     """
     import torch
 
-    from capacity.transformer.residual.decomposition import (
+    from capacity.transformer.residual.additive_decomposition import (
         CONSTANT,
         INPUT,
         decompose,

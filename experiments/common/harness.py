@@ -16,7 +16,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,11 @@ from matplotlib.figure import Figure
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator import Threshold, capacity_factor, mean_interval, with_current_names
+from capacity.layer import LayerConfig, Recipe
 from capacity.progress import bar
 from capacity.sweep import Plan, Run, load, make_plan, measure_runs, run_sweep
 from capacity.sweep.measure import Measure
+from capacity.sweep.row_schema import recipe_columns
 from experiments import EXPERIMENTS
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +40,11 @@ RUNS = ROOT / "runs" / "experiments"
 REPLICATES = (0, 1, 2)
 # layer rank bounds at which capacity factors are told
 CAPACITIES = (5, 10, 20, 30)
+# columns that are the same in all runs of a table, or found again by its seeds
+DROPPED = {
+    "run_key", "variant", "dtype", *recipe_columns(Recipe()),
+    *(each.name for each in fields(LayerConfig) if each.default is not MISSING),
+}  # fmt: skip
 # sweeps that were begun before
 RESUMED: list[Path] = []
 Tables = dict[str, pd.DataFrame]
@@ -158,7 +165,7 @@ def committed(name: str, table: str) -> pd.DataFrame:
 def save(table: pd.DataFrame, path: Path) -> None:
     """Write a table without what seeds give again, in single precision."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    slim = table.drop(columns=["run_key", "recipe", "variant", "dtype"], errors="ignore")
+    slim = table.drop(columns=[name for name in table.columns if name in DROPPED])
     real = slim.select_dtypes("float64").columns
     slim.astype(dict.fromkeys(real, "float32")).to_parquet(path, index=False, compression="zstd")
 

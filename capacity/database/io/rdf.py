@@ -68,6 +68,7 @@ def parse_rdf_content(
     content: Content,
     format: Format,
     *,
+    syntax: ox.RdfFormat,
     multi: MultiPolicy | None = None,
     graph: str | None = None,
 ) -> Database:
@@ -77,7 +78,8 @@ def parse_rdf_content(
     ----------
     content : Content
     format : Format
-        Its last alias is the media type, by which the parser knows it.
+    syntax : pyoxigraph.RdfFormat
+        The format, as the parser knows it.
     multi, graph
         As in `capacity.database.read_rdf`.
 
@@ -100,7 +102,7 @@ def parse_rdf_content(
     only, default = None if graph is None else _iri(graph), ox.DefaultGraph()
     parser = ox.parse(
         content.data,
-        format=ox.RdfFormat.from_media_type(format.aliases[-1]),
+        format=syntax,
         base_iri=f"file:///{quote(Path(content.name).name.encode('utf-8', 'replace'))}",
     )
     try:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import partial
+
+import pyoxigraph as ox
 
 from capacity.database.io.formats import Format, Head, register_format
 from capacity.database.io.rdf import parse_rdf_content
@@ -34,19 +37,19 @@ def _possible_rdf(head: Head) -> tuple[str, ...]:
     return ()
 
 
-def _register_rdf(name: str, *aliases: str) -> None:
+def _register_rdf(name: str, syntax: ox.RdfFormat, *aliases: str) -> None:
     def likelihood(head: Head) -> int:
         possible = _possible_rdf(head)
         return len(possible) - possible.index(name) if name in possible else 0
 
-    register_format(Format(name, (name, *aliases), "rdf", parse_rdf_content, likelihood))
+    parse = partial(parse_rdf_content, syntax=syntax)
+    register_format(Format(name, (name, *aliases), "rdf", parse, likelihood))
 
 
-# the last alias is the media type, by which the parser knows the format
-_register_rdf("turtle", "ttl", "text/turtle")
-_register_rdf("ntriples", "nt", "n-triples", "application/n-triples")
-_register_rdf("nquads", "nq", "n-quads", "application/n-quads")
-_register_rdf("trig", "application/trig")
-_register_rdf("n3", "text/n3")
-_register_rdf("rdfxml", "rdf", "owl", "xml", "rdf/xml", "application/rdf+xml")
-_register_rdf("jsonld", "json-ld", "json", "application/ld+json")
+_register_rdf("turtle", ox.RdfFormat.TURTLE, "ttl", "text/turtle")
+_register_rdf("ntriples", ox.RdfFormat.N_TRIPLES, "nt", "n-triples", "application/n-triples")
+_register_rdf("nquads", ox.RdfFormat.N_QUADS, "nq", "n-quads", "application/n-quads")
+_register_rdf("trig", ox.RdfFormat.TRIG, "application/trig")
+_register_rdf("n3", ox.RdfFormat.N3, "text/n3")
+_register_rdf("rdfxml", ox.RdfFormat.RDF_XML, "rdf", "owl", "xml", "rdf/xml", "application/rdf+xml")
+_register_rdf("jsonld", ox.RdfFormat.JSON_LD, "json-ld", "json", "application/ld+json")

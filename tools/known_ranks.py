@@ -1,4 +1,4 @@
-"""Which known ranks are closed at which effort: writes ``docs/known-ranks.md``.
+"""Write ``docs/known-ranks.md``: which known ranks are closed at which effort.
 
     python -m tools.known_ranks
 

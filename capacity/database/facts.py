@@ -189,7 +189,7 @@ class Database:
 
     @property
     def is_functional(self) -> bool:
-        """Whether every pair has one object, so that D is a partial function."""
+        """True if every pair has one object, so that D is a partial function."""
         return self.n_pairs == self.n_triples
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What to do with multi-valued pairs: (subject, predicate) pairs that have several objects.
+"""Policies for multi-valued pairs: (subject, predicate) pairs that have several objects.
 
 Real RDF is multi-valued (6-17 % of the pairs in ontologies, most pairs in benchmark graphs), while
 the paper's database is a partial function (Wong 2025, section 2). The policy changes the rank up to

@@ -88,5 +88,5 @@ def component_labels(db: Database) -> NDArray[np.int64]:
 
 
 def is_complete(db: Database) -> bool:
-    """Whether every fiber D[k, q, :] is observed, so that no other tensor represents the facts."""
+    """True if every fiber D[k, q, :] is observed, so that no other tensor represents the facts."""
     return db.n_pairs == db.shape[0] * db.shape[1]

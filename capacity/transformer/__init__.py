@@ -1,4 +1,4 @@
-"""What attention really uses: effective attention, identifiability, additive decomposition."""
+"""Analysis of what attention uses: effective attention, identifiability, additive decomposition."""
 
 import lazy_loader
 

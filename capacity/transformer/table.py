@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def attention_table(captured: Captured, effective: EffectiveAttention) -> pd.DataFrame:
-    """What `identifiability_table` tells of each head, and its ``effective_share``.
+    """Tabulate each head as `identifiability_table` does, with its ``effective_share``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the experiments share: their options, where tables are kept, how sweeps are run.
+"""The harness of all experiments: options, tables and their folders, sweeps.
 
 Each experiment has three functions: `run` makes tables, `numbers` draws conclusions from them, and
 `plot` draws both. The tables and the conclusions are committed, in ``results/`` beside it.

@@ -30,7 +30,7 @@ _SMILES = re.compile(r"\[[^\]]+\]|Br|Cl|>>|%\d\d|.")
 
 
 def folder_of(package: str) -> Path:
-    """Where a package's files are."""
+    """The folder of a package's files."""
     alone = Path(sys.prefix) / "files-alone" / package
     if alone.is_dir():
         return alone

@@ -1,4 +1,4 @@
-"""What `decomposition.py` measures: the four terms of tokens, and what is answered from them."""
+"""Measures of the four terms of tokens, and of what is answered from them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def reactions(n: int) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Of a group of texts: moments by layer, mu (layers, 4, tokens), mean mu (layers, heads)."""
+    """Measures of a group of texts: moments by layer, mu (layers, 4, tokens), (layers, heads)."""
 
     moments: list[Moments]
     importance: Tensor
@@ -157,7 +157,7 @@ class Questions:
 def answer(
     model: Any, smiles: Smiles, written: list[str], groups: int, kind: str, tell: Tell
 ) -> tuple[pd.DataFrame, Questions]:
-    """How many answers of the model's own head are right, and what it was asked."""
+    """Number of right answers of the model's own head, and what it was asked."""
     head, generator = output_head(model), torch.Generator().manual_seed(0)
     special = torch.tensor([smiles.ids[word] for word in (PAD, CLS, SEP)])
     mask_token = smiles.ids[MASK]

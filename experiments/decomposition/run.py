@@ -85,7 +85,7 @@ def run(smoke: bool) -> Tables:
 
 
 def numbers(tables: Tables) -> dict[str, Any]:
-    """What the paper claims, asked of each model and text."""
+    """The paper's claims, asked of each model and text."""
     return {
         "r2_of_feed_forwards": _of_each(tables["linear"], "model", _of_linear),
         "importance": _of_each(tables["importance"], "model", _of_importance),

@@ -1,4 +1,4 @@
-"""What effective_attention.py measures of one sentence, of an example, of padding and of time."""
+"""Measures of one sentence, of an example, of padding and of time."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def _shapes_of(pattern: Tensor, mask: Tensor, part: Tensor) -> dict[str, Tensor]
 
 
 def _block(pattern: Tensor, part: Tensor) -> Tensor:
-    """Of the absolute weight between words of the two texts, the share that stays in one."""
+    """Share of the absolute weight between words of the two texts that stays in one."""
     shares = normalised(pattern) * (part[:, None] * part > 0)
     return (shares * (part[:, None] == part)).sum((-2, -1)) / shares.sum((-2, -1))
 
 
 def _leverages(at: Captured, kinds: dict[str, Tensor]) -> pd.DataFrame:
-    """What projection leaves of weight on one token, the diagonal of P; and the size of values."""
+    """Share of weight on one token that projection leaves, the diagonal of P; size of values."""
     rows = []
     for number, layer in enumerate(at.layers, start=1):
         one_hot = torch.eye(at.mask.shape[1]).expand_as(layer.pattern)
@@ -94,7 +94,7 @@ def _leverages(at: Captured, kinds: dict[str, Tensor]) -> pd.DataFrame:
 
 
 def cosines(first: Captured, second: Captured) -> pd.DataFrame:
-    """Of two models' patterns on the same sentence, by heads."""
+    """Cosines of two models' patterns on the same sentence, by heads."""
     ones, others = patterns_of(first), patterns_of(second)
     return pd.DataFrame(
         {"attention": attention, "layer": layer, "head": head, "cosine": float(value)}

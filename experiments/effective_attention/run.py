@@ -92,7 +92,7 @@ def _coarse(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def numbers(tables: Tables) -> dict[str, Any]:
-    """What the paper's figures and tables show, with intervals over sentences."""
+    """The paper's figures and tables as numbers, with intervals over sentences."""
     shares, leverage = tables["shares-by-sentence"], tables["leverage"]
     shapes, final = tables["shapes"], tables["final-by-sentence"]
     heads = tables["shares-by-head"]
@@ -147,7 +147,7 @@ def _of_example(table: pd.DataFrame) -> dict[str, Any]:
 
 @cache
 def _weights(n: int) -> np.ndarray:
-    """How often each sentence counts, again and again."""
+    """Draws of how often each sentence counts."""
     return np.stack(list(resampled(np.arange(n), RESAMPLES))) / n
 
 
@@ -200,7 +200,7 @@ def _delimiters(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _heads_with_half(table: pd.DataFrame) -> dict[str, Any]:
-    """How many heads give a kind more than half of their weight, or share."""
+    """Number of heads that give a kind more than half of their weight, or share."""
     return {
         "heads": len(table) // len(ATTENTIONS),
         **{

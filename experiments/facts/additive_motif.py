@@ -1,4 +1,4 @@
-"""Which terms of a layer's logits recall facts, and what the output tells of its attention.
+"""Recall of facts by terms of a layer's logits, and what the output tells of its attention.
 
     python -m experiments.facts.additive_motif --run     (four minutes on two cores)
     python -m experiments.facts.additive_motif --plot
@@ -32,7 +32,7 @@ KEPT = ["database_id", "database_rank_bound", "layer_rank_bound", "d_model", "n_
 
 
 def asked(run: Run, layer: AttentionLayer) -> dict[str, Any]:
-    """What the sums of terms recall, and what the facts say of attention."""
+    """Recall of the sums of terms, and what the facts say of attention."""
     db = run.database
     if not all(bool(weights.isfinite().all()) for weights in layer.parameters()):
         return {}
@@ -60,7 +60,7 @@ def asked(run: Run, layer: AttentionLayer) -> dict[str, Any]:
 
 
 def _importance(layer: AttentionLayer, run: Run) -> dict[str, float]:
-    """Of terms u in logits z, u . z / |z|^2, without means over tokens, which softmax ignores."""
+    """Importance u . z / |z|^2 of terms u in logits z, means over tokens left out."""
     terms = layer_terms(layer, run.database.token_triples[:, :2]).named()
     centred = {name: u - u.mean(axis=1, keepdims=True) for name, u in terms.items()}
     z = np.sum(list(centred.values()), axis=0)

@@ -108,7 +108,7 @@ def _mixed(db: Database) -> Database:
 
 
 def numbers(tables: Tables) -> dict[str, Any]:
-    """How many databases are held, by which sizes, and what training makes of these."""
+    """Numbers of databases held, their sizes, and the outcome of training at these."""
     written, trained = tables["written"], tables["trained"]
     found: dict[str, Any] = {}
     for way, every in written.groupby("way"):

@@ -98,7 +98,7 @@ def _law(
 
 
 def _foretold(law: Law, table: pd.DataFrame, tau: Any) -> dict[str, Any]:
-    """What the law says of runs that it hasn't seen, beside a constant fitted to just these."""
+    """Predictions of the law for unseen runs, beside a constant fitted to just these."""
     if table.empty:
         return {"runs": 0}
     done = memorised(table, tau)

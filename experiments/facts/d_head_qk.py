@@ -1,4 +1,4 @@
-"""What d_head_qk does where nothing else changes: the open question of the paper's section 5.2.
+"""Effect of d_head_qk where nothing else changes: the open question of the paper's section 5.2.
 
     python -m experiments.facts.d_head_qk --run     (three minutes on two cores)
     python -m experiments.facts.d_head_qk --plot

@@ -135,7 +135,7 @@ def _cell(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _seeds(table: pd.DataFrame) -> dict[str, Any]:
-    """How much the seed of the weights alone moves."""
+    """Variation that comes from the seed of the weights alone."""
     pairs = table.groupby(["database_id", "layer_id"])
     done = pairs["accuracy_p95"].agg(lambda a: (a == 1).mean())
     return {

@@ -109,7 +109,7 @@ def _effective(db: Database) -> dict[str, Any]:
 
 
 def numbers(tables: Tables) -> dict[str, Any]:
-    """How the ranks compare, and which measures predict best."""
+    """Comparison of the ranks, and of measures as predictors."""
     effective = tables["effective"]
     closed = effective["effective_lower"] == effective["effective_upper"]
     width = effective["effective_upper"] / effective["effective_lower"]

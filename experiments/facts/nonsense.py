@@ -1,4 +1,4 @@
-"""What layers answer where their database has no answer, and what it costs to have them say so.
+"""Answers of layers where their database has none, and the cost of having them say so.
 
     python -m experiments.facts.nonsense --run     (nine minutes on two cores)
     python -m experiments.facts.nonsense --plot
@@ -131,7 +131,7 @@ def _at_share(part: pd.DataFrame, plain: pd.DataFrame) -> dict[str, Any]:
 
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
-    """What is said to untaught nonsense, and what facts it costs, over the share taught."""
+    """Answers to untaught nonsense, and the facts they cost, over the share taught."""
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     names = {
         "nonsense_answered_otherwise_with_0.95": "untaught nonsense: another answer, p ≥ 0.95",

@@ -1,4 +1,4 @@
-"""What identifiability.py concludes from its tables."""
+"""Conclusions from the tables of `experiments.identifiability.run`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.identifiability.plots import SIZES
 
 
 def numbers(tables: Tables) -> dict[str, Any]:
-    """How often theory holds, what P4 decides, and slopes of accuracy."""
+    """Shares of cases in which theory holds, what P4 decides, and slopes of accuracy."""
     first, heads = tables["ranks"], tables["heads"]
     return {
         "validation_accuracy_on_documents": dict(tables["documents"].to_numpy().tolist()),

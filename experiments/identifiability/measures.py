@@ -1,4 +1,4 @@
-"""What identifiability.py measures of heads: a table each, of some sentences in a model."""
+"""Measures of heads, a table each, of some sentences in a model."""
 
 from __future__ import annotations
 

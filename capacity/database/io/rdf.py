@@ -272,7 +272,7 @@ def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
 
 
 def schema_rows(db: Database) -> NDArray[np.bool_]:
-    """Which facts are schema: ``rdf:type`` and the predicates of RDFS, OWL and SHACL.
+    """Mark the facts that are schema: ``rdf:type`` and the predicates of RDFS, OWL and SHACL.
 
     Ontologies can be mostly schema (71 % of Brick). ``db.subset(~schema_rows(db))`` drops it.
 

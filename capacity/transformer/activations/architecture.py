@@ -1,4 +1,4 @@
-"""What `capture` has to know of a model: which of its modules do what.
+"""Architectures, as `capture` needs them: which modules of a model do what.
 
 `Architecture` and `Block` say for each layer which module attends, which writes heads to the
 residual stream, which ends the feed-forward has, which norms lie on the stream, and how queries,
@@ -18,7 +18,7 @@ from capacity.errors import InvalidArgumentError
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """What a module was given, and what it gave."""
+    """The input and output of one call of a module."""
 
     input: Any
     output: Any

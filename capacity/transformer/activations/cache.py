@@ -1,4 +1,4 @@
-"""What a transformer computed on some sentences: heads, and what was done to the residual stream.
+"""Activations of a transformer on some sentences: heads, and steps of the residual stream.
 
 Heads carry TransformerLens's names: ``pattern`` for the attention A, ``q``, ``k``, ``v``, and ``z``
 for A V. Rows act from the left. The residual stream is kept as where it started and the steps that
@@ -68,7 +68,7 @@ class CapturedLayer:
 
     @property
     def z_unbiased(self) -> Float[Tensor, "batch heads n d_head_vo"]:
-        """What heads put out of values without their bias."""
+        """Output of the heads from values without their bias."""
         return self.z if self.b_V is None else self.z - self.b_V[:, None]
 
     @property
@@ -192,7 +192,7 @@ class Captured:
 
     @property
     def outputs_of_heads(self) -> tuple[Written, ...]:
-        """What each layer's heads have added to the residual stream."""
+        """Additions of the heads to the residual stream, one a layer."""
         steps = (step for step in self.steps if isinstance(step, Written))
         return tuple(step for step in steps if step.term == "heads")
 
@@ -205,7 +205,7 @@ class Captured:
 def written_by_heads(
     layer_number: int, layer: CapturedLayer, output: Tensor | None = None
 ) -> Written:
-    """What heads add to the residual stream.
+    """Addition of heads to the residual stream.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def written_by_heads(
 
 
 def normed(layer_number: int, norm: nn.Module, stream: Float[Tensor, "batch n d_model"]) -> Normed:
-    """What a LayerNorm or an RMSNorm does to the residual stream it is given."""
+    """The step that a LayerNorm or an RMSNorm is on the residual stream it is given."""
     known: Any = norm
     mean = stream.mean(-1, keepdim=True) if isinstance(norm, nn.LayerNorm) else None
     eps = known.eps if isinstance(norm, nn.LayerNorm) else known.variance_epsilon

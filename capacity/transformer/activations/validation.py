@@ -1,4 +1,4 @@
-"""What must hold of sentences and of what was captured, whichever model they are of."""
+"""Checks of sentences and of captured activations, whichever model they are of."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def checked_tokens(
     longest: str = "n_positions",
     padding_after: bool = False,
 ) -> Bool[Tensor, "batch n"]:
-    """Where sentences have tokens, if a model can read them.
+    """Mask of the tokens of sentences that a model can read.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _off(layer: CapturedLayer, mask: Tensor) -> tuple[float, float]:
 
 
 def _off_stream(captured: Captured) -> float:
-    """Of the first token of each sentence, for a wrong W_O is wrong for all."""
+    """Relative error of the heads' sum at first tokens, for a wrong W_O is wrong for all."""
     first = captured.mask.int().argmax(dim=1)
     batch = torch.arange(len(first), device=first.device)
     off = 0.0

@@ -68,7 +68,7 @@ def _of_sentences(pattern: Tensor, v: Tensor, relative: Tensor) -> Tensor:
 def independent_rows(
     v: Float[Tensor, "batch heads n d"], relative: Float[Tensor, "batch"]
 ) -> Tensor:
-    """How many of the first rows of each V are independent, shape (batch, heads).
+    """Number of the first rows of each V that are independent, shape (batch, heads).
 
     Rows are columns of V^T = Q R, and the first i of them have the leading i x i part of R, whose
     inverse is the leading part of R^-1: one decomposition bounds the condition of every prefix.

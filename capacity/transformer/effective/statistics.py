@@ -1,4 +1,4 @@
-"""What patterns look like: shares of kinds of tokens, shapes, and how far two models agree.
+"""Statistics of patterns: shares of kinds of tokens, shapes, and how far two models agree.
 
 All of them take attention of any kind, standard or effective. Effective attention isn't a
 distribution, so shares are shares of a row's absolute weights, which for standard attention is the

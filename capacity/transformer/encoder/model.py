@@ -107,7 +107,7 @@ class EncoderClassifier(nn.Module):
 
     @property
     def W_O_of_heads(self) -> Float[Tensor, "heads d_head_vo d_model"]:
-        """What acts on each head's output: its rows of W_O if concatenated, all of it if added."""
+        """The matrix on each head's output: its rows of W_O if concatenated, all of it if added."""
         heads, d_head_vo, d = self.config.n_heads, self.config.d_head_vo, self.config.d_model
         if self.config.combine == "add":
             return self.W_O.expand(heads, d_head_vo, d)
@@ -149,7 +149,7 @@ class EncoderClassifier(nn.Module):
 
     @torch.no_grad()
     def capture(self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None) -> Captured:
-        """What the layer computes on sentences, for the analyses.
+        """Capture what the layer computes on sentences, for the analyses.
 
         Its steps lead from ``start`` to y, for all tokens. Weights are copied, so that later
         training doesn't change what was captured.
@@ -201,7 +201,7 @@ class EncoderClassifier(nn.Module):
     def checked_mask(
         self, tokens: Int[Tensor, "batch n"], mask: Tensor | None
     ) -> Bool[Tensor, "batch n"]:
-        """Where sentences have tokens, if the model can read them; raises as `forward` does."""
+        """Mask of the tokens of sentences that the model can read; raises as `forward` does."""
         # the first token is classified
         return checked_tokens(
             tokens,
@@ -226,7 +226,7 @@ class EncoderClassifier(nn.Module):
         return logits.masked_fill(~real[:, None, None], -torch.inf).softmax(dim=-1)
 
     def _combined(self, z: Float[Tensor, "batch heads n e"]) -> Float[Tensor, "batch n d_model"]:
-        """What heads put out together, without b_O."""
+        """Joint output of the heads, without b_O."""
         together = z.sum(dim=1) if self.config.combine == "add" else z.transpose(1, 2).flatten(2)
         return together @ self.W_O
 

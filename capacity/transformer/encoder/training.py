@@ -24,7 +24,7 @@ SENTENCES_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class ClassifierTraining:
-    """What training did.
+    """Outcome of training.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""Whether attention can be read off what a model computes: null spaces, ranks, alternatives."""
+"""Identifiability of attention from a model's outputs: null spaces, ranks, alternatives."""

@@ -143,7 +143,7 @@ def constant_rank_bound(captured: Captured) -> list[int]:
 
 @torch.no_grad()
 def head_terms(captured: Captured) -> Float[Tensor, "layers heads batch n d_model"]:
-    """What each head of each layer has in the last embeddings; the sum over both is h.
+    """Term of each head of each layer in the last embeddings; the sum over both is h.
 
     Equation (4) with A (X W_V) W_O in this order: n^2 d_head_vo + n d_head_vo d_model operations a
     head instead of the n^2 d_model of weighing every token's x W_V W_O.
@@ -169,7 +169,7 @@ def head_importance(captured: Captured) -> Float[Tensor, "layers heads batch n"]
 
 
 def scales_after_heads(captured: Captured) -> list[Tensor]:
-    """What happens to heads' terms after they are written: gains over scales of all later norms.
+    """Scaling of heads' terms after they are written: gains over scales of all later norms.
 
     Returns
     -------

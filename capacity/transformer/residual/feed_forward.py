@@ -1,4 +1,4 @@
-"""How linear feed-forward sublayers are: r^2 of the best affine map from input to output.
+"""Linearity of feed-forward sublayers: r^2 of the best affine map from input to output.
 
 Mickus et al. (2022, section 2.3, Figure 2) fit a least-squares regression from the z-scaled inputs
 of a feed-forward to its z-scaled outputs. With an intercept, r^2 doesn't depend on the scaling of

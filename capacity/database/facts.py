@@ -107,7 +107,7 @@ class Database:
 
         Raises
         ------
-        ValueError
+        InvalidArgumentError
             Without any triple, for an index without a term, for terms that are not distinct, or for
             an unknown policy.
         MultiValuedError
@@ -139,13 +139,12 @@ class Database:
 
         Raises
         ------
-        ValueError
+        InvalidArgumentError
             For a row that hasn't three cells, or no row at all.
-        TypeError
+        InvalidTypeError
             For a cell of another type.
         """
-        tokens, id_triples = numbered(triples)
-        return cls.from_ids(tokens, id_triples, multi=multi)
+        return cls.from_ids(*numbered(triples), multi=multi)
 
     @cached_property
     def subjects(self) -> tuple[Term, ...]:

@@ -39,7 +39,7 @@ Triples: TypeAlias = NDArray[np.int64]
 
 
 def check_policy(policy: str) -> None:
-    """Raise a ValueError that lists the policies unless `policy` is one of them."""
+    """Raise an InvalidArgumentError that lists the policies unless `policy` is one of them."""
     if policy not in POLICIES:
         raise InvalidArgumentError(
             f"`multi` must be one of {', '.join(POLICIES)}; got {policy!r:.60}. "

@@ -52,7 +52,7 @@ def random_database(
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         If the sizes exclude each other.
 
     Examples

@@ -61,7 +61,7 @@ class Term(NamedTuple):
 
         Raises
         ------
-        ValueError
+        InvalidArgumentError
             For labels and sets, which N-Triples has no form for.
         """
         if self.kind == "iri":
@@ -104,7 +104,7 @@ def term_from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = N
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         For a triple term (RDF 1.2), which is no token.
     """
     if isinstance(node, ox.NamedNode):
@@ -124,7 +124,7 @@ def term_from_rdflib(node: object) -> Term:
 
     Raises
     ------
-    TypeError
+    InvalidTypeError
         For another type, with what is accepted.
     """
     import rdflib
@@ -188,7 +188,7 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         With the first cell that isn't exactly one term.
 
     Examples

@@ -23,9 +23,7 @@ from record import run_all, write
 
 from capacity.database import Database, load, random_database
 from capacity.rank import (
-    database_bounds,
-    effective_rank_interval,
-    rank_interval,
+    RankAnalysis,
 )
 from capacity.rank.verifier.checker import verify
 
@@ -92,11 +90,12 @@ def measured(family: str, which: int | str, effort: str) -> dict[str, Any]:
         db = functional(db) if family == "functional" else db
     else:
         db = FAMILIES[family](which)
-    b = database_bounds(db)
+    analysis = RankAnalysis(db, effort=effort)  # type: ignore[arg-type]
+    b = analysis.bounds
     start = time.process_time()
-    rank = rank_interval(db, effort=effort, computed=b)  # type: ignore[arg-type]
+    rank = analysis.rank
     middle = time.process_time()
-    effective = effective_rank_interval(db, effort=effort, computed=b, rank=rank)  # type: ignore[arg-type]
+    effective = analysis.effective_rank
     end = time.process_time()
     ends = (rank.lower, rank.upper, effective.lower, effective.upper)
     assert all(verify(one, db).proved for one in ends)

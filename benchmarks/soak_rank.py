@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from record import run_all, write
 
 from capacity.database import Database, random_database
-from capacity.rank import cp_estimate, effective_rank_interval, rank_interval
+from capacity.rank import RankAnalysis, cp_estimate
 from capacity.rank.cp.exact_fits import accepted
 from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
 from capacity.rank.verifier.checker import verify
@@ -73,8 +73,8 @@ def trial(seed: int) -> dict[str, Any]:
     rows = {(f"k{k}", f"q{q}", f"v{v}") for k, q, v in family(rng)}
     db = Database.from_triples(sorted(rows), multi="keep")
     tensor = db.to_numpy()
-    rank = rank_interval(db, seed=seed)
-    effective = effective_rank_interval(db, seed=seed, rank=rank)
+    analysis = RankAnalysis(db, seed=seed)
+    rank, effective = analysis.rank, analysis.effective_rank
     ends = (rank.lower, rank.upper, effective.lower, effective.upper)
     below = _below(tensor, rank.lower.value, seed, None)
     observed = np.asarray(tensor.any(axis=2))

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from capacity.cli import main
 from capacity.database import Database, load
 from capacity.layer import AttentionLayer
-from capacity.rank.search.component_search import STAGES
+from capacity.rank import METHODS
 from capacity.sweep import RUNS_SCHEMA
 from tests.oracles import EXAMPLES, ROOT
 
@@ -278,7 +279,11 @@ def test_an_interrupted_search_prints_the_best_interval_so_far(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(STAGES, "Koszul flattening", interrupted)
+    methods = [
+        replace(method, find=interrupted) if method.name == "Koszul flattening" else method
+        for method in METHODS
+    ]
+    monkeypatch.setattr("capacity.rank.search.methods.METHODS", methods)
     certificate = tmp_path / "certificate.json"
     arguments = ("rank", str(facts), *options, "--json", "--certificate", str(certificate))
     code, out, err = run(capsys, *arguments)

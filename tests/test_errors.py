@@ -19,12 +19,10 @@ BUILT_IN = {
 ALLOWED = {
     ("capacity/database/io/content.py", "EOFError"):
         "a stream says that it ended too early; the function that reads it tells the user",
-    ("capacity/rank/search/effective_search.py", "AssertionError"):
+    ("capacity/rank/search/assembly.py", "AssertionError"):
         "the search joins minors that it has made itself, in this form",
     ("capacity/rank/verifier/procedures/kronecker_form.py", "AssertionError"):
         "a pencil has finitely many roots: no input leads there",
-    ("capacity/rank/reductions/subtensor.py", "AssertionError"):
-        "all kinds of arguments are known to the search that makes them",
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from capacity.errors import CertificateError, InvalidArgumentError
 from capacity.layer import AttentionLayer, LayerConfig
 from capacity.rank import (
     Certificate,
+    RankAnalysis,
     database_bounds,
     effective_rank_interval,
     rank_interval,
@@ -89,10 +90,10 @@ def test_hard_databases_are_functional_or_not() -> None:
 @given(databases_of_known_rank())
 @settings(max_examples=150)
 def test_known_ranks_lie_in_the_certified_interval(known: KnownDatabase) -> None:
-    interval = rank_interval(known.database)
-    assert known.rank in interval
+    analysis = RankAnalysis(known.database)
+    assert known.rank in analysis.rank
     if known.effective_rank is not None:
-        assert known.effective_rank in effective_rank_interval(known.database, rank=interval)
+        assert known.effective_rank in analysis.effective_rank
 
 
 @given(databases_of_known_effective_rank())

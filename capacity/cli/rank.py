@@ -33,6 +33,12 @@ def rank(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Also fit CP decompositions (dense, slower).")
     ] = False,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Search with this method alone, by the name that explanations say; repeatable."
+        ),
+    ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="Write what the bounds rest on to this JSON file.")
     ] = None,
@@ -40,33 +46,21 @@ def rank(
 ) -> None:
     """Bound the rank of a database from both sides."""
     from capacity.database.io.readers import load
-    from capacity.rank.bounds import database_bounds
-    from capacity.rank.interval import effective_rank_interval, raised, rank_interval
+    from capacity.rank.interval import RankAnalysis
 
     db = load(file, format=format, multi=multi)
     with spinner(f"bounding the rank of {db.n_triples} facts") as say:
-        b = database_bounds(db)
-        found = rank_interval(
+        analysis = RankAnalysis(
             db,
             effort=effort,
             seed=seed,
-            computed=b,
-            progress=lambda lower, upper, what: say(f"rank in [{lower}, {upper}], {what}"),
+            methods=methods,
+            progress=lambda lower, upper, what: say(f"in [{lower}, {upper}], {what}"),
         )
-        intervals = {"rank": found}
-        if effective:
-            intervals["effective_rank"] = found = effective_rank_interval(
-                db,
-                effort=effort,
-                seed=seed,
-                computed=b,
-                rank=found,
-                progress=lambda lower, upper, what: say(
-                    f"effective rank in [{lower}, {upper}], {what}"
-                ),
-            )
-            intervals["rank"] = raised(intervals["rank"], found)
-    interrupted = found.interrupted
+        b = analysis.bounds
+        intervals = {"effective_rank": analysis.effective_rank} if effective else {}
+        intervals = {"rank": analysis.rank, **intervals}
+    interrupted = any(interval.interrupted for interval in intervals.values())
     fit = None
     if estimate and not interrupted:
         from capacity.rank.cp.estimate import cp_estimate

@@ -10,6 +10,8 @@ from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
+# the names of the fields of `Limits`
+Limit: TypeAlias = Literal["games", "bases", "annealing", "flips", "fits"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
@@ -22,6 +24,8 @@ class Limits:
     games, bases, annealing, flips, fits : int
         Greedy games, changes of bases, steps of annealing, steps in the flip graph, and numerical
         fits for each number of terms.
+    pencil : int
+        Entries of the largest block of two slices; the verifier takes no more than 2,000.
     """
 
     games: int
@@ -29,6 +33,7 @@ class Limits:
     annealing: int
     flips: int
     fits: int
+    pencil: int
 
 
 @dataclass(frozen=True)
@@ -43,22 +48,19 @@ class Budget:
         Entries times slices of the largest tensor that is searched.
     problems : int
         How many different tensors are searched, the smallest first.
-    pencil : int
-        Entries of the largest block of two slices; the checker takes no more than 2,000.
     limits : Limits
     """
 
     work: int
     largest: int
     problems: int
-    pencil: int
     limits: Limits
 
 
 BUDGETS: dict[Effort, Budget] = {
-    "quick": Budget(3 * 10**8, 10**7, 300, 500, Limits(8, 0, 0, 0, 0)),
-    "standard": Budget(10**10, 10**9, 3_000, 2_000, Limits(50, 4, 20_000, 10**7, 16)),
-    "thorough": Budget(3 * 10**10, 10**10, 30_000, 2_000, Limits(200, 12, 100_000, 3 * 10**7, 40)),
+    "quick": Budget(3 * 10**8, 10**7, 300, Limits(8, 0, 0, 0, 0, 500)),
+    "standard": Budget(10**10, 10**9, 3_000, Limits(50, 4, 20_000, 10**7, 16, 2_000)),
+    "thorough": Budget(3 * 10**10, 10**10, 30_000, Limits(200, 12, 100_000, 3 * 10**7, 40, 2_000)),
 }
 
 

@@ -1,10 +1,8 @@
 """Certified intervals: the best lower and upper bound of a database's rank, and what each rests on.
 
 Bounds that scale come first: unfoldings and independent sets from below, slices from above, each
-component in the mode that suits it. Where the interval of a component is still open and its tensor
-is small, `capacity.rank.search.component_search` goes on, as far as the effort allows: spanning
-trees over the slices of the concise core, the substitution game, the exact rank of two slices,
-Koszul flattenings, flip graphs, numerical fits made exact, annealing.
+component in the mode that suits it. Where the interval of a component is still open, the methods
+of `capacity.rank.search.methods` go on, as far as the effort allows.
 
 The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers D[k,
 q, :] (Wong 2025, section 2.1). It is at most the rank. From below it has the rank of the observed
@@ -15,17 +13,23 @@ ones that ignore the unobserved fibers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from capacity.database.facts import Database
 from capacity.database.tensor import is_complete
-from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import Bounds, database_bounds
-from capacity.rank.effort import Effort, checked_seed, require_effort
-from capacity.rank.search.component_search import Progress, Search
-from capacity.rank.search.effective_search import EffectiveSearch
-from capacity.rank.verifier.argument import Argument, Side
+from capacity.rank.effort import BUDGETS, Effort, checked_seed, require_effort
+from capacity.rank.method import Method
+from capacity.rank.search.assembly import effective_lower_end, lower_end, upper_end
+from capacity.rank.search.effective_ledger import EffectiveLedger
+from capacity.rank.search.explanation import explain_effective, explain_rank
+from capacity.rank.search.methods import chosen
+from capacity.rank.search.rank_ledger import RankLedger
+from capacity.rank.search.scheduler import Ledger, Progress, search
+from capacity.rank.verifier.argument import Finding, Side
 from capacity.rank.verifier.certificate import Certificate, Quantity
 
 INTERRUPTED = ("interrupted before the search was over",)
@@ -72,18 +76,10 @@ class RankInterval:
         }
 
 
-def rank_interval(
-    db: Database,
-    *,
-    effort: Effort = "quick",
-    seed: int = 0,
-    computed: Bounds | None = None,
-    progress: Progress | None = None,
-) -> RankInterval:
-    """Bound the rank of a database from both sides, with certificates.
+class RankAnalysis:
+    """Bounds, rank and effective rank of a database, each found once, when it is asked for.
 
-    Ctrl-C ends the search and returns the best interval so far; a second one is an interrupt as
-    usual.
+    Ctrl-C ends a search and leaves the best interval so far; a second one is an interrupt as usual.
 
     Parameters
     ----------
@@ -91,27 +87,130 @@ def rank_interval(
         Functional or not.
     effort : {'quick', 'standard', 'thorough'}
         How much work to spend on components that are still open, counted in steps and not in
-        seconds. On small data about a second, half a minute, minutes. The same seed gives the same
+        seconds: on small data about a second, half a minute, minutes. The same seed gives the same
         interval on any machine, but for numerical fits (from `standard` on), where the last bits
         of floating point can decide whether one is found.
     seed : int
         Of the search.
-    computed : Bounds, optional
-        What `database_bounds` gave for this database, if it is at hand.
+    methods : iterable of str or Method, optional
+        What to search with, by name or as it is (`capacity.rank.METHODS`); all that are registered
+        if omitted. Unfoldings, slices and independent sets are always looked at.
     progress : callable, optional
         Called with the interval so far, and what is tried next: ``progress(lower, upper, what)``.
-
-    Returns
-    -------
-    RankInterval
 
     Raises
     ------
     ValueError
-        For an unknown effort, a seed that is no integer from 0 to 2^32 - 1, or bounds of another
-        database.
-    MemoryBudgetError
-        As `database_bounds` does.
+        For an unknown effort or method, or a seed that is no integer from 0 to 2^32 - 1.
+
+    Examples
+    --------
+    Example 2.4 of the paper has rank 5 and effective rank 1:
+
+    >>> facts = [(k, q, "v") for k, q in zip("abcde", "fghij")]
+    >>> analysis = RankAnalysis(Database.from_triples(facts))
+    >>> analysis.bounds.paper, str(analysis.rank), str(analysis.effective_rank)
+    (5, '[5, 5]', '[1, 1]')
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        *,
+        effort: Effort = "quick",
+        seed: int = 0,
+        methods: Iterable[str | Method] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        require_effort(effort)
+        self.db = db
+        self._budget, self._seed = BUDGETS[effort], checked_seed(seed)
+        self._methods, self._progress = chosen(methods), progress
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Bounds that need no search.
+
+        Raises
+        ------
+        MemoryBudgetError
+            As `database_bounds` does.
+        """
+        return database_bounds(self.db)
+
+    @property
+    def rank(self) -> RankInterval:
+        """The interval of the rank.
+
+        Where the effective rank is known to be larger than its lower end, it is raised: what bounds
+        the effective rank from below bounds the rank, for a game that goes without the unobserved
+        fibers goes with them. The effective rank isn't searched for that.
+        """
+        effective = self.__dict__.get("effective_rank")
+        return self._rank if effective is None else _raised(self._rank, effective)
+
+    @cached_property
+    def _rank(self) -> RankInterval:
+        ledger = RankLedger(self.db, self.bounds, self._budget, self._seed)
+        interrupted = self._search(ledger)
+        return RankInterval(
+            self._certificate("rank", "lower", *lower_end(ledger, self._methods)),
+            self._certificate("rank", "upper", *upper_end(ledger, self._methods)),
+            interrupted,
+            explain_rank(ledger) + INTERRUPTED * interrupted,
+        )
+
+    @cached_property
+    def effective_rank(self) -> RankInterval:
+        """The interval of the effective rank, at most the rank's upper end."""
+        rank = self._rank
+        if is_complete(self.db):
+            return replace(
+                rank,
+                lower=replace(rank.lower, quantity="effective_rank"),
+                upper=replace(rank.upper, quantity="effective_rank"),
+                explanation=(*rank.explanation, "every pair has an object: this is the rank"),
+            )
+        ledger = EffectiveLedger(self.db, self.bounds, rank.upper, self._budget, self._seed)
+        interrupted = rank.interrupted or self._search(ledger)
+        return RankInterval(
+            self._certificate("effective_rank", "lower", *effective_lower_end(ledger)),
+            self._certificate("effective_rank", "upper", *ledger.above),
+            interrupted,
+            explain_effective(ledger) + INTERRUPTED * interrupted,
+        )
+
+    def _search(self, ledger: Ledger) -> bool:
+        """Search; say whether that was interrupted."""
+        try:
+            search(ledger, self._methods, self._progress)
+        except KeyboardInterrupt:
+            return True
+        return False
+
+    def _certificate(
+        self, quantity: Quantity, side: Side, arguments: Finding, by: str
+    ) -> Certificate:
+        value = sum(argument.value for argument in arguments)
+        db = self.db
+        return Certificate(quantity, side, value, by, arguments, db.facts_sha256, db.multi)
+
+
+def rank_interval(
+    db: Database,
+    *,
+    effort: Effort = "quick",
+    seed: int = 0,
+    methods: Iterable[str | Method] | None = None,
+    progress: Progress | None = None,
+) -> RankInterval:
+    """Bound the rank of a database from both sides, with certificates.
+
+    Parameters, interrupts and errors are those of `RankAnalysis`, which has more to ask for.
+
+    Returns
+    -------
+    RankInterval
 
     Examples
     --------
@@ -122,20 +221,7 @@ def rank_interval(
     >>> interval.explanation
     ('at least 1: 1 by unfolding', 'at most 1: 1 by slices')
     """
-    require_effort(effort)
-    seed = checked_seed(seed)
-    search = Search(db, _bounds(db, computed), effort, seed, progress)
-    interrupted = False
-    try:
-        search.run()
-    except KeyboardInterrupt:
-        interrupted = True
-    return RankInterval(
-        _certificate(db, "rank", "lower", *search.lower_arguments()),
-        _certificate(db, "rank", "upper", *search.upper_arguments()),
-        interrupted,
-        search.explanation() + INTERRUPTED * interrupted,
-    )
+    return RankAnalysis(db, effort=effort, seed=seed, methods=methods, progress=progress).rank
 
 
 def effective_rank_interval(
@@ -143,67 +229,29 @@ def effective_rank_interval(
     *,
     effort: Effort = "quick",
     seed: int = 0,
-    computed: Bounds | None = None,
-    rank: RankInterval | None = None,
+    methods: Iterable[str | Method] | None = None,
     progress: Progress | None = None,
 ) -> RankInterval:
     """Bound the effective rank of a database from both sides, with certificates.
 
-    Parameters, returns and errors as in `rank_interval`, and:
+    Parameters, interrupts and errors are those of `RankAnalysis`, which has more to ask for.
 
-    Parameters
-    ----------
-    rank : RankInterval, optional
-        The interval of the rank, whose upper end holds here too, if it is at hand.
+    Returns
+    -------
+    RankInterval
 
     Examples
     --------
-    Example 2.4 of the paper has rank 5 and effective rank 1:
-
     >>> facts = [(k, q, "v") for k, q in zip("abcde", "fghij")]
     >>> print(effective_rank_interval(Database.from_triples(facts)))
     [1, 1]
     """
-    require_effort(effort)
-    seed = checked_seed(seed)
-    bounds = _bounds(db, computed)
-    if rank is None:
-        rank = rank_interval(db, effort=effort, seed=seed, computed=bounds, progress=progress)
-    mine = ("rank", db.facts_sha256, db.multi)
-    if (rank.upper.quantity, rank.upper.facts_sha256, rank.upper.multi) != mine:
-        raise InvalidArgumentError(
-            "`rank` must be what `rank_interval` gave for this database; got an interval of the "
-            f"{rank.upper.quantity} of facts {rank.upper.facts_sha256[:12]} with "
-            f"multi={rank.upper.multi}."
-        )
-    if is_complete(db):
-        return replace(
-            rank,
-            lower=replace(rank.lower, quantity="effective_rank"),
-            upper=replace(rank.upper, quantity="effective_rank"),
-            explanation=(*rank.explanation, "every pair has an object: this is the rank"),
-        )
-    search = EffectiveSearch(db, bounds, rank.upper, effort, seed, progress)
-    interrupted = rank.interrupted
-    try:
-        if not interrupted:
-            search.run()
-    except KeyboardInterrupt:
-        interrupted = True
-    return RankInterval(
-        _certificate(db, "effective_rank", "lower", *search.lower_arguments()),
-        _certificate(db, "effective_rank", "upper", *search.upper),
-        interrupted,
-        search.explanation() + INTERRUPTED * interrupted,
-    )
+    analysis = RankAnalysis(db, effort=effort, seed=seed, methods=methods, progress=progress)
+    return analysis.effective_rank
 
 
-def raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
-    """The interval of the rank, raised to the effective rank's lower end if that is larger.
-
-    What bounds the effective rank from below bounds the rank: a game that goes without the
-    unobserved fibers goes with them.
-    """
+def _raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
+    """The interval of the rank, with the effective rank's lower end if that is larger."""
     if effective.lower.value <= rank.lower.value:
         return rank
     lower = effective.lower
@@ -214,22 +262,3 @@ def raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
     still_open = left if lower.value < rank.upper.value else ()
     explanation = (first, *rank.explanation[1:2], *still_open, *INTERRUPTED * rank.interrupted)
     return replace(rank, lower=certificate, explanation=explanation)
-
-
-def _bounds(db: Database, computed: Bounds | None) -> Bounds:
-    """The bounds that are at hand, if they are this database's."""
-    if computed is None:
-        return database_bounds(db)
-    if computed.facts_sha256 != db.facts_sha256:
-        raise InvalidArgumentError(
-            "`computed` must be what `database_bounds` gave for this database, of facts "
-            f"{db.facts_sha256[:12]}; got bounds of {computed.facts_sha256[:12]}."
-        )
-    return computed
-
-
-def _certificate(
-    db: Database, quantity: Quantity, side: Side, arguments: tuple[Argument, ...], by: str
-) -> Certificate:
-    value = sum(argument.value for argument in arguments)
-    return Certificate(quantity, side, value, by, arguments, db.facts_sha256, db.multi)

@@ -1,57 +1,37 @@
-"""The steps of a search on one small tensor, each a function from a problem to what it finds.
-
-A step is given the interval so far and how much work it may do, in units of about a nanosecond on a
-machine of 2025; it turns that into a number of tries, so that the same seed finds the same on any
-machine. What it finds is an argument about the problem's own indices: a lower bound, or simple
-tensors. Nothing found is believed; `capacity.rank.verifier` can check all of it.
-"""
+"""Small tensors to be bounded, and what a method of search is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.rank.effort import Limits
 from capacity.rank.reductions.concise_core import Core, concise_core
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
-from capacity.rank.types import Indices, Mask
-from capacity.rank.verifier.kinds.decomposition import Decomposition
-from capacity.rank.verifier.kinds.diagonalization import Diagonalization
-from capacity.rank.verifier.kinds.enclosure import Enclosure
-from capacity.rank.verifier.kinds.koszul import Koszul
-from capacity.rank.verifier.kinds.substitution import Substitution
-from capacity.rank.verifier.kinds.unfolding import Unfolding
-
-# a pair is a minor, and the game that follows it
-Finding: TypeAlias = (
-    Substitution
-    | tuple[Unfolding]
-    | tuple[Unfolding, Substitution]
-    | Koszul
-    | Diagonalization
-    | Decomposition
-    | Enclosure
-)
+from capacity.rank.types import Indices, Mask, Term
+from capacity.rank.verifier.procedures.kronecker_form import Spend
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a step is asked for.
+    """What a method of search is asked for.
 
     Attributes
     ----------
     lower, upper : int
         The interval so far. Games stop at `upper`.
     work : int
-        In units of about a nanosecond.
+        In units of about a nanosecond on a machine of 2025. A method turns it into a number of
+        tries, so that the same seed finds the same on any machine.
     limits : Limits
     seed : int
+    start : tuple of Term
+        A decomposition of the tensor, if one is at hand.
     """
 
     lower: int
@@ -59,6 +39,29 @@ class Goal:
     work: int
     limits: Limits
     seed: int
+    start: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True)
+class Component:
+    """Facts of whole components, for methods that need no dense tensor.
+
+    Attributes
+    ----------
+    db : Database
+    facts : ndarray of int64
+        Rows of ``Database.triples``.
+    unfoldings : tuple of three ints
+        Ranks of the unfoldings of these facts.
+    spend : callable
+        Charges steps of the verifier for what is found; raises `MemoryBudgetError` when a bound's
+        share of its budget is spent.
+    """
+
+    db: Database
+    facts: Indices
+    unfoldings: tuple[int, int, int]
+    spend: Spend
 
 
 def all_indices(shape: tuple[int, ...]) -> tuple[Indices, Indices, Indices]:
@@ -122,58 +125,3 @@ class Problem:
         tensor = self.tensor[np.ix_(*of)].astype(np.int64)
         known = np.ones(tensor.shape, bool) if self.known is None else self.known[np.ix_(*of)]
         return tensor, known
-
-
-Stage: TypeAlias = Callable[[Problem, Goal], Iterable[Finding]]
-
-
-def peelings(problem: Problem, _: Goal) -> Iterable[Finding]:
-    """The answer, if nothing is left after peeling."""
-    peeled = problem.peeled
-    if peeled is not None and not peeled.tensor.size:
-        yield (peeled.minor(),)
-        yield peeled.completed([])
-
-
-def also_peeled(stage: Stage, *, whole: bool = True) -> Stage:
-    """A stage of games, or of decompositions, that looks at what is left after peeling.
-
-    It looks at the `whole` as well, if asked to: what is left has the same answer, and is smaller,
-    but luck differs.
-    """
-
-    def both(problem: Problem, goal: Goal) -> Iterable[Finding]:
-        peeled = problem.peeled
-        if peeled is None:
-            yield from stage(problem, goal)
-            return
-        n, upper = len(peeled.taken), goal.upper
-        twice = whole and problem.rest is None
-        work = goal.work // 2 if twice else goal.work
-        if not peeled.tensor.size:
-            return
-        smaller = Problem(peeled.tensor, peeled.known)
-        shifted = Goal(goal.lower - n, goal.upper - n, work, goal.limits, goal.seed)
-        for found in stage(smaller, shifted):
-            if isinstance(found, Substitution):
-                yield (peeled.minor(), peeled.raised(found))
-            elif isinstance(found, Decomposition | Enclosure):
-                if isinstance(found, Decomposition):
-                    completed = peeled.completed(found.terms)
-                else:
-                    completed = peeled.enclosed(found)
-                upper = min(upper, completed.value)
-                yield completed
-        if twice:
-            yield from stage(problem, Goal(goal.lower, upper, work, goal.limits, goal.seed))
-
-    return both
-
-
-def if_dense(stage: Stage) -> Stage:
-    """A stage that needs the tensor itself."""
-
-    def dense(problem: Problem, goal: Goal) -> Iterable[Finding]:
-        return stage(problem, goal) if problem.rest is None else ()
-
-    return dense

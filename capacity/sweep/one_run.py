@@ -23,8 +23,7 @@ from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_bound, layer_rank_upper
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import Snapshots
-from capacity.rank.bounds import database_bounds
-from capacity.rank.interval import rank_interval
+from capacity.rank.interval import RankAnalysis
 from capacity.sweep.folder import snapshot_name
 from capacity.sweep.plan import Run
 from capacity.sweep.row_schema import layer_columns, recipe_columns, scored_columns
@@ -193,10 +192,10 @@ def _scores(run: Run, layer: AttentionLayer, *, diverged: bool) -> dict[str, flo
 
 def database_ranks(db: Database) -> dict[str, int]:
     """The columns about a database's rank: Proposition 2.1, and a certified interval."""
-    b = database_bounds(db)
-    interval = rank_interval(db, effort="quick", computed=b)
+    analysis = RankAnalysis(db)
+    interval = analysis.rank
     return {
-        "database_rank_bound": b.paper,
+        "database_rank_bound": analysis.bounds.paper,
         "database_rank_lower": interval.lower.value,
         "database_rank_upper": interval.upper.value,
     }

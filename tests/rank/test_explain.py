@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database, random_database
-from capacity.rank import effective_rank_interval, rank_interval
+from capacity.rank import RankAnalysis, effective_rank_interval, rank_interval
 from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.koszul import best_flattening, highest_bound
 from capacity.rank.verifier.checker import verify
@@ -106,8 +106,8 @@ def test_an_interrupt_is_said_to_be_one() -> None:
 def test_terms_of_the_rank_are_named_as_such() -> None:
     rows = [(k, q, (3 * k * q) % 4) for k in range(5) for q in range(4) if (k + q) % 4]
     db = database(rows)
-    rank = rank_interval(db)
-    effective = effective_rank_interval(db, rank=rank)
+    analysis = RankAnalysis(db)
+    effective, rank = analysis.effective_rank, rank_interval(db)
     same = effective.upper.value == rank.upper.value
     assert same is effective.explanation[1].endswith(f"by the rank's terms ({rank.upper.by})")
 

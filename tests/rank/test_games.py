@@ -12,10 +12,10 @@ from capacity.rank.lower.annealed_substitution import annealed_moves
 from capacity.rank.lower.greedy_substitution import greedy_moves
 from capacity.rank.lower.sparse_bases import sparser
 from capacity.rank.lower.substitution import annealed_games, greedy_games, rebased_games
+from capacity.rank.method import Find, value_of
 from capacity.rank.problem import (
     Goal,
     Problem,
-    Stage,
 )
 from capacity.rank.verifier.checker import verify
 from capacity.testing import databases
@@ -93,10 +93,10 @@ def test_more_than_a_word_of_slices_in_any_mode(longest: int) -> None:
 def test_annealing_goes_further_than_greed_and_other_bases_further_still() -> None:
     limits = BUDGETS["standard"].limits
 
-    def longest(stage: Stage, seed: int) -> int:
+    def longest(stage: Find, seed: int) -> int:
         tensor = (np.random.default_rng(seed).random((5, 5, 5)) < 0.3).astype(int)
         found = stage(Problem(tensor), Goal(0, 99, 10**9, limits, 0))
-        return max(game.value for game in found if isinstance(game, Substitution))
+        return max(value_of(game) for game in found)
 
     assert longest(annealed_games, 0) > longest(greedy_games, 0)
     assert longest(rebased_games, 1) > longest(annealed_games, 1) == longest(greedy_games, 1)

@@ -1,19 +1,21 @@
+from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from capacity.database import Database
-from capacity.errors import InvalidArgumentError
 from capacity.rank import (
+    RankAnalysis,
     RankInterval,
     database_bounds,
     effective_rank_interval,
     rank_interval,
 )
+from capacity.rank import interval as interval_module
 from capacity.rank.effort import EFFORTS
-from capacity.rank.interval import raised
 from capacity.rank.verifier.checker import verify
 from capacity.testing import databases
 from tests.oracles import KNOWN_RANKS, database, example_2_4, figure_1
@@ -117,15 +119,19 @@ def test_an_interrupt_leaves_the_best_interval_so_far(stop_at: str) -> None:
 def test_an_interrupt_leaves_the_effective_rank_so_far(what: str) -> None:
     rows = [(k, q, (k * q) % 3) for k in range(4) for q in range(4) if (k + q) % 3]
     db = database([*rows, (9, 9, 9)])
-    rank = rank_interval(db)
     seen: list[str] = []
 
     def interrupt(lower: int, upper: int, name: str) -> None:
-        seen.append(name)
-        if name == what:
-            raise KeyboardInterrupt
+        if not searching_the_rank:
+            seen.append(name)
+            if name == what:
+                raise KeyboardInterrupt
 
-    interval = effective_rank_interval(db, rank=rank, progress=interrupt)
+    searching_the_rank = True
+    analysis = RankAnalysis(db, progress=interrupt)
+    assert not analysis.rank.interrupted
+    searching_the_rank = False
+    interval = analysis.effective_rank
     assert what in seen
     assert interval.interrupted
     assert all(verify(end, db).proved for end in (interval.lower, interval.upper))
@@ -142,11 +148,12 @@ def test_equal_components_are_searched_once() -> None:
 
 def test_the_lower_end_of_the_effective_rank_raises_that_of_the_rank() -> None:
     db = figure_1()
-    rank, effective = rank_interval(db), effective_rank_interval(db)
-    assert raised(rank, effective) is rank
+    analysis = RankAnalysis(db)
+    before, effective = analysis.rank, analysis.effective_rank
+    assert analysis.rank is before
     # as if the search for the rank had found less
-    worse = RankInterval(claim(db), rank.upper)
-    better = raised(worse, effective)
+    vars(analysis)["_rank"] = RankInterval(claim(db), before.upper)
+    better = analysis.rank
     assert better.lower.value == effective.lower.value
     assert better.lower.quantity == "rank"
     assert verify(better.lower, db).proved
@@ -155,8 +162,10 @@ def test_the_lower_end_of_the_effective_rank_raises_that_of_the_rank() -> None:
 @given(databases(functional=True))
 @settings(max_examples=15, deadline=None)
 def test_what_bounds_the_effective_rank_bounds_the_rank(db: Database) -> None:
-    interval = effective_rank_interval(db, effort="standard")
-    higher = raised(RankInterval(claim(db), interval.upper), interval)
+    analysis = RankAnalysis(db, effort="standard")
+    interval = analysis.effective_rank
+    vars(analysis)["_rank"] = RankInterval(claim(db), interval.upper)
+    higher = analysis.rank
     assert verify(higher.lower, db).reason is None
     assert second_checker(higher.lower, db)
 
@@ -174,22 +183,33 @@ def test_fact_4_adds_the_objects_of_other_components_to_a_game() -> None:
     assert second_checker(interval.lower, db)
 
 
-def test_bounds_of_another_database_are_refused() -> None:
-    db, other = figure_1(), database([(0, 0, 0), (1, 1, 1)])
-    with pytest.raises(InvalidArgumentError, match="`computed`"):
-        rank_interval(db, computed=database_bounds(other))
-    for wrong in (rank_interval(other), effective_rank_interval(db)):
-        with pytest.raises(InvalidArgumentError, match="`rank`"):
-            effective_rank_interval(db, rank=wrong)
+def test_each_thing_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database([(k, q, (k * q) % 3) for k in range(4) for q in range(4) if k != q])
+    counts: Counter[str] = Counter()
+    for name in ("database_bounds", "search"):
+        whole = getattr(interval_module, name)
+
+        def counted(*arguments: object, name: str = name, whole: Any = whole) -> object:
+            counts[name] += 1
+            return whole(*arguments)
+
+        monkeypatch.setattr(interval_module, name, counted)
+    analysis = RankAnalysis(db)
+    for _ in range(2):
+        assert analysis.bounds.triples == db.n_triples
+        assert analysis.rank.upper.value >= analysis.effective_rank.upper.value
+    # a search for each of the two
+    assert counts == {"database_bounds": 1, "search": 2}
 
 
 def test_one_interrupt_ends_both_searches() -> None:
     db = database([(k, q, (k * q) % 3) for k in range(4) for q in range(4) if k != q])
-    rank = replace(rank_interval(db), interrupted=True)
     said: list[str] = []
-    found = effective_rank_interval(
-        db, effort="standard", rank=rank, progress=lambda _lower, _upper, what: said.append(what)
+    analysis = RankAnalysis(
+        db, effort="standard", progress=lambda _lower, _upper, what: said.append(what)
     )
+    vars(analysis)["_rank"] = replace(rank_interval(db), interrupted=True)
+    found = analysis.effective_rank
     assert found.interrupted
     assert not said
     assert verify(found.lower, db).proved

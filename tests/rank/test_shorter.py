@@ -1,21 +1,25 @@
 """Shorter decompositions: flip graphs, numerical fits, and making them exact."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database
-from capacity.rank import Decomposition, effective_rank_interval, rank_interval
+from capacity.rank import Decomposition, RankAnalysis, effective_rank_interval, rank_interval
 from capacity.rank.cp.exact_fits import fits
 from capacity.rank.cp.levenberg_marquardt import MOST_DENSE, Fit, fit_cp, random_start
 from capacity.rank.cp.rationalize import exact_terms
 from capacity.rank.effort import BUDGETS
-from capacity.rank.lower.substitution import greedy_games, rebased_games
-from capacity.rank.problem import Goal, Problem, also_peeled, peelings
+from capacity.rank.lower.single_entries import PEELING
+from capacity.rank.lower.substitution import SUBSTITUTION, SUBSTITUTION_IN_OTHER_BASES
+from capacity.rank.method import findings, value_of
+from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.upper.flip_graph import flip_walk
-from capacity.rank.upper.flip_search import as_factors, as_terms, flips
+from capacity.rank.upper.flip_search import FLIP_GRAPH, as_factors, as_terms
 from capacity.rank.verifier.checker import verify
 from capacity.testing import KnownRank, databases, tensors_of_known_rank
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, matrix_product, w_tensor
@@ -176,8 +180,8 @@ def test_fully_observed_tensors_have_the_effective_rank_of_their_rank() -> None:
 @given(databases(functional=True))
 @settings(max_examples=20, deadline=None)
 def test_standard_effort_is_proved_too(db: Database) -> None:
-    rank = rank_interval(db, effort="standard")
-    effective = effective_rank_interval(db, effort="standard", rank=rank)
+    analysis = RankAnalysis(db, effort="standard")
+    rank, effective = analysis.rank, analysis.effective_rank
     for end in (rank.lower, rank.upper, effective.lower, effective.upper):
         assert verify(end, db).reason is None
         assert second_checker(end, db)
@@ -212,11 +216,11 @@ def test_slices_of_a_single_entry_come_off_exactly(
     quantity = "effective_rank" if effective else "rank"
     limits = BUDGETS["standard"].limits
     values = []
-    for stage in (peelings, *map(also_peeled, (greedy_games, rebased_games, flips))):
-        for found in stage(Problem(tensor, known), Goal(0, 99, 10**8, limits, seed)):
-            side = "upper" if isinstance(found, Decomposition) else "lower"
-            arguments = found if isinstance(found, tuple) else (found,)
-            certificate = claim(db, *arguments, quantity=quantity, side=side)
+    for method in (PEELING, SUBSTITUTION, SUBSTITUTION_IN_OTHER_BASES, FLIP_GRAPH):
+        goal = Goal(0, 99, 10**8, limits, seed)
+        for found in findings(method, Problem(tensor, known), goal):
+            side = "upper" if isinstance(found[0], Decomposition) else "lower"
+            certificate = claim(db, *found, quantity=quantity, side=side)
             assert verify(certificate, db).reason is None
             assert second_checker(certificate, db)
             values.append((side, certificate.value))
@@ -247,8 +251,8 @@ def test_what_is_left_is_smaller() -> None:
     goal = Goal(0, 99, 10**9, BUDGETS["standard"].limits, 0)
     # the same search finds no more on the whole
     plain, both = (
-        min(one.value for one in stage(Problem(tensor), goal) if isinstance(one, Decomposition))
-        for stage in (flips, also_peeled(flips))
+        min(value_of(one) for one in findings(method, Problem(tensor), goal))
+        for method in (replace(FLIP_GRAPH, peeled="never"), FLIP_GRAPH)
     )
     assert both <= plain
 

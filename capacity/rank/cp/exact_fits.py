@@ -20,8 +20,9 @@ import numpy as np
 from capacity.rank.cp.krawczyk_box import enclose
 from capacity.rank.cp.levenberg_marquardt import MOST_DENSE, Factors, Fit, fit_cp, random_start
 from capacity.rank.cp.rationalize import EXACT_ENOUGH, exact_terms
+from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem, all_indices
-from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.argument import Finding, View
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.procedures.krawczyk import MOST_EQUATIONS
@@ -39,10 +40,8 @@ SNAPS = 80
 ITERATIONS_A_SNAP = 15
 
 
-def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
+def fits(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Fit, and make exact; yield each decomposition that is shorter than those before."""
-    if not goal.limits.fits:
-        return
     upper, search = goal.upper, _Fits(problem, goal)
     # hurried fits, for where terms abound, and how many were too few for them
     too_few = max(goal.lower, search.count) - 1
@@ -52,7 +51,7 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
         found = search.exact_fit(rank, HURRIED, EASY)
         if found is not None:
             upper, rising = rank, False
-            yield found
+            yield (found,)
         else:
             too_few = rank
         rank = ((rank if rising else too_few) + upper) // 2
@@ -61,7 +60,7 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Decomposition | Enclosure]:
         found = search.exact_fit(rank, goal.limits.fits, ITERATIONS)
         if found is not None:
             upper = rank
-            yield found
+            yield (found,)
             rank, step = max(upper - step, goal.lower), 2 * step
         elif rank == upper - 1:
             return
@@ -162,3 +161,8 @@ def _cost(shape: tuple[int, ...], rank: int) -> int:
     if n <= MOST_DENSE:
         return 250_000 + 12 * n**2 + n**3 // 100
     return 800 * int(np.prod(shape)) * rank
+
+
+LEAST_SQUARES = Method(
+    "least squares", fits, sides=("upper",), limit="fits", peeled="instead", effective="yes"
+)

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 import flint
 import numpy as np
 
-from capacity.rank.problem import Finding, Goal, Problem
+from capacity.rank.method import Method
+from capacity.rank.problem import Goal, Problem
 from capacity.rank.types import Indices
-from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.argument import Finding, View
 from capacity.rank.verifier.kinds.diagonalization import Diagonalization
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
     LARGEST_SIDE,
@@ -22,7 +23,7 @@ def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Whether the rank is n, or more, if the core is n x n x m with m <= n."""
     shape = problem.core.tensor.shape
     n = max(shape)
-    if goal.lower > n or n > LARGEST_SIDE or n**4 * max(shape) > goal.work:
+    if goal.lower > n or n > LARGEST_SIDE:
         return
     for mode in range(3):
         if any(shape[m] != n for m in range(3) if m != mode):
@@ -31,11 +32,11 @@ def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
         combination = nonsingular_combination(slices, seed=goal.seed)
         if combination is not None:
             fails = why_not_diagonal(slices, combination) is not None
-            yield Diagonalization(View(problem.core.chosen), mode, combination, n + fails)
+            yield (Diagonalization(View(problem.core.chosen), mode, combination, n + fails),)
             return
         if all_singular(slices):
             nothing = np.zeros(0, np.int64)
-            yield Diagonalization(View(problem.core.chosen), mode, nothing, n + 1)
+            yield (Diagonalization(View(problem.core.chosen), mode, nothing, n + 1),)
             return
 
 
@@ -49,3 +50,13 @@ def nonsingular_combination(slices: Indices, *, seed: int, tries: int = 5) -> In
         if flint.fmpz_mat(n, n, total.ravel().tolist()).det() != 0:
             return combination
     return None
+
+
+def _cost(problem: Problem) -> int:
+    n = max(problem.core.tensor.shape)
+    return n**5
+
+
+DIAGONALIZATION = Method(
+    "diagonalization", diagonalizations, cost=_cost, dense=True, effective="observed"
+)

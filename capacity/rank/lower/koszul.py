@@ -32,10 +32,11 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.problem import Finding, Goal, Problem
+from capacity.rank.method import Method
+from capacity.rank.problem import Goal, Problem
 from capacity.rank.shares import OF_A_FLATTENING
 from capacity.rank.types import Indices
-from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.argument import Finding, View
 from capacity.rank.verifier.budget import steps_of_rank
 from capacity.rank.verifier.kinds.koszul import MOST_SLICES, Koszul
 
@@ -151,4 +152,11 @@ def flattenings(problem: Problem, goal: Goal) -> Iterable[Finding]:
     value, mode, p, projection = found
     bases: list[Indices | None] = [None, None, None]
     bases[mode] = projection
-    yield Koszul(View(problem.core.chosen, (bases[0], bases[1], bases[2])), mode, p, PRIME, value)
+    yield (
+        Koszul(View(problem.core.chosen, (bases[0], bases[1], bases[2])), mode, p, PRIME, value),
+    )
+
+
+KOSZUL = Method(
+    "Koszul flattening", flattenings, sides=("lower",), dense=True, effective="observed"
+)

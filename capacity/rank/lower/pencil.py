@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
 from capacity.errors import MemoryBudgetError
+from capacity.rank.method import Method
+from capacity.rank.problem import Component, Goal
 from capacity.rank.types import Indices
+from capacity.rank.verifier.argument import Finding
 from capacity.rank.verifier.kinds.pencil import Pencil
 from capacity.rank.verifier.procedures.kronecker_form import Spend
 from capacity.rank.verifier.procedures.pencil_rank import sparse_pencil_rank
@@ -34,3 +39,15 @@ def pencil_of(db: Database, facts: Indices, mode: int, largest: int, spend: Spen
     except MemoryBudgetError:
         return None
     return Pencil(mode, np.array([slices[0], other]), rank)
+
+
+def pencils(component: Component, goal: Goal) -> Iterable[Finding]:
+    """The rank of a component whose slices of some mode span two dimensions."""
+    for mode in np.flatnonzero(np.array(component.unfoldings) == 2).tolist():
+        found = pencil_of(component.db, component.facts, mode, goal.limits.pencil, component.spend)
+        if found is not None:
+            yield (found,)
+            return
+
+
+PENCIL = Method("pencil", find_in_facts=pencils)

@@ -8,9 +8,13 @@ import numpy as np
 
 from capacity.rank.lower.greedy_substitution import greedy_moves
 from capacity.rank.lower.sparse_bases import sparser
-from capacity.rank.problem import Finding, Goal, Problem
-from capacity.rank.verifier.argument import View
+from capacity.rank.method import Method
+from capacity.rank.problem import Goal, Problem
+from capacity.rank.verifier.argument import Finding, View
 from capacity.rank.verifier.kinds.substitution import Substitution
+
+# steps of annealing that are worth a try
+FEWEST_STEPS = 100
 
 
 def greedy_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
@@ -20,7 +24,7 @@ def greedy_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
     for of in problem.parts:
         tensor, known = problem.part(of)
         moves = greedy_moves(tensor != 0, known, games=games, seed=goal.seed, target=goal.upper)
-        yield Substitution(View(of), moves)
+        yield (Substitution(View(of), moves),)
 
 
 def annealed_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
@@ -28,15 +32,13 @@ def annealed_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
     from capacity.rank.lower.annealed_substitution import annealed_moves
 
     steps = min(goal.limits.annealing, goal.work // (6 * problem.tensor.size))
-    if steps < 100:
-        return
     for of in problem.parts:
         tensor, known = problem.part(of)
         moves = greedy_moves(tensor != 0, known, games=8, seed=goal.seed, target=goal.upper)
         moves = annealed_moves(
             tensor != 0, known, moves, steps=steps, seed=goal.seed, target=goal.upper
         )
-        yield Substitution(View(of), moves)
+        yield (Substitution(View(of), moves),)
 
 
 def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
@@ -45,15 +47,43 @@ def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
     of = problem.parts[-1]
     tensor, known = problem.part(of)
-    if not goal.limits.bases:
-        return
     # each entry that goes takes a look at all pairs of slices
     each = 2 * tensor.size * max(tensor.shape) * (np.count_nonzero(tensor) // 4 + 5) + 10**6
     steps = min(goal.limits.annealing, (goal.work // goal.limits.bases - each) // (3 * tensor.size))
-    if steps < 100:
+    if steps < FEWEST_STEPS:
         return
     for seed in range(goal.seed, goal.seed + goal.limits.bases):
         X, sure, bases = sparser(tensor, known, np.random.default_rng(seed))
         moves = greedy_moves(X != 0, sure, games=8, seed=seed, target=goal.upper)
         moves = annealed_moves(X != 0, sure, moves, steps=steps, seed=seed, target=goal.upper)
-        yield Substitution(View(of, bases), moves)
+        yield (Substitution(View(of, bases), moves),)
+
+
+SUBSTITUTION = Method(
+    "substitution",
+    greedy_games,
+    sides=("lower",),
+    limit="games",
+    peeled="also",
+    adds=True,
+    effective="yes",
+)
+ANNEALED_SUBSTITUTION = Method(
+    "annealed substitution",
+    annealed_games,
+    sides=("lower",),
+    limit="annealing",
+    cost=lambda problem: FEWEST_STEPS * 6 * problem.tensor.size,
+    peeled="also",
+    adds=True,
+    effective="yes",
+)
+SUBSTITUTION_IN_OTHER_BASES = Method(
+    "substitution in other bases",
+    rebased_games,
+    sides=("lower",),
+    limit="bases",
+    peeled="also",
+    adds=True,
+    effective="yes",
+)

@@ -23,9 +23,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.errors import InvalidArgumentError
 from capacity.rank.exact.sparse_terms import lifted, vector
 from capacity.rank.types import Indices, Mask, Term
-from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.argument import Finding, View
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.kinds.substitution import Substitution
@@ -68,6 +69,20 @@ class Peeled:
         columns = np.array([place for _, place in self.taken], np.int64)
         none = np.zeros(0, np.int64)
         return Unfolding(self.order[2], rows, columns, none, none, 2)
+
+    def of_whole(self, found: Finding) -> Finding:
+        """A game, a decomposition or an enclosure of the rest, as arguments about the whole."""
+        (argument,) = found
+        if isinstance(argument, Substitution):
+            return self.minor(), self.raised(argument)
+        if isinstance(argument, Enclosure):
+            return (self.enclosed(argument),)
+        if isinstance(argument, Decomposition):
+            return (self.completed(argument.terms),)
+        raise InvalidArgumentError(
+            "Of what is left without slices of a single entry, games, decompositions and "
+            f"enclosures can be found; got an argument of the kind {argument.kind!r}."
+        )
 
     def raised(self, game: Substitution) -> Substitution:
         """A game on the rest, about the whole: it follows the minor."""

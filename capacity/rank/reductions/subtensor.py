@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,8 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
 from capacity.rank.exact.sparse_terms import lifted
-from capacity.rank.problem import Finding
 from capacity.rank.types import Indices
-from capacity.rank.verifier.argument import View
-from capacity.rank.verifier.kinds.decomposition import Decomposition
-from capacity.rank.verifier.kinds.diagonalization import Diagonalization
-from capacity.rank.verifier.kinds.enclosure import Enclosure
-from capacity.rank.verifier.kinds.koszul import Koszul
-from capacity.rank.verifier.kinds.substitution import Substitution
-from capacity.rank.verifier.kinds.unfolding import Unfolding
+from capacity.rank.verifier.argument import Argument, Finding, View
 
 
 @dataclass(frozen=True)
@@ -55,40 +49,38 @@ class Part:
         return dense
 
     def relocated(self, found: Finding) -> Finding:
-        """What was found about the tensor, about the whole."""
-        if isinstance(found, tuple):
-            minor, *games = found
-            others = [m for m in MODES if m != minor.mode]
-            columns = [self.indices[m][minor.columns[:, n]] for n, m in enumerate(others)]
-            moved = Unfolding(
-                minor.mode,
-                self.indices[minor.mode][minor.rows],
-                np.stack(columns, axis=1),
-                minor.blocks,
-                minor.eliminated,
-                minor.prime,
-            )
-            if not games:
-                return (moved,)
-            game = games[0]
-            return (moved, Substitution(self._view(game.view), game.moves))
-        if isinstance(found, Decomposition):
-            return Decomposition(tuple(lifted(list(found.terms), self.indices)))
-        view = self._view(found.view)
-        if isinstance(found, Substitution):
-            return Substitution(view, found.moves)
-        if isinstance(found, Enclosure):
-            a, b = (m for m in MODES if m != found.mode)
-            fibers = np.stack(
-                [self.indices[a][found.fibers[:, 0]], self.indices[b][found.fibers[:, 1]]], axis=1
-            )
-            return replace(found, view=view, fibers=fibers)
-        if isinstance(found, Koszul):
-            return Koszul(view, found.mode, found.p, found.prime, found.value)
-        if isinstance(found, Diagonalization):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return Diagonalization(view, found.mode, found.combination, found.value)
-        raise AssertionError(f"an argument of the kind {found.kind} is relocated nowhere")
+        """Arguments about the tensor, as arguments about the whole."""
+        return tuple(relocated(argument, self.indices) for argument in found)
 
-    def _view(self, view: View) -> View:
-        a, b, c = (of[i] for of, i in zip(self.indices, view.indices, strict=True))
-        return View((a, b, c), view.bases)
+
+def relocated(argument: Argument, indices: tuple[Indices, Indices, Indices]) -> Argument:
+    """Write an argument about a sub-tensor as one about the whole.
+
+    Parameters
+    ----------
+    argument : Argument
+        Without boxes, which number the facts of the whole.
+    indices : tuple of three ndarrays of int64
+        The indices of the whole that the sub-tensor is made of.
+    """
+    fields: dict[str, Any] = {}
+    for name, form in argument.forms.items():
+        value = getattr(argument, name)
+        if form == "view":
+            a, b, c = (of[i] for of, i in zip(indices, value.indices, strict=True))
+            value = View((a, b, c), value.bases)
+        elif form == "slices":
+            value = indices[_mode(argument)][value]
+        elif form == "fibers":
+            others = [indices[m] for m in MODES if m != _mode(argument)]
+            value = np.stack([of[value[:, n]] for n, of in enumerate(others)], axis=1)
+        elif form == "terms":
+            value = tuple(lifted(list(value), indices))
+        fields[name] = value
+    kind: type[Any] = type(argument)
+    return kind(**fields)
+
+
+def _mode(argument: Any) -> int:
+    """The mode that slices and fibers of an argument belong to."""
+    return argument.mode

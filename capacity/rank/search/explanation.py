@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capacity.rank.lower.koszul import highest_bound
+from capacity.rank.method import value_of
+from capacity.rank.reductions.subtensor import Part
+from capacity.rank.search.assembly import Methods, above, below
+from capacity.rank.search.effective_ledger import EffectiveLedger
+from capacity.rank.search.rank_ledger import RankLedger
 from capacity.rank.types import Indices
-
-# in words, of each component
-Methods: TypeAlias = NDArray[np.object_]
-# why a component isn't searched
-TOO_LARGE = "too large for the searches of this effort: only bounds that scale"
-AS_A_WHOLE = "too large as a whole: only components are searched, one by one"
-TOO_MANY = "not searched: more components are open than this effort takes on"
 
 
 @dataclass(frozen=True)
@@ -98,3 +94,46 @@ def explained(
     several = n_components > 1
     open_ = f"{n_open:,} of {n_components:,} components; the widest, " if several else ""
     return (*lines, f"open: {open_}{first}", *others)
+
+
+def explain_rank(ledger: RankLedger) -> tuple[str, ...]:
+    """Say what the bounds of the rank rest on, and what is left."""
+    lower, rests_on, _ = below(ledger)
+    gaps = ledger.upper - lower
+    c = int(gaps.argmax())
+    facts = np.flatnonzero(ledger.bounds.component == c)
+    bounds = int(lower[c]), int(ledger.upper[c])
+    notes = (ledger.left_out[c],) if c in ledger.left_out else ()
+    if ledger.best(c) > lower[c]:
+        found, by = ledger.strong[c]
+        notes += (f"at least {value_of(found):,} alone, by {by}, which doesn't add",)
+    shape = Part.of(ledger.db, facts).shape
+    widest = Open(len(facts), shape, *bounds, notes, c in ledger.dense)
+    return explained(
+        (lower, rests_on),
+        (ledger.upper, above(ledger)),
+        widest if gaps[c] > 0 else None,
+        int((gaps > 0).sum()),
+        len(lower),
+    )
+
+
+def explain_effective(ledger: EffectiveLedger) -> tuple[str, ...]:
+    """Say what the bounds of the effective rank rest on, and what is left."""
+    lower, upper = ledger.value()
+    value, by = 0, ""
+    if ledger.below is not None:
+        _, found, by = ledger.below
+        value = value_of(found)
+    parts = [(lower - value, "the observed fibers' rank"), (value, by)]
+    values = np.array([value for value, _ in parts if value])
+    methods = np.array([name for value, name in parts if value], object)
+    words = ledger.above[1]
+    rests_on = words if upper < ledger.of_rank else f"the rank's terms ({words})"
+    shape = Part.of(ledger.db, np.arange(ledger.db.n_triples)).shape
+    left = Open(ledger.db.n_triples, shape, lower, upper, ledger.notes, flattened=False)
+    return explained(
+        (values, methods),
+        (np.array([upper]), np.array([rests_on], object)),
+        left if lower < upper else None,
+    )

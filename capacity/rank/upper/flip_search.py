@@ -15,9 +15,11 @@ import numpy as np
 
 from capacity.database.tensor import MODES
 from capacity.rank.exact.sparse_terms import vector
+from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.types import Indices, IntegerFactors, Term, Vector
 from capacity.rank.upper.spanning_tree import spanning_tree_terms, spanning_tree_work
+from capacity.rank.verifier.argument import Finding
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 # steps of a walk at a time, so that an interrupt is heard
@@ -28,34 +30,24 @@ FEWEST = 1_000
 MOST_TERMS = 1_500
 
 
-def flips(
-    problem: Problem, goal: Goal, more: Iterable[IntegerFactors] = ()
-) -> Iterable[Decomposition]:
+def flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Walk in the flip graph; yield each decomposition that is shorter than those before.
 
-    Parameters
-    ----------
-    problem : Problem
-        For the rank, walks are on its core; for the effective rank on the tensor itself.
-    goal : Goal
-    more : iterable of factors, optional
-        Other decompositions to start from.
+    For the rank, walks are on the core; for the effective rank on the tensor itself, and one of
+    them starts from the goal's decomposition.
     """
-    if not goal.limits.flips:
-        return
     from capacity.rank.upper.flip_graph import flip_walk
 
     whole = problem.known is not None
     tensor = problem.tensor if whole else problem.core.tensor
     observed = None if problem.known is None else problem.known[:, :, 0]
-    fewest = min(int(np.count_nonzero(tensor.any(axis=mode))) for mode in MODES)
-    if min(goal.limits.flips, goal.work // _cost(tensor.shape, fewest)) < 2 * FEWEST:
-        return
     # trees are worth more than their share: on dense facts they are the shortest starts by far
     first = first_decompositions(
         tensor.astype(np.int64), np.random.default_rng(goal.seed), work=3 * goal.work
     )
-    starts = [*(f for f in more if len(f[0]) <= MOST_TERMS), *first]
+    short = 0 < len(goal.start) <= MOST_TERMS
+    at_hand = as_factors(goal.start, tensor.shape) if short else None
+    starts = [*([] if at_hand is None else [at_hand]), *first]
     starts.sort(key=lambda factors: len(factors[0]))
     if not starts:
         return
@@ -74,7 +66,7 @@ def flips(
         if len(best[0]) < shortest:
             shortest = len(best[0])
             terms = as_terms(best)
-            yield Decomposition(tuple(terms if whole else problem.core.lifted(terms)))
+            yield (Decomposition(tuple(terms if whole else problem.core.lifted(terms))),)
 
 
 def as_terms(factors: IntegerFactors) -> list[Term]:
@@ -156,3 +148,21 @@ def _random_fibers(tensor: Indices, rng: np.random.Generator) -> IntegerFactors 
 def _sparse(x: Indices) -> Vector:
     where = np.flatnonzero(x)
     return vector(where.tolist(), [Fraction(int(c)) for c in x[where]])
+
+
+def _least_work(problem: Problem) -> int:
+    """The work of a walk that is worth its start, from as few terms as there can be."""
+    tensor = problem.tensor if problem.known is not None else problem.core.tensor
+    fewest = min(int(np.count_nonzero(tensor.any(axis=mode))) for mode in MODES)
+    return 2 * FEWEST * _cost(tensor.shape, fewest)
+
+
+FLIP_GRAPH = Method(
+    "flip graph",
+    flips,
+    sides=("upper",),
+    limit="flips",
+    cost=_least_work,
+    peeled="also",
+    effective="yes",
+)

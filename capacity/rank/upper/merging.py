@@ -9,12 +9,16 @@ the first one; its rank bounds the effective rank from above.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.rank.method import Method
+from capacity.rank.problem import Component, Goal
 from capacity.rank.types import Indices, Term
 from capacity.rank.upper.slices import slice_terms
-from capacity.rank.verifier.argument import Argument
+from capacity.rank.verifier.argument import Finding
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
@@ -72,7 +76,7 @@ def _merge_mode(triples: Indices, mode: int, rng: np.random.Generator) -> Indice
     return found
 
 
-def merged_arguments(db: Database, rng: np.random.Generator) -> tuple[Argument, ...]:
+def merged_arguments(db: Database, rng: np.random.Generator) -> Finding:
     """Boxes and terms of the object slices of a merged database, spread over what was merged."""
     triples = db.triples.astype(np.int64)
     subject_group, predicate_group = merged(triples, rng)
@@ -97,3 +101,21 @@ def merged_arguments(db: Database, rng: np.random.Generator) -> tuple[Argument, 
         )
     boxes = (Boxes(box[stands_for.ravel()]),) if (box >= 0).any() else ()
     return (*boxes, *((Decomposition(tuple(spread)),) if spread else ()))
+
+
+def mergers(component: Component, goal: Goal) -> Iterable[Finding]:
+    """Merge a functional database several times, with other ties."""
+    db = component.db
+    if not db.is_functional:
+        return
+    rng = np.random.default_rng(goal.seed)
+    k, q, _ = db.shape
+    # each compares slices pair by pair
+    tries = goal.work // (100 * db.n_triples * (k + q))
+    for _ in range(min(goal.limits.games, tries)):
+        yield merged_arguments(db, rng)
+
+
+MERGING = Method(
+    "merging", find_in_facts=mergers, sides=("upper",), limit="games", effective="alone"
+)

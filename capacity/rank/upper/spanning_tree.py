@@ -12,8 +12,10 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from capacity.database.tensor import MODES, Mode
 from capacity.rank.exact.factorization import factors
 from capacity.rank.exact.sparse_terms import term, vector
-from capacity.rank.problem import Finding, Goal, Problem
+from capacity.rank.method import Method
+from capacity.rank.problem import Goal, Problem
 from capacity.rank.types import Term
+from capacity.rank.verifier.argument import Finding
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 
@@ -23,7 +25,7 @@ def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
     for mode in MODES:
         if spanning_tree_work(tensor.shape, mode) > goal.work // 3:
             continue
-        yield Decomposition(tuple(problem.core.lifted(spanning_tree_terms(tensor, mode))))
+        yield (Decomposition(tuple(problem.core.lifted(spanning_tree_terms(tensor, mode)))),)
 
 
 def spanning_tree_work(shape: tuple[int, ...], mode: Mode) -> int:
@@ -66,3 +68,6 @@ def spanning_tree_terms(tensor: NDArray[np.integer], mode: Mode) -> list[Term]:
                 term(mode, across, vector(range(height), left), vector(range(width), right))
             )
     return terms
+
+
+SPANNING_TREE = Method("spanning tree", spanning_trees, sides=("upper",), dense=True)

@@ -27,9 +27,20 @@ from capacity.rank.types import Indices
 
 Side: TypeAlias = Literal["lower", "upper"]
 # what a field of an argument holds: `argument_json` reads and writes each form, and `conversion`
-# checks it
+# checks it. "slices" are indices of the argument's `mode`, and "fibers" pairs of indices of the
+# other two in ascending order; "indices" and "pairs" are the argument's own affair
 Form: TypeAlias = Literal[
-    "integer", "real", "indices", "pairs", "boxes", "coefficients", "view", "factors", "terms"
+    "integer",
+    "real",
+    "indices",
+    "slices",
+    "pairs",
+    "fibers",
+    "boxes",
+    "coefficients",
+    "view",
+    "factors",
+    "terms",
 ]
 Forms: TypeAlias = Mapping[str, Form]
 
@@ -95,3 +106,7 @@ class View:
 
     indices: tuple[Indices, Indices, Indices]
     bases: tuple[Indices | None, Indices | None, Indices | None] = (None, None, None)
+
+
+# arguments that are found together: their values add up
+Finding: TypeAlias = tuple[Argument, ...]

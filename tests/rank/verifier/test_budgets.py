@@ -21,11 +21,10 @@ from capacity.rank import (
     Enclosure,
     Koszul,
     Pencil,
+    RankAnalysis,
     Substitution,
     Unfolding,
     View,
-    effective_rank_interval,
-    rank_interval,
 )
 from capacity.rank.verifier.budget import FACTS, MEMORY, STEPS, CheckBudget
 from capacity.rank.verifier.checker import Verdict, verify
@@ -265,8 +264,8 @@ def test_the_budget_grows_with_the_facts_beyond_a_million() -> None:
 
 
 def found(db: Database, effort: Any = "standard") -> list[Certificate]:
-    rank = rank_interval(db, effort=effort)
-    effective = effective_rank_interval(db, effort=effort, rank=rank)
+    analysis = RankAnalysis(db, effort=effort)
+    rank, effective = analysis.rank, analysis.effective_rank
     return [rank.lower, rank.upper, effective.lower, effective.upper]
 
 

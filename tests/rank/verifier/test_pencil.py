@@ -156,7 +156,7 @@ def test_too_large_a_block_is_refused_before_it_is_solved() -> None:
     with pytest.raises(MemoryBudgetError, match="2,000 entries at most; got one of 3,600"):
         sparse_pencil_rank(*np.divmod(places, n), values)
     # what the search tries, the checker takes
-    assert max(budget.pencil for budget in BUDGETS.values()) <= LARGEST_BLOCK
+    assert max(budget.limits.pencil for budget in BUDGETS.values()) <= LARGEST_BLOCK
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=4), st.integers(0, 2))

@@ -109,10 +109,10 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
         db = database([(k, q, v) for k, q, v in rows])
         tensor = db.to_numpy().astype(np.int64)
         observed = np.broadcast_to(tensor.any(axis=2, keepdims=True), tensor.shape)
-        goal = Goal(0, 99, 10**8, Limits(8, 1, 500, 0, 0), seed)
+        goal = Goal(0, 99, 10**8, Limits(8, 1, 500, 0, 0, 0), seed)
         for quantity, known in (("rank", None), ("effective_rank", observed)):
             (game,) = rebased_games(Problem(tensor, known), goal)
-            pool.append((db, claim(db, game, quantity=quantity)))
+            pool.append((db, claim(db, *game, quantity=quantity)))
     return pool
 
 

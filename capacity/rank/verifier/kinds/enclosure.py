@@ -41,7 +41,7 @@ class Enclosure(FromAbove):
         "varying": "indices",
         "radius": "real",
         "mode": "integer",
-        "fibers": "pairs",
+        "fibers": "fibers",
     }
     view: View
     factors: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]

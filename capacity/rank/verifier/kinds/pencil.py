@@ -30,7 +30,7 @@ class Pencil:
     """
 
     kind: ClassVar[str] = "pencil"
-    forms: ClassVar[Forms] = {"mode": "integer", "slices": "indices", "value": "integer"}
+    forms: ClassVar[Forms] = {"mode": "integer", "slices": "slices", "value": "integer"}
     mode: int
     slices: Indices
     value: int

@@ -44,8 +44,8 @@ class Unfolding(FromBelow):
     kind: ClassVar[str] = "unfolding"
     forms: ClassVar[Forms] = {
         "mode": "integer",
-        "rows": "indices",
-        "columns": "pairs",
+        "rows": "slices",
+        "columns": "fibers",
         "blocks": "indices",
         "eliminated": "indices",
         "prime": "integer",

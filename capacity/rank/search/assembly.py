@@ -1,0 +1,122 @@
+"""From ledgers to certificates: which arguments a bound rests on, and the methods in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.database.tensor import MODES
+from capacity.rank.lower.unfolding import as_unfolding
+from capacity.rank.method import Method
+from capacity.rank.search.effective_ledger import EffectiveLedger
+from capacity.rank.search.rank_ledger import RankLedger
+from capacity.rank.types import Indices
+from capacity.rank.upper.slices import sliced
+from capacity.rank.verifier.argument import Argument, Finding
+from capacity.rank.verifier.kinds.boxes import Boxes
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.rank.verifier.kinds.unfolding import Unfolding
+
+# in words, of each component
+Methods: TypeAlias = NDArray[np.object_]
+
+
+def below(ledger: RankLedger) -> tuple[Indices, Methods, dict[int, Finding]]:
+    """The lower bound of each component, what it rests on in words, and what was found for it."""
+    unfoldings = ledger.bounds.unfoldings_by_component
+    rests_on = np.full(len(ledger.lower), "unfolding", dtype=object)
+    if ledger.sets is not None:
+        rests_on[ledger.sets.values > unfoldings.max(axis=1)] = "independent sets"
+    found = dict(ledger.games)
+    strongest = ledger.strongest()
+    if strongest is not None:
+        found[strongest] = ledger.strong[strongest]
+    values = ledger.lower.copy()
+    for c, (arguments, by) in found.items():
+        rests_on[c] = by
+        values[c] = sum(argument.value for argument in arguments)
+    return values, rests_on, {c: arguments for c, (arguments, _) in found.items()}
+
+
+def above(ledger: RankLedger) -> Methods:
+    """What the upper bound of each component rests on, in words."""
+    rests_on = np.full(len(ledger.upper), "slices", dtype=object)
+    for c, (_, by) in ledger.above.items():
+        rests_on[c] = by
+    return rests_on
+
+
+def lower_end(ledger: RankLedger, methods: Sequence[Method]) -> tuple[Finding, str]:
+    """Arguments of the rank's lower bound, and the most advanced of the methods."""
+    unfoldings = ledger.bounds.unfoldings_by_component
+    _, rests_on, found = below(ledger)
+    arguments: list[Argument] = []
+    if ledger.sets is not None:
+        arguments += ledger.sets.arguments(ledger.db, rests_on == "independent sets")
+    for mode in MODES:
+        mine = (rests_on == "unfolding") & (unfoldings.argmax(axis=1) == mode)
+        minor = ledger.bounds.minors[mode].of_groups(mine)
+        arguments += as_unfolding(ledger.db, mode, minor)
+    arguments += [argument for some in found.values() for argument in some]
+    return tuple(arguments), _most_advanced(rests_on, methods)
+
+
+def upper_end(ledger: RankLedger, methods: Sequence[Method]) -> tuple[Finding, str]:
+    """Arguments of the rank's upper bound, and the most advanced of the methods."""
+    component = ledger.bounds.component
+    rests_on = above(ledger)
+    box, terms = sliced(
+        ledger.db,
+        ledger.bounds.slices_by_component.argmin(axis=1),
+        component,
+        np.flatnonzero((rests_on == "slices")[component]),
+    )
+    arguments: list[Argument] = [Boxes(box)] if (box >= 0).any() else []
+    for found, _ in ledger.above.values():
+        for argument in found:
+            if isinstance(argument, Decomposition):
+                terms += argument.terms
+            else:
+                arguments.append(argument)
+    if terms:
+        arguments.append(Decomposition(tuple(terms)))
+    return tuple(arguments), _most_advanced(rests_on, methods)
+
+
+def effective_lower_end(ledger: EffectiveLedger) -> tuple[Finding, str]:
+    """Arguments of the effective rank's lower bound, and the methods."""
+    others = np.ones(len(ledger.fibers), bool)
+    if ledger.below is not None:
+        others[ledger.bounds.component[ledger.below[0]]] = False
+    first = as_unfolding(ledger.db, 2, ledger.bounds.minors[2].of_groups(others))
+    if ledger.below is None:
+        return first, "unfolding"
+    _, found, by = ledger.below
+    words = f"unfolding + {by}" if first else by
+    if first and isinstance(found[0], Unfolding):
+        # one unfolding has to do, whose slices go first
+        return (_joined(found[0], first[0]), *found[1:]), words
+    return (*first, *found), words
+
+
+def _joined(first: Unfolding, second: Unfolding) -> Unfolding:
+    """Minors of different components, the first of pivots that are alone, as one."""
+    # a complete part that peels in another mode is a matrix: its fibers say as much
+    if first.mode != 2 or len(first.blocks):
+        raise AssertionError("minors are joined by observed fibers, with single pivots first")
+    return Unfolding(
+        2,
+        np.concatenate([first.rows, second.rows]),
+        np.concatenate([first.columns, second.columns]),
+        second.blocks,
+        second.eliminated,
+        second.prime,
+    )
+
+
+def _most_advanced(rests_on: Iterable[str], methods: Sequence[Method]) -> str:
+    order = ["unfolding", "slices", "independent sets", *(method.name for method in methods)]
+    return max(rests_on, key=order.index)

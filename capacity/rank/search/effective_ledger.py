@@ -1,0 +1,201 @@
+"""The best bounds of the effective rank, the lowest rank of a tensor that represents the facts.
+
+From below, on the whole:
+
+    eff(D) >= rank of the observed fibers of all components but one + game on that one,
+
+for any one component D_j, with its unobserved fibers unknown. The object slices of the others go
+first; whatever is subtracted, nothing changes at the observed fibers of D_j, where they vanish. On
+functional data the first number is sum over i != j of |V_i|. Bounds of two components don't add:
+two copies of Example 2.2 of Wong (2025), of effective rank 5 each, have effective rank 9.
+
+From above, the rank's decompositions, the tensors that merging gives (`capacity.rank.upper`), and
+walks in the flip graph from there, which ignore what they do to unobserved fibers, and fits that do
+so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.rank.bounds import Bounds
+from capacity.rank.effort import Budget
+from capacity.rank.exact.sparse_terms import vector
+from capacity.rank.method import Method, value_of
+from capacity.rank.problem import Component, Goal, Problem
+from capacity.rank.reductions.singleton_slices import peel_singles
+from capacity.rank.reductions.subtensor import Part
+from capacity.rank.search.places import AS_A_WHOLE, TOO_LARGE, Place
+from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
+from capacity.rank.types import Indices, Term
+from capacity.rank.verifier.argument import Finding
+from capacity.rank.verifier.budget import CheckBudget
+from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.kinds.boxes import Boxes
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+
+
+class EffectiveLedger:
+    """The bounds of the effective rank so far, and what they rest on.
+
+    Attributes
+    ----------
+    fibers : ndarray of int64, shape (n_components,)
+        The rank of the observed fibers of each component.
+    below : tuple of (facts, arguments, str), or None
+        Whole components, the best arguments about them, and the method that found these.
+    above : tuple of (arguments, str)
+    of_rank : int
+        The rank's upper end.
+    notes : tuple of str
+        Why the whole isn't searched.
+    """
+
+    def __init__(
+        self, db: Database, bounds: Bounds, rank: Certificate, budget: Budget, seed: int
+    ) -> None:
+        self.db, self.bounds, self.budget, self._seed = db, bounds, budget, seed
+        self.fibers: Indices = bounds.unfoldings_by_component[:, 2]
+        self.below: tuple[Indices, Finding, str] | None = None
+        self.above: tuple[Finding, str] = rank.arguments, rank.by
+        self.of_rank = rank.value
+        self._upper = rank.value
+        self.notes: tuple[str, ...] = ()
+        self._places: list[Place] = []
+
+    def begin(self, _say: Callable[[str], None]) -> None:
+        """Choose the components with the most facts, and the whole, where they are small enough."""
+        found: list[Place] = []
+        for number, facts in enumerate(self._subsets()):
+            part = Part.of(self.db, facts)
+            problem = self._problem(part)
+            if problem is not None:
+                found.append(Place(number, facts, part, problem))
+        self._places = found
+        if not any(self._is_whole(place) for place in found):
+            self.notes = (AS_A_WHOLE if found else TOO_LARGE,)
+
+    def _subsets(self) -> list[Indices]:
+        """Facts to play on: the components with the most facts, and then all."""
+        everything = np.arange(self.db.n_triples)
+        if len(self.fibers) == 1:
+            return [everything]
+        component = self.bounds.component
+        counts = np.bincount(component)
+        order = np.argsort(component, kind="stable")
+        facts_of = np.split(order, np.cumsum(counts)[:-1])
+        most = np.argsort(-counts, kind="stable")[: self.budget.problems]
+        return [*(facts_of[c] for c in most if counts[c] > 1), everything]
+
+    def _problem(self, part: Part) -> Problem | None:
+        """The tensor of a part, of which the observed fibers are known.
+
+        If that is all of it, there is nothing to complete, and the problem is that of the rank. A
+        tensor that is too large may be small enough without the slices of a single entry.
+        """
+        if part.size > self.budget.largest:
+            largest = self.budget.largest
+            rest = peel_singles(part.places, part.shape, effective=True, largest=largest)
+            return None if rest is None else Problem.of_rest(rest)
+        tensor = part.tensor()
+        known = np.broadcast_to(tensor.any(axis=2, keepdims=True), tensor.shape)
+        return Problem(tensor, None if known.all() else known)
+
+    def goals(self, method: Method) -> Iterator[tuple[Place, Goal]]:
+        """Places where the method may raise the lower end, or lower that of the whole."""
+        places = self._suiting(method)
+        for place in places:
+            lower, upper = self.value()
+            if lower >= upper:
+                return
+            others = self._others(place.facts)
+            yield (
+                place,
+                Goal(
+                    lower - others,
+                    upper - others,
+                    self.budget.work // len(places),
+                    self.budget.limits,
+                    self._seed,
+                    self._terms() if method.sides == ("upper",) and place.problem else (),
+                ),
+            )
+
+    def _suiting(self, method: Method) -> list[Place]:
+        if method.effective == "no":
+            return []
+        if method.find_in_facts is not None:
+            return [self._everything()]
+        places = [
+            place
+            for place in self._places
+            if place.problem is not None
+            and (method.effective != "observed" or _is_observed(place.problem))
+        ]
+        if method.sides == ("upper",):
+            return [place for place in places if self._is_whole(place)]
+        return places
+
+    def _everything(self) -> Place:
+        facts = np.arange(self.db.n_triples)
+        spend = CheckBudget(OF_PENCILS).spend
+        return Place(-1, facts, component=Component(self.db, facts, self.bounds.unfoldings, spend))
+
+    def take(self, place: Place, found: Finding, by: str) -> None:
+        """Keep what is better than what there is; upper bounds, if they are of the whole."""
+        value = value_of(found)
+        above, below = (all(side in one.sides for one in found) for side in ("upper", "lower"))
+        if below and self._others(place.facts) + value > self.value()[0]:
+            self.below = place.facts, found, by
+        affordable = above and steps_above(found) <= OF_AN_END
+        if affordable and self._is_whole(place) and value < self._upper:
+            self.above, self._upper = (found, by), value
+
+    def is_open(self, _place: Place) -> bool:
+        """Whether the two ends of the whole haven't met."""
+        lower, upper = self.value()
+        return lower < upper
+
+    def value(self) -> tuple[int, int]:
+        """The interval so far."""
+        if self.below is None:
+            return int(self.fibers.sum()), self._upper
+        facts, found, _ = self.below
+        return self._others(facts) + value_of(found), self._upper
+
+    def _others(self, facts: Indices) -> int:
+        """The rank of the observed fibers of all components but those of some facts."""
+        components = np.unique(self.bounds.component[facts])
+        return int(self.fibers.sum()) - int(self.fibers[components].sum())
+
+    def _is_whole(self, place: Place) -> bool:
+        return len(place.facts) == self.db.n_triples
+
+    def _terms(self) -> tuple[Term, ...]:
+        """The boxes and terms of the upper bound; if it has others, a box a fact."""
+        arguments = self.above[0]
+        if not all(isinstance(one, Boxes | Decomposition) for one in arguments):
+            arguments = (Boxes(np.arange(self.db.n_triples)),)
+        found: list[Term] = []
+        for argument in arguments:
+            if isinstance(argument, Decomposition):
+                found += argument.terms
+            elif isinstance(argument, Boxes):
+                found += _box_terms(argument, self.db)
+        return tuple(found)
+
+
+def _is_observed(problem: Problem) -> bool:
+    """Whether all entries of a dense tensor are known."""
+    return problem.known is None and problem.rest is None
+
+
+def _box_terms(argument: Boxes, db: Database) -> Iterator[Term]:
+    """The simple tensors that boxes stand for."""
+    for number in np.unique(argument.box[argument.box >= 0]):
+        mine = db.triples[argument.box == number].astype(np.int64)
+        k, q, v = (np.unique(mine[:, mode]).tolist() for mode in range(3))
+        yield vector(k, [1] * len(k)), vector(q, [1] * len(q)), vector(v, [1] * len(v))

@@ -1,0 +1,91 @@
+"""The methods of search, cheapest first: a new one is a module and a line below.
+
+A method can be registered from outside the library as well. It is tried before those that cost
+more, or last; `rank_interval` and ``capacity rank --methods`` take any of them by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from capacity.errors import InvalidArgumentError
+from capacity.limits import shown
+from capacity.rank.cp.exact_fits import LEAST_SQUARES
+from capacity.rank.lower.diagonalization import DIAGONALIZATION
+from capacity.rank.lower.koszul import KOSZUL
+from capacity.rank.lower.pencil import PENCIL
+from capacity.rank.lower.single_entries import PEELING
+from capacity.rank.lower.substitution import (
+    ANNEALED_SUBSTITUTION,
+    SUBSTITUTION,
+    SUBSTITUTION_IN_OTHER_BASES,
+)
+from capacity.rank.method import Method
+from capacity.rank.upper.flip_search import FLIP_GRAPH
+from capacity.rank.upper.merging import MERGING
+from capacity.rank.upper.spanning_tree import SPANNING_TREE
+
+# explicit terms before arguments that only say that there are some
+METHODS: list[Method] = [
+    MERGING,
+    PEELING,
+    SPANNING_TREE,
+    SUBSTITUTION,
+    PENCIL,
+    DIAGONALIZATION,
+    KOSZUL,
+    FLIP_GRAPH,
+    LEAST_SQUARES,
+    ANNEALED_SUBSTITUTION,
+    SUBSTITUTION_IN_OTHER_BASES,
+]
+
+
+def register_method(method: Method, *, before: str | None = None) -> None:
+    """Let every search use a method.
+
+    Parameters
+    ----------
+    method : Method
+    before : str, optional
+        The name of the method that it is tried before; last if omitted.
+
+    Raises
+    ------
+    ValueError
+        If there is a method of this name, or none of the other's.
+    """
+    names = [one.name for one in METHODS]
+    if method.name in names:
+        raise InvalidArgumentError(
+            f"A method must have a name of its own; {method.name!r} is registered."
+        )
+    METHODS.insert(len(METHODS) if before is None else names.index(_known(before)), method)
+
+
+def chosen(methods: Iterable[str | Method] | None) -> Sequence[Method]:
+    """Methods by name, or as they are, in the order of the register; all of them for None.
+
+    Raises
+    ------
+    ValueError
+        For a name that isn't registered.
+    """
+    if methods is None:
+        return tuple(METHODS)
+    if isinstance(methods, str):
+        raise InvalidArgumentError(
+            f"`methods` must be a list of names or of methods; got {shown(methods)}."
+        )
+    wanted = [one if isinstance(one, Method) else _known(one) for one in methods]
+    mine = [one for one in METHODS if one.name in wanted or one in wanted]
+    return (*mine, *(one for one in wanted if isinstance(one, Method) and one not in METHODS))
+
+
+def _known(name: object) -> str:
+    names = [one.name for one in METHODS]
+    if not isinstance(name, str) or name not in names:
+        raise InvalidArgumentError(
+            f"A method of search must be one of {', '.join(names)}; got {shown(name)}."
+        )
+    return name

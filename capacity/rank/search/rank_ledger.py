@@ -1,0 +1,181 @@
+"""The best bounds of the rank of each component.
+
+Components are a direct sum. Upper bounds add. From below, unfoldings, independent sets and games
+add, and one component may have a *strong* bound, by a flattening, a pencil or a diagonalization
+(`capacity.rank.verifier` says why). A component is searched while its interval is open, if its
+tensor is small; equal tensors are searched once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.rank.bounds import Bounds
+from capacity.rank.effort import Budget
+from capacity.rank.lower.independent_sets import IndependentSets, independent_sets
+from capacity.rank.method import Method, value_of
+from capacity.rank.problem import Component, Goal, Problem
+from capacity.rank.reductions.singleton_slices import peel_singles
+from capacity.rank.reductions.subtensor import Part
+from capacity.rank.search.places import TOO_LARGE, TOO_MANY, Place
+from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
+from capacity.rank.types import Indices
+from capacity.rank.verifier.argument import Argument, Finding
+from capacity.rank.verifier.budget import CheckBudget
+from capacity.rank.verifier.kinds import KINDS
+
+
+class RankLedger:
+    """The bounds of all components so far, and what they rest on.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of int64, shape (n_components,)
+        `lower` without the strong bounds, so that both add up.
+    sets : IndependentSets or None
+    games, strong, above : dict
+        For components the best arguments that were found, and the method: those that add, those
+        that don't, and upper bounds.
+    left_out : dict
+        For components that aren't searched the reason.
+    dense : set of int
+        Components whose whole tensor is searched.
+    """
+
+    def __init__(self, db: Database, bounds: Bounds, budget: Budget, seed: int) -> None:
+        self.db, self.bounds, self.budget, self._seed = db, bounds, budget, seed
+        self._checks = CheckBudget(OF_PENCILS)
+        self.lower = bounds.unfoldings_by_component.max(axis=1)
+        self.upper = bounds.slices_by_component.min(axis=1)
+        self.sets: IndependentSets | None = None
+        self.games: dict[int, tuple[Finding, str]] = {}
+        self.strong: dict[int, tuple[Finding, str]] = {}
+        self.above: dict[int, tuple[Finding, str]] = {}
+        self.left_out: dict[int, str] = {}
+        self.dense: set[int] = set()
+        self._facts_of: list[Indices] = []
+        self._small: list[Place] = []
+
+    def begin(self, say: Callable[[str], None]) -> None:
+        """Look for independent sets, and choose the components that are small enough."""
+        if not self._open().size:
+            return
+        say("independent sets")
+        sets = independent_sets(self.db, self.bounds.component)
+        # each of these replaces one object: an interrupt leaves a state that holds
+        self.sets, self.lower = sets, np.maximum(self.lower, sets.values)
+        order = np.argsort(self.bounds.component, kind="stable")
+        counts = np.bincount(self.bounds.component)
+        self._facts_of = np.split(order, np.cumsum(counts)[:-1])
+        self._small = self._chosen()
+        self.dense = {p.number for p in self._small if p.problem and p.problem.rest is None}
+
+    def _chosen(self) -> list[Place]:
+        """The open components that are small enough, the smallest first.
+
+        Larger ones may be so without the slices of a single entry.
+        """
+        numbers: list[int] = self._open().tolist()
+        open_ = {c: Part.of(self.db, self._facts_of[c]) for c in numbers}
+        different: dict[tuple[bytes, tuple[int, ...]], Problem] = {}
+        problems: dict[int, Problem] = {}
+        for size, c in sorted((part.size, c) for c, part in open_.items()):
+            if size > self.budget.largest:
+                part, largest = open_[c], self.budget.largest
+                rest = peel_singles(part.places, part.shape, largest=largest)
+                if rest is None:
+                    self.left_out[c] = TOO_LARGE
+                elif len(different) >= self.budget.problems:
+                    self.left_out[c] = TOO_MANY
+                else:
+                    problems[c] = Problem.of_rest(rest)
+                continue
+            tensor = open_[c].tensor()
+            key = tensor.tobytes(), tensor.shape
+            if key in different or len(different) < self.budget.problems:
+                problems[c] = different.setdefault(key, Problem(tensor))
+            else:
+                self.left_out[c] = TOO_MANY
+        return [Place(c, self._facts_of[c], open_[c], of) for c, of in problems.items()]
+
+    def goals(self, method: Method) -> Iterator[tuple[Place, Goal]]:
+        """Open components, with shares of the work that grow with their tensors."""
+        if method.effective == "alone":
+            return
+        if method.find_in_facts is not None:
+            yield from self._goals_in_facts()
+            return
+        # of bounds that don't add all but one need a game in their place
+        adds = method.adds and len(self.strong) > 1
+        todo = [
+            (place, place.problem, place.part.size)
+            for place in self._small
+            if place.problem is not None
+            and place.part is not None
+            and (self.lower[place.number] if adds else self.best(place.number))
+            < self.upper[place.number]
+        ]
+        weights = {id(problem): math.sqrt(size) for _, problem, size in todo}
+        total = sum(weights.values())
+        for place, problem, _ in todo:
+            work = int(self.budget.work * weights[id(problem)] / total)
+            yield place, self._goal(place.number, work)
+
+    def _goals_in_facts(self) -> Iterator[tuple[Place, Goal]]:
+        open_: list[int] = self._open().tolist() if self._facts_of else []
+        for c in open_:
+            facts = self._facts_of[c]
+            i, j, k = self.bounds.unfoldings_by_component[c].tolist()
+            component = Component(self.db, facts, (i, j, k), self._checks.spend)
+            yield Place(c, facts, component=component), self._goal(c, self.budget.work)
+
+    def _goal(self, c: int, work: int) -> Goal:
+        return Goal(self.best(c), int(self.upper[c]), work, self.budget.limits, self._seed)
+
+    def take(self, place: Place, found: Finding, by: str) -> None:
+        """Keep what is better than what there is."""
+        c, value = place.number, value_of(found)
+        if all(KINDS[argument.kind].adds for argument in found):
+            if value > self.lower[c]:
+                self.games[c] = found, by
+                self.lower[c] = value
+            return
+        above, below = (all(side in one.sides for one in found) for side in ("upper", "lower"))
+        if above and value < self.upper[c] and self._checkable(c, found):
+            self.above[c] = found, by
+            self.upper[c] = value
+        if below and value > self.best(c):
+            self.strong[c] = found, by
+
+    def _checkable(self, c: int, found: Finding) -> bool:
+        """Check that what is found takes no more than a side's share of the checker's budget."""
+        others: list[Argument] = [a for d, (some, _) in self.above.items() if d != c for a in some]
+        return steps_above((*found, *others)) <= OF_AN_END
+
+    def best(self, c: int) -> int:
+        """The lower bound of a component alone."""
+        strong = value_of(self.strong[c][0]) if c in self.strong else 0
+        return max(int(self.lower[c]), strong)
+
+    def is_open(self, place: Place) -> bool:
+        """Whether the ends of a component haven't met."""
+        return self.best(place.number) < self.upper[place.number]
+
+    def strongest(self) -> int | None:
+        """The component whose strong bound gains most, if one does; they don't add."""
+        gains = [(value_of(a) - int(self.lower[c]), c) for c, (a, _) in self.strong.items()]
+        gain, c = max(gains, default=(0, 0))
+        return c if gain > 0 else None
+
+    def value(self) -> tuple[int, int]:
+        """The interval so far."""
+        c = self.strongest()
+        gain = 0 if c is None else self.best(c) - int(self.lower[c])
+        return int(self.lower.sum()) + gain, int(self.upper.sum())
+
+    def _open(self) -> Indices:
+        return np.flatnonzero(self.lower < self.upper)

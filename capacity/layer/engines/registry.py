@@ -30,8 +30,8 @@ Pair: TypeAlias = "tuple[AttentionLayer, Database]"
 Generators: TypeAlias = Sequence[np.random.Generator]
 RunMany: TypeAlias = "Callable[[Sequence[Pair], Recipe, Generators], list[Training]]"
 
-# seconds to import torch and what else any training needs, as measured on a core of 2025
-START_SECONDS = 2.5
+# CPU seconds to import torch and what else a sweep's process needs, on a core of 2025
+START_SECONDS = 1.8
 
 
 def no_start(_works: Iterable[Workload]) -> float:
@@ -54,8 +54,8 @@ class Engine:
         Trains one layer in place: ``run(layer, db, recipe, rng, snapshots) -> Training``. `rng`
         orders the facts of batches. The arguments have been checked.
     cost : callable
-        Given a `Workload`, about how many seconds one run takes on one idle core, start-up not
-        included, if it goes through all its epochs.
+        Given a `Workload`, about how many seconds one run takes on one idle core if it goes through
+        all its epochs: the training alone, without start-up, and without scoring the layer.
     start : callable
         Given the workloads of a process, about how many seconds pass once, before the first of
         them: kernels to be compiled or loaded, libraries that no other engine needs. Importing

@@ -48,14 +48,21 @@ class Workload:
 
 @dataclass(frozen=True)
 class StepCost:
-    """Seconds of one run by what it consists of: the run itself, its steps, and their logits.
+    """Seconds of one run by what it consists of, as a sum of products: an `Engine.cost`.
 
     Parameters
     ----------
-    run, step : float
-        Seconds for a run, and for a step of the optimizer.
+    run, look : float
+        Seconds for a run, and for each logit that it looks at once, for its final loss.
+    step, token : float
+        Seconds for a step of the optimizer, and in a step for each token and head, and once more
+        for each token.
+    head : float
+        Seconds for each fact and head of an epoch.
     logit, product : float
         Seconds for each logit of an epoch, and for each of those and dimension of the model.
+    double : float
+        Factor of an epoch's time in float64.
 
     Examples
     --------
@@ -68,11 +75,22 @@ class StepCost:
     step: float
     logit: float
     product: float
+    token: float = 0.0
+    head: float = 0.0
+    look: float = 0.0
+    double: float = 1.0
 
     def __call__(self, work: Workload) -> float:
         """Seconds of a run that goes through all its epochs."""
-        logits = work.n_logits * (self.logit + self.product * work.layer.d_model)
-        return self.run + work.recipe.epochs * (self.step * work.n_steps + logits)
+        d_model, n_heads = work.layer.d_model, work.layer.n_heads
+        epoch = (
+            work.n_steps * (self.step + self.token * work.n_tokens * (n_heads + 1))
+            + self.head * work.n_triples * n_heads
+            + work.n_logits * (self.logit + self.product * d_model)
+        )
+        if work.dtype == "float64":
+            epoch *= self.double
+        return self.run + self.look * work.n_logits + work.recipe.epochs * epoch
 
 
 def why_not_plain(work: Workload) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from capacity.layer.engines.registry import Engine
@@ -21,10 +22,22 @@ def _run(*arguments: Any) -> Training:
     return run(*arguments)
 
 
+def _start(works: Iterable[Workload]) -> float:
+    from capacity.layer.engines.blocked.softmax import errors_of
+    from capacity.layer.engines.simd.compile import kept_types
+
+    # its first argument is the block of logits
+    kept = {str(block.dtype) for block, *_ in kept_types(errors_of)}
+    missing = {work.dtype for work in works} - kept
+    # numba and torch's optimizers, which are imported, and small kernels for each dtype
+    return 1.6 + 1.0 * len(missing)
+
+
 BLOCKED = Engine(
     name="blocked",
     why_not=_why_not,
     run=_run,
-    cost=StepCost(run=1e-2, step=4e-4, logit=2.5e-9, product=2.5e-10),
+    cost=StepCost(run=1e-3, step=7e-4, logit=2.5e-9, product=2.5e-10),
+    start=_start,
     priority=1,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from capacity.layer.engines.registry import Engine
@@ -24,11 +25,27 @@ def _run(*arguments: Any) -> Training:
     return run(*arguments)
 
 
+def _start(works: Iterable[Workload]) -> float:
+    from capacity.layer.engines.fused.start import start_seconds
+
+    return start_seconds(works)
+
+
 FUSED = Engine(
     name="fused",
     why_not=_why_not,
     run=_run,
-    cost=StepCost(run=3e-3, step=1.5e-6, logit=5e-10, product=1e-10),
+    cost=StepCost(
+        run=6e-4,
+        look=8e-9,
+        step=8e-7,
+        token=8e-9,
+        head=6e-9,
+        logit=3.5e-10,
+        product=1.1e-10,
+        double=2.0,
+    ),
+    start=_start,
     # faster than the blocked engine wherever it can be used (benchmarks/large_layers.py)
     priority=2,
 )

@@ -19,6 +19,7 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.layer.engines.fused import epochs
 from capacity.layer.engines.fused.packing import PackedRun
+from capacity.layer.engines.fused.start import kept_kernels, needed_kernels
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Status, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
@@ -65,7 +66,8 @@ def compilation(d_model: int, dtype: str, *, batches: bool, wait: float = 1.0) -
     timer.daemon = True
     if kind not in _begun:
         _begun.add(kind)
-        timer.start()
+        if not needed_kernels(d_model, dtype, batches=batches) <= kept_kernels():
+            timer.start()
     try:
         yield
     finally:

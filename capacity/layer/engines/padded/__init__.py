@@ -33,6 +33,6 @@ PADDED = Engine(
     name="padded",
     why_not=_why_not,
     run=_run,
-    cost=StepCost(run=1e-2, step=2e-4, logit=6e-8, product=1e-9),
+    cost=StepCost(run=1e-3, step=2e-4, logit=6e-8, product=1e-9),
     run_many=_run_many,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from capacity.layer.engines.registry import Engine
@@ -19,10 +20,16 @@ def _run(*arguments: Any) -> Training:
     return run(*arguments)
 
 
+def _start(_works: Iterable[Workload]) -> float:
+    # what torch's optimizers import at their first step
+    return 1.1
+
+
 REFERENCE = Engine(
     name="reference",
     why_not=_why_not,
     run=_run,
-    cost=StepCost(run=1e-2, step=1.2e-3, logit=1.1e-8, product=2.5e-10),
+    cost=StepCost(run=1e-3, step=1.2e-3, head=1e-6, logit=1.1e-8, product=2.5e-10),
+    start=_start,
     priority=0,
 )

@@ -42,6 +42,22 @@ def inlined(function: Callable[..., Any]) -> Any:
     )
 
 
+def kept_types(function: Any) -> list[tuple[Any, ...]]:
+    """Find what types of arguments a function has been compiled for, here or by another process.
+
+    Returns
+    -------
+    list of tuple
+        Numba's types, for this processor; none where numba keeps its index in another way than the
+        one known here.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError, ValueError):
+        processor = function.targetctx.codegen().magic_tuple()
+        index = function._cache._cache_file._load_index()
+        return [types for types, made_for, _ in index if made_for == processor]
+    return []
+
+
 def forget_stale(folder: Path, names: str, rooms: Iterable[Path]) -> None:
     """Remove compiled code that is older than any source in the folders it is made of.
 

@@ -128,6 +128,8 @@ def _cell_changed(table: pa.Table, rng: random.Random) -> pa.Table:
         return table
     i, row = rng.randrange(table.num_columns), rng.randrange(table.num_rows)
     field, values = table.schema.field(i), table.column(i).to_pylist()
-    other = {pa.string(): "0" * 64, pa.int64(): 999, pa.float64(): 0.123}[field.type]
+    other = {pa.string(): "0" * 64, pa.int64(): 999, pa.float64(): 0.123, pa.bool_(): True}[
+        field.type
+    ]
     values[row] = rng.choice((other, rng.choice(values)))
     return table.set_column(i, field, pa.array(values, field.type))

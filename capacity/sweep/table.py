@@ -202,7 +202,8 @@ def load(folder: str | os.PathLike[str]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a run whose shard is done, sorted by ``run_key``.
+        One row a run whose shard is done, sorted by ``run_key``, with the columns of today
+        (`capacity.sweep.row_schema`). Where ``layer_rank_upper`` is null, it is NaN.
 
     Raises
     ------

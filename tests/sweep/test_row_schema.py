@@ -16,10 +16,8 @@ from capacity.errors import SweepError
 from capacity.evaluator import accuracy_grid
 from capacity.layer import LayerConfig, Recipe
 from capacity.sweep import RUNS_SCHEMA, compact, do_run, load, make_plan, run_sweep, runs_schema
-from capacity.sweep.manifest import environment
 from capacity.sweep.row_schema import scored_columns
 from capacity.sweep.schema_2 import SCHEMA_2
-from capacity.sweep.store import Store
 from capacity.sweep.table import read_rows, write_table
 
 # four runs that the code of schema 2 has done, by the engine that it called "graph"
@@ -162,19 +160,15 @@ def test_rows_of_schema_2_that_contradict_themselves_are_damaged(old: Path) -> N
             load(old)
 
 
-def test_shards_of_two_schemas_of_thresholds_are_no_table(done: Path, tmp_path: Path) -> None:
+def test_shards_with_different_columns_are_no_table(done: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(done, tmp_path / "copy"))
-    plan = make_plan({**CONFIG, "databases": {"synthetic": {"count": 9, "max_triples": 12}}})
-    shard = Store(tmp_path / "other", plan, environment()).path(0).name
-    table = read_rows(copy / "runs.parquet", most=100).replace_schema_metadata()
-    slim = table.select(RUNS_SCHEMA.names)
-    path = next((copy / "shards").iterdir())
-    write_table(path, slim, of=path.name)
-    write_table(copy / "shards" / shard, table, of=shard)
+    (first,) = (copy / "shards").iterdir()
+    # the same rows without the further thresholds, as a second shard of the folder
+    second = first.with_name("00001-0123456789abcdef.parquet")
+    rows = read_rows(first, most=100).select(RUNS_SCHEMA.names).replace_schema_metadata()
+    write_table(second, rows, of=second.name)
     held = json.loads((copy / "manifest.json").read_text())
-    held["shards"].append(f"00001-{shard.split('-')[1]}")
-    (copy / "shards" / shard).rename(copy / "shards" / held["shards"][1])
-    write_table(copy / "shards" / held["shards"][1], table, of=held["shards"][1])
-    (copy / "manifest.json").write_text(json.dumps({**held, "n_runs": 100}))
-    with pytest.raises(SweepError, match="has other columns than"):
+    held |= {"shards": [first.name, second.name], "n_runs": 2 * held["n_runs"]}
+    (copy / "manifest.json").write_text(json.dumps(held))
+    with pytest.raises(SweepError, match=rf"{second.name} has other columns than {first.name}"):
         load(copy)

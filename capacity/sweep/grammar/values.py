@@ -23,7 +23,9 @@ def read_section(kind: type[Section], options: Any, where: str) -> Section:
     Parameters
     ----------
     kind : type
-        A dataclass whose fields are annotated with what `_checked` knows, or with Any.
+        A dataclass. Its fields are int, float, str, Literal, tuple[int, int] or
+        tuple[float, float] for least and most, list[int] or list[float], each of them or None; or
+        Any, for what is read elsewhere. Their metadata hold ``least`` and ``most``.
     options : mapping
     where : str
         Name of the table, for messages.
@@ -116,11 +118,7 @@ def require_at_most(most: int, asked: int, where: str, what: str) -> None:
 
 
 def _checked(name: str, value: Any, kind: Any, limits: Mapping[str, Any]) -> Any:
-    """A value that is of the type of its field, and between its limits.
-
-    Types are int, float, str, Literal, tuple[int, int] and tuple[float, float] for least and most,
-    list[int], list[float], each of them or None, and Any for what is read elsewhere.
-    """
+    """A value that is of the type of its field, and between its limits."""
     if kind is Any:
         return value
     # an optional field is one of a type: TOML knows no null
@@ -130,9 +128,7 @@ def _checked(name: str, value: Any, kind: Any, limits: Mapping[str, Any]) -> Any
     match get_origin(kind) or kind:
         case origin if origin is Literal:
             if value not in kinds:
-                raise SweepError(
-                    f"{name} must be one of {', '.join(kinds)}; got {shown(value)}."
-                )  # fmt: skip
+                raise SweepError(f"{name} must be one of {', '.join(kinds)}; got {shown(value)}.")
         case origin if origin is tuple:
             if not isinstance(value, list | tuple) or len(value) != 2:
                 raise SweepError(
@@ -149,10 +145,11 @@ def _checked(name: str, value: Any, kind: Any, limits: Mapping[str, Any]) -> Any
                 )
             return [_checked(name, one, kinds[0], limits) for one in value]
         case origin if origin is int:
-            if not is_integer(value, least=limits["least"]):
+            least = limits.get("least", 0)
+            if not is_integer(value, least=least):
                 raise SweepError(
-                    f"{name} must be an integer of at least {limits['least']}, and below 2**63; "
-                    f"got {shown(value)}."
+                    f"{name} must be an integer of at least {least}, and below 2**63; got "
+                    f"{shown(value)}."
                 )
         case origin if origin is float:
             return _real(name, value, **limits)

@@ -51,10 +51,6 @@ for room in (capacity, *(getattr(capacity, room) for room in rooms)):
     modules_after(code)
 
 
-# modules of capacity.rank that stand below its face, each with the one function of its name
-ALONE = {"exact/matrix_rank", "procedures/pencil_rank", "reductions/concise_core"}
-
-
 def public_names() -> Iterator[tuple[str, list[Path]]]:
     """Each public name, and the packages from its face down to the module that defines it."""
     for face in sorted((ROOT / "capacity").rglob("__init__.pyi")):
@@ -75,7 +71,7 @@ def test_no_module_has_the_name_of_something_public_in_its_package() -> None:
         for package in packages
         if (package / f"{name}.py").exists() or (package / name).is_dir()
     }
-    assert not {name for name in modules if not name.endswith(tuple(ALONE))}
+    assert not modules
 
 
 def test_what_a_face_gives_is_a_module_only_where_it_says_so() -> None:

@@ -7,7 +7,7 @@ from .cp.decompose import cp_decompose as cp_decompose
 from .cp.estimate import CPEstimate as CPEstimate
 from .cp.estimate import cp_estimate as cp_estimate
 from .cp.numerical_rank import numerical_rank_interval as numerical_rank_interval
-from .exact.matrix_rank import matrix_rank as matrix_rank
+from .exact.ranks import matrix_rank as matrix_rank
 from .interval import RankAnalysis as RankAnalysis
 from .interval import RankInterval as RankInterval
 from .interval import effective_rank_interval as effective_rank_interval
@@ -16,8 +16,8 @@ from .method import Method as Method
 from .problem import Component as Component
 from .problem import Goal as Goal
 from .problem import Problem as Problem
-from .reductions.concise_core import Core as Core
-from .reductions.concise_core import concise_core as concise_core
+from .reductions.core import Core as Core
+from .reductions.core import concise_core as concise_core
 from .search.methods import METHODS as METHODS
 from .search.methods import register_method as register_method
 from .verifier.argument import Argument as Argument
@@ -36,6 +36,6 @@ from .verifier.kinds.koszul import Koszul as Koszul
 from .verifier.kinds.pencil import Pencil as Pencil
 from .verifier.kinds.substitution import Substitution as Substitution
 from .verifier.kinds.unfolding import Unfolding as Unfolding
-from .verifier.procedures.pencil_rank import pencil_rank as pencil_rank
+from .verifier.procedures.pencils import pencil_rank as pencil_rank
 from .verifier.serialization import load_certificates as load_certificates
 from .verifier.serialization import save_certificates as save_certificates

@@ -12,7 +12,7 @@ databases |V_k| and |V_q| are the ranks of the subject and predicate slices, and
 never do worse. On multi-valued ones that equality fails: the count is still an upper bound, and the
 true slice ranks can be far smaller.
 
-All ranks are exact and over the rationals (`capacity.rank.exact.matrix_rank`), on the sparse
+All ranks are exact and over the rationals (`capacity.rank.exact.ranks`), on the sparse
 triples.
 """
 
@@ -30,7 +30,7 @@ from capacity.database.tensor import (
     stacked_slice_entries,
     unfolding_entries,
 )
-from capacity.rank.exact.matrix_rank import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
+from capacity.rank.exact.ranks import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
 from capacity.rank.types import Indices
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.rank.effort import Limits
-from capacity.rank.reductions.concise_core import Core, concise_core
+from capacity.rank.reductions.core import Core, concise_core
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
 from capacity.rank.types import Indices, Mask, Term
 from capacity.rank.verifier.procedures.kronecker_form import Spend

@@ -16,9 +16,9 @@ from capacity.rank import Diagonalization, Koszul, Pencil, Substitution, Unfoldi
 from capacity.rank.lower.diagonalization import nonsingular_combination
 from capacity.rank.lower.greedy_substitution import greedy_moves
 from capacity.rank.lower.koszul import koszul_matrix
-from capacity.rank.reductions.concise_core import concise_core
+from capacity.rank.reductions.core import concise_core
 from capacity.rank.types import Indices, Mask
-from capacity.rank.verifier.procedures.pencil_rank import pencil_rank
+from capacity.rank.verifier.procedures.pencils import pencil_rank
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
     all_singular,
     why_not_diagonal,

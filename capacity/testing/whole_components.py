@@ -18,7 +18,7 @@ from capacity.rank import (
 from capacity.rank.cp.exact_fits import accepted
 from capacity.rank.cp.krawczyk_box import enclose
 from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
-from capacity.rank.reductions.concise_core import concise_core
+from capacity.rank.reductions.core import concise_core
 from capacity.rank.types import Mask
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import why_not_diagonal
 from capacity.testing.area import Area

@@ -11,7 +11,7 @@ from capacity.database import Database
 from capacity.errors import MemoryBudgetError
 from capacity.rank import Unfolding, matrix_rank, rank_interval
 from capacity.rank.exact import block_rank
-from capacity.rank.exact import matrix_rank as exact
+from capacity.rank.exact import ranks as exact
 from capacity.rank.exact.elimination import eliminate
 from capacity.rank.verifier.checker import verify
 

@@ -24,7 +24,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_bipartite_matching
 
 from capacity.database.facts import Database
 from capacity.database.tensor import Mode, unfolding_entries
-from capacity.rank.exact.matrix_rank import Minor, minor_by_group
+from capacity.rank.exact.ranks import Minor, minor_by_group
 from capacity.rank.lower.unfolding import as_unfolding
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.kinds.unfolding import Unfolding

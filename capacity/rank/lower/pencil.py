@@ -15,7 +15,7 @@ from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Finding
 from capacity.rank.verifier.kinds.pencil import Pencil
 from capacity.rank.verifier.procedures.kronecker_form import Spend
-from capacity.rank.verifier.procedures.pencil_rank import sparse_pencil_rank
+from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank
 
 
 def pencil_of(db: Database, facts: Indices, mode: int, largest: int, spend: Spend) -> Pencil | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES, Mode
-from capacity.rank.exact.matrix_rank import Minor
+from capacity.rank.exact.ranks import Minor
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 
 

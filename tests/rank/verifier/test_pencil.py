@@ -9,7 +9,7 @@ from capacity.errors import MemoryBudgetError
 from capacity.rank import Pencil, pencil_rank, rank_interval
 from capacity.rank.effort import BUDGETS
 from capacity.rank.verifier.checker import verify
-from capacity.rank.verifier.procedures.pencil_rank import LARGEST_BLOCK, sparse_pencil_rank
+from capacity.rank.verifier.procedures.pencils import LARGEST_BLOCK, sparse_pencil_rank
 from capacity.rank.verifier.procedures.real_roots import distinct_real_roots
 from capacity.testing import databases
 from tests.oracles import database

@@ -11,7 +11,7 @@ from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, Side
 from capacity.rank.verifier.facts import SORT, Facts, require
 from capacity.rank.verifier.kind import Kind
-from capacity.rank.verifier.procedures.pencil_rank import sparse_pencil_rank
+from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank
 from capacity.rank.verifier.view import UNOBSERVED
 
 

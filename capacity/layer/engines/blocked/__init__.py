@@ -37,7 +37,7 @@ BLOCKED = Engine(
     name="blocked",
     why_not=_why_not,
     run=_run,
-    cost=StepCost(run=1e-3, step=7e-4, logit=2.5e-9, product=2.5e-10),
+    cost=StepCost(run=1e-3, step=7e-4, logit=2.5e-9, product=6e-11, double=1.5),
     start=_start,
     priority=1,
 )

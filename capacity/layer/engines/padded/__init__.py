@@ -33,6 +33,7 @@ PADDED = Engine(
     name="padded",
     why_not=_why_not,
     run=_run,
-    cost=StepCost(run=1e-3, step=2e-4, logit=6e-8, product=1e-9),
+    # in a full group; a run alone costs as much as sixteen
+    cost=StepCost(run=1e-3, step=2e-4, logit=6e-8, product=1e-9, double=1.8),
     run_many=_run_many,
 )

@@ -6,38 +6,32 @@ more, or last; `rank_interval` and ``capacity rank --methods`` take any of them 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
 
 from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
-from capacity.rank.cp.exact_fits import LEAST_SQUARES
-from capacity.rank.lower.diagonalization import DIAGONALIZATION
-from capacity.rank.lower.koszul import KOSZUL
-from capacity.rank.lower.pencil import PENCIL
-from capacity.rank.lower.single_entries import PEELING
-from capacity.rank.lower.substitution import (
-    ANNEALED_SUBSTITUTION,
-    SUBSTITUTION,
-    SUBSTITUTION_IN_OTHER_BASES,
-)
 from capacity.rank.method import Method
-from capacity.rank.upper.flip_search import FLIP_GRAPH
-from capacity.rank.upper.merging import MERGING
-from capacity.rank.upper.spanning_tree import SPANNING_TREE
+
+
+def _named(where: str) -> Method:
+    module, name = where.split(":")
+    return getattr(importlib.import_module(f"capacity.rank.{module}"), name)
+
 
 # explicit terms before arguments that only say that there are some
 METHODS: list[Method] = [
-    MERGING,
-    PEELING,
-    SPANNING_TREE,
-    SUBSTITUTION,
-    PENCIL,
-    DIAGONALIZATION,
-    KOSZUL,
-    FLIP_GRAPH,
-    LEAST_SQUARES,
-    ANNEALED_SUBSTITUTION,
-    SUBSTITUTION_IN_OTHER_BASES,
+    _named("upper.merging:MERGING"),
+    _named("lower.single_entries:PEELING"),
+    _named("upper.spanning_tree:SPANNING_TREE"),
+    _named("lower.substitution:SUBSTITUTION"),
+    _named("lower.pencil:PENCIL"),
+    _named("lower.diagonalization:DIAGONALIZATION"),
+    _named("lower.koszul:KOSZUL"),
+    _named("upper.flip_search:FLIP_GRAPH"),
+    _named("cp.exact_fits:LEAST_SQUARES"),
+    _named("lower.substitution:ANNEALED_SUBSTITUTION"),
+    _named("lower.substitution:SUBSTITUTION_IN_OTHER_BASES"),
 ]
 
 

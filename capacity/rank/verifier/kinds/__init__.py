@@ -1,4 +1,6 @@
-"""The kinds of arguments: a module each, with data, proof and checker, and a line below.
+"""The kinds of arguments: each module of this folder is one, with data, proof and checker.
+
+Whatever lies here is believed, and nothing else is: a module names its `Kind` as ``KIND``.
 
 A kind can be registered from outside the library as well. `verify` then believes its checker, in
 that process: certificates of this kind are refused wherever it isn't registered.
@@ -6,20 +8,12 @@ that process: certificates of this kind are refused wherever it isn't registered
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from typing import Any
 
 from capacity.errors import InvalidArgumentError
 from capacity.rank.verifier.kind import Kind
-from capacity.rank.verifier.kinds import (
-    boxes,
-    decomposition,
-    diagonalization,
-    enclosure,
-    koszul,
-    pencil,
-    substitution,
-    unfolding,
-)
 
 # by their names in JSON
 KINDS: dict[str, Kind[Any]] = {}
@@ -42,14 +36,5 @@ def register_kind(kind: Kind[Any]) -> None:
     KINDS[kind.name] = kind
 
 
-for _module in (
-    unfolding,
-    substitution,
-    koszul,
-    diagonalization,
-    pencil,
-    boxes,
-    decomposition,
-    enclosure,
-):
-    register_kind(_module.KIND)
+for _module in pkgutil.iter_modules(__path__):
+    register_kind(importlib.import_module(f"{__name__}.{_module.name}").KIND)

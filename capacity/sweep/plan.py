@@ -30,6 +30,8 @@ SHARD_SECONDS = 10.0
 TASK_SECONDS = 1.0
 # to draw a layer's weights, score it, and write its row, as measured
 RUN_SECONDS = 2e-3
+# to score it, for each of the logits at the facts
+LOGIT_SECONDS = 1e-7
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,13 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """About how long it takes on a core of 2025 if it doesn't stop early (`Engine.cost`)."""
-        return RUN_SECONDS + engine_named(self.engine).cost(self.workload)
+        """About how long it takes on a core of 2025 if it doesn't stop early.
+
+        Training (`Engine.cost`), and scoring, of which the smallest scales take most.
+        """
+        work = self.workload
+        scoring = RUN_SECONDS + LOGIT_SECONDS * work.n_logits
+        return engine_named(self.engine).cost(work) + scoring
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import time
 import tomllib
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -395,9 +396,11 @@ def test_tasks_are_the_runs_of_a_shard_cut_and_those_trained_together_are_one(pl
     assert [len(task) for task in tasks_of(plan.shards[0])] == [1] * 4
     short = [replace(run, recipe=replace(run.recipe, epochs=100)) for run in plan.runs]
     cut = list(tasks_of(short))
-    # 0.125 s at most: eight in a second
-    assert [len(task) for task in cut] == [8, 8, 8]
     assert [run for task in cut for run in task] == short
+    # of a second at most, to which the next run would add too much
+    for task, following in pairwise(cut):
+        seconds = sum(run.seconds for run in task)
+        assert seconds <= TASK_SECONDS < seconds + following[0].seconds
     padded = [replace(run, compute=Compute("padded")) for run in plan.runs]
     assert [len(task) for task in tasks_of(padded)] == [24]
 
@@ -466,7 +469,8 @@ def test_equal_recipes_have_equal_keys() -> None:
         make_plan({**CONFIG, "layers": {**CONFIG["layers"], "n_heads": [1, 1]}})
 
 
-@pytest.mark.parametrize("share", [0.3, 0.9])
+# not too near the end, which comes sooner on a machine that does less else
+@pytest.mark.parametrize("share", [0.3, 0.6])
 def test_a_kill_at_any_moment_changes_nothing(share: float, tmp_path: Path) -> None:
     # `make soak-sweep` does a hundred of these
     (tmp_path / "alone").mkdir()

@@ -24,7 +24,6 @@ CONFIG: dict[str, Any] = {
     "compute": {"engine": "reference"},
     "recipe": {"epochs": 3},
 }
-SHARD_SECONDS = 0.03
 N_MUTATIONS = 100
 MUTATIONS: dict[str, Callable[[bytes, random.Random], bytes]] = {
     "manifest.json": hostile_sweeps.mutate_manifest,
@@ -38,8 +37,9 @@ MUTATIONS: dict[str, Callable[[bytes, random.Random], bytes]] = {
 @pytest.fixture(scope="module")
 def plan() -> Iterator[Plan]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("capacity.sweep.plan.SHARD_SECONDS", SHARD_SECONDS)
         plan = make_plan(CONFIG)
+        longest = max(run.seconds for run in plan.runs)
+        patch.setattr("capacity.sweep.plan.SHARD_SECONDS", 2.5 * longest)
         assert [len(shard) for shard in plan.shards] == [2, 2]
         yield plan
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 from capacity.errors import InvalidArgumentError
 from capacity.layer.engines.registry import engine_names
@@ -44,10 +44,6 @@ class Compute:
         require_choice("engine", self.engine, ("auto", *engine_names()))
         require_choice("dtype", self.dtype, get_args(DType))
         require_choice("device", self.device, get_args(Device))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write it as JSON-ready data."""
-        return asdict(self)
 
 
 def resolve_device(device: Device) -> Literal["cpu", "cuda"]:

@@ -115,20 +115,7 @@ def train_many(
     """
     recipe = recipe or Recipe()
     seeds = [0] * len(tasks) if seeds is None else seeds
-    if len(seeds) != len(tasks):
-        raise InvalidArgumentError(
-            f"`seeds` must have one for each of {len(tasks)} tasks; got {len(seeds)}."
-        )
-    if threads < 1:
-        raise InvalidArgumentError(f"`threads` must be at least 1; got {threads}.")
-    if len({id(layer) for layer, _ in tasks}) < len(tasks):
-        raise InvalidArgumentError("`tasks` must each have a layer of their own; one comes twice.")
-    given = [id(seed) for seed in seeds if isinstance(seed, np.random.Generator)]
-    if len(set(given)) < len(given):
-        raise InvalidArgumentError(
-            "`seeds` must be generators of their own, or the order of the tasks would matter; one "
-            "comes twice. Say generator.spawn(n)."
-        )
+    _require_apart(tasks, seeds, threads)
     engines = [_engine(layer, db, recipe, compute) for layer, db in tasks]
     for layer, _ in tasks:
         layer.zero_grad(set_to_none=True)
@@ -159,6 +146,28 @@ def train_many(
             pool.shutdown(cancel_futures=True)
             raise
     return [results[i] for i in range(len(tasks))]
+
+
+def _require_apart(
+    tasks: Sequence[tuple[AttentionLayer, Database]],
+    seeds: Sequence[int | np.random.Generator],
+    threads: int,
+) -> None:
+    """Refuse tasks of which one would change what another comes to."""
+    if len(seeds) != len(tasks):
+        raise InvalidArgumentError(
+            f"`seeds` must have one for each of {len(tasks)} tasks; got {len(seeds)}."
+        )
+    if threads < 1:
+        raise InvalidArgumentError(f"`threads` must be at least 1; got {threads}.")
+    if len({id(layer) for layer, _ in tasks}) < len(tasks):
+        raise InvalidArgumentError("`tasks` must each have a layer of their own; one comes twice.")
+    given = [id(seed) for seed in seeds if isinstance(seed, np.random.Generator)]
+    if len(set(given)) < len(given):
+        raise InvalidArgumentError(
+            "`seeds` must be generators of their own, or the order of the tasks would matter; one "
+            "comes twice. Say generator.spawn(n)."
+        )
 
 
 def _engine(layer: AttentionLayer, db: Database, recipe: Recipe, compute: Compute | None) -> Engine:

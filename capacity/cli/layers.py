@@ -93,7 +93,7 @@ def train(
 
 def _print_reference(asked: bool) -> None:
     if asked:
-        from capacity.sweep.grammar.reference import reference
+        from capacity.sweep.grammar.reference_page import reference
 
         print(reference(), end="")
         raise typer.Exit
@@ -147,7 +147,7 @@ def sweep(
         raise InvalidArgumentError("--out must name the folder of the sweep; --dry-run needs none.")
     require_extra("Training", "layers")
     from capacity.sweep.execute import run_sweep
-    from capacity.sweep.table import load, n_planned
+    from capacity.sweep.runs_table import load, n_planned
 
     try:
         with bar() as progress:
@@ -218,7 +218,7 @@ def grid(
 ) -> None:
     """Average the accuracies of a sweep over bins of the two rank bounds."""
     from capacity.evaluator.grid import accuracy_grid
-    from capacity.sweep.table import load
+    from capacity.sweep.runs_table import load
 
     try:
         threshold: Any = float(tau)

@@ -7,5 +7,5 @@ from .plan import Plan as Plan
 from .plan import Run as Run
 from .row_schema import RUNS_SCHEMA as RUNS_SCHEMA
 from .row_schema import runs_schema as runs_schema
-from .table import compact as compact
-from .table import load as load
+from .runs_table import compact as compact
+from .runs_table import load as load

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from capacity.errors import SweepError
-from capacity.sweep.folder import MANIFEST, SHARD, require_new
+from capacity.sweep.layout import MANIFEST, SHARD, require_new
 from capacity.sweep.plan import (
     ALGORITHM_VERSION,
     SCHEMA_VERSION,

@@ -11,7 +11,7 @@ from capacity.errors import SweepError
 from capacity.evaluator import accuracy_column
 from capacity.layer import Compute, LayerConfig, Recipe
 from capacity.sweep import make_plan
-from capacity.sweep.grammar.reference import reference
+from capacity.sweep.grammar.reference_page import reference
 from tests.oracles import ROOT
 
 SMALL: dict[str, Any] = {

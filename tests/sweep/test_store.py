@@ -22,8 +22,8 @@ from capacity.sweep import Plan, compact, execute, load, make_plan, run_sweep
 from capacity.sweep.dry_run import bytes_of
 from capacity.sweep.manifest import admitted, environment, manifests
 from capacity.sweep.records import stamped
+from capacity.sweep.runs_table import read_rows, rows_sha256, table_of_rows, write_table
 from capacity.sweep.store import Store
-from capacity.sweep.table import read_rows, rows_sha256, table_of_rows, write_table
 
 CONFIG: dict[str, Any] = {
     "databases": {"synthetic": {"count": 3, "seed": 0, "max_triples": 12}},

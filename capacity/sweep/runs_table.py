@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from capacity.errors import SweepError
-from capacity.sweep.folder import SHARDS, TABLE, require_own_shards
+from capacity.sweep.layout import SHARDS, TABLE, require_own_shards
 from capacity.sweep.manifest import manifests
 from capacity.sweep.records import DamagedFileError, read, write
 from capacity.sweep.row_schema import RUNS_SCHEMA, Row, schema_like

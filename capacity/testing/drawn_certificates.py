@@ -28,7 +28,6 @@ from capacity.testing.lower_arguments import (
     substitution,
     unfolding,
 )
-from capacity.testing.unit_blocks import unit_block
 from capacity.testing.upper_arguments import partition, terms
 from capacity.testing.whole_components import enclosure, whole_diagonalization, whole_pencil
 
@@ -36,12 +35,7 @@ T = TypeVar("T", bound=str)
 Maker: TypeAlias = Callable[[Choices, Area], Argument | None]
 # those that add, and those of which there may be one
 ADDING: dict[str, Maker] = {"unfolding": unfolding, "substitution": substitution}
-STRONG: dict[str, Maker] = {
-    "koszul": koszul,
-    "pencil": pencil,
-    "diagonalization": diagonalization,
-    "unit block": unit_block,
-}
+STRONG: dict[str, Maker] = {"koszul": koszul, "pencil": pencil, "diagonalization": diagonalization}
 WHOLE: dict[str, Maker] = {
     "pencil": whole_pencil,
     "diagonalization": whole_diagonalization,

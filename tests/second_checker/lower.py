@@ -11,7 +11,6 @@ import flint
 import numpy as np
 
 from capacity.rank import Diagonalization, Koszul, Pencil, Substitution, Unfolding
-from capacity.rank.verifier.kinds.unit_tensor import UnitTensor
 from tests.second_checker.slices import diagonal, rank_of_two_slices, square_slices
 from tests.second_checker.views import dense, indices_of, rational_rank, tensor_of
 
@@ -47,16 +46,10 @@ def proves_lower(
         }
     if isinstance(argument, Substitution):
         return proves_game(argument, D, observed, effective)
-    if isinstance(argument, Koszul | Diagonalization | UnitTensor):
+    if isinstance(argument, Koszul | Diagonalization):
         seen = tensor_of(argument.view, D, observed if effective else None)
         if seen is None or any(x is None for x in seen.values()):
             return None
-        if isinstance(argument, UnitTensor):
-            n = range(argument.value)
-            ones = {(i, i, i): 1 for i in n}
-            whole = itertools.product(n, repeat=3)
-            same = seen == {at: ones.get(at, 0) for at in whole}
-            return indices_of(argument.view) if same else None
         if isinstance(argument, Koszul):
             return _proves_flattening(argument, D)
         return _proves_more_than_n(argument, D)

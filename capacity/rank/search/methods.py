@@ -25,7 +25,6 @@ METHODS: list[Method] = [
     _named("lower.single_entries:PEELING"),
     _named("upper.spanning_tree:SPANNING_TREE"),
     _named("lower.substitution:SUBSTITUTION"),
-    _named("lower.unit_tensor:UNIT_TENSOR"),
     _named("lower.pencil:PENCIL"),
     _named("lower.diagonalization:DIAGONALIZATION"),
     _named("lower.koszul:KOSZUL"),

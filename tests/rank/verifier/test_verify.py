@@ -35,7 +35,6 @@ from capacity.rank.problem import Goal, Problem
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.kinds import KINDS
-from capacity.rank.verifier.kinds.unit_tensor import UnitTensor
 from capacity.testing import databases
 from capacity.testing.choices import Choices
 from capacity.testing.edits import mutated
@@ -92,7 +91,6 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     pool = [(db, certificate) for db in dbs for certificate in certificates_of(db)]
     diagonal = database([(i, i, i) for i in range(3)])
     view = View((np.arange(3), np.arange(3), np.arange(3)))
-    pool += [(diagonal, claim(diagonal, UnitTensor(view)))] * 10
     spans = Diagonalization(view, 0, np.array([1, 1, 1]), 3)
     pool += [(diagonal, claim(diagonal, spans, side="upper"))] * 10
     four = database([(0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0), (2, 1, 1)])

@@ -1,4 +1,5 @@
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +56,16 @@ def test_a_committed_table_of_schema_2_gives_the_grid_of_its_renamed_columns() -
     assert grid["n_runs"].sum() + grid["n_diverged"].sum() == len(old)
     pd.testing.assert_frame_equal(grid, accuracy_grid(new, 0.95))
     assert (memorised(old, 0.95) == (new["accuracy_p95"] == 1)).all()
+
+
+def test_no_committed_table_keeps_a_threshold_with_a_dot_in_the_name_of_a_column() -> None:
+    paths = sorted((ROOT / "experiments").glob("*/results/*.parquet"))
+    old = {path: {*pq.read_schema(path).names} for path in paths}
+    assert any("accuracy_0.95" in names for names in old.values())
+    for path, names in old.items():
+        table = with_current_names(pd.DataFrame(columns=sorted(names)))
+        left = [name for name in table.columns if name.startswith(("accuracy_0", "scale_0"))]
+        assert not left, path.name
 
 
 def test_a_column_under_both_its_names_is_refused() -> None:

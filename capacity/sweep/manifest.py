@@ -150,16 +150,20 @@ def _begun(path: Path, plan: Plan, computed_by: dict[str, Any]) -> Plan:
 
 
 def _commit() -> str | None:
-    """The commit of the source, if it is a checkout."""
+    """The commit of the source, if it is a checkout; "-dirty" follows if files differ from it."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40"]
+    # without locks: a kill under `git describe --dirty` leaves one, and nobody can commit then
+    command = ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "-uno"]
     try:
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() or None
+    lines = done.stdout.splitlines()
+    commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), None)
+    changed = any(not line.startswith("#") for line in lines)
+    return f"{commit}-dirty" if commit and changed else commit
 
 
 def _in_words(computed_by: dict[str, Any]) -> str:

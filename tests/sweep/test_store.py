@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from capacity.errors import SweepError
-from capacity.sweep import Plan, compact, execute, load, make_plan, run_sweep
+from capacity.sweep import Plan, compact, execute, load, make_plan, manifest, run_sweep
 from capacity.sweep.dry_run import bytes_of
 from capacity.sweep.manifest import admitted, environment, manifests
 from capacity.sweep.records import stamped
@@ -123,6 +123,27 @@ def test_what_is_not_this_sweeps_is_an_error(plan: Plan, copy: Path) -> None:
     (copy / "manifest.json").unlink()
     with pytest.raises(SweepError, match=r"has shards and no manifest\.json"):
         run_sweep(plan, copy)
+
+
+def test_a_sweep_writes_nothing_to_the_checkout_that_it_runs_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "capacity" / "sweep" / "manifest.py"
+    source.parent.mkdir(parents=True)
+    source.write_text("")
+    author = ["-c", "user.name=a", "-c", "user.email=a@b.example"]
+    for command in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "a"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    # the index, which says when each file was last written, is behind
+    os.utime(source, (1, 1))
+    before = (tmp_path / ".git" / "index").read_bytes()
+    monkeypatch.setattr(manifest, "__file__", str(source))
+    commit = manifest._commit()
+    assert commit is not None
+    assert len(commit) == 40
+    assert (tmp_path / ".git" / "index").read_bytes() == before
+    source.write_text("changed")
+    assert manifest._commit() == f"{commit}-dirty"
 
 
 def test_the_manifest_tells_where_rows_come_from(plan: Plan, done: Path, tmp_path: Path) -> None:

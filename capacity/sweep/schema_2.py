@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import current_name
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
@@ -51,7 +52,7 @@ def from_schema_2(table: pa.Table) -> pa.Table:
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         If the text of a recipe isn't one, or a layer isn't of the sizes that it is named by.
     """
     recipes = {text: _recipe(text) for text in table["recipe"].unique().to_pylist()}
@@ -62,7 +63,7 @@ def from_schema_2(table: pa.Table) -> pa.Table:
 def _recipe(text: str) -> Recipe:
     said = json.loads(text)
     if not isinstance(said, dict):
-        raise ValueError("a recipe is no table of keys")
+        raise InvalidArgumentError("a recipe is no table of keys")
     return Recipe(**{name: value for name, value in said.items() if name not in _COMPUTED_BY})
 
 
@@ -71,7 +72,7 @@ def _row(row: dict[str, Any], recipe: Recipe) -> dict[str, Any]:
     # the one option of a layer whose runs schema 2 could hold
     layer = LayerConfig(**sizes, scale=row["layer_id"].endswith("-scale"))
     if layer.name != row["layer_id"]:
-        raise ValueError(f"the layer {row['layer_id']:.60} has other sizes")
+        raise InvalidArgumentError(f"the layer {row['layer_id']:.60} has other sizes")
     return {
         **{current_name(name): value for name, value in row.items()},
         **layer_columns(layer),

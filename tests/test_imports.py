@@ -32,8 +32,8 @@ def test_the_rank_command_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     "module",
     ["capacity", "capacity.layer.config", "capacity.layer.recipe", "capacity.sweep.plan",
-     "capacity.sweep.store", "capacity.evaluator.grid", "capacity.plots", "capacity.database",
-     "capacity.rank"],
+     "capacity.sweep.storage.store", "capacity.evaluator.grid", "capacity.plots",
+     "capacity.database", "capacity.rank"],
 )  # fmt: skip
 def test_rooms_without_torch(module: str) -> None:
     assert not modules_after(f"import {module}") & {"torch", "seaborn"}

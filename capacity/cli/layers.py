@@ -147,7 +147,7 @@ def sweep(
         raise InvalidArgumentError("--out must name the folder of the sweep; --dry-run needs none.")
     require_extra("Training", "layers")
     from capacity.sweep.execute import run_sweep
-    from capacity.sweep.runs_table import load, n_planned
+    from capacity.sweep.storage.runs_table import load, n_planned
 
     try:
         with bar() as progress:
@@ -218,7 +218,7 @@ def grid(
 ) -> None:
     """Average the accuracies of a sweep over bins of the two rank bounds."""
     from capacity.evaluator.grid import accuracy_grid
-    from capacity.sweep.runs_table import load
+    from capacity.sweep.storage.runs_table import load
 
     try:
         threshold: Any = float(tau)

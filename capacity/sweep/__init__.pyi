@@ -5,7 +5,7 @@ from .measure import measure_runs as measure_runs
 from .one_run import do_run as do_run
 from .plan import Plan as Plan
 from .plan import Run as Run
-from .row_schema import RUNS_SCHEMA as RUNS_SCHEMA
-from .row_schema import runs_schema as runs_schema
-from .runs_table import compact as compact
-from .runs_table import load as load
+from .storage.row_schema import RUNS_SCHEMA as RUNS_SCHEMA
+from .storage.row_schema import runs_schema as runs_schema
+from .storage.runs_table import compact as compact
+from .storage.runs_table import load as load

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any
 
 from capacity.errors import MissingExtraError, SweepError
-from capacity.sweep.manifest import environment
 from capacity.sweep.pool import Executor, Outcome, Tasks, attempt
+from capacity.sweep.storage.manifest import environment
 
 # tasks that wait for each thread, so that none is idle
 AHEAD = 2

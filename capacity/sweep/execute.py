@@ -23,13 +23,13 @@ from capacity.errors import InvalidArgumentError, SweepError
 from capacity.layer.compute import Device, resolve_device
 from capacity.progress import Progress
 from capacity.sweep.cluster import on_dask
-from capacity.sweep.manifest import environment
 from capacity.sweep.one_run import database_ranks, do_runs
 from capacity.sweep.plan import Plan, Run, tasks_of
 from capacity.sweep.pool import Executor, Outcome, in_this_process, processes
-from capacity.sweep.records import DamagedFileError
-from capacity.sweep.row_schema import Row
-from capacity.sweep.store import Store
+from capacity.sweep.storage.manifest import environment
+from capacity.sweep.storage.records import DamagedFileError
+from capacity.sweep.storage.row_schema import Row
+from capacity.sweep.storage.store import Store
 from capacity.sweep.time_left import TimeLeft
 
 # between two times that rows of unfinished shards are kept; a kill loses those since then

@@ -24,9 +24,9 @@ from capacity.layer.config import layer_rank_bound, layer_rank_upper
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import Snapshots
 from capacity.rank.interval import RankAnalysis
-from capacity.sweep.layout import snapshot_name
 from capacity.sweep.plan import Run
-from capacity.sweep.row_schema import layer_columns, recipe_columns, scored_columns
+from capacity.sweep.storage.layout import snapshot_name
+from capacity.sweep.storage.row_schema import layer_columns, recipe_columns, scored_columns
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
@@ -138,7 +138,7 @@ def _trained(
 def _row(
     run: Run, layer: AttentionLayer, training: Training, ranks: Mapping[str, int] | None
 ) -> dict[str, Any]:
-    """One row of the runs table, in the order of its columns (`capacity.sweep.row_schema`)."""
+    """One row of the runs table, in the order of its columns (`storage.row_schema`)."""
     db = run.database
     k, q, v = db.shape
     return {

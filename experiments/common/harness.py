@@ -30,7 +30,7 @@ from capacity.layer import LayerConfig, Recipe
 from capacity.progress import bar
 from capacity.sweep import Plan, Run, load, make_plan, measure_runs, run_sweep
 from capacity.sweep.measure import Measure
-from capacity.sweep.row_schema import recipe_columns
+from capacity.sweep.storage.row_schema import recipe_columns
 from experiments import EXPERIMENTS
 
 ROOT = Path(__file__).parents[2]

@@ -27,10 +27,10 @@ from capacity.layer import Compute, Recipe
 from capacity.layer.compute import resolve_device
 from capacity.rank import paper_bound, rank_interval
 from capacity.sweep import RUNS_SCHEMA, do_run, execute, load, make_plan, run_sweep
-from capacity.sweep.manifest import environment
 from capacity.sweep.one_run import database_ranks, do_runs
 from capacity.sweep.plan import TASK_SECONDS, Plan, tasks_of
-from capacity.sweep.store import Store
+from capacity.sweep.storage.manifest import environment
+from capacity.sweep.storage.store import Store
 
 # 24 runs of 2000 epochs at most, four a shard
 CONFIG = tomllib.loads(soak_sweep.PLAN)

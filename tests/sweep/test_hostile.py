@@ -13,8 +13,8 @@ import pytest
 
 from capacity.errors import CapacityError
 from capacity.sweep import Plan, load, make_plan, run_sweep
-from capacity.sweep.manifest import environment
-from capacity.sweep.store import Store
+from capacity.sweep.storage.manifest import environment
+from capacity.sweep.storage.store import Store
 from tests import hostile_sweeps
 
 # four runs, two a shard

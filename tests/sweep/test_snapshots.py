@@ -14,9 +14,9 @@ import pytest
 
 from capacity.layer.engines.reference import engine as reference
 from capacity.sweep import make_plan, run_sweep
-from capacity.sweep.manifest import environment
 from capacity.sweep.plan import Plan
-from capacity.sweep.store import Store
+from capacity.sweep.storage.manifest import environment
+from capacity.sweep.storage.store import Store
 
 EPOCHS = 3000
 # one run of some seconds

@@ -18,12 +18,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from capacity.errors import SweepError
-from capacity.sweep import Plan, compact, execute, load, make_plan, manifest, run_sweep
+from capacity.sweep import Plan, compact, execute, load, make_plan, run_sweep
 from capacity.sweep.dry_run import bytes_of
-from capacity.sweep.manifest import admitted, environment, manifests
-from capacity.sweep.records import stamped
-from capacity.sweep.runs_table import read_rows, rows_sha256, table_of_rows, write_table
-from capacity.sweep.store import Store
+from capacity.sweep.storage import manifest
+from capacity.sweep.storage.manifest import admitted, environment, manifests
+from capacity.sweep.storage.records import stamped
+from capacity.sweep.storage.runs_table import read_rows, rows_sha256, table_of_rows, write_table
+from capacity.sweep.storage.store import Store
 
 CONFIG: dict[str, Any] = {
     "databases": {"synthetic": {"count": 3, "seed": 0, "max_triples": 12}},

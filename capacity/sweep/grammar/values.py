@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from capacity.errors import CapacityError, SweepError
 from capacity.limits import shown
-from capacity.sweep.records import is_integer
+from capacity.sweep.storage.records import is_integer
 
 Section = TypeVar("Section")
 # of a list

@@ -10,8 +10,8 @@ Digests find damage. They aren't signatures: whoever rewrites the rows and the d
 something else in the first place, is believed. Other readers of the parquet files check the pages
 at most.
 
-Tables are written in the schema of today (`capacity.sweep.row_schema`). Those of schema 2 are read,
-and have the columns of today then.
+Tables are written in the schema of today (`capacity.sweep.storage.row_schema`). Those of schema 2
+are read, and have the columns of today then.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from capacity.errors import SweepError
-from capacity.sweep.layout import SHARDS, TABLE, require_own_shards
-from capacity.sweep.manifest import manifests
-from capacity.sweep.records import DamagedFileError, read, write
-from capacity.sweep.row_schema import RUNS_SCHEMA, Row, schema_like
-from capacity.sweep.schema_2 import SCHEMA_2, from_schema_2
+from capacity.sweep.storage.layout import SHARDS, TABLE, require_own_shards
+from capacity.sweep.storage.manifest import manifests
+from capacity.sweep.storage.records import DamagedFileError, read, write
+from capacity.sweep.storage.row_schema import RUNS_SCHEMA, Row, schema_like
+from capacity.sweep.storage.schema_2 import SCHEMA_2, from_schema_2
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,7 +203,7 @@ def load(folder: str | os.PathLike[str]) -> pd.DataFrame:
     -------
     DataFrame
         One row a run whose shard is done, sorted by ``run_key``, with the columns of today
-        (`capacity.sweep.row_schema`). Where ``layer_rank_upper`` is null, it is NaN.
+        (`capacity.sweep.storage.row_schema`). Where ``layer_rank_upper`` is null, it is NaN.
 
     Raises
     ------

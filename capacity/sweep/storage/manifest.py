@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from capacity.errors import SweepError
-from capacity.sweep.layout import MANIFEST, SHARD, require_new
 from capacity.sweep.plan import (
     ALGORITHM_VERSION,
     SCHEMA_VERSION,
     Plan,
     shard_key,
 )
-from capacity.sweep.records import DamagedFileError, is_integer, read_json, write
+from capacity.sweep.storage.layout import MANIFEST, SHARD, require_new
+from capacity.sweep.storage.records import DamagedFileError, is_integer, read_json, write
 
 PACKAGES = ("knowledge-capacity", "llvmlite", "numba", "numpy", "pyarrow", "torch")
 # a million shards take half of it
@@ -61,7 +61,7 @@ def admitted(
 ) -> Plan:
     """The plan as it may be done in this folder, whose manifest is written if there is none.
 
-    Only one process at a time may ask (`capacity.sweep.store`).
+    Only one process at a time may ask (`capacity.sweep.storage.store`).
 
     Parameters
     ----------

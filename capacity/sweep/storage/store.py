@@ -1,6 +1,6 @@
 """The folder of a sweep: atomic parquet shards, and what else it takes to go on.
 
-`capacity.sweep.layout` lists the files. What is promised of them:
+`capacity.sweep.storage.layout` lists the files. What is promised of them:
 
 *Kills.* Every file but the logs is written under a temporary name, synced, and renamed: a kill at
 any moment, a crash of the machine or a full disk leaves whole files only, and the same command goes
@@ -15,10 +15,10 @@ Readers never see a temporary name, so that the folder can be read while it grow
 any other reader of ``DIR/shards/*.parquet``.
 
 *Damage.* What is read back is checked: tables by a digest of their rows
-(`capacity.sweep.runs_table`), ranks by one of their content, and both for lower <= upper. A shard,
-an unfinished shard, a file of ranks or ``runs.parquet`` that fails is told and made again by the
-sweep; readers refuse it. A manifest that fails is refused by both. A digest finds damage, and not a
-forger who rewrites it too.
+(`capacity.sweep.storage.runs_table`), ranks by one of their content, and both for lower <= upper. A
+shard, an unfinished shard, a file of ranks or ``runs.parquet`` that fails is told and made again by
+the sweep; readers refuse it. A manifest that fails is refused by both. A digest finds damage, and
+not a forger who rewrites it too.
 
 *What isn't the sweep's.* Folders that are links, other files in DIR/shards, and folders, pipes or
 devices under the sweep's names are refused before anything is trained. Nothing is removed but the
@@ -37,7 +37,8 @@ from pathlib import Path
 from typing import Any
 
 from capacity.errors import SweepError
-from capacity.sweep.layout import (
+from capacity.sweep.plan import Plan
+from capacity.sweep.storage.layout import (
     RANKS,
     SHARDS,
     UNFINISHED,
@@ -48,12 +49,17 @@ from capacity.sweep.layout import (
     require_own_shards,
     snapshot_name,
 )
-from capacity.sweep.locks import divisions, locked, part_of
-from capacity.sweep.manifest import admitted, manifests, shard_names
-from capacity.sweep.plan import Plan
-from capacity.sweep.records import DamagedFileError, is_integer, read_stamped, stamped, write
-from capacity.sweep.row_schema import Row, runs_schema
-from capacity.sweep.runs_table import (
+from capacity.sweep.storage.locks import divisions, locked, part_of
+from capacity.sweep.storage.manifest import admitted, manifests, shard_names
+from capacity.sweep.storage.records import (
+    DamagedFileError,
+    is_integer,
+    read_stamped,
+    stamped,
+    write,
+)
+from capacity.sweep.storage.row_schema import Row, runs_schema
+from capacity.sweep.storage.runs_table import (
     compact,
     read_rows,
     read_whole,
@@ -74,7 +80,7 @@ class Store:
         Made if it isn't there.
     plan : Plan
     here : dict
-        What computes it (`capacity.sweep.manifest.environment`).
+        What computes it (`capacity.sweep.storage.manifest.environment`).
     allow_other_engine : bool
         Whether the same runs may be there already, computed by something else.
 

@@ -16,7 +16,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import current_name
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
-from capacity.sweep.row_schema import RUNS_SCHEMA, layer_columns, recipe_columns
+from capacity.sweep.storage.row_schema import RUNS_SCHEMA, layer_columns, recipe_columns
 
 _text, _int, _real = pa.string(), pa.int64(), pa.float64()
 SCHEMA_2 = pa.schema(

@@ -1,0 +1,1 @@
+"""A folder of a sweep: what lies where, what its rows are, and how parts of it share it."""

@@ -26,8 +26,8 @@ from record import write
 
 from capacity import AttentionLayer, Compute, evaluate, train
 from capacity.sweep import Plan, compact, do_run, load, make_plan, run_sweep
-from capacity.sweep.manifest import environment
-from capacity.sweep.store import Store
+from capacity.sweep.storage.manifest import environment
+from capacity.sweep.storage.store import Store
 
 
 def planned(n_runs: int) -> Plan:

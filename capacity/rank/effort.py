@@ -10,14 +10,14 @@ from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
-# the names of the fields of `Limits`
+# the fields of `Limits` that count tries
 Limit: TypeAlias = Literal["games", "bases", "annealing", "flips", "fits"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How often a step tries at most on one tensor.
+    """Largest numbers of tries of a method on one tensor.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Budget:
     Attributes
     ----------
     work : int
-        Of each stage, over all components, in units of about a nanosecond.
+        Of each method, over all components, in units of about a nanosecond.
     largest : int
         Entries times slices of the largest tensor that is searched.
     problems : int

@@ -23,13 +23,14 @@ from capacity.database.tensor import is_complete
 from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.effort import BUDGETS, Effort, checked_seed, require_effort
 from capacity.rank.method import Method
+from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.assembly import effective_lower_end, lower_end, upper_end
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.explanation import explain_effective, explain_rank
 from capacity.rank.search.methods import chosen
 from capacity.rank.search.rank_ledger import RankLedger
 from capacity.rank.search.scheduler import Ledger, Progress, search
-from capacity.rank.verifier.argument import Finding, Side
+from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.certificate import Certificate, Quantity
 
 INTERRUPTED = ("interrupted before the search was over",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ from capacity.errors import InvalidArgumentError
 from capacity.rank import (
     KINDS,
     METHODS,
+    Boxes,
+    Component,
     Goal,
     Kind,
     Method,
@@ -26,8 +28,9 @@ from capacity.rank import (
     register_method,
     verify,
 )
+from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Touched
-from capacity.rank.verifier.argument import Finding, Forms, FromBelow
+from capacity.rank.verifier.argument import Forms, FromBelow, Side
 from capacity.rank.verifier.facts import Facts, require
 from capacity.rank.verifier.view import UNOBSERVED, view_tensor
 from tests.oracles import database, matrix_product
@@ -164,3 +167,127 @@ def test_a_method_has_a_name_of_its_own_and_one_way_to_look() -> None:
         Method("nothing")
     with pytest.raises(InvalidArgumentError, match="must be one of"):
         register_method(TOY, before="nothing")
+
+
+# ---- what a careless method could do -------------------------------------------------------------
+
+
+def spoiled(found: object) -> Method:
+    """A method that yields this."""
+
+    def find(_problem: Problem, _goal: Goal) -> Iterable[Finding]:
+        yield found  # type: ignore[misc]
+
+    return Method("spoiled", find)
+
+
+FOUR = np.arange(4)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [(), None, 3, Product(View((FOUR, FOUR, FOUR))), (Product(View((FOUR, FOUR, FOUR))),)],
+)
+def test_findings_are_tuples_of_arguments_of_registered_kinds(found: object) -> None:
+    for interval in (rank_interval, effective_rank_interval):
+        with pytest.raises(InvalidArgumentError, match="must yield tuples of arguments of regist"):
+            interval(matrix_product(2, 2, 2), methods=[spoiled(found)])
+
+
+@pytest.mark.parametrize("name", ["unfolding", "slices", "independent sets"])
+def test_a_method_has_no_name_of_a_bound(name: str) -> None:
+    # explanations, and what adds up, go by names
+    with pytest.raises(InvalidArgumentError, match="another name"):
+        replace(METHODS[3], name=name)
+
+
+def test_a_method_is_asked_about_tensors_that_are_there() -> None:
+    # 300 objects that are mentioned once tie the product to 300 subjects: too large to be dense
+    rows = matrix_product(2, 2, 2).triples.tolist() + [(i, 9, 100 + i) for i in range(300)]
+    shapes: list[tuple[int, ...]] = []
+
+    def spy(problem: Problem, _goal: Goal) -> Iterable[Finding]:
+        shapes.append(problem.tensor.shape)
+        return ()
+
+    rank_interval(database(rows), methods=[Method("spy", spy)])
+    assert not shapes
+    rank_interval(database(rows), methods=[Method("spy", spy, dense=False)])
+    assert shapes == [(0, 0, 0)]
+
+
+def test_a_kind_of_both_sides_that_adds_is_kept_on_its_own_side() -> None:
+    @dataclass(frozen=True, eq=False)
+    class Above(Product):
+        """Says a number from above."""
+
+        kind: ClassVar[str] = "above"
+
+        @property
+        def sides(self) -> tuple[Side, ...]:
+            return ("upper",)
+
+    register_kind(Kind(Above, lower=check_product, upper=lambda _a, _f: FOUR, adds=True))
+    try:
+        found = (Above(View((np.arange(4), np.arange(4), np.arange(4)))),)
+        interval = rank_interval(matrix_product(2, 2, 2), methods=[spoiled(found)])
+    finally:
+        del KINDS["above"]
+    assert (interval.lower.value, interval.upper.value) == (4, 7)
+
+
+def test_boxes_of_a_part_are_refused() -> None:
+    rows = [(int(k) + 5, int(q) + 5, int(v) + 5) for k, q, v in matrix_product(2, 2, 2).triples]
+    db = database([(0, 0, 0), *rows])
+    with pytest.raises(InvalidArgumentError, match="must be about the whole database"):
+        rank_interval(db, methods=[spoiled((Boxes(np.arange(8) // 2),))])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"limit": "foo"}, "`limit`"),
+        ({"sides": ()}, "`sides`"),
+        ({"sides": ("both",)}, "`sides`"),
+    ],
+)
+def test_odd_methods_are_refused_when_they_are_made(wrong: dict[str, Any], match: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=match):
+        replace(TOY, **wrong)
+    pencil = next(method for method in METHODS if method.name == "pencil")
+    with pytest.raises(InvalidArgumentError, match="isn't told which fibers are observed"):
+        replace(pencil, effective="observed")
+
+
+def test_methods_of_one_name_are_refused() -> None:
+    one, other = replace(TOY, dense=False), replace(TOY, peeled="also")
+    db = matrix_product(2, 2, 2)
+    asked: list[Problem] = []
+
+    def spy(problem: Problem, _goal: Goal) -> Iterable[Finding]:
+        asked.append(problem)
+        return ()
+
+    twice = Method("spy", spy)
+    rank_interval(db, methods=[twice, twice])
+    assert len(asked) == 1
+    with pytest.raises(InvalidArgumentError, match="different names"):
+        rank_interval(db, methods=[one, other])
+    with pytest.raises(InvalidArgumentError, match="different names"):
+        rank_interval(db, methods=[replace(METHODS[0], effective="yes"), METHODS[0].name])
+    with pytest.raises(InvalidArgumentError, match="list of names"):
+        rank_interval(db, methods=TOY)  # type: ignore[arg-type]
+    name: Any = "substitution"
+    with pytest.raises(TypeError, match="must be a `Method`"):
+        register_method(name)
+
+
+def test_the_verifiers_budget_ends_a_method_and_not_the_search() -> None:
+    def greedy(component: Component, _goal: Goal) -> Iterable[Finding]:
+        component.spend(10**12, 0)
+        return ()
+
+    interval = rank_interval(
+        matrix_product(2, 2, 2), methods=[Method("greedy", find_in_facts=greedy)]
+    )
+    assert str(interval) == "[4, 8]"

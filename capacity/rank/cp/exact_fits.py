@@ -22,7 +22,8 @@ from capacity.rank.cp.levenberg_marquardt import MOST_DENSE, Factors, Fit, fit_c
 from capacity.rank.cp.rationalize import EXACT_ENOUGH, exact_terms
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem, all_indices
-from capacity.rank.verifier.argument import Finding, View
+from capacity.rank.reductions.subtensor import Finding
+from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.procedures.krawczyk import MOST_EQUATIONS
@@ -164,5 +165,11 @@ def _cost(shape: tuple[int, ...], rank: int) -> int:
 
 
 LEAST_SQUARES = Method(
-    "least squares", fits, sides=("upper",), limit="fits", peeled="instead", effective="yes"
+    "least squares",
+    fits,
+    sides=("upper",),
+    limit="fits",
+    dense=False,
+    peeled="instead",
+    effective="yes",
 )

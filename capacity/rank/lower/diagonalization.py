@@ -9,8 +9,9 @@ import numpy as np
 
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
+from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Indices
-from capacity.rank.verifier.argument import Finding, View
+from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.diagonalization import Diagonalization
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
     LARGEST_SIDE,
@@ -57,6 +58,4 @@ def _cost(problem: Problem) -> int:
     return n**5
 
 
-DIAGONALIZATION = Method(
-    "diagonalization", diagonalizations, cost=_cost, dense=True, effective="observed"
-)
+DIAGONALIZATION = Method("diagonalization", diagonalizations, cost=_cost, effective="observed")

@@ -34,9 +34,10 @@ from numpy.typing import NDArray
 
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
+from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.shares import OF_A_FLATTENING
 from capacity.rank.types import Indices
-from capacity.rank.verifier.argument import Finding, View
+from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import steps_of_rank
 from capacity.rank.verifier.kinds.koszul import MOST_SLICES, Koszul
 
@@ -157,6 +158,4 @@ def flattenings(problem: Problem, goal: Goal) -> Iterable[Finding]:
     )
 
 
-KOSZUL = Method(
-    "Koszul flattening", flattenings, sides=("lower",), dense=True, effective="observed"
-)
+KOSZUL = Method("Koszul flattening", flattenings, sides=("lower",), effective="observed")

@@ -11,8 +11,8 @@ from capacity.database.tensor import MODES
 from capacity.errors import MemoryBudgetError
 from capacity.rank.method import Method
 from capacity.rank.problem import Component, Goal
+from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Indices
-from capacity.rank.verifier.argument import Finding
 from capacity.rank.verifier.kinds.pencil import Pencil
 from capacity.rank.verifier.procedures.kronecker_form import Spend
 from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank

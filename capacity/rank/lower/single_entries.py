@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
-from capacity.rank.verifier.argument import Finding
+from capacity.rank.reductions.subtensor import Finding
 
 
 def peelings(problem: Problem, _: Goal) -> Iterable[Finding]:
@@ -17,4 +17,4 @@ def peelings(problem: Problem, _: Goal) -> Iterable[Finding]:
         yield (peeled.completed([]),)
 
 
-PEELING = Method("peeling", peelings, adds=True, effective="yes")
+PEELING = Method("peeling", peelings, dense=False, adds=True, effective="yes")

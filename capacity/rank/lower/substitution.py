@@ -10,7 +10,8 @@ from capacity.rank.lower.greedy_substitution import greedy_moves
 from capacity.rank.lower.sparse_bases import sparser
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
-from capacity.rank.verifier.argument import Finding, View
+from capacity.rank.reductions.subtensor import Finding
+from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.substitution import Substitution
 
 # steps of annealing that are worth a try
@@ -64,6 +65,7 @@ SUBSTITUTION = Method(
     greedy_games,
     sides=("lower",),
     limit="games",
+    dense=False,
     peeled="also",
     adds=True,
     effective="yes",
@@ -74,6 +76,7 @@ ANNEALED_SUBSTITUTION = Method(
     sides=("lower",),
     limit="annealing",
     cost=lambda problem: FEWEST_STEPS * 6 * problem.tensor.size,
+    dense=False,
     peeled="also",
     adds=True,
     effective="yes",
@@ -83,6 +86,7 @@ SUBSTITUTION_IN_OTHER_BASES = Method(
     rebased_games,
     sides=("lower",),
     limit="bases",
+    dense=False,
     peeled="also",
     adds=True,
     effective="yes",

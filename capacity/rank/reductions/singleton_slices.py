@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
 from capacity.rank.exact.sparse_terms import lifted, vector
+from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Indices, Mask, Term
-from capacity.rank.verifier.argument import Finding, View
+from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.kinds.substitution import Substitution
@@ -72,7 +73,12 @@ class Peeled:
 
     def of_whole(self, found: Finding) -> Finding:
         """A game, a decomposition or an enclosure of the rest, as arguments about the whole."""
-        (argument,) = found
+        argument, *others = found
+        if others:
+            raise InvalidArgumentError(
+                "Of what is left without slices of a single entry one argument can be found; got "
+                f"{len(found)} together."
+            )
         if isinstance(argument, Substitution):
             return self.minor(), self.raised(argument)
         if isinstance(argument, Enclosure):

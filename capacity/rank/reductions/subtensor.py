@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.database.tensor import MODES
+from capacity.errors import InvalidArgumentError
 from capacity.rank.exact.sparse_terms import lifted
 from capacity.rank.types import Indices
-from capacity.rank.verifier.argument import Argument, Finding, View
+from capacity.rank.verifier.argument import Argument, View
+
+# arguments that are found together: their values add up
+Finding: TypeAlias = tuple[Argument, ...]
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Part:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of the tensor."""
+        """Shape of the tensor."""
         k, q, v = self.indices
         return len(k), len(q), len(v)
 
@@ -59,13 +63,17 @@ def relocated(argument: Argument, indices: tuple[Indices, Indices, Indices]) -> 
     Parameters
     ----------
     argument : Argument
-        Without boxes, which number the facts of the whole.
     indices : tuple of three ndarrays of int64
         The indices of the whole that the sub-tensor is made of.
     """
     fields: dict[str, Any] = {}
     for name, form in argument.forms.items():
         value = getattr(argument, name)
+        if form == "boxes":
+            raise InvalidArgumentError(
+                f"An argument with boxes, such as {argument.kind!r}, must be about the whole "
+                "database; got one about a sub-tensor. Find it by `find_in_facts`."
+            )
         if form == "view":
             a, b, c = (of[i] for of, i in zip(indices, value.indices, strict=True))
             value = View((a, b, c), value.bases)

@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 from capacity.database.tensor import MODES
 from capacity.rank.lower.unfolding import as_unfolding
 from capacity.rank.method import Method
+from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.rank_ledger import RankLedger
 from capacity.rank.types import Indices
 from capacity.rank.upper.slices import sliced
-from capacity.rank.verifier.argument import Argument, Finding
+from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 
-# in words, of each component
-Methods: TypeAlias = NDArray[np.object_]
+# a bound or a method by name, for each component
+Words: TypeAlias = NDArray[np.object_]
 
 
-def below(ledger: RankLedger) -> tuple[Indices, Methods, dict[int, Finding]]:
+def below(ledger: RankLedger) -> tuple[Indices, Words, dict[int, Finding]]:
     """The lower bound of each component, what it rests on in words, and what was found for it."""
     unfoldings = ledger.bounds.unfoldings_by_component
     rests_on = np.full(len(ledger.lower), "unfolding", dtype=object)
@@ -41,7 +42,7 @@ def below(ledger: RankLedger) -> tuple[Indices, Methods, dict[int, Finding]]:
     return values, rests_on, {c: arguments for c, (arguments, _) in found.items()}
 
 
-def above(ledger: RankLedger) -> Methods:
+def above(ledger: RankLedger) -> Words:
     """What the upper bound of each component rests on, in words."""
     rests_on = np.full(len(ledger.upper), "slices", dtype=object)
     for c, (_, by) in ledger.above.items():

@@ -27,11 +27,10 @@ from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.method import Method, value_of
 from capacity.rank.problem import Component, Goal, Problem
 from capacity.rank.reductions.singleton_slices import peel_singles
-from capacity.rank.reductions.subtensor import Part
+from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.search.places import AS_A_WHOLE, TOO_LARGE, Place
 from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.types import Indices, Term
-from capacity.rank.verifier.argument import Finding
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.kinds.boxes import Boxes
@@ -120,7 +119,7 @@ class EffectiveLedger:
                     self.budget.work // len(places),
                     self.budget.limits,
                     self._seed,
-                    self._terms() if method.sides == ("upper",) and place.problem else (),
+                    self._start(method, place),
                 ),
             )
 
@@ -135,7 +134,7 @@ class EffectiveLedger:
             if place.problem is not None
             and (method.effective != "observed" or _is_observed(place.problem))
         ]
-        if method.sides == ("upper",):
+        if "lower" not in method.sides:
             return [place for place in places if self._is_whole(place)]
         return places
 
@@ -174,8 +173,13 @@ class EffectiveLedger:
     def _is_whole(self, place: Place) -> bool:
         return len(place.facts) == self.db.n_triples
 
-    def _terms(self) -> tuple[Term, ...]:
-        """The boxes and terms of the upper bound; if it has others, a box a fact."""
+    def _start(self, method: Method, place: Place) -> tuple[Term, ...]:
+        """A decomposition to start from, for methods that look for shorter ones.
+
+        The boxes and terms of the upper bound; if it rests on others, a box a fact.
+        """
+        if "lower" in method.sides or place.problem is None or place.problem.rest is not None:
+            return ()
         arguments = self.above[0]
         if not all(isinstance(one, Boxes | Decomposition) for one in arguments):
             arguments = (Boxes(np.arange(self.db.n_triples)),)

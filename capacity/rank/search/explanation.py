@@ -9,7 +9,7 @@ import numpy as np
 from capacity.rank.lower.koszul import highest_bound
 from capacity.rank.method import value_of
 from capacity.rank.reductions.subtensor import Part
-from capacity.rank.search.assembly import Methods, above, below
+from capacity.rank.search.assembly import Words, above, below
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.rank_ledger import RankLedger
 from capacity.rank.types import Indices
@@ -51,7 +51,7 @@ class Open:
         return lines
 
 
-def contributions(values: Indices, methods: Methods) -> str:
+def contributions(values: Indices, methods: Words) -> str:
     """Which method gives how much of a bound, on how many components.
 
     Examples
@@ -68,8 +68,8 @@ def contributions(values: Indices, methods: Methods) -> str:
 
 
 def explained(
-    lower: tuple[Indices, Methods],
-    upper: tuple[Indices, Methods],
+    lower: tuple[Indices, Words],
+    upper: tuple[Indices, Words],
     widest: Open | None,
     n_open: int = 1,
     n_components: int = 1,

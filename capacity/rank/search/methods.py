@@ -1,15 +1,16 @@
 """The methods of search, cheapest first: a new one is a module and a line below.
 
-A method can be registered from outside the library as well. It is tried before those that cost
-more, or last; `rank_interval` and ``capacity rank --methods`` take any of them by name.
+A method can be registered from outside the library as well, before another, or last;
+`rank_interval` and ``capacity rank --methods`` take any of them by name.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from capacity.errors import InvalidArgumentError
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
 from capacity.rank.method import Method
 
@@ -50,6 +51,8 @@ def register_method(method: Method, *, before: str | None = None) -> None:
         If there is a method of this name, or none of the other's.
     """
     names = [one.name for one in METHODS]
+    if not isinstance(method, Method):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidTypeError(f"A method must be a `Method`; got {shown(method)}.")
     if method.name in names:
         raise InvalidArgumentError(
             f"A method must have a name of its own; {method.name!r} is registered."
@@ -67,13 +70,20 @@ def chosen(methods: Iterable[str | Method] | None) -> Sequence[Method]:
     """
     if methods is None:
         return tuple(METHODS)
-    if isinstance(methods, str):
+    if isinstance(methods, str | Method) or not hasattr(methods, "__iter__"):
         raise InvalidArgumentError(
             f"`methods` must be a list of names or of methods; got {shown(methods)}."
         )
     wanted = [one if isinstance(one, Method) else _known(one) for one in methods]
     mine = [one for one in METHODS if one.name in wanted or one in wanted]
-    return (*mine, *(one for one in wanted if isinstance(one, Method) and one not in METHODS))
+    others = [one for one in wanted if isinstance(one, Method) and one not in METHODS]
+    names = Counter(one.name for one in (*mine, *dict.fromkeys(others)))
+    again = [name for name, n in names.items() if n > 1]
+    if again:
+        raise InvalidArgumentError(
+            f"Methods must have different names; got several called {', '.join(again)}."
+        )
+    return (*mine, *dict.fromkeys(others))
 
 
 def _known(name: object) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from capacity.rank.problem import Component, Problem
-from capacity.rank.reductions.subtensor import Part
+from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.types import Indices
-from capacity.rank.verifier.argument import Finding
 
 # why a component isn't searched
 TOO_LARGE = "too large for the searches of this effort: only bounds that scale"
@@ -27,7 +26,7 @@ class Place:
         Rows of ``Database.triples``.
     part : Part or None
     problem : Problem or None
-        Equal tensors share one. None for methods that look at facts alone.
+        None for methods that look at facts alone.
     component : Component or None
         For these methods.
     """

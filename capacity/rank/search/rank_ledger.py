@@ -20,11 +20,11 @@ from capacity.rank.lower.independent_sets import IndependentSets, independent_se
 from capacity.rank.method import Method, value_of
 from capacity.rank.problem import Component, Goal, Problem
 from capacity.rank.reductions.singleton_slices import peel_singles
-from capacity.rank.reductions.subtensor import Part
+from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.search.places import TOO_LARGE, TOO_MANY, Place
 from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.types import Indices
-from capacity.rank.verifier.argument import Argument, Finding
+from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds import KINDS
 
@@ -139,16 +139,15 @@ class RankLedger:
     def take(self, place: Place, found: Finding, by: str) -> None:
         """Keep what is better than what there is."""
         c, value = place.number, value_of(found)
-        if all(KINDS[argument.kind].adds for argument in found):
-            if value > self.lower[c]:
-                self.games[c] = found, by
-                self.lower[c] = value
-            return
         above, below = (all(side in one.sides for one in found) for side in ("upper", "lower"))
+        adds = all(KINDS[argument.kind].adds for argument in found)
+        if below and adds and value > self.lower[c]:
+            self.games[c] = found, by
+            self.lower[c] = value
         if above and value < self.upper[c] and self._checkable(c, found):
             self.above[c] = found, by
             self.upper[c] = value
-        if below and value > self.best(c):
+        if below and not adds and value > self.best(c):
             self.strong[c] = found, by
 
     def _checkable(self, c: int, found: Finding) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeAlias
 
 from capacity.rank.effort import Budget
-from capacity.rank.method import Method, findings
+from capacity.rank.method import Method, findings, findings_in_facts
 from capacity.rank.problem import Goal
+from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.places import Place
-from capacity.rank.verifier.argument import Finding
 
 # told the interval so far, and what is tried next
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -55,26 +55,39 @@ def search(ledger: Ledger, methods: Iterable[Method], progress: Progress | None)
     for method in methods:
         if method.limit is not None and not getattr(ledger.budget.limits, method.limit):
             continue
-        # equal tensors with equal goals are searched once
-        known: dict[tuple[int, Goal], list[Finding]] = {}
-        for place, goal in ledger.goals(method):
-            key = id(place.problem), goal
-            if place.problem is not None and key in known:
-                for found in known[key]:
-                    ledger.take(place, place.relocated(found), method.name)
-                continue
-            say(method.name)
-            known[key] = []
-            for found in _found(method, place, goal):
-                known[key].append(found)
+        if method.find_in_facts is None:
+            _search_tensors(ledger, method, say)
+        else:
+            _search_facts(ledger, method, say)
+
+
+def _search_tensors(ledger: Ledger, method: Method, say: Callable[[str], None]) -> None:
+    # equal tensors with equal goals are searched once
+    known: dict[tuple[int, Goal], list[Finding]] = {}
+    for place, goal in ledger.goals(method):
+        if place.problem is None:
+            continue
+        key = id(place.problem), goal
+        if key in known:
+            for found in known[key]:
                 ledger.take(place, place.relocated(found), method.name)
-                if place.problem is None and not ledger.is_open(place):
-                    break
+            continue
+        say(method.name)
+        known[key] = []
+        for found in findings(method, place.problem, goal):
+            known[key].append(found)
+            ledger.take(place, place.relocated(found), method.name)
 
 
-def _found(method: Method, place: Place, goal: Goal) -> Iterable[Finding]:
-    if place.problem is not None:
-        return findings(method, place.problem, goal)
-    if place.component is not None and method.find_in_facts is not None:
-        return method.find_in_facts(place.component, goal)
-    return ()
+def _search_facts(ledger: Ledger, method: Method, say: Callable[[str], None]) -> None:
+    told = False
+    for place, goal in ledger.goals(method):
+        if not told:
+            say(method.name)
+            told = True
+        if place.component is None:
+            continue
+        for found in findings_in_facts(method, place.component, goal):
+            ledger.take(place, found, method.name)
+            if not ledger.is_open(place):
+                break

@@ -17,9 +17,9 @@ from capacity.database.tensor import MODES
 from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
+from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Indices, IntegerFactors, Term, Vector
 from capacity.rank.upper.spanning_tree import spanning_tree_terms, spanning_tree_work
-from capacity.rank.verifier.argument import Finding
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 # steps of a walk at a time, so that an interrupt is heard
@@ -163,6 +163,7 @@ FLIP_GRAPH = Method(
     sides=("upper",),
     limit="flips",
     cost=_least_work,
+    dense=False,
     peeled="also",
     effective="yes",
 )

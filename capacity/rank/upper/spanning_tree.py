@@ -14,8 +14,8 @@ from capacity.rank.exact.factorization import factors
 from capacity.rank.exact.sparse_terms import term, vector
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
+from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Term
-from capacity.rank.verifier.argument import Finding
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 
@@ -70,4 +70,4 @@ def spanning_tree_terms(tensor: NDArray[np.integer], mode: Mode) -> list[Term]:
     return terms
 
 
-SPANNING_TREE = Method("spanning tree", spanning_trees, sides=("upper",), dense=True)
+SPANNING_TREE = Method("spanning tree", spanning_trees, sides=("upper",))

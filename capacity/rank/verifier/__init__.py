@@ -13,7 +13,9 @@ written from the definitions alone, stands against that.
 `certificate`, `argument`, `argument_json` and `serialization` are data on its way from JSON, which
 is checked again. No module here imports anything of `capacity.rank` but its own folder and types;
 beside them are trusted `capacity.database` (triples, components, hash), numpy, scipy's connected
-components, FLINT through python-flint, and Python's integers and fractions.
+components, FLINT through python-flint, and Python's integers and fractions; `capacity.errors`,
+`capacity.limits` and `capacity.safe_files` hold messages and files, and no bound. A program that
+registers a kind of its own believes its checker as well.
 
 ``make verifier`` tests it alone. ``docs/trust.md`` has the numbers of lines, and the promises.
 """

@@ -106,7 +106,3 @@ class View:
 
     indices: tuple[Indices, Indices, Indices]
     bases: tuple[Indices | None, Indices | None, Indices | None] = (None, None, None)
-
-
-# arguments that are found together: their values add up
-Finding: TypeAlias = tuple[Argument, ...]

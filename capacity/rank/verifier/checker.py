@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -95,9 +94,9 @@ def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None
     start. If the game removes j, it hides (x, y, k) for all x and y, so that nothing is known of k,
     which can't go after it; nor can j after k. So no such term has j and k among the removed
     slices. For the terms whose three slices the game removes, the argument above holds with "isn't
-    known to be zero" in place of "isn't zero". If the second of the pair isn't a game, it removes
-    nothing, and I is of one mode. Components are taken one after the other, a pair at a time: B has
-    all the others.
+    known to be zero" in place of "isn't zero". If the second of the pair isn't a game, the slices
+    of I vanish on its sub-tensor, in which all that it removes lies: no such term is left.
+    Components are taken one after the other, a pair at a time: B has all the others.
 
     *Lower bounds of the effective rank* don't add over components: two token-disjoint databases can
     share terms in the unobserved fibers. They have one argument, or a pair: the unfolding's minor
@@ -137,14 +136,15 @@ def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None
         )
         require(fit, f"an argument can't argue for a {side} bound")
         alone = Counter(kind.name for kind in kinds if kind.alone)
-        require(all(n == 1 for n in alone.values()), "of such arguments there may be one at most")
+        several = [name for name, n in alone.items() if n > 1]
+        require(not several, f"there may be one {', '.join(several)} at most")
         checked(arguments, kinds, facts)
     except Refuted as refuted:
         return Verdict(False, str(refuted))
     return Verdict(True)
 
 
-def _kinds(certificate: Certificate) -> list[Kind[Any]]:
+def _kinds(certificate: Certificate) -> list[Kind]:
     """The registered kind of each argument."""
     registered = {kind.argument: kind for kind in KINDS.values()}
     for argument in certificate.arguments:
@@ -156,14 +156,14 @@ def _kinds(certificate: Certificate) -> list[Kind[Any]]:
     return [registered[type(argument)] for argument in certificate.arguments]
 
 
-def _check_lower(arguments: tuple[Argument, ...], kinds: list[Kind[Any]], facts: Facts) -> None:
+def _check_lower(arguments: tuple[Argument, ...], kinds: list[Kind], facts: Facts) -> None:
     strong = sum(not kind.adds for kind in kinds)
     require(strong <= 1, "of such arguments only one may be there: they don't add")
-    touched: list[Touched] = [
-        kind.lower(argument, facts)
-        for argument, kind in zip(arguments, kinds, strict=True)
-        if kind.lower is not None
-    ]
+    touched: list[Touched] = []
+    for argument, kind in zip(arguments, kinds, strict=True):
+        if kind.lower is None:
+            raise Refuted(f"{kind.name} has no checker of lower bounds")
+        touched.append(kind.lower(argument, facts))
     before = _pairs(arguments, kinds, touched, facts) if len(touched) > 1 else {}
     for number, (argument, kind) in enumerate(zip(arguments, kinds, strict=True)):
         if kind.game is not None:
@@ -172,7 +172,7 @@ def _check_lower(arguments: tuple[Argument, ...], kinds: list[Kind[Any]], facts:
 
 def _pairs(
     arguments: tuple[Argument, ...],
-    kinds: list[Kind[Any]],
+    kinds: list[Kind],
     touched: list[Touched],
     facts: Facts,
 ) -> dict[int, Removed]:
@@ -186,7 +186,7 @@ def _pairs(
         for i in {owner.setdefault(component, j) for component in about} - {j}:
             first = arguments[i]
             if (
-                not isinstance(first, Unfolding)
+                type(first) is not Unfolding
                 or paired & {i, j}
                 or np.isin(first.rows, indices[first.mode]).any()
                 or not (kinds[j].game is not None or _leaves(first, indices, facts))
@@ -215,7 +215,7 @@ def _components(touched: Touched, facts: Facts) -> set[int]:
     return found
 
 
-def _check_upper(arguments: tuple[Argument, ...], kinds: list[Kind[Any]], facts: Facts) -> None:
+def _check_upper(arguments: tuple[Argument, ...], kinds: list[Kind], facts: Facts) -> None:
     """D, or a tensor that represents the facts, is a sum of so many simple tensors.
 
     Each fact is given once: by the terms, added up exactly, or by its box. A box is the simple

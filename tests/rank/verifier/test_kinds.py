@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 
 from capacity.errors import CertificateError
-from capacity.rank import Certificate, View, load_certificates, save_certificates
+from capacity.rank import (
+    Certificate,
+    Substitution,
+    Unfolding,
+    View,
+    load_certificates,
+    rank_interval,
+    save_certificates,
+)
 from capacity.rank.types import Touched
 from capacity.rank.verifier.argument import Forms, FromBelow
 from capacity.rank.verifier.checker import verify
@@ -19,7 +27,7 @@ from capacity.rank.verifier.facts import Facts, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.kinds import KINDS, register_kind
 from capacity.rank.verifier.view import UNOBSERVED, view_tensor
-from tests.oracles import database
+from tests.oracles import database, matrix_product
 from tests.second_checker import claim
 
 
@@ -109,3 +117,40 @@ def test_a_kind_is_registered_once_and_has_a_checker() -> None:
         register_kind(UNIT_TENSOR)
     with pytest.raises(ValueError, match="must have a checker"):
         register_kind(Kind(type("Empty", (UnitTensor,), {"kind": "empty"})))
+
+
+def test_only_an_unfolding_itself_goes_before_another_argument() -> None:
+    class Other(Unfolding):
+        """Has the fields of an unfolding, and another value."""
+
+        kind: ClassVar[str] = "other"
+
+        @property
+        def value(self) -> int:
+            return 4
+
+    one = np.arange(1)
+    register_kind(Kind(Other, lower=lambda _argument, _facts: (one, one, one)))
+    try:
+        db = matrix_product(2, 2, 2)
+        none, pairs = np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
+        game = next(
+            argument
+            for argument in rank_interval(db, methods=["substitution"]).lower.arguments
+            if isinstance(argument, Substitution)
+        )
+        other = Other(0, none, pairs, none, none, 2)
+        verdict = verify(claim(db, other, game), db)
+    finally:
+        del KINDS["other"]
+    assert "may change what" in str(verdict.reason)
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [{"view": "matrix"}, {"first": "view", "second": "view"}, {"view": "view", "bases": "indices"}],
+)
+def test_fields_of_kinds_have_forms_that_go_to_json_and_back(forms: dict[str, str]) -> None:
+    odd = type("Odd", (UnitTensor,), {"kind": "odd", "forms": forms})
+    with pytest.raises(ValueError, match=r"[Tt]he kind 'odd' must have"):
+        register_kind(Kind(odd, lower=check_unit_tensor))

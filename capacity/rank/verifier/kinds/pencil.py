@@ -42,7 +42,7 @@ class Pencil:
 
 
 def check_pencil(argument: Pencil, facts: Facts) -> Touched:
-    """rank(D) >= the rank of a sub-tensor of two slices, by `procedures.pencil_rank`."""
+    """rank(D) >= the rank of a sub-tensor of two slices, by `procedures.pencils`."""
     mine = facts.triples[require_pencil(argument, facts)]
     used = [np.unique(mine[:, mode]) for mode in range(3)]
     if facts.effective:

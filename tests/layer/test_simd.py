@@ -202,11 +202,11 @@ from capacity.database import random_database
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train
 from capacity.layer.engines.fused import epochs
 db = random_database(3)
-for dtype, tolerance, epochs in (("float32", 1e-6, 30), ("float64", 1e-10, 100)):
+for dtype, tolerance, longest in (("float32", 1e-6, 30), ("float64", 1e-10, 100)):
     losses = []
     for batch_size, engine in product((0, 50), ("reference", "fused", "blocked")):
         layer = AttentionLayer(LayerConfig(5, 2, 3, 4), db.n_tokens, dtype=getattr(torch, dtype))
-        recipe = Recipe(epochs=epochs // 5 if batch_size else epochs, learning_rate=1e-2,
+        recipe = Recipe(epochs=longest // 5 if batch_size else longest, learning_rate=1e-2,
                         batch_size=batch_size)
         losses.append(train(layer, db, recipe, Compute(engine, dtype)).loss)
     for i in (1, 2, 4, 5):

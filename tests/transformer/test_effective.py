@@ -11,7 +11,7 @@ from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer import capture, effective_attention
-from capacity.transformer.effective.attention import Mode, effective_layer, effective_share
+from capacity.transformer.effective.attention import EffectiveMode, effective_layer, effective_share
 
 DTYPES = [torch.float64, torch.float32]
 SLACK = {torch.float64: 1e-10, torch.float32: 2e-5}
@@ -70,7 +70,7 @@ def clear_cut(s: Tensor, relative: float) -> bool:
 @settings(max_examples=40)
 @given(heads())
 def test_effective_attention_gives_the_same_output(
-    dtype: torch.dtype, mode: Mode, drawn: tuple[Tensor, Tensor, torch.Generator]
+    dtype: torch.dtype, mode: EffectiveMode, drawn: tuple[Tensor, Tensor, torch.Generator]
 ) -> None:
     logits, v, _ = drawn
     a, v = attention(logits, causal=mode == "causal").to(dtype), v.to(dtype)
@@ -140,7 +140,7 @@ def test_causal_blocks_agree_with_single_rows_on_long_sentences(dtype: torch.dty
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("mode", ["plain", "simplex", "causal"])
-def test_independent_rows_keep_their_attention(dtype: torch.dtype, mode: Mode) -> None:
+def test_independent_rows_keep_their_attention(dtype: torch.dtype, mode: EffectiveMode) -> None:
     g = torch.Generator().manual_seed(0)
     v = torch.randn(1, 3, 6, 8, generator=g, dtype=dtype)
     a = attention(torch.randn(1, 3, 6, 6, generator=g, dtype=dtype), causal=True)
@@ -184,7 +184,7 @@ def well(v: Tensor) -> bool:
 @settings(max_examples=30)
 @given(heads())
 def test_mixing_the_columns_of_v_changes_nothing(
-    dtype: torch.dtype, mode: Mode, drawn: tuple[Tensor, Tensor, torch.Generator]
+    dtype: torch.dtype, mode: EffectiveMode, drawn: tuple[Tensor, Tensor, torch.Generator]
 ) -> None:
     logits, v, g = drawn
     a, v = attention(logits, causal=True).to(dtype), v.to(dtype)
@@ -221,7 +221,7 @@ def test_plain_follows_a_permutation_of_tokens(
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_padded_batches_give_what_single_sentences_give(
-    mode: Mode, left: bool, dtype: torch.dtype
+    mode: EffectiveMode, left: bool, dtype: torch.dtype
 ) -> None:
     g = torch.Generator().manual_seed(5)
     n, d = 20, 6

@@ -36,7 +36,7 @@ from capacity.transformer.effective.column_space import (
     row_condition,
 )
 
-Mode: TypeAlias = Literal["plain", "simplex", "causal"]
+EffectiveMode: TypeAlias = Literal["plain", "simplex", "causal"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +70,13 @@ class EffectiveAttention:
     """
 
     layers: tuple[EffectiveLayer, ...]
-    mode: Mode
+    mode: EffectiveMode
 
 
 @torch.no_grad()
-def effective_attention(captured: Captured, mode: Mode | None = None) -> EffectiveAttention:
+def effective_attention(
+    captured: Captured, mode: EffectiveMode | None = None
+) -> EffectiveAttention:
     """Effective attention of every head of every layer.
 
     Parameters
@@ -104,9 +106,11 @@ def effective_attention(captured: Captured, mode: Mode | None = None) -> Effecti
     >>> torch.allclose(kept, captured.layers[0].z, atol=1e-6)
     True
     """
-    chosen: Mode = mode or ("causal" if captured.causal else "plain")
-    if chosen not in get_args(Mode):
-        raise InvalidArgumentError(f"`mode` must be one of {get_args(Mode)}; got {shown(mode)}.")
+    chosen: EffectiveMode = mode or ("causal" if captured.causal else "plain")
+    if chosen not in get_args(EffectiveMode):
+        raise InvalidArgumentError(
+            f"`mode` must be one of {get_args(EffectiveMode)}; got {shown(mode)}."
+        )
     if chosen == "causal" and not captured.causal:
         raise InvalidArgumentError(
             f"Causal mode needs a causal model; {captured.source} attends to what comes later as "
@@ -123,7 +127,7 @@ def effective_layer(
     pattern: Float[Tensor, "batch heads n n"],
     v: Float[Tensor, "batch heads n d"],
     mask: Bool[Tensor, "batch n"],
-    mode: Mode,
+    mode: EffectiveMode,
     *,
     z: Float[Tensor, "batch heads n d"] | None = None,
 ) -> EffectiveLayer:

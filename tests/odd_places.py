@@ -1,4 +1,4 @@
-"""What a path can lead to that is no regular file."""
+"""Things that a path can lead to and that are no regular files."""
 
 import os
 from pathlib import Path

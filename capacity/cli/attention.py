@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from capacity.cli.output import Json, print_json, require_extra, spinner
+from capacity.cli.output import Json, print_json, require_extra
 from capacity.errors import InvalidArgumentError
+from capacity.progress import spinner
 
 
 def attention(

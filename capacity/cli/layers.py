@@ -16,14 +16,13 @@ from capacity.cli.output import (
     FormatOption,
     Json,
     MultiOption,
-    bar,
     plain,
     print_json,
     require_extra,
-    spinner,
     write_text,
 )
 from capacity.errors import InvalidArgumentError
+from capacity.progress import bar, spinner
 
 
 def train(

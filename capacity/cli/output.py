@@ -1,4 +1,4 @@
-"""What the commands share: options, JSON, files, progress."""
+"""Options, JSON and files, as all commands have them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ import typer
 from capacity.database.io.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import MissingExtraError
-from capacity.progress import bar as bar
-from capacity.progress import spinner as spinner
 from capacity.safe_files import write_whole
 
 File = Annotated[

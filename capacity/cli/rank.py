@@ -8,14 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.output import (
-    File,
-    FormatOption,
-    Json,
-    MultiOption,
-    print_json,
-    spinner,
-)
+from capacity.cli.output import File, FormatOption, Json, MultiOption, print_json
+from capacity.progress import spinner
 from capacity.rank.effort import Effort
 
 
@@ -50,16 +44,20 @@ def rank(
 
     db = load(file, format=format, multi=multi)
     with spinner(f"bounding the rank of {db.n_triples} facts") as say:
+        searched = "rank"
         analysis = RankAnalysis(
             db,
             effort=effort,
             seed=seed,
             methods=methods,
-            progress=lambda lower, upper, what: say(f"in [{lower}, {upper}], {what}"),
+            progress=lambda lower, upper, what: say(f"{searched} in [{lower}, {upper}], {what}"),
         )
-        b = analysis.bounds
-        intervals = {"effective_rank": analysis.effective_rank} if effective else {}
-        intervals = {"rank": analysis.rank, **intervals}
+        b, intervals = analysis.bounds, {"rank": analysis.rank}
+        if effective:
+            searched = "effective rank"
+            found = analysis.effective_rank
+            # the rank's interval may be raised by now
+            intervals = {"rank": analysis.rank, "effective_rank": found}
     interrupted = any(interval.interrupted for interval in intervals.values())
     fit = None
     if estimate and not interrupted:

@@ -1,6 +1,7 @@
 from .facts import Database as Database
 from .io.formats import Format as Format
 from .io.formats import register_format as register_format
+from .io.formats import unregister_format as unregister_format
 from .io.networkx import from_networkx as from_networkx
 from .io.networkx import to_networkx as to_networkx
 from .io.rdf import from_rdflib as from_rdflib

@@ -20,6 +20,7 @@ from .reductions.core import Core as Core
 from .reductions.core import concise_core as concise_core
 from .search.methods import METHODS as METHODS
 from .search.methods import register_method as register_method
+from .search.methods import unregister_method as unregister_method
 from .verifier.argument import Argument as Argument
 from .verifier.argument import View as View
 from .verifier.certificate import Certificate as Certificate
@@ -28,6 +29,7 @@ from .verifier.checker import verify as verify
 from .verifier.kind import Kind as Kind
 from .verifier.kinds import KINDS as KINDS
 from .verifier.kinds import register_kind as register_kind
+from .verifier.kinds import unregister_kind as unregister_kind
 from .verifier.kinds.boxes import Boxes as Boxes
 from .verifier.kinds.decomposition import Decomposition as Decomposition
 from .verifier.kinds.diagonalization import Diagonalization as Diagonalization

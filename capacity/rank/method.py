@@ -1,4 +1,4 @@
-"""What a method of search is: what it finds, what it costs and what it needs.
+"""Methods of search: what each finds, what it costs and what it needs.
 
 Nothing that a method finds is believed: `capacity.rank.verifier` can check all of it.
 """

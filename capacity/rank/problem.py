@@ -19,7 +19,7 @@ from capacity.rank.verifier.procedures.kronecker_form import Spend
 
 @dataclass(frozen=True)
 class Goal:
-    """What a method of search is asked for.
+    """A request to a method of search: the interval so far, and the work it may do.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Problem:
 
     @classmethod
     def of_rest(cls, rest: Peeled) -> Problem:
-        """What is left of a tensor that is too large to be dense."""
+        """Make the problem of the rest of a tensor that is too large to be dense."""
         return cls(np.zeros((0, 0, 0), np.int8), rest=rest)
 
     @cached_property
@@ -101,7 +101,7 @@ class Problem:
 
     @cached_property
     def peeled(self) -> Peeled | None:
-        """What is left without slices of a single entry; None if there are none."""
+        """The rest without slices of a single entry; None if there are no such slices."""
         if self.rest is not None:
             return self.rest
         effective = self.known is not None

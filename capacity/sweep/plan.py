@@ -81,7 +81,7 @@ class Run:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether its engine trains it together with other runs."""
+        """Return True if its engine trains it together with other runs."""
         return engine_named(self.engine).run_many is not None
 
     @property

@@ -21,8 +21,8 @@ from capacity.rank import (
 from capacity.rank.verifier.certificate import Quantity, Side
 from capacity.testing.area import Area, Sides
 from capacity.testing.choices import Choices
+from capacity.testing.drawn_diagonalizations import diagonalization
 from capacity.testing.lower_arguments import (
-    diagonalization,
     koszul,
     pencil,
     substitution,

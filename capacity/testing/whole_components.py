@@ -23,7 +23,8 @@ from capacity.rank.types import Mask
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import why_not_diagonal
 from capacity.testing.area import Area
 from capacity.testing.choices import Choices
-from capacity.testing.lower_arguments import drawn_pencil, some_combination
+from capacity.testing.drawn_diagonalizations import some_combination
+from capacity.testing.lower_arguments import drawn_pencil
 
 # of an enclosure: more takes a second checker long
 MOST_EQUATIONS = 36

@@ -4,6 +4,7 @@ from .activations.cache import Captured as Captured
 from .activations.cache import CapturedLayer as CapturedLayer
 from .activations.families import Family as Family
 from .activations.families import register_family as register_family
+from .activations.families import unregister_family as unregister_family
 from .activations.hooks import capture as capture
 from .activations.pretrained import load_pretrained as load_pretrained
 from .effective.attention import EffectiveAttention as EffectiveAttention

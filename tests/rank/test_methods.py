@@ -12,7 +12,6 @@ import pytest
 from capacity.database import Database
 from capacity.errors import InvalidArgumentError
 from capacity.rank import (
-    KINDS,
     METHODS,
     Boxes,
     Component,
@@ -26,6 +25,8 @@ from capacity.rank import (
     rank_interval,
     register_kind,
     register_method,
+    unregister_kind,
+    unregister_method,
     verify,
 )
 from capacity.rank.reductions.subtensor import Finding
@@ -73,8 +74,8 @@ def registered() -> Iterator[None]:
     register_kind(Kind(Product, lower=check_product))
     register_method(TOY, before="Koszul flattening")
     yield
-    del KINDS[Product.kind]
-    METHODS.remove(TOY)
+    unregister_kind(Product.kind)
+    unregister_method(TOY.name)
 
 
 def product() -> Database:
@@ -232,7 +233,7 @@ def test_a_kind_of_both_sides_that_adds_is_kept_on_its_own_side() -> None:
         found = (Above(View((np.arange(4), np.arange(4), np.arange(4)))),)
         interval = rank_interval(matrix_product(2, 2, 2), methods=[spoiled(found)])
     finally:
-        del KINDS["above"]
+        unregister_kind("above")
     assert (interval.lower.value, interval.upper.value) == (4, 7)
 
 

@@ -21,6 +21,7 @@ from capacity.transformer import (
     output_head,
     partial_sum_accuracy,
     register_family,
+    unregister_family,
 )
 from capacity.transformer.activations.cache import Normed, Written
 from capacity.transformer.activations.families import FAMILIES
@@ -241,11 +242,13 @@ def test_a_family_from_outside_is_one_function_and_one_registered_line() -> None
     # its modules are called as BERT's are
     bert = FAMILIES["BertModel"].architecture
     register_family(Family("RobertaModel", bert, {"RobertaForMaskedLM": "lm_head"}))
+    with pytest.raises(InvalidArgumentError, match="RobertaModel is taken"):
+        register_family(Family("RobertaModel", bert, {}))
     try:
         split = decompose(capture(model, tokens))
         assert output_head(model) is model.lm_head
     finally:
-        del FAMILIES["RobertaModel"]
+        unregister_family("RobertaModel")
     with torch.no_grad():
         states = model(tokens, output_hidden_states=True).hidden_states
     for ours, theirs in zip(split.embeddings, states, strict=True):

@@ -95,11 +95,22 @@ def register_format(format: Format) -> None:
     _ALIASES.update(dict.fromkeys(names, format))
 
 
-def unregister_format(name: str) -> None:
-    """Take a registered format out again, with its aliases."""
+def unregister_format(name: str) -> Format:
+    """Take a format out of the registry, with its aliases, and return it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is none of that name.
+    """
+    if name not in FORMATS:
+        raise InvalidArgumentError(
+            f"A format must be one of {', '.join(FORMATS)}; got {shown(name)}."
+        )
     format = FORMATS.pop(name)
     for alias in {format.name, *format.aliases}:
         del _ALIASES[alias]
+    return format
 
 
 def resolve_format(content: Content, format: str | None) -> Format:

@@ -1,4 +1,4 @@
-"""Whether the rank is n, or more, where slices are n x n."""
+"""Decide whether the rank is n, or more, where slices are n x n."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
 
 
 def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Whether the rank is n, or more, if the core is n x n x m with m <= n."""
+    """Decide whether the rank is n, or more, if the core is n x n x m with m <= n."""
     shape = problem.core.tensor.shape
     n = max(shape)
     if goal.lower > n or n > LARGEST_SIDE:

@@ -43,7 +43,7 @@ def below(ledger: RankLedger) -> tuple[Indices, Words, dict[int, Finding]]:
 
 
 def above(ledger: RankLedger) -> Words:
-    """What the upper bound of each component rests on, in words."""
+    """Name what the upper bound of each component rests on."""
     rests_on = np.full(len(ledger.upper), "slices", dtype=object)
     for c, (_, by) in ledger.above.items():
         rests_on[c] = by

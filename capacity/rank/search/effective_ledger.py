@@ -154,7 +154,7 @@ class EffectiveLedger:
             self.above, self._upper = (found, by), value
 
     def is_open(self, _place: Place) -> bool:
-        """Whether the two ends of the whole haven't met."""
+        """Return True if the two ends of the whole haven't met."""
         lower, upper = self.value()
         return lower < upper
 
@@ -193,7 +193,7 @@ class EffectiveLedger:
 
 
 def _is_observed(problem: Problem) -> bool:
-    """Whether all entries of a dense tensor are known."""
+    """Return True if all entries of a dense tensor are known."""
     return problem.known is None and problem.rest is None
 
 

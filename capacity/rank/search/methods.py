@@ -60,6 +60,17 @@ def register_method(method: Method, *, before: str | None = None) -> None:
     METHODS.insert(len(METHODS) if before is None else names.index(_known(before)), method)
 
 
+def unregister_method(name: str) -> Method:
+    """Take a method out of the registry, and return it.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    return METHODS.pop([one.name for one in METHODS].index(_known(name)))
+
+
 def chosen(methods: Iterable[str | Method] | None) -> Sequence[Method]:
     """Methods by name, or as they are, in the order of the register; all of them for None.
 

@@ -161,7 +161,7 @@ class RankLedger:
         return max(int(self.lower[c]), strong)
 
     def is_open(self, place: Place) -> bool:
-        """Whether the ends of a component haven't met."""
+        """Return True if the ends of a component haven't met."""
         return self.best(place.number) < self.upper[place.number]
 
     def strongest(self) -> int | None:

@@ -20,7 +20,7 @@ class Ledger(Protocol):
 
     @property
     def budget(self) -> Budget:
-        """What the effort may cost."""
+        """The work that the effort allows."""
         ...
 
     def value(self) -> tuple[int, int]:
@@ -36,7 +36,7 @@ class Ledger(Protocol):
         ...
 
     def is_open(self, place: Place, /) -> bool:
-        """Whether the ends at a place haven't met."""
+        """Return True if the ends at a place haven't met."""
         ...
 
     def take(self, place: Place, found: Finding, by: str) -> None:

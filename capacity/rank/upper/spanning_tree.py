@@ -29,7 +29,7 @@ def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 
 def spanning_tree_work(shape: tuple[int, ...], mode: Mode) -> int:
-    """Of `spanning_tree_terms`, in units of about a nanosecond: a rank for each pair of slices."""
+    """Work of `spanning_tree_terms` in nanoseconds, about: a rank for each pair of slices."""
     shortest = min(n for m, n in enumerate(shape) if m != mode)
     return 2 * shape[mode] * math.prod(shape) * shortest
 

@@ -1,4 +1,4 @@
-"""What has to be believed for a certified bound to be true.
+"""The trusted base: all that has to be believed for a certified bound to be true.
 
 A bound is true if this folder is right. `checker` says how arguments add up, with the proof;
 `kinds` has a module a kind of argument, each with what it claims, why that proves a bound, and its

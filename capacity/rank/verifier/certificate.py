@@ -1,4 +1,4 @@
-"""What a bound rests on, as plain data that goes to JSON and back without loss.
+"""Certificates of bounds, as plain data that goes to JSON and back without loss.
 
 A `Certificate` names the quantity that is bounded, the facts it is about (by their hash, and the
 policy for multi-valued pairs), and *arguments* whose values add up to the bound

@@ -123,7 +123,7 @@ def facts_of_view(view: View, facts: Facts) -> Indices:
 
 
 def _span(some: Indices, rows: Indices, most: int, facts: Facts) -> bool:
-    """Whether all rows are combinations of some of them, and their rank is `most` at most.
+    """Return True if all rows are combinations of some, and their rank is `most` at most.
 
     A large rank takes hours, exactly. Modulo a prime it is no larger, and takes a second.
     """

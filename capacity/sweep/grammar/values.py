@@ -80,7 +80,7 @@ def keys_of(kind: type, without: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 
 def is_required(each: Field[Any]) -> bool:
-    """Whether a field has no default, so that its key can't be left out."""
+    """Return True if a field has no default, so that its key must be there."""
     return each.default is MISSING and each.default_factory is MISSING
 
 

@@ -79,7 +79,7 @@ def _acquired(lock: FileLock) -> bool:
 
 
 def _is_held(path: Path) -> bool:
-    """Whether some process holds a lock."""
+    """Return True if some process holds a lock."""
     lock = FileLock(path)
     if not _acquired(lock):
         return True

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
+from capacity.limits import shown
 from capacity.transformer.activations.architecture import (
     Architecture,
     Block,
@@ -49,8 +50,34 @@ FAMILIES: dict[str, Family] = {}
 
 
 def register_family(family: Family) -> None:
-    """Make a family known to `capture` and `output_head`; one that is known already is replaced."""
+    """Make a family known to `capture` and `output_head`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is one for models of this class.
+    """
+    if family.body in FAMILIES:
+        raise InvalidArgumentError(
+            f"A family must be for models of a class of its own; {family.body} is taken. Take the "
+            "other out with unregister_family."
+        )
     FAMILIES[family.body] = family
+
+
+def unregister_family(body: str) -> Family:
+    """Take a family out of the registry, and return it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is none for models of that class.
+    """
+    if body not in FAMILIES:
+        raise InvalidArgumentError(
+            f"A family must be one of {', '.join(FAMILIES)}; got {shown(body)}."
+        )
+    return FAMILIES.pop(body)
 
 
 def prediction_heads() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What has to be believed is one folder: it imports nothing of the search, and little else."""
+"""The trusted base is one folder, which imports nothing of the search, and little else."""
 
 from __future__ import annotations
 

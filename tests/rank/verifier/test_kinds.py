@@ -25,7 +25,7 @@ from capacity.rank.verifier.argument import Forms, FromBelow
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.facts import Facts, require
 from capacity.rank.verifier.kind import Kind
-from capacity.rank.verifier.kinds import KINDS, register_kind
+from capacity.rank.verifier.kinds import register_kind, unregister_kind
 from capacity.rank.verifier.view import UNOBSERVED, view_tensor
 from tests.oracles import database, matrix_product
 from tests.second_checker import claim
@@ -62,7 +62,7 @@ DIAGONAL = [(0, 0, 0), (1, 1, 1), (2, 2, 2)]
 def registered() -> Iterator[None]:
     register_kind(UNIT_TENSOR)
     yield
-    del KINDS["unit tensor"]
+    unregister_kind("unit tensor")
 
 
 def unit(n: int = 3) -> UnitTensor:
@@ -142,7 +142,7 @@ def test_only_an_unfolding_itself_goes_before_another_argument() -> None:
         other = Other(0, none, pairs, none, none, 2)
         verdict = verify(claim(db, other, game), db)
     finally:
-        del KINDS["other"]
+        unregister_kind("other")
     assert "may change what" in str(verdict.reason)
 
 
@@ -154,3 +154,8 @@ def test_fields_of_kinds_have_forms_that_go_to_json_and_back(forms: dict[str, st
     odd = type("Odd", (UnitTensor,), {"kind": "odd", "forms": forms})
     with pytest.raises(ValueError, match=r"[Tt]he kind 'odd' must have"):
         register_kind(Kind(odd, lower=check_unit_tensor))
+
+
+def test_only_what_is_registered_can_be_taken_out() -> None:
+    with pytest.raises(ValueError, match="must be one of boxes, "):
+        unregister_kind("unit tensor")

@@ -53,5 +53,20 @@ def register_kind(kind: Kind) -> None:
     KINDS[kind.name] = kind
 
 
+def unregister_kind(name: str) -> Kind:
+    """Take a kind out of the registry, and return it; its certificates are refused from then on.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    if name not in KINDS:
+        raise InvalidArgumentError(
+            f"A kind of argument must be one of {', '.join(sorted(KINDS))}; got {shown(name)}."
+        )
+    return KINDS.pop(name)
+
+
 for _module in pkgutil.iter_modules(__path__):
     register_kind(importlib.import_module(f"{__name__}.{_module.name}").KIND)

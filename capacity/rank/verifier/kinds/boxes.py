@@ -64,7 +64,7 @@ def facts_of_boxes(argument: Boxes, facts: Facts) -> Indices:
 def _only_unobserved(
     facts: Facts, box: Indices, mine: Indices, number: Indices, boxes: Indices
 ) -> None:
-    """What else is in these boxes lies in unobserved fibers.
+    """Check that all else in these boxes lies in unobserved fibers.
 
     An observed pair of a subject and a predicate of a box must have all its objects, as facts.
     """

@@ -1,4 +1,4 @@
-"""Whether n x n slices are diagonal in common bases: the rank is n, or n + 1 at least."""
+"""Slices of n x n that are diagonal in common bases, or not: the rank is n, or n + 1 at least."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from capacity.rank.verifier.view import UNOBSERVED, facts_of_view, view_tensor
 
 @dataclass(frozen=True, eq=False)
 class Diagonalization:
-    """Whether the n x n slices of a mode are diagonal in common bases: then the rank is n.
+    """A claim that the n x n slices of a mode are diagonal in common bases, or that they are not.
 
     Attributes
     ----------

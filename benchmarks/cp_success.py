@@ -55,14 +55,14 @@ def tensorly_line_search(dense: Dense, rank: int, seed: int) -> float | None:
     return None if fit is None else fit.residual
 
 
-def pyttb_gcp(dense: Dense, rank: int, seed: int) -> float | None:
-    fit = one_fit(dense, rank, "gcp", 3000, [seed, rank])
+def pyttb_lbfgs(dense: Dense, rank: int, seed: int) -> float | None:
+    fit = one_fit(dense, rank, "lbfgs", 3000, [seed, rank])
     return None if fit is None else fit.residual
 
 
 METHODS: dict[str, Callable[[Dense, int, int], float | None]] = {
     "Levenberg-Marquardt (ours)": ours,
-    "pyttb gcp_opt (L-BFGS-B)": pyttb_gcp,
+    "pyttb gcp_opt (L-BFGS-B)": pyttb_lbfgs,
     "tensorly parafac, line search": tensorly_line_search,
     "tensorly parafac, svd init": tensorly_svd,
 }

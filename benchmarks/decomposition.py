@@ -17,20 +17,20 @@ from record import medians, write
 from shapes import D_MODEL, LENGTHS, N_HEADS, bert, tokens
 from torch import Tensor
 
-from capacity.transformer import Captured, capture, decompose, head_importance, head_terms
+from capacity.transformer import ActivationCache, capture, decompose, head_importance, head_terms
 
 REPEATS = 5
 # the peer needs 2.4 GB a layer at 256 tokens
 PEER_UP_TO = 256
 
 
-def weigh_every_token(captured: Captured) -> Tensor:
+def weigh_every_token(captured: ActivationCache) -> Tensor:
     layer = captured.layers[0]
     by_token = layer.v_unbiased[0] @ layer.W_O
     return (layer.pattern[0][..., None] * by_token[:, None]).sum((0, 2))
 
 
-def weigh_values(captured: Captured) -> Tensor:
+def weigh_values(captured: ActivationCache) -> Tensor:
     layer = captured.layers[0]
     return (layer.pattern[0] @ layer.v_unbiased[0] @ layer.W_O).sum(0)
 

@@ -18,13 +18,13 @@ from record import medians, write
 from shapes import D_MODEL, LENGTHS, N_HEADS, N_LAYERS, bert, forward_operations, gpt2, tokens
 from torch import Tensor
 
-from capacity.transformer import Captured, capture, effective_attention
+from capacity.transformer import ActivationCache, capture, effective_attention
 
 REPEATS = 5
 D_HEAD = D_MODEL // N_HEADS
 
 
-def full_svd(captured: Captured) -> None:
+def full_svd(captured: ActivationCache) -> None:
     for layer in captured.layers:
         for pattern, v in zip(layer.pattern[0], layer.v[0], strict=True):
             U, s, _ = torch.linalg.svd(v, full_matrices=True)
@@ -32,8 +32,8 @@ def full_svd(captured: Captured) -> None:
             _ = pattern - (pattern @ null) @ null.T
 
 
-def by_basis(basis: Callable[[Tensor], Tensor]) -> Callable[[Captured], None]:
-    def run(captured: Captured) -> None:
+def by_basis(basis: Callable[[Tensor], Tensor]) -> Callable[[ActivationCache], None]:
+    def run(captured: ActivationCache) -> None:
         for layer in captured.layers:
             U = basis(layer.v)
             _ = (layer.pattern @ U) @ U.mT
@@ -41,7 +41,7 @@ def by_basis(basis: Callable[[Tensor], Tensor]) -> Callable[[Captured], None]:
     return run
 
 
-def prefixes(captured: Captured) -> None:
+def prefixes(captured: ActivationCache) -> None:
     """Every row by its own Gram matrix, batched; rows of up to d tokens keep their attention."""
     for layer in captured.layers:
         v = layer.v[0].double()
@@ -51,14 +51,14 @@ def prefixes(captured: Captured) -> None:
         _ = torch.tril(w.float() @ layer.v[0].mT, diagonal=D_HEAD)
 
 
-METHODS: dict[str, Callable[[Captured], object]] = {
+METHODS: dict[str, Callable[[ActivationCache], object]] = {
     "ours, plain": lambda c: effective_attention(c, "plain"),
     "ours, simplex": lambda c: effective_attention(c, "simplex"),
     "full SVD": full_svd,
     "thin SVD": by_basis(lambda v: torch.linalg.svd(v, full_matrices=False)[0]),
     "QR": by_basis(lambda v: torch.linalg.qr(v)[0]),
 }
-CAUSAL: dict[str, Callable[[Captured], object]] = {
+CAUSAL: dict[str, Callable[[ActivationCache], object]] = {
     "ours, causal": lambda c: effective_attention(c, "causal"),
     "a Gram matrix a row": prefixes,
 }

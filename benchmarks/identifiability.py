@@ -16,12 +16,12 @@ import torch
 from record import medians, write
 from shapes import LENGTHS, bert, tokens
 
-from capacity.transformer import Captured, capture, identifiability_table
+from capacity.transformer import ActivationCache, capture, identifiability_table
 
 REPEATS = 3
 
 
-def heads(captured: Captured) -> None:
+def heads(captured: ActivationCache) -> None:
     for layer in captured.layers:
         T = layer.v @ layer.W_O
         ones = torch.ones(*T.shape[:-1], 1)
@@ -30,7 +30,7 @@ def heads(captured: Captured) -> None:
             _ = (s > s[..., :1] * max(matrix.shape[-2:]) * torch.finfo(s.dtype).eps).sum(-1)
 
 
-def jointly(captured: Captured) -> None:
+def jointly(captured: ActivationCache) -> None:
     for layer in captured.layers:
         T = (layer.v @ layer.W_O)[0]
         ones = torch.block_diag(*[torch.ones(T.shape[1], 1)] * len(T))

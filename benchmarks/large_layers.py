@@ -23,7 +23,8 @@ import numpy as np
 import torch
 from record import write
 
-from capacity import AttentionLayer, Compute, Database, LayerConfig, Recipe, train
+from capacity import AttentionLayer, Database, LayerConfig, Recipe, train
+from capacity.layer import Compute
 
 SIZES = [(200, 100), (1000, 500), (5000, 1000), (20_000, 5000), (50_000, 10_000),
          (20_000, 50_000)]  # fmt: skip

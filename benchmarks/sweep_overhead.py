@@ -24,8 +24,9 @@ import pandas as pd
 import torch
 from record import write
 
-from capacity import AttentionLayer, Compute, evaluate, train
-from capacity.sweep import Plan, compact, do_run, load, make_plan, run_sweep
+from capacity import AttentionLayer, evaluate, train
+from capacity.layer import Compute
+from capacity.sweep import Plan, compact, load, make_plan, run_sweep, train_run
 from capacity.sweep.storage.manifest import environment
 from capacity.sweep.storage.store import Store
 
@@ -108,7 +109,7 @@ def reading(n_shards: int, rows_a_shard: int, repeats: int) -> dict[str, Any]:
             replace(run, recipe=long, compute=Compute(engine="reference")) for run in plan.runs
         ),
     )
-    row, _ = do_run(plan.runs[0])
+    row, _ = train_run(plan.runs[0])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         store = Store(folder, plan, environment())

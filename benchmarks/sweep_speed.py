@@ -22,8 +22,9 @@ import torch
 from record import write
 from torch import nn
 
-from capacity import AttentionLayer, Compute, Database, LayerConfig, Recipe, random_database
-from capacity.layer import train_many
+from capacity import AttentionLayer, Database, LayerConfig, Recipe
+from capacity.database import random_database
+from capacity.layer import Compute, train_many
 
 # runs in a padded batch
 GROUP = 16

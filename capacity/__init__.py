@@ -4,12 +4,32 @@ A database of facts (subject, predicate, object) is a 0/1 3-tensor D; a single-l
 decoder is a 3-tensor L of the same shape. The rank of D measures the size of the database, and the
 rank of L the capacity of the layer (L. Z. Wong, Paying Attention to Facts, 2025, arXiv 2502.05076).
 
-Names load on first use: asking for a rank imports neither torch nor seaborn.
+===========================================  =======================================================
+`load`, `Database`                           read facts from RDF or a table, or make them
+`database_bounds`                            bounds of the rank without a search
+`rank_interval`, `effective_rank_interval`   certified intervals of the rank, the effective rank
+`verify`                                     check a certificate, or both ends of an interval
+`cp_estimate`                                an estimate of the rank by CP decompositions
+`LayerConfig`, `AttentionLayer`              an attention layer (extra ``layers``, as all below)
+`Recipe`, `train`, `evaluate`                train it on a database, and measure what it recalls
+`Progress`, `Seed`                           types of the arguments of that name
+===========================================  =======================================================
+
+The rest is in rooms: `capacity.database` (readers, writers, policies), `capacity.rank` (bounds,
+certificates, methods), `capacity.layer` (engines, constructions), `capacity.evaluator` (accuracies,
+grids, laws), `capacity.sweep` (thousands of runs), `capacity.transformer` (pretrained models),
+`capacity.plots`, `capacity.testing` (Hypothesis strategies) and `capacity.errors`. Names load on
+first use: asking for a rank imports neither torch nor seaborn. The command is ``capacity --help``.
+
+Examples
+--------
+>>> facts = [("Astrid", "born_in", "Singapore"), ("Bernard", "born_in", "Malaysia")]
+>>> db = Database.from_triples(facts)
+>>> print(rank_interval(db))
+[2, 2]
 """
 
-import lazy_loader
-
 from capacity._version import __version__ as __version__
+from capacity.lazy_names import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__all__ += ["__version__"]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from operator import index
+from typing import TypeAlias
 
 import numpy as np
 
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
+
+# where random numbers start: an integer, or a generator that goes on from where it is
+Seed: TypeAlias = int | np.random.Generator
 
 # of dimensions, heads and positions
 MAX_SIZE = 2**20
@@ -67,21 +72,7 @@ def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX
         raise InvalidArgumentError(f"`{name}` must be at most {most:,}; got {shown(value)}.")
 
 
-def require_choice(name: str, value: object, choices: Iterable[str]) -> None:
-    """Refuse what isn't one of some names.
-
-    Raises
-    ------
-    InvalidArgumentError
-    """
-    choices = tuple(choices)
-    if not isinstance(value, str) or value not in choices:
-        raise InvalidArgumentError(
-            f"`{name}` must be one of {', '.join(choices)}; got {shown(value)}."
-        )
-
-
-def generator(seed: int | np.random.Generator) -> np.random.Generator:
+def generator(seed: Seed) -> np.random.Generator:
     """The generator that a seed stands for; a generator stands for itself.
 
     Raises
@@ -92,6 +83,28 @@ def generator(seed: int | np.random.Generator) -> np.random.Generator:
     if isinstance(seed, int):
         require_integer("seed", seed, least=0, most=MAX_SEED)
     return np.random.default_rng(seed)
+
+
+def integer_seed(seed: Seed) -> int:
+    """An integer from 0 to 2^32 - 1: the seed itself, or one that a generator draws.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For any other seed.
+    """
+    if isinstance(seed, np.random.Generator):
+        return int(seed.integers(2**32))
+    try:
+        number = index(seed)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 2**32:
+        raise InvalidArgumentError(
+            f"`seed` must be an integer from 0 to 2^32 - 1, or a numpy.random.Generator; got "
+            f"{shown(seed)}."
+        )
+    return number
 
 
 def require_affordable(shapes: Iterable[tuple[int, ...]]) -> None:

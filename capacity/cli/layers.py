@@ -52,7 +52,7 @@ def train(
     from capacity.layer.recipe import Recipe
     from capacity.layer.storage import require_place
     from capacity.limits import MAX_SEED, require_integer
-    from capacity.sweep.one_run import do_run
+    from capacity.sweep.one_run import train_run
     from capacity.sweep.plan import Run
 
     require_integer("seed", seed, least=0, most=MAX_SEED)
@@ -72,7 +72,7 @@ def train(
         # not after the training, to find that it can't be written
         require_place(out, "run.json")
     with spinner(f"training {config.name} on {db.n_triples} facts"):
-        row, layer = do_run(run)
+        row, layer = train_run(run)
     if out is not None:
         layer.save(out)
         write_text(out / "run.json", json.dumps(plain(row), indent=2) + "\n")

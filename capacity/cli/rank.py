@@ -44,17 +44,15 @@ def rank(
 
     db = load(file, format=format, multi=multi)
     with spinner(f"bounding the rank of {db.n_triples} facts") as say:
-        searched = "rank"
         analysis = RankAnalysis(
             db,
             effort=effort,
             seed=seed,
             methods=methods,
-            progress=lambda lower, upper, what: say(f"{searched} in [{lower}, {upper}], {what}"),
+            progress=lambda what, _done, _total, _left: say(what),
         )
         b, intervals = analysis.bounds, {"rank": analysis.rank}
         if effective:
-            searched = "effective rank"
             found = analysis.effective_rank
             # the rank's interval may be raised by now
             intervals = {"rank": analysis.rank, "effective_rank": found}

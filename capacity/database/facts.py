@@ -33,6 +33,7 @@ from capacity.database.policy import (
 from capacity.database.source import Source
 from capacity.database.terms import Term, display, position
 from capacity.errors import InvalidArgumentError, UnknownTokenError
+from capacity.limits import Seed
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -288,7 +289,7 @@ class Database:
             self.tokens, self.token_triples[rows], multi=self.multi, prefixes=self.prefixes
         )
 
-    def sample_subjects(self, n_subjects: int, seed: int | np.random.Generator) -> Database:
+    def sample_subjects(self, n_subjects: int, seed: Seed) -> Database:
         """Keep the facts of `n_subjects` subjects drawn without replacement."""
         if not 1 <= n_subjects <= self.shape[0]:
             raise InvalidArgumentError(

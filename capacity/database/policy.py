@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.terms import Term
-from capacity.errors import InvalidArgumentError, MultiValuedError, MultiValuedWarning
+from capacity.errors import MultiValuedError, MultiValuedWarning
+from capacity.options import require_choice
 
 MultiPolicy: TypeAlias = Literal[
     "keep", "error", "first", "majority", "set", "drop-pair", "drop-predicate"
@@ -40,11 +41,8 @@ Triples: TypeAlias = NDArray[np.int64]
 
 def check_policy(policy: str) -> None:
     """Raise an InvalidArgumentError that lists the policies unless `policy` is one of them."""
-    if policy not in POLICIES:
-        raise InvalidArgumentError(
-            f"`multi` must be one of {', '.join(POLICIES)}; got {policy!r:.60}. "
-            "See capacity.database.policy for what each does."
-        )
+    advice = "See capacity.database.policy for what each does."
+    require_choice("`multi`", policy, POLICIES, advice=advice)
 
 
 def multi_valued_error(what: str, n_multi_valued: int, n_pairs: int) -> MultiValuedError:

@@ -16,10 +16,11 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.database.terms import label
 from capacity.errors import InvalidArgumentError
+from capacity.limits import Seed
 
 
 def random_database(
-    seed: int | np.random.Generator,
+    seed: Seed,
     *,
     tables: tuple[int, int] = (1, 4),
     subjects: tuple[int, int] = (2, 15),

@@ -126,7 +126,7 @@ def _log_probabilities(z: NDArray[np.float64]) -> NDArray[np.float64]:
     return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
 
-def answers(
+def pair_logits(
     layer: AttentionLayer, pairs: NDArray[np.integer], *, batch_size: int = 4096
 ) -> NDArray[np.float64]:
     """Logits in float64 that the forward pass gives after each (subject, predicate) pair.
@@ -179,7 +179,7 @@ def evaluate(
         raise InvalidArgumentError(f"`over` must be 'tokens' or 'objects'; got {shown(over)}.")
     db.require_functional("Accuracy")
     require_same_vocabulary(layer, db)
-    logits = answers(layer, db.token_triples[:, :2])
+    logits = pair_logits(layer, db.token_triples[:, :2])
     if over == "objects":
         return accuracy_of_logits(logits[:, db.object_ids], db.triples[:, 2], taus)
     return accuracy_of_logits(logits, db.token_triples[:, 2], taus)

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from capacity.limits import generator
+from capacity.limits import Seed, generator
 
 Array = NDArray[np.float64]
 LEVEL = 0.95
 
 
-def resampled(groups: ArrayLike, n_resamples: int, seed: int = 0) -> Iterator[Array]:
+def cluster_bootstrap(groups: ArrayLike, n_resamples: int, seed: Seed = 0) -> Iterator[Array]:
     """Draw whole groups with replacement: how often each run counts, again and again.
 
     Parameters
@@ -23,7 +23,7 @@ def resampled(groups: ArrayLike, n_resamples: int, seed: int = 0) -> Iterator[Ar
     groups : array_like, shape (n_runs,)
         Such as the ``database_id`` of each run.
     n_resamples : int
-    seed : int
+    seed : int or numpy.random.Generator
 
     Yields
     ------
@@ -35,7 +35,7 @@ def resampled(groups: ArrayLike, n_resamples: int, seed: int = 0) -> Iterator[Ar
         yield rng.multinomial(len(names), np.full(len(names), 1 / len(names)))[of].astype(float)
 
 
-def interval(draws: ArrayLike) -> tuple[float, float]:
+def percentile_interval(draws: ArrayLike) -> tuple[float, float]:
     """The middle 95 % of resampled values; NaN if there are none."""
     values = np.asarray(draws, dtype=np.float64)
     if not len(values):
@@ -45,7 +45,7 @@ def interval(draws: ArrayLike) -> tuple[float, float]:
 
 
 def mean_interval(
-    values: ArrayLike, groups: ArrayLike, *, n_resamples: int = 1000, seed: int = 0
+    values: ArrayLike, groups: ArrayLike, *, n_resamples: int = 1000, seed: Seed = 0
 ) -> tuple[float, float]:
     """Interval of the mean of runs, over the groups that they belong to.
 
@@ -57,4 +57,6 @@ def mean_interval(
     (0.0, 1.0)
     """
     v = np.asarray(values, dtype=np.float64)
-    return interval([float(v @ w / w.sum()) for w in resampled(groups, n_resamples, seed)])
+    return percentile_interval(
+        [float(v @ w / w.sum()) for w in cluster_bootstrap(groups, n_resamples, seed)]
+    )

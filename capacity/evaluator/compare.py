@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.bootstrap import interval, resampled
+from capacity.evaluator.bootstrap import cluster_bootstrap, percentile_interval
 from capacity.evaluator.columns import Threshold
 from capacity.evaluator.law import fit_law, require_columns
-from capacity.limits import generator
+from capacity.limits import Seed, generator
 
 
 def compare_measures(
@@ -22,7 +22,7 @@ def compare_measures(
     share: float = 1.0,
     n_folds: int = 10,
     n_resamples: int = 1000,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> pd.DataFrame:
     """Which sizes and capacities tell best whether a run memorises, on databases not seen.
 
@@ -38,7 +38,7 @@ def compare_measures(
         about that one.
     n_resamples : int
         Of the databases, for the interval of the differences.
-    seed : int
+    seed : int or numpy.random.Generator
 
     Returns
     -------
@@ -67,8 +67,8 @@ def compare_measures(
             scores[i, held_out] = law.log_likelihood(table[held_out], tau, share=share)
     means = scores.mean(axis=1)
     best = int(means.argmax())
-    drawn = np.array([scores @ w / w.sum() for w in resampled(of, n_resamples, seed)])
-    behind = [interval(drawn[:, best] - column) for column in drawn.T]
+    drawn = np.array([scores @ w / w.sum() for w in cluster_bootstrap(of, n_resamples, seed)])
+    behind = [percentile_interval(drawn[:, best] - column) for column in drawn.T]
     rows = [
         {"size": size, "capacity": capacity, "log_likelihood": mean, "behind": means[best] - mean,
          "behind_low": low, "behind_high": high}

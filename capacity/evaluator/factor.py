@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from capacity.evaluator.bootstrap import interval, resampled
+from capacity.evaluator.bootstrap import cluster_bootstrap, percentile_interval
 from capacity.evaluator.columns import Threshold
 from capacity.evaluator.law import Law, coefficients, logs, outcomes, require_columns
+from capacity.limits import Seed
 
 Array = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ def capacity_factor(
     probability: float = 0.5,
     at: Sequence[float] = (),
     n_resamples: int = 500,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> CapacityFactor:
     """Measure the capacity factor and the exponent of the law, with intervals.
 
@@ -81,7 +82,7 @@ def capacity_factor(
         Capacities at which the ratio of size to capacity is told.
     n_resamples : int
         Of the databases, for the intervals.
-    seed : int
+    seed : int or numpy.random.Generator
 
     Raises
     ------
@@ -106,11 +107,11 @@ def capacity_factor(
     whole = measured(None)
     draws = [
         measured(weights)
-        for weights in resampled(table["database_id"], n_resamples, seed)
+        for weights in cluster_bootstrap(table["database_id"], n_resamples, seed)
         # none of these databases, or all, say nothing of where half are
         if 0 < y @ weights < weights.sum()
     ]
-    between = [interval(column) for column in np.array(draws).reshape(-1, len(whole)).T]
+    between = [percentile_interval(column) for column in np.array(draws).reshape(-1, len(whole)).T]
     return CapacityFactor(
         size, capacity, tau, share, probability,
         factor=whole[0], factor_interval=between[0],

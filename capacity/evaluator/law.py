@@ -84,10 +84,10 @@ class Law:
     ) -> Array:
         """Of what each run did, in nats, shape (n_runs,)."""
         p = np.clip(self.probability(table), 1e-12, 1 - 1e-12)
-        return np.log(np.where(memorised(table, tau, share=share), p, 1 - p))
+        return np.log(np.where(memorised_runs(table, tau, share=share), p, 1 - p))
 
 
-def memorised(
+def memorised_runs(
     table: pd.DataFrame, tau: Threshold = 0.95, *, share: float = 1.0
 ) -> NDArray[np.bool_]:
     """Which runs memorise at tau.
@@ -112,7 +112,7 @@ def memorised(
     return ((table[column] >= share) & (table["status"] != "diverged")).to_numpy()
 
 
-def with_bits(table: pd.DataFrame) -> pd.DataFrame:
+def add_size_columns(table: pd.DataFrame) -> pd.DataFrame:
     """The table with ``database_bits``: what it takes to name the objects of all facts.
 
     n_triples log2(n_objects), the logarithm of the number of databases with the same questions and
@@ -140,8 +140,8 @@ def fit_law(
     ----------
     table : DataFrame
     tau, share
-        What memorising is (`memorised`). With `share` None the law is one of the mean accuracy, a
-        fraction for each run.
+        When a run memorises (`memorised_runs`). With `share` None the law is one of the mean
+        accuracy, a fraction for each run.
     size, capacity : str
         Columns of positive numbers.
     exponent : float, optional
@@ -210,7 +210,7 @@ def outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> Array:
         require_columns(table, "status", column)
         y = table[column].where(table["status"] != "diverged", 0.0).to_numpy(float)
     else:
-        y = memorised(table, tau, share=share).astype(np.float64)
+        y = memorised_runs(table, tau, share=share).astype(np.float64)
     if not 0 < y.sum() < len(y):
         raise InvalidArgumentError(
             f"The runs must be such that some memorise and some don't; of {len(y)}, "

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.database.terms import label
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.accuracy import answers, check_tau
-from capacity.limits import generator
+from capacity.evaluator.accuracy import check_tau, pair_logits
+from capacity.limits import Seed, generator
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
@@ -52,7 +52,7 @@ class NonsenseAnswers:
 
 
 def nonsense_pairs(
-    db: Database, *, n_queries: int | None = None, seed: int | np.random.Generator = 0
+    db: Database, *, n_queries: int | None = None, seed: Seed = 0
 ) -> NDArray[np.int64]:
     """Pairs of a subject and a predicate outside the domain, as token ids, shape (n, 2).
 
@@ -85,7 +85,7 @@ def with_unknown(
     share: float,
     *,
     token: str = "unknown",
-    seed: int | np.random.Generator = 0,
+    seed: Seed = 0,
 ) -> Database:
     """Add facts that answer some nonsense queries with a token for not knowing.
 
@@ -137,7 +137,7 @@ def nonsense_answers(
     *,
     tau: float = 0.95,
     n_queries: int | None = None,
-    seed: int | np.random.Generator = 0,
+    seed: Seed = 0,
 ) -> NonsenseAnswers:
     """Measure how often, and how confidently, a layer answers nonsense queries.
 
@@ -161,7 +161,7 @@ def nonsense_answers(
     check_tau(tau)
     require_same_vocabulary(layer, db)
     pairs = nonsense_pairs(db, n_queries=n_queries, seed=seed)
-    z = answers(layer, pairs) if len(pairs) else np.zeros((0, db.n_tokens))
+    z = pair_logits(layer, pairs) if len(pairs) else np.zeros((0, db.n_tokens))
     if not len(pairs) or not np.isfinite(z).all():
         return NonsenseAnswers(len(pairs), math.nan, math.nan, math.nan, math.nan, tau)
     z -= z.max(axis=1, keepdims=True)

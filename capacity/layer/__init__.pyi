@@ -1,8 +1,8 @@
 from .compute import Compute as Compute
 from .config import LayerConfig as LayerConfig
-from .config import layer_rank_bound as layer_rank_bound
+from .config import layer_rank_assumed as layer_rank_assumed
 from .config import layer_rank_upper as layer_rank_upper
-from .config import proposition_3_5 as proposition_3_5
+from .config import layer_rank_upper_paper as layer_rank_upper_paper
 from .constructions import store_in_query_key as store_in_query_key
 from .constructions import store_in_value_output as store_in_value_output
 from .engines.registry import Engine as Engine

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from capacity.transformer.activations.cache import (
-    Captured,
-    CapturedLayer,
+    ActivationCache,
+    LayerActivations,
     Step,
     normed,
     written_by_heads,
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 @torch.no_grad()
-def captured_activations(layer: AttentionLayer, tokens: Tensor, mask: Tensor | None) -> Captured:
+def captured_activations(
+    layer: AttentionLayer, tokens: Tensor, mask: Tensor | None
+) -> ActivationCache:
     """Compute what the heads of a layer do; see `AttentionLayer.capture`."""
     config = layer.config
     real = checked_tokens(
@@ -42,10 +44,10 @@ def captured_activations(layer: AttentionLayer, tokens: Tensor, mask: Tensor | N
     v = layer.values(x)
     pattern = layer.attention(x)
     b_V, b_O = (layer.b_V[:, 0].clone(), layer.b_O.clone()) if config.bias else (None, None)
-    heads = CapturedLayer(pattern, q, k, v, pattern @ v, layer.W_O.clone(), b_V, b_O,
+    heads = LayerActivations(pattern, q, k, v, pattern @ v, layer.W_O.clone(), b_V, b_O,
                           config.attention_scale).without_padding(real)  # fmt: skip
     wrote = written_by_heads(1, heads)
     steps: list[Step] = [wrote]
     if config.layer_norm:
         steps.append(normed(1, layer.norm_out, wrote.applied_to(start)))
-    return check(Captured((heads,), real, True, start, tuple(steps), type(layer).__name__))
+    return check(ActivationCache((heads,), real, True, start, tuple(steps), type(layer).__name__))

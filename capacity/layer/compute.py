@@ -7,12 +7,13 @@ from typing import Literal, TypeAlias, get_args
 
 from capacity.errors import InvalidArgumentError
 from capacity.layer.engines.registry import engine_names
-from capacity.limits import require_choice
+from capacity.options import require_choice, with_known_options
 
 DType: TypeAlias = Literal["float32", "float64"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 
 
+@with_known_options
 @dataclass(frozen=True)
 class Compute:
     """The engine, the precision and the device of a training.
@@ -41,9 +42,9 @@ class Compute:
     device: Device = "auto"
 
     def __post_init__(self) -> None:
-        require_choice("engine", self.engine, ("auto", *engine_names()))
-        require_choice("dtype", self.dtype, get_args(DType))
-        require_choice("device", self.device, get_args(Device))
+        require_choice("`engine`", self.engine, ("auto", *engine_names()))
+        require_choice("`dtype`", self.dtype, get_args(DType))
+        require_choice("`device`", self.device, get_args(Device))
 
 
 def resolve_device(device: Device) -> Literal["cpu", "cuda"]:
@@ -54,7 +55,7 @@ def resolve_device(device: Device) -> Literal["cpu", "cuda"]:
     InvalidArgumentError
         For another name, or a GPU that isn't there.
     """
-    require_choice("device", device, get_args(Device))
+    require_choice("`device`", device, get_args(Device))
     if device != "cuda":
         return "cpu"
     import torch

@@ -22,8 +22,10 @@ from typing import Any
 
 from capacity.errors import InvalidArgumentError
 from capacity.limits import require_integer, shown
+from capacity.options import with_known_options
 
 
+@with_known_options
 @dataclass(frozen=True)
 class LayerConfig:
     """Sizes of a single-layer attention-only decoder, with d_head_vo decoupled from d_head_qk.
@@ -145,7 +147,7 @@ class LayerConfig:
         return asdict(self)
 
 
-def layer_rank_bound(config: LayerConfig) -> int:
+def layer_rank_assumed(config: LayerConfig) -> int:
     """The paper's estimate of rank(L) from below, d_model + n_heads d_head_vo.
 
     Equation (9) of Wong 2025: an assumption about trained layers, not a theorem. Compare
@@ -153,20 +155,18 @@ def layer_rank_bound(config: LayerConfig) -> int:
 
     Examples
     --------
-    >>> layer_rank_bound(LayerConfig(2, 4, 1, 2))
+    >>> layer_rank_assumed(LayerConfig(2, 4, 1, 2))
     10
     """
     return config.d_model + config.n_heads * config.d_head_vo
 
 
-def proposition_3_5(config: LayerConfig, n_predicates: int) -> int:
+def layer_rank_upper_paper(config: LayerConfig, n_predicates: int) -> int:
     """Upper bound of rank(L), d_model + n_heads d_head_vo |Q| (Wong 2025, Proposition 3.5)."""
     return config.d_model + config.n_heads * config.d_head_vo * n_predicates
 
 
-def layer_rank_upper(
-    config: LayerConfig, n_subjects: int, n_predicates: int, n_objects: int
-) -> int:
+def layer_rank_upper(config: LayerConfig, shape: tuple[int, int, int]) -> int:
     """Upper bound of rank(L), never above Proposition 3.5.
 
     With d = d_model, and K, Q, V for the numbers of subjects, predicates and objects, the least of
@@ -188,7 +188,8 @@ def layer_rank_upper(
     ----------
     config : LayerConfig
         Plain (no norm, bias or positions).
-    n_subjects, n_predicates, n_objects : int
+    shape : tuple of int
+        Numbers of subjects, predicates and objects: `Database.shape`.
 
     Raises
     ------
@@ -199,7 +200,7 @@ def layer_rank_upper(
     --------
     The case where equation (9) says 10:
 
-    >>> layer_rank_upper(LayerConfig(2, 4, 1, 2), 9, 2, 9)
+    >>> layer_rank_upper(LayerConfig(2, 4, 1, 2), (9, 2, 9))
     4
     """
     if not config.is_plain:
@@ -207,7 +208,7 @@ def layer_rank_upper(
             "L and its rank are defined for layers without norm, bias and positions; got "
             f"{config.name}."
         )
-    d, k, q, v = config.d_model, n_subjects, n_predicates, n_objects
+    d, (k, q, v) = config.d_model, shape
     return min(
         min(d, q, v) + q * min(config.n_heads * config.d_head_vo, d, k, v),
         q * min(k, v, d),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from capacity.layer.config import LayerConfig
 from capacity.limits import (
     MAX_TOKENS,
+    Seed,
     generator,
     require_affordable,
     require_integer,
@@ -17,7 +18,7 @@ from capacity.limits import (
 
 
 def initial_weights(
-    config: LayerConfig, d_vocab: int, seed: int | np.random.Generator
+    config: LayerConfig, d_vocab: int, seed: Seed
 ) -> dict[str, NDArray[np.float64]]:
     """Draw initial weights in float64, the same for every engine, device and dtype.
 

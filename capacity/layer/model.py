@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -24,8 +23,8 @@ from capacity.layer.activations import captured_activations
 from capacity.layer.config import LayerConfig
 from capacity.layer.initial import initial_weights
 from capacity.layer.storage import read_layer, require_weights, write_layer
-from capacity.limits import in_a_line
-from capacity.transformer.activations.cache import Captured
+from capacity.limits import Seed, in_a_line
+from capacity.transformer.activations.cache import ActivationCache
 
 
 class AttentionLayer(nn.Module):
@@ -84,7 +83,7 @@ class AttentionLayer(nn.Module):
         config: LayerConfig,
         d_vocab: int,
         *,
-        seed: int | np.random.Generator = 0,
+        seed: Seed = 0,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
@@ -192,7 +191,9 @@ class AttentionLayer(nn.Module):
         values = x[:, None] @ self.W_V
         return values + self.b_V if self.config.bias else values
 
-    def capture(self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None) -> Captured:
+    def capture(
+        self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None
+    ) -> ActivationCache:
         """What the heads compute on some sentences, as `capacity.transformer.capture` gives it.
 
         Parameters

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from capacity.errors import InvalidArgumentError
-from capacity.limits import require_choice, require_integer, shown
+from capacity.limits import require_integer, shown
+from capacity.options import require_choice, with_known_options
 
 Optimizer: TypeAlias = Literal["adam", "adamw"]
 Schedule: TypeAlias = Literal["constant", "cosine"]
@@ -20,6 +21,7 @@ MAX_EPOCHS = 10_000_000
 MAX_FACTS = 2**31 - 1
 
 
+@with_known_options
 @dataclass(frozen=True)
 class Recipe:
     """Hyperparameters of training: what is computed, whatever computes it (`Compute`).
@@ -73,7 +75,7 @@ class Recipe:
             "init": Init,
         }
         for name, allowed in choices.items():
-            require_choice(name, getattr(self, name), get_args(allowed))
+            require_choice(f"`{name}`", getattr(self, name), get_args(allowed))
         for name in ("learning_rate", "beta2", "weight_decay", "stop_tau"):
             # 0 and 0.0 are one recipe, and so one key
             object.__setattr__(self, name, _real(name, getattr(self, name)))

@@ -22,7 +22,7 @@ from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 from capacity.layer.tensor import require_same_vocabulary
-from capacity.limits import generator
+from capacity.limits import Seed, generator
 
 
 def train(
@@ -31,7 +31,7 @@ def train(
     recipe: Recipe | None = None,
     compute: Compute | None = None,
     *,
-    seed: int | np.random.Generator = 0,
+    seed: Seed = 0,
     snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> Training:
     """Train a layer in place, on the device and from the weights that it has.
@@ -86,7 +86,7 @@ def train_many(
     recipe: Recipe | None = None,
     compute: Compute | None = None,
     *,
-    seeds: Sequence[int | np.random.Generator] | None = None,
+    seeds: Sequence[Seed] | None = None,
     threads: int = 1,
 ) -> list[Training]:
     """Train many layers, each on its database, as `train` does each of them alone.
@@ -150,7 +150,7 @@ def train_many(
 
 def _require_apart(
     tasks: Sequence[tuple[AttentionLayer, Database]],
-    seeds: Sequence[int | np.random.Generator],
+    seeds: Sequence[Seed],
     threads: int,
 ) -> None:
     """Refuse tasks of which one would change what another comes to."""

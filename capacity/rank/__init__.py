@@ -1,5 +1,5 @@
 """How big a database is: bounds, certified intervals and estimates of its tensor's rank."""
 
-import lazy_loader
+from capacity.lazy_names import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

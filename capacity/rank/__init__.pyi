@@ -6,7 +6,8 @@ from .bounds import unfolding_rank as unfolding_rank
 from .cp.decompose import cp_decompose as cp_decompose
 from .cp.estimate import CPEstimate as CPEstimate
 from .cp.estimate import cp_estimate as cp_estimate
-from .cp.numerical_rank import numerical_rank_interval as numerical_rank_interval
+from .cp.numerical_rank import RankEstimates as RankEstimates
+from .cp.numerical_rank import numerical_rank_estimates as numerical_rank_estimates
 from .exact.ranks import matrix_rank as matrix_rank
 from .interval import RankAnalysis as RankAnalysis
 from .interval import RankInterval as RankInterval

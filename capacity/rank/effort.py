@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import index
-from typing import Any, Literal, TypeAlias, get_args
-
-from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
+from typing import Literal, TypeAlias, get_args
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
 # the fields of `Limits` that count tries
@@ -62,24 +58,3 @@ BUDGETS: dict[Effort, Budget] = {
     "standard": Budget(10**10, 10**9, 3_000, Limits(50, 4, 20_000, 10**7, 16, 2_000)),
     "thorough": Budget(3 * 10**10, 10**10, 30_000, Limits(200, 12, 100_000, 3 * 10**7, 40, 2_000)),
 }
-
-
-def require_effort(effort: str) -> None:
-    """Raise an error for an unknown effort."""
-    if effort not in EFFORTS:
-        raise InvalidArgumentError(
-            f"`effort` must be one of {', '.join(EFFORTS)}; got {shown(effort)}."
-        )
-
-
-def checked_seed(seed: Any) -> int:
-    """A seed as an int, or an error for what no search can start from."""
-    try:
-        number = index(seed)
-    except TypeError:
-        number = -1
-    if not 0 <= number < 2**32:
-        raise InvalidArgumentError(
-            f"`seed` must be an integer from 0 to 2^32 - 1; got {shown(seed)}."
-        )
-    return number

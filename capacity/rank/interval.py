@@ -20,8 +20,11 @@ from typing import Any
 
 from capacity.database.facts import Database
 from capacity.database.tensor import is_complete
+from capacity.limits import Seed, integer_seed
+from capacity.options import require_choice
+from capacity.progress import Progress
 from capacity.rank.bounds import Bounds, database_bounds
-from capacity.rank.effort import BUDGETS, Effort, checked_seed, require_effort
+from capacity.rank.effort import BUDGETS, Effort
 from capacity.rank.method import Method
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.assembly import effective_lower_end, lower_end, upper_end
@@ -29,7 +32,7 @@ from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.explanation import explain_effective, explain_rank
 from capacity.rank.search.methods import chosen
 from capacity.rank.search.rank_ledger import RankLedger
-from capacity.rank.search.scheduler import Ledger, Progress, search
+from capacity.rank.search.scheduler import Ledger, search
 from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.certificate import Certificate, Quantity
 
@@ -91,13 +94,14 @@ class RankAnalysis:
         seconds: on small data about a second, half a minute, minutes. The same seed gives the same
         interval on any machine, but for numerical fits (from `standard` on), where the last bits
         of floating point can decide whether one is found.
-    seed : int
+    seed : int or numpy.random.Generator
         Of the search.
     methods : iterable of str or Method, optional
         What to search with, by name or as it is (`capacity.rank.METHODS`); all that are registered
         if omitted. Unfoldings, slices and independent sets are always looked at.
     progress : callable, optional
-        Called with the interval so far, and what is tried next: ``progress(lower, upper, what)``.
+        Told the interval so far with the method that is tried next, and how many methods were
+        tried of how many (`capacity.Progress`).
 
     Raises
     ------
@@ -119,13 +123,13 @@ class RankAnalysis:
         db: Database,
         *,
         effort: Effort = "quick",
-        seed: int = 0,
+        seed: Seed = 0,
         methods: Iterable[str | Method] | None = None,
         progress: Progress | None = None,
     ) -> None:
-        require_effort(effort)
+        require_choice("`effort`", effort, BUDGETS)
         self.db = db
-        self._budget, self._seed = BUDGETS[effort], checked_seed(seed)
+        self._budget, self._seed = BUDGETS[effort], integer_seed(seed)
         self._methods, self._progress = chosen(methods), progress
 
     @cached_property
@@ -201,7 +205,7 @@ def rank_interval(
     db: Database,
     *,
     effort: Effort = "quick",
-    seed: int = 0,
+    seed: Seed = 0,
     methods: Iterable[str | Method] | None = None,
     progress: Progress | None = None,
 ) -> RankInterval:
@@ -229,7 +233,7 @@ def effective_rank_interval(
     db: Database,
     *,
     effort: Effort = "quick",
-    seed: int = 0,
+    seed: Seed = 0,
     methods: Iterable[str | Method] | None = None,
     progress: Progress | None = None,
 ) -> RankInterval:

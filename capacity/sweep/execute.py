@@ -23,7 +23,7 @@ from capacity.errors import InvalidArgumentError, SweepError
 from capacity.layer.compute import Device, resolve_device
 from capacity.progress import Progress
 from capacity.sweep.cluster import on_dask
-from capacity.sweep.one_run import database_ranks, do_runs
+from capacity.sweep.one_run import database_ranks, train_runs
 from capacity.sweep.plan import Plan, Run, tasks_of
 from capacity.sweep.pool import Executor, Outcome, in_this_process, processes
 from capacity.sweep.storage.manifest import environment
@@ -296,7 +296,7 @@ def _rows(
     start = time.perf_counter()
     rows: list[dict[str, Any]] = []
     by_key = {run.key: run for run in runs}
-    for row, _ in do_runs(runs, ranks=ranks, snapshots=snapshots):
+    for row, _ in train_runs(runs, ranks=ranks, snapshots=snapshots):
         rows.append(row)
         if tell is not None:
             tell([by_key[row["run_key"]]])

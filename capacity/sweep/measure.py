@@ -11,7 +11,7 @@ import pandas as pd
 
 from capacity.errors import InvalidArgumentError, SweepError
 from capacity.progress import Progress
-from capacity.sweep.one_run import database_ranks, do_runs
+from capacity.sweep.one_run import database_ranks, train_runs
 from capacity.sweep.plan import Plan, Run, tasks_of
 from capacity.sweep.pool import Outcome, in_this_process, processes
 from capacity.sweep.time_left import TimeLeft
@@ -100,7 +100,7 @@ def _measured(
 
     by_key = {run.key: run for run in runs}
     rows: list[dict[str, Any]] = []
-    for row, layer in do_runs(runs, ranks=ranks):
+    for row, layer in train_runs(runs, ranks=ranks):
         with torch.no_grad():
             rows.append({**row, **measure(by_key[row["run_key"]], layer)})
     return rows

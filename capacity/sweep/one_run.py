@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.evaluator.accuracy import accuracy_of_logits, answers
+from capacity.evaluator.accuracy import accuracy_of_logits, pair_logits
 from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.compute import Compute
-from capacity.layer.config import layer_rank_bound, layer_rank_upper
+from capacity.layer.config import layer_rank_assumed, layer_rank_upper
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import Snapshots
 from capacity.rank.interval import RankAnalysis
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
 
 
-def do_run(
+def train_run(
     run: Run, *, ranks: Mapping[str, int] | None = None
 ) -> tuple[dict[str, Any], AttentionLayer]:
     """Train and score one layer.
@@ -57,10 +57,10 @@ def do_run(
         If the database is multi-valued.
     """
     known = None if ranks is None else {run.database.facts_sha256: ranks}
-    return next(do_runs([run], ranks=known))
+    return next(train_runs([run], ranks=known))
 
 
-def do_runs(
+def train_runs(
     runs: Sequence[Run],
     *,
     ranks: Mapping[str, Mapping[str, int]] | None = None,
@@ -81,7 +81,7 @@ def do_runs(
     Yields
     ------
     row, layer
-        As `do_run` returns.
+        As `train_run` returns.
     """
     batches: dict[tuple[str, Recipe, Compute], list[Run]] = {}
     for run in runs:
@@ -155,9 +155,9 @@ def _row(
         **layer_columns(run.layer),
         "n_parameters": run.layer.n_parameters,
         "n_embedding_parameters": run.layer.n_embedding_parameters(db.n_tokens),
-        "layer_rank_bound": layer_rank_bound(run.layer),
+        "layer_rank_bound": layer_rank_assumed(run.layer),
         # its tensor L is defined for plain layers alone
-        "layer_rank_upper": layer_rank_upper(run.layer, k, q, v) if run.layer.is_plain else None,
+        "layer_rank_upper": layer_rank_upper(run.layer, (k, q, v)) if run.layer.is_plain else None,
         **recipe_columns(run.recipe),
         "engine": training.engine,
         "variant": run.variant,
@@ -176,7 +176,7 @@ def _scores(run: Run, layer: AttentionLayer, *, diverged: bool) -> dict[str, flo
         return dict.fromkeys(names, math.nan)
     facts = run.database.token_triples
     with _one_thread():
-        logits = answers(layer, facts[:, :2])
+        logits = pair_logits(layer, facts[:, :2])
     found = accuracy_of_logits(logits, facts[:, 2], taus)
     scores = (
         found.tied,

@@ -57,6 +57,6 @@ A checker of one's own must accept what is valid, and nothing that `capacity.ver
 >>> valid_certificates_are_proved_and_damaged_ones_refused_in_words()
 """
 
-import lazy_loader
+from capacity.lazy_names import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

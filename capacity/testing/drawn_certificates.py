@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
+from capacity.options import require_choice
 from capacity.rank import (
     Argument,
     Boxes,
@@ -104,10 +105,7 @@ def drawn_certificate(
     of = _one_of(choose, "quantity", quantity, get_args(Quantity))
     sides = [one for one in get_args(Side) if kind is None or kind in KINDS[one]]
     if not sides:
-        raise InvalidArgumentError(
-            f"`kind` must be one of {', '.join(dict.fromkeys(sum(KINDS.values(), ())))}; got "
-            f"{kind!r:.60}."
-        )
+        require_choice("`kind`", kind, dict.fromkeys(sum(KINDS.values(), ())))
     about = _one_of(choose, "side", side, get_args(Side) if side else sides)
     if about not in sides:
         raise InvalidArgumentError(
@@ -133,10 +131,7 @@ def drawn_certificate(
 def _one_of(choose: Choices, name: str, value: T | None, allowed: Sequence[T]) -> T:
     if value is None:
         return choose.one(allowed)
-    if value not in allowed:
-        raise InvalidArgumentError(
-            f"`{name}` must be one of {', '.join(allowed)}; got {value!r:.60}."
-        )
+    require_choice(f"`{name}`", value, allowed)
     return value
 
 

@@ -1,5 +1,5 @@
 """Analysis of what attention uses: effective attention, identifiability, additive decomposition."""
 
-import lazy_loader
+from capacity.lazy_names import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -1,7 +1,7 @@
 from .activations.architecture import Architecture as Architecture
 from .activations.architecture import Block as Block
-from .activations.cache import Captured as Captured
-from .activations.cache import CapturedLayer as CapturedLayer
+from .activations.cache import ActivationCache as ActivationCache
+from .activations.cache import LayerActivations as LayerActivations
 from .activations.families import Family as Family
 from .activations.families import register_family as register_family
 from .activations.families import unregister_family as unregister_family
@@ -10,7 +10,7 @@ from .activations.pretrained import load_pretrained as load_pretrained
 from .effective.attention import EffectiveAttention as EffectiveAttention
 from .effective.attention import effective_attention as effective_attention
 from .effective.attention import effective_share as effective_share
-from .effective.statistics import cosine as cosine
+from .effective.statistics import attention_cosine as attention_cosine
 from .effective.statistics import pattern_statistics as pattern_statistics
 from .effective.statistics import token_shares as token_shares
 from .encoder.config import EncoderConfig as EncoderConfig
@@ -31,7 +31,7 @@ from .residual.additive_decomposition import decompose as decompose
 from .residual.additive_decomposition import head_importance as head_importance
 from .residual.additive_decomposition import head_terms as head_terms
 from .residual.feed_forward import feed_forward_moments as feed_forward_moments
-from .residual.feed_forward import linear_fit as linear_fit
+from .residual.feed_forward import feed_forward_r2 as feed_forward_r2
 from .residual.partial_sums import output_head as output_head
 from .residual.partial_sums import partial_sum_accuracy as partial_sum_accuracy
 from .table import attention_table as attention_table

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from capacity.transformer.activations.cache import Captured
+from capacity.transformer.activations.cache import ActivationCache
 from capacity.transformer.effective.attention import EffectiveAttention, effective_share
 from capacity.transformer.identifiability.nullity import identifiability_table
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def attention_table(captured: Captured, effective: EffectiveAttention) -> pd.DataFrame:
+def attention_table(captured: ActivationCache, effective: EffectiveAttention) -> pd.DataFrame:
     """Tabulate each head as `identifiability_table` does, with its ``effective_share``.
 
     Parameters

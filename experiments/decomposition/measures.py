@@ -20,8 +20,8 @@ from capacity.transformer import (
     constant_rank_bound,
     decompose,
     feed_forward_moments,
+    feed_forward_r2,
     head_importance,
-    linear_fit,
     output_head,
     partial_sum_accuracy,
 )
@@ -107,7 +107,7 @@ def linear(groups: list[Measured]) -> pd.DataFrame:
             rows += [
                 {"layer": layer + 1, "group": number, "tokens_fitted": whole.n_tokens,
                  "scored": "in sample" if number in fitted else "held out",
-                 "r2": linear_fit(whole, on)}
+                 "r2": feed_forward_r2(whole, on)}
                 for number, on in enumerate(of)
             ]  # fmt: skip
     return pd.DataFrame(rows)

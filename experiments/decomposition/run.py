@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import experiments.decomposition.measures as measures
-from capacity.evaluator import interval, resampled
+from capacity.evaluator import cluster_bootstrap, percentile_interval
 from capacity.progress import bar
 from experiments.common.harness import Tables, main
 from experiments.common.models import Smiles, minilm, molecules, reaction_bert, tweets
@@ -108,7 +108,7 @@ def _of_each(
 def _means(table: pd.DataFrame, keys: list[str], of: str) -> dict[str, Any]:
     """Mean over groups of texts and its interval, in a dictionary for each key."""
     wide = table.pivot_table(index="group", columns=keys, values=of, sort=False)
-    weights = np.stack(list(resampled(wide.index, 1000)))
+    weights = np.stack(list(cluster_bootstrap(wide.index, 1000)))
     draws = weights @ wide.to_numpy(np.float64) / weights.sum(1, keepdims=True)
     found: dict[str, Any] = {}
     for column, mean, draw in zip(wide.columns, wide.mean(), draws.T, strict=True):
@@ -116,7 +116,7 @@ def _means(table: pd.DataFrame, keys: list[str], of: str) -> dict[str, Any]:
         place = found
         for key in outer:
             place = place.setdefault(key, {})
-        place[last] = {"mean": mean, "interval": interval(draw)}
+        place[last] = {"mean": mean, "interval": percentile_interval(draw)}
     return found
 
 

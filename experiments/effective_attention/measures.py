@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from capacity.transformer import (
-    Captured,
+    ActivationCache,
+    attention_cosine,
     capture,
-    cosine,
     effective_attention,
     effective_share,
     pattern_statistics,
@@ -32,7 +32,7 @@ SHAPES = ("vertical", "diagonal", "block", "entropy", "negative", "squares_left"
           "vertical_of_squares", "diagonal_of_squares", "block_of_squares")  # fmt: skip
 
 
-def of_sentence(sentence: Sentence, at: Captured) -> Tables:
+def of_sentence(sentence: Sentence, at: ActivationCache) -> Tables:
     """Shares of heads by kinds of tokens, the same for [CLS] alone, shapes, leverages."""
     kinds = {kind: sentence.are(kind) for kind in KINDS}
     rows = sentence.are(PUNCTUATION, OTHER)
@@ -58,7 +58,7 @@ def of_sentence(sentence: Sentence, at: Captured) -> Tables:
     }
 
 
-def patterns_of(captured: Captured) -> dict[str, list[Tensor]]:
+def patterns_of(captured: ActivationCache) -> dict[str, list[Tensor]]:
     """Three kinds of attention, layer by layer."""
     effective = {mode: effective_attention(captured, mode) for mode in ("plain", "simplex")}
     return {
@@ -77,7 +77,7 @@ def _block(pattern: Tensor, part: Tensor) -> Tensor:
     return (shares * (part[:, None] == part)).sum((-2, -1)) / shares.sum((-2, -1))
 
 
-def _leverages(at: Captured, kinds: dict[str, Tensor]) -> pd.DataFrame:
+def _leverages(at: ActivationCache, kinds: dict[str, Tensor]) -> pd.DataFrame:
     """Share of weight on one token that projection leaves, the diagonal of P; size of values."""
     rows = []
     for number, layer in enumerate(at.layers, start=1):
@@ -93,18 +93,18 @@ def _leverages(at: Captured, kinds: dict[str, Tensor]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def cosines(first: Captured, second: Captured) -> pd.DataFrame:
+def cosines(first: ActivationCache, second: ActivationCache) -> pd.DataFrame:
     """Cosines of two models' patterns on the same sentence, by heads."""
     ones, others = patterns_of(first), patterns_of(second)
     return pd.DataFrame(
         {"attention": attention, "layer": layer, "head": head, "cosine": float(value)}
         for attention in ATTENTIONS
-        for layer, row in enumerate(cosine(ones[attention], others[attention]), start=1)
+        for layer, row in enumerate(attention_cosine(ones[attention], others[attention]), start=1)
         for head, value in enumerate(row)
     )
 
 
-def example(shares: pd.DataFrame, at: Captured, sentence: Sentence) -> pd.DataFrame:
+def example(shares: pd.DataFrame, at: ActivationCache, sentence: Sentence) -> pd.DataFrame:
     """The first sentence, in the head of the last two layers that attends most to a delimiter."""
     late = shares[
         (shares["attention"] == "standard")
@@ -152,7 +152,7 @@ def _relative(new: Tensor, old: Tensor) -> Tensor:
     return (new - old).norm() / old.norm()
 
 
-def _with_all_values(model: Any, inputs: dict[str, Tensor]) -> tuple[Captured, list[Tensor]]:
+def _with_all_values(model: Any, inputs: dict[str, Tensor]) -> tuple[ActivationCache, list[Tensor]]:
     """The values of every layer as well, those of padding among them, which `capture` drops."""
     values: list[Tensor] = []
     hooks = [

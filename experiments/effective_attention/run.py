@@ -20,7 +20,7 @@ import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 
-from capacity.evaluator.bootstrap import interval, resampled
+from capacity.evaluator.bootstrap import cluster_bootstrap, percentile_interval
 from capacity.progress import bar
 from capacity.transformer import capture
 from experiments.common.harness import Tables, main
@@ -148,18 +148,18 @@ def _of_example(table: pd.DataFrame) -> dict[str, Any]:
 @cache
 def _weights(n: int) -> np.ndarray:
     """Draws of how often each sentence counts."""
-    return np.stack(list(resampled(np.arange(n), RESAMPLES))) / n
+    return np.stack(list(cluster_bootstrap(np.arange(n), RESAMPLES))) / n
 
 
 def _mean(values: pd.Series) -> dict[str, Any]:
     v = values.dropna().to_numpy(np.float64)
-    return {"mean": v.mean(), "interval": interval(_weights(len(v)) @ v)}
+    return {"mean": v.mean(), "interval": percentile_interval(_weights(len(v)) @ v)}
 
 
 def _ratio(above: pd.Series, below: pd.Series) -> dict[str, Any]:
     a, b = above.to_numpy(np.float64), below.to_numpy(np.float64)
     W = _weights(len(a))
-    return {"ratio": a.mean() / b.mean(), "interval": interval((W @ a) / (W @ b))}
+    return {"ratio": a.mean() / b.mean(), "interval": percentile_interval((W @ a) / (W @ b))}
 
 
 def _by_column(table: pd.DataFrame, column: str, value: str) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def _finetuning(table: pd.DataFrame) -> dict[str, Any]:
         "rank_correlation_of_layers_with_standard": {
             k: {
                 "value": float(_rank_correlation(wide["standard"].mean(), wide[k].mean())),
-                "interval": interval(_rank_correlation(draws["standard"], draws[k])),
+                "interval": percentile_interval(_rank_correlation(draws["standard"], draws[k])),
             }
             for k in ("plain", "simplex")
         },

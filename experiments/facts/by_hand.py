@@ -21,10 +21,10 @@ import torch
 from matplotlib.figure import Figure
 
 from capacity import Database, Recipe
-from capacity.evaluator import memorised, memorises
+from capacity.evaluator import memorised_runs, memorises
 from capacity.layer import (
     AttentionLayer,
-    layer_rank_bound,
+    layer_rank_assumed,
     layer_rank_upper,
     store_in_query_key,
     store_in_value_output,
@@ -83,8 +83,8 @@ def _written(name: str, db: Database) -> list[dict[str, Any]]:
                 "database_rank_bound": paper_bound(facts),
                 # an unfolding's, and so a lower bound of the rank
                 "n_objects": len(facts.object_ids),
-                "layer_rank_bound": layer_rank_bound(config),
-                "layer_rank_upper": layer_rank_upper(config, *facts.shape),
+                "layer_rank_bound": layer_rank_assumed(config),
+                "layer_rank_upper": layer_rank_upper(config, facts.shape),
                 "least_side": min(facts.shape[:2]),
                 "d_model": config.d_model, "n_heads": config.n_heads,
                 "d_head_qk": config.d_head_qk, "n_parameters": config.n_parameters,
@@ -142,7 +142,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
             },
             "trained_to_memorise_by_width": {
                 f"{width:g}": {
-                    str(tau): with_mean(memorised(runs, tau), runs["database_id"])
+                    str(tau): with_mean(memorised_runs(runs, tau), runs["database_id"])
                     for tau in ("argmax", TAU)
                 }
                 for width, runs in learnt.groupby("width")
@@ -153,7 +153,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
 
 def _least_width(trained: pd.DataFrame, tau: Any) -> dict[str, Any]:
     """The least d_model, in units of the construction's, that training memorises with."""
-    done = trained.assign(done=memorised(trained, tau))
+    done = trained.assign(done=memorised_runs(trained, tau))
     least = done[done["done"]].groupby("database_id")["width"].min()
     n = trained["database_id"].nunique()
     return {

@@ -20,8 +20,9 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from capacity import LayerConfig, Recipe, random_database
-from capacity.evaluator import Law, capacity_factor, fit_law, memorised, with_bits
+from capacity import LayerConfig, Recipe
+from capacity.database import random_database
+from capacity.evaluator import Law, add_size_columns, capacity_factor, fit_law, memorised_runs
 from capacity.sweep import Plan, Run
 from experiments.common.harness import BEST, PAPER, Tables, committed, main, sweep, with_mean
 
@@ -67,8 +68,8 @@ def numbers(tables: Tables) -> dict[str, Any]:
     """Factors at each tau, and how well each law tells what larger layers hold."""
     found: dict[str, Any] = {}
     for kind in ("paper", "best"):
-        small = with_bits(committed("figures", kind))
-        large = with_bits(tables[f"{kind}-larger"])
+        small = add_size_columns(committed("figures", kind))
+        large = add_size_columns(tables[f"{kind}-larger"])
         found[kind] = {
             str(tau): {
                 name: _law(small, large, tau, *measures) for name, measures in MEASURES.items()
@@ -101,7 +102,7 @@ def _foretold(law: Law, table: pd.DataFrame, tau: Any) -> dict[str, Any]:
     """Predictions of the law for unseen runs, beside a constant fitted to just these."""
     if table.empty:
         return {"runs": 0}
-    done = memorised(table, tau)
+    done = memorised_runs(table, tau)
     share = np.clip(done.mean(), 1e-3, 1 - 1e-3)
     constant = np.log(np.where(done, share, 1 - share))
     groups = table["database_id"]
@@ -118,15 +119,15 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Shares memorised over size by capacity, on small and larger sizes, with the fits."""
     figure = Figure(figsize=(12, 6.4), layout="constrained")
     for row, kind in zip(figure.subplots(2, 3, sharey=True), ("paper", "best"), strict=True):
-        small = with_bits(committed("figures", kind))
-        large = with_bits(tables[f"{kind}-larger"])
+        small = add_size_columns(committed("figures", kind))
+        large = add_size_columns(tables[f"{kind}-larger"])
         names = ("rank bound / eq. (9)", "triples / parameters (Nichani et al.)",
                  "bits / all parameters")  # fmt: skip
         for axes, name in zip(row, names, strict=True):
             size, capacity = MEASURES[name]
             for sizes, table in (("fitted", small), ("larger, not seen", large)):
                 ratio = (table[size] / table[capacity]).to_numpy(np.float64)
-                shares = pd.DataFrame({"x": np.log2(ratio), "y": memorised(table, 0.95)})
+                shares = pd.DataFrame({"x": np.log2(ratio), "y": memorised_runs(table, 0.95)})
                 # about as many runs at each point
                 at = (
                     shares.sort_values("x")

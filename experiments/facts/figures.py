@@ -18,13 +18,13 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from capacity import random_database
+from capacity.database import random_database
 from capacity.evaluator import (
     Threshold,
     accuracy_grid,
-    interval,
-    memorised,
-    resampled,
+    cluster_bootstrap,
+    memorised_runs,
+    percentile_interval,
 )
 from capacity.plots import plot_accuracy_grids
 from capacity.rank import paper_bound
@@ -113,11 +113,15 @@ def numbers(tables: Tables) -> dict[str, Any]:
 def slope(table: pd.DataFrame) -> dict[str, Any]:
     """Triples for a unit of the rank bound, by least squares through the origin."""
     x, y = (table[c].to_numpy(float) for c in ("database_rank_bound", "n_triples"))
-    draws = [(w * x) @ y / ((w * x) @ x) for w in resampled(np.arange(len(x)), 1000)]
+    draws = [(w * x) @ y / ((w * x) @ x) for w in cluster_bootstrap(np.arange(len(x)), 1000)]
     fitted = x @ y / (x @ x) * x
     unexplained = ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
-    return {"slope": x @ y / (x @ x), "interval": interval(draws), "r_squared": 1 - unexplained,
-            "databases": len(x)}  # fmt: skip
+    return {
+        "slope": x @ y / (x @ x),
+        "interval": percentile_interval(draws),
+        "r_squared": 1 - unexplained,
+        "databases": len(x),
+    }
 
 
 def _layers(table: pd.DataFrame) -> pd.DataFrame:
@@ -130,7 +134,7 @@ def _cell(table: pd.DataFrame) -> dict[str, Any]:
     groups = chosen["database_id"]
     return {
         "accuracy_argmax": with_mean(chosen["accuracy_argmax"], groups),
-        "memorised_argmax": with_mean(memorised(chosen, "argmax"), groups),
+        "memorised_argmax": with_mean(memorised_runs(chosen, "argmax"), groups),
     }
 
 
@@ -149,7 +153,7 @@ def _seeds(table: pd.DataFrame) -> dict[str, Any]:
 
 def _below(table: pd.DataFrame, tau: Threshold) -> dict[str, Any]:
     chosen = table[table["database_rank_bound"] <= table["layer_rank_bound"]]
-    return with_mean(memorised(chosen, tau), chosen["database_id"])
+    return with_mean(memorised_runs(chosen, tau), chosen["database_id"])
 
 
 def _means_by_head(table: pd.DataFrame) -> pd.DataFrame:
@@ -169,7 +173,7 @@ def _steps(table: pd.DataFrame, weights: np.ndarray) -> np.ndarray:
 def _figure_4(table: pd.DataFrame) -> dict[str, Any]:
     """Means by d_head_vo and by d_head_qk, and how accuracy moves along the diagonals."""
     steps = _steps(table, np.ones(len(table)))
-    drawn = [_steps(table, w).mean() for w in resampled(table["database_id"], 200)]
+    drawn = [_steps(table, w).mean() for w in cluster_bootstrap(table["database_id"], 200)]
     return {
         **{
             name: {str(v): with_mean(part["accuracy_p95"], part["database_id"])
@@ -178,7 +182,7 @@ def _figure_4(table: pd.DataFrame) -> dict[str, Any]:
         },
         "steps_from_qk_to_vo": len(steps),
         "steps_that_gain": int((steps > 0).sum()),
-        "mean_step": {"value": float(steps.mean()), "interval": interval(drawn)},
+        "mean_step": {"value": float(steps.mean()), "interval": percentile_interval(drawn)},
     }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from capacity.evaluator import accuracy_column, accuracy_grid, memorised
+from capacity.evaluator import accuracy_column, accuracy_grid, memorised_runs
 from capacity.plots import plot_accuracy_grids
 from experiments.common.harness import BEST, Tables, factor_of, main, papers, sweep, with_mean
 
@@ -63,9 +63,9 @@ def _of_recipe(table: pd.DataFrame) -> dict[str, Any]:
         "mean_accuracy": {
             str(tau): with_mean(table[accuracy_column(tau)].fillna(0), groups) for tau in taus
         },
-        "memorised": {str(tau): with_mean(memorised(table, tau), groups) for tau in taus},
+        "memorised": {str(tau): with_mean(memorised_runs(table, tau), groups) for tau in taus},
         "memorised_of_runs_whose_database_bound_is_below_their_layer_bound": {
-            str(tau): with_mean(memorised(inside, tau), inside["database_id"]) for tau in taus
+            str(tau): with_mean(memorised_runs(inside, tau), inside["database_id"]) for tau in taus
         },
         "memorised_at_0.99_with_c_times_W_U": {
             str(c): with_mean(table["scale_p99"] <= c, groups) for c in SCALES

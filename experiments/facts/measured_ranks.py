@@ -4,7 +4,7 @@
     python -m experiments.facts.measured_ranks --plot
 
 L is built by equations (5) to (8), with E alone off the domain; its rank is estimated from both
-sides, by singular values above a share of the largest (`numerical_rank_interval`). What the layer
+sides, by singular values above a share of the largest (`numerical_rank_estimates`). What the layer
 says to all pairs of a subject and a predicate is the forward pass, another tensor with the same
 bounds; what it asserts there, argmax and softmax >= tau over all tokens, is 0/1, so that its rank
 is a certified interval. Then: which measures of database and layer predict best, on databases held
@@ -26,14 +26,14 @@ from matplotlib.figure import Figure
 from capacity import Database, effective_rank_interval, rank_interval
 from capacity.evaluator import (
     accuracy_column,
-    answers,
+    add_size_columns,
     compare_measures,
-    said_facts,
-    with_bits,
+    decoded_facts,
+    pair_logits,
 )
-from capacity.layer import AttentionLayer, layer_rank_upper, proposition_3_5
+from capacity.layer import AttentionLayer, layer_rank_upper, layer_rank_upper_paper
 from capacity.layer.tensor import layer_tensor
-from capacity.rank import numerical_rank_interval
+from capacity.rank import numerical_rank_estimates
 from capacity.sweep import Run
 from experiments.common.harness import (
     BEST,
@@ -64,17 +64,17 @@ def ranks_of(run: Run, layer: AttentionLayer) -> dict[str, Any]:
         return {}
     k, q = db.subject_ids.astype(np.int64), db.predicate_ids.astype(np.int64)
     pairs = np.stack(np.meshgrid(k, q, indexing="ij"), axis=-1).reshape(-1, 2)
-    forward = answers(layer, pairs).reshape(len(k), len(q), db.n_tokens)
-    found: dict[str, Any] = {"proposition_3_5": proposition_3_5(run.layer, len(q))}
-    bounds = {"L": layer_rank_upper(run.layer, *db.shape),
-              "forward": layer_rank_upper(run.layer, len(k), len(q), db.n_tokens)}  # fmt: skip
+    forward = pair_logits(layer, pairs).reshape(len(k), len(q), db.n_tokens)
+    found: dict[str, Any] = {"proposition_3_5": layer_rank_upper_paper(run.layer, len(q))}
+    bounds = {"L": layer_rank_upper(run.layer, db.shape),
+              "forward": layer_rank_upper(run.layer, (len(k), len(q), db.n_tokens))}  # fmt: skip
     for (name, tensor), threshold in product((("L", L), ("forward", forward)), THRESHOLDS):
-        lower, upper = numerical_rank_interval(tensor, threshold=threshold)
+        lower, upper = numerical_rank_estimates(tensor, threshold=threshold)
         # proved, where singular values can't tell
         found[f"{name}_lower_{threshold:g}"] = min(lower, bounds[name])
         found[f"{name}_upper_{threshold:g}"] = min(upper, bounds[name])
     for tau in TAUS:
-        said = said_facts(layer, db, tau, nonsense=True)
+        said = decoded_facts(layer, db, tau, nonsense=True)
         interval = None if said is None else rank_interval(said, effort="quick")
         ends = (0, 0) if interval is None else (interval.lower.value, interval.upper.value)
         found[f"said_{tau}_lower"], found[f"said_{tau}_upper"] = ends
@@ -136,7 +136,7 @@ def _impossible(table: pd.DataFrame) -> float:
 
 
 def _prediction(table: pd.DataFrame, effective: pd.DataFrame, tau: Any) -> list[Any]:
-    ready = with_bits(table.merge(effective, on="database_id"))
+    ready = add_size_columns(table.merge(effective, on="database_id"))
     done = ready[accuracy_column(tau)] == 1
     if ready["database_id"].nunique() < 10 or done.all() or not done.any():
         return []

@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 
 from capacity.evaluator import (
     accuracy_of_logits,
-    answers,
     nonsense_answers,
     nonsense_pairs,
+    pair_logits,
     with_unknown,
 )
 from capacity.layer import AttentionLayer
@@ -57,11 +57,11 @@ def asked(run: Run, layer: AttentionLayer) -> dict[str, Any]:
     token = next((i for i, term in enumerate(db.tokens) if term.text == "unknown"), None)
     if token is not None:
         facts = facts[facts[:, 2] != token]
-        z = answers(layer, nonsense_pairs(db))
+        z = pair_logits(layer, nonsense_pairs(db))
         if np.isfinite(z).all():
             unknown = accuracy_of_logits(z, np.full(len(z), token), [TAU])
             found |= {"unknown_argmax": unknown.argmax, "unknown": unknown.softmax[TAU]}
-    scores = accuracy_of_logits(answers(layer, facts[:, :2]), facts[:, 2], [TAU])
+    scores = accuracy_of_logits(pair_logits(layer, facts[:, :2]), facts[:, 2], [TAU])
     return {**found, "facts_argmax": scores.argmax, "facts": scores.softmax[TAU]}
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from capacity.transformer import (
-    Captured,
+    ActivationCache,
     alternative_attention,
     find_witness,
     identifiability_table,
@@ -30,7 +30,7 @@ VALUE_SIZES = (16, 32, 64)
 Heads = Sequence[tuple[int, int]]
 
 
-def first_head(captured: Captured) -> Captured:
+def first_head(captured: ActivationCache) -> ActivationCache:
     """The same with one head alone, as the paper takes it."""
     (layer,) = captured.layers
     parts = {key: getattr(layer, key)[:, :1] for key in ("pattern", "q", "k", "v", "z")}
@@ -39,7 +39,7 @@ def first_head(captured: Captured) -> Captured:
     return replace(captured, layers=(head,))
 
 
-def ranks(name: str, captured: Captured, *, first: int = 0) -> pd.DataFrame:
+def ranks(name: str, captured: ActivationCache, *, first: int = 0) -> pd.DataFrame:
     """Ranks and left null spaces of all heads; ``first`` is the number of the first sentence."""
     columns = ["n_tokens", "sentence", "layer", "head", "rank_values", "nullity",
                "nullity_simplex", "joint_nullity"]  # fmt: skip
@@ -48,7 +48,7 @@ def ranks(name: str, captured: Captured, *, first: int = 0) -> pd.DataFrame:
     return table.assign(sentence=table["sentence"] + first).astype(small).assign(model=name)
 
 
-def stages(captured: Captured) -> pd.DataFrame:
+def stages(captured: ActivationCache) -> pd.DataFrame:
     """Ranks of inputs, of the first head's values and of its T, by the paper's threshold."""
     (layer,) = captured.layers
     v = layer.v[:, 0].double()
@@ -62,7 +62,7 @@ def stages(captured: Captured) -> pd.DataFrame:
 
 
 def logits(
-    name: str, captured: Captured, sentence: int, heads: Heads, *, draws: int
+    name: str, captured: ActivationCache, sentence: int, heads: Heads, *, draws: int
 ) -> pd.DataFrame:
     """Least ranks of the logits of A, and of constructed A + A~, as for Figure 5."""
     rows = []
@@ -82,7 +82,7 @@ def logits(
     return pd.DataFrame(rows)
 
 
-def defects(name: str, captured: Captured, heads: Heads) -> pd.DataFrame:
+def defects(name: str, captured: ActivationCache, heads: Heads) -> pd.DataFrame:
     """P4 as it is counted, and as it is at the heads' own queries and keys."""
     rows = []
     for layer, head in heads:
@@ -96,7 +96,9 @@ def defects(name: str, captured: Captured, heads: Heads) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def witness(name: str, captured: Captured, layer: int, head: int, *, steps: int) -> pd.DataFrame:
+def witness(
+    name: str, captured: ActivationCache, layer: int, head: int, *, steps: int
+) -> pd.DataFrame:
     """Other weights W_Q and W_K of a head that put out the same: what they change."""
     q, k, T, scale = _head(captured, layer, head)
     found = find_witness(q, k, T, scale=scale, steps=steps)
@@ -130,14 +132,14 @@ def boundary() -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _head(captured: Captured, layer: int, head: int) -> tuple[Tensor, Tensor, Tensor, float]:
+def _head(captured: ActivationCache, layer: int, head: int) -> tuple[Tensor, Tensor, Tensor, float]:
     """q, k and T of the first sentence in double precision, and the logits' scale."""
     at = captured.layers[layer]
     T = at.v[0, head].double() @ at.W_O[head].double()
     return at.q[0, head].double(), at.k[0, head].double(), T, at.scale
 
 
-def _inputs(captured: Captured, layer: int) -> Tensor:
+def _inputs(captured: ActivationCache, layer: int) -> Tensor:
     """The residual stream that a layer (counted from 0) reads."""
     stream = captured.start
     for step in captured.steps:

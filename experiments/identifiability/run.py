@@ -20,7 +20,7 @@ import pandas as pd
 import torch
 
 from capacity.progress import bar
-from capacity.transformer import Captured, EncoderClassifier, capture
+from capacity.transformer import ActivationCache, EncoderClassifier, capture
 from capacity.transformer.encoder.training import accuracy
 from experiments.common.harness import Tables, main
 from experiments.common.models import minilm
@@ -133,7 +133,7 @@ def of_minilm(smoke: bool) -> Tables:
     name, (model, tokenizer) = "MiniLM", minilm()
     texts = distinct_tweets()["text"].sample(frac=1, random_state=1).tolist()
 
-    def caught(i: int, n: int) -> Captured:
+    def caught(i: int, n: int) -> ActivationCache:
         text = " ".join(texts[25 * i : 25 * i + 25])
         return capture(
             model, dict(tokenizer(text, return_tensors="pt", truncation=True, max_length=n))

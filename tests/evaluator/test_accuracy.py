@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from capacity.database import Database
 from capacity.errors import MultiValuedError
-from capacity.evaluator import accuracy_of_logits, answers, evaluate, memorises
+from capacity.evaluator import accuracy_of_logits, evaluate, memorises, pair_logits
 from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
 from capacity.rank import matrix_rank
 from tests.oracles import figure_1
@@ -96,7 +96,7 @@ def test_objects_alone_may_be_the_candidates(trained: tuple[AttentionLayer, Data
 def test_batches_change_no_answer(trained: tuple[AttentionLayer, Database]) -> None:
     layer, db = trained
     pairs = db.token_triples[:, :2]
-    np.testing.assert_allclose(answers(layer, pairs, batch_size=3), answers(layer, pairs))
+    np.testing.assert_allclose(pair_logits(layer, pairs, batch_size=3), pair_logits(layer, pairs))
 
 
 def test_accuracy_needs_a_function() -> None:

@@ -8,7 +8,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.evaluator import (
     accuracy_column,
     accuracy_grid,
-    memorised,
+    memorised_runs,
     scale_column,
     term_accuracy,
     with_current_names,
@@ -55,7 +55,7 @@ def test_a_committed_table_of_schema_2_gives_the_grid_of_its_renamed_columns() -
     grid = accuracy_grid(old, 0.95)
     assert grid["n_runs"].sum() + grid["n_diverged"].sum() == len(old)
     pd.testing.assert_frame_equal(grid, accuracy_grid(new, 0.95))
-    assert (memorised(old, 0.95) == (new["accuracy_p95"] == 1)).all()
+    assert (memorised_runs(old, 0.95) == (new["accuracy_p95"] == 1)).all()
 
 
 def test_no_committed_table_keeps_a_threshold_with_a_dot_in_the_name_of_a_column() -> None:

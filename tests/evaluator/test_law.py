@@ -3,13 +3,13 @@ import pandas as pd
 import pytest
 
 from capacity.evaluator import (
+    add_size_columns,
     capacity_factor,
+    cluster_bootstrap,
     compare_measures,
     fit_law,
     mean_interval,
-    memorised,
-    resampled,
-    with_bits,
+    memorised_runs,
 )
 
 
@@ -106,12 +106,12 @@ def test_memorising_is_by_share_and_never_diverged() -> None:
     table = pd.DataFrame(
         {"status": ["completed", "completed", "diverged"], "accuracy_p95": [0.96, 1.0, np.nan]}
     )
-    assert memorised(table, 0.95).tolist() == [False, True, False]
-    assert memorised(table, 0.95, share=0.95).tolist() == [True, True, False]
+    assert memorised_runs(table, 0.95).tolist() == [False, True, False]
+    assert memorised_runs(table, 0.95, share=0.95).tolist() == [True, True, False]
     with pytest.raises(ValueError, match="`share` must be above 0"):
-        memorised(table, 0.95, share=0)
+        memorised_runs(table, 0.95, share=0)
     with pytest.raises(ValueError, match=r"lacks accuracy_p75"):
-        memorised(table, 0.75)
+        memorised_runs(table, 0.75)
 
 
 def test_runs_that_all_do_the_same_have_no_law() -> None:
@@ -124,7 +124,7 @@ def test_runs_that_all_do_the_same_have_no_law() -> None:
 
 def test_whole_databases_are_drawn() -> None:
     groups = ["a"] * 3 + ["b"] * 2 + ["c"]
-    for weights in resampled(groups, 20):
+    for weights in cluster_bootstrap(groups, 20):
         assert len(set(weights[:3])) == len(set(weights[3:5])) == 1
         assert weights[0] + weights[3] + weights[5] == 3
     # as many databases as runs: the usual interval of a mean
@@ -137,7 +137,7 @@ def test_bits_name_the_objects_of_all_facts() -> None:
         {"n_triples": [10, 3], "n_objects": [8, 1], "n_parameters": [4, 4],
          "n_embedding_parameters": [6, 6]}
     )  # fmt: skip
-    found = with_bits(table)
+    found = add_size_columns(table)
     # 10 facts of 3 bits; 3 facts of none
     assert found["database_bits"].tolist() == [30.0, 1.0]
     assert found["n_all_parameters"].tolist() == [10, 10]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from capacity.evaluator import accuracy_of_logits, answers, margins, memorises, smallest_scale
+from capacity.evaluator import accuracy_of_logits, margins, memorises, pair_logits, smallest_scale
 from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
 from tests.oracles import figure_1
 
@@ -62,7 +62,7 @@ def test_a_layer_memorises_when_its_unembedding_is_scaled_so() -> None:
     layer = AttentionLayer(LayerConfig(4, 2, 1, 2), db.n_tokens, dtype=torch.float64)
     train(layer, db, Recipe(epochs=80, learning_rate=0.03, stop_tau=0))
     facts = db.token_triples
-    c = smallest_scale(answers(layer, facts[:, :2]), facts[:, 2], 0.999)
+    c = smallest_scale(pair_logits(layer, facts[:, :2]), facts[:, 2], 0.999)
     assert 1 < c < math.inf
     assert not memorises(layer, db, 0.999)
     with torch.no_grad():

@@ -5,10 +5,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from capacity import Database, evaluate, random_database
+from capacity import Database, evaluate
+from capacity.database import random_database
 from capacity.errors import InvalidArgumentError, MultiValuedError
 from capacity.evaluator import attention_of_pairs, layer_terms, query_key_freedom, term_accuracy
-from capacity.evaluator.accuracy import answers
+from capacity.evaluator.accuracy import pair_logits
 from capacity.layer import AttentionLayer, LayerConfig, store_in_value_output, tensor_of_circuits
 from capacity.testing import databases
 
@@ -39,7 +40,7 @@ def test_the_terms_sum_to_the_logits_of_the_forward_pass(
     for by_head, count in ((False, 3), (True, 7)):
         named = terms.named(by_head=by_head)
         assert len(named) == count + bool(options)
-        assert np.abs(sum(named.values()) - answers(layer, pairs)).max() < slack
+        assert np.abs(sum(named.values()) - pair_logits(layer, pairs)).max() < slack
 
 
 @pytest.mark.parametrize(("dtype", "slack"), DTYPES)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.errors import CapacityError
-from capacity.layer import LayerConfig, layer_rank_bound, layer_rank_upper, proposition_3_5
+from capacity.layer import LayerConfig, layer_rank_assumed, layer_rank_upper, layer_rank_upper_paper
 from capacity.layer.compute import Compute
 from capacity.layer.recipe import Recipe
 from capacity.limits import shown
@@ -12,8 +12,8 @@ from capacity.testing import layer_configs
 
 def test_bounds_and_counts_are_the_papers() -> None:
     config = LayerConfig(4, 3, 1, 2)
-    assert layer_rank_bound(config) == 4 + 3 * 2  # equation (9)
-    assert proposition_3_5(config, 5) == 4 + 3 * 2 * 5
+    assert layer_rank_assumed(config) == 4 + 3 * 2  # equation (9)
+    assert layer_rank_upper_paper(config, 5) == 4 + 3 * 2 * 5
     assert config.n_parameters == 2 * 3 * 4 * (2 + 1)  # section 4
     assert config.n_embedding_parameters(10) == 2 * 4 * 10
 
@@ -22,17 +22,17 @@ def test_bounds_and_counts_are_the_papers() -> None:
 def test_the_sharper_bound_never_exceeds_proposition_3_5(
     config: LayerConfig, k: int, q: int, v: int
 ) -> None:
-    upper = layer_rank_upper(config, k, q, v)
-    assert 1 <= upper <= proposition_3_5(config, q)
+    upper = layer_rank_upper(config, (k, q, v))
+    assert 1 <= upper <= layer_rank_upper_paper(config, q)
     # no tensor of this shape has a larger rank
     assert upper <= min(k * q, k * v, q * v)
 
 
 def test_equation_9_can_exceed_what_is_proved() -> None:
     config = LayerConfig(2, 4, 1, 2)
-    assert layer_rank_bound(config) == 10
+    assert layer_rank_assumed(config) == 10
     # L has 2 predicate slices, each in the 2-dimensional row space of W_U
-    assert layer_rank_upper(config, 9, 2, 9) == 4
+    assert layer_rank_upper(config, (9, 2, 9)) == 4
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_options_stand_in_the_name() -> None:
     config = LayerConfig(4, 1, 2, 2, scale=True, n_positions=3)
     assert config.name == "d4-h1-qk2-vo2-scale-n_positions3"
     with pytest.raises(ValueError, match="without norm, bias and positions"):
-        layer_rank_upper(config, 2, 2, 2)
+        layer_rank_upper(config, (2, 2, 2))
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from capacity.database import Database, random_database
 from capacity.errors import MultiValuedError
-from capacity.evaluator import answers, evaluate, memorises
+from capacity.evaluator import evaluate, memorises, pair_logits
 from capacity.layer import (
     AttentionLayer,
-    layer_rank_bound,
+    layer_rank_assumed,
     layer_rank_upper,
     store_in_query_key,
     store_in_value_output,
@@ -75,7 +75,7 @@ def test_one_head_of_low_rank_memorises_a_database_of_high_rank() -> None:
     assert max(database_bounds(db).unfoldings) == 150
     layer = store_in_query_key(db, 0.9999, dtype=torch.float32)
     # equation (9) says 5, and (10) asks for 150
-    assert layer_rank_bound(layer.config) == 5
+    assert layer_rank_assumed(layer.config) == 5
     assert memorises(layer, db, 0.9999)
     t = layer_tensor(store_in_query_key(db, 0.9999), db)
     # L = (a vector, for all k and q) + attention x (another vector): |Q| + 1 terms at most
@@ -83,7 +83,7 @@ def test_one_head_of_low_rank_memorises_a_database_of_high_rank() -> None:
     assert np.linalg.matrix_rank(flat) == 2
     attention = t.A[0].detach().numpy()[:, :, :-3].sum(axis=2)
     assert np.linalg.matrix_rank(attention) <= 3
-    assert layer_rank_upper(layer.config, *db.shape) >= 4
+    assert layer_rank_upper(layer.config, db.shape) >= 4
 
 
 def test_each_head_holds_the_facts_of_its_predicate() -> None:
@@ -91,7 +91,7 @@ def test_each_head_holds_the_facts_of_its_predicate() -> None:
     layer = store_in_value_output(db)
     with torch.no_grad():
         layer.W_V[0].zero_()
-    right = answers(layer, db.token_triples[:, :2]).argmax(axis=1) == db.token_triples[:, 2]
+    right = pair_logits(layer, db.token_triples[:, :2]).argmax(axis=1) == db.token_triples[:, 2]
     of_first = db.triples[:, 1] == 0
     # those facts all read as the lowest object now, and the others are as they were
     assert right[~of_first].all()

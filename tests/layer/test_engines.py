@@ -341,7 +341,8 @@ def test_code_that_is_older_than_a_source_is_forgotten(tmp_path: Path) -> None:
 
 _IN_ANOTHER_PROCESS = """
 from capacity import *
-from capacity.layer import Workload
+from capacity.database import random_database
+from capacity.layer import Compute, Workload
 from capacity.layer.engines.fused import FUSED, epochs
 from capacity.layer.engines.blocked import BLOCKED
 db, config = random_database(0), LayerConfig(1, 1, 1, 1)

@@ -57,7 +57,7 @@ def test_rank_of_l_stays_below_the_sharper_bound(data: st.DataObject) -> None:
     db = data.draw(databases())
     layer = data.draw(layers(db.n_tokens))
     L = layer_tensor(layer, db).L.detach()
-    bound = layer_rank_upper(layer.config, *db.shape)
+    bound = layer_rank_upper(layer.config, db.shape)
     # every unfolding rank is below the tensor's rank, so it must be below its bound
     for mode in range(3):
         unfolded = L.movedim(mode, 0).flatten(1)

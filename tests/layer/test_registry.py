@@ -31,7 +31,7 @@ from capacity.layer.engines.registry import (
     start_seconds,
 )
 from capacity.layer.snapshots import Snapshots
-from capacity.sweep import do_run, make_plan
+from capacity.sweep import make_plan, train_run
 from capacity.sweep.plan import tasks_of
 
 SWEEP: dict[str, Any] = {
@@ -114,7 +114,7 @@ def test_a_sweep_plans_and_trains_by_a_registered_engine() -> None:
     assert {run.engine for run in plan.runs} == {"toy"}
     # 7 seconds an epoch, and milliseconds to score the layer
     assert plan.runs[0].seconds == pytest.approx(28, abs=0.01)
-    row, layer = do_run(plan.runs[0])
+    row, layer = train_run(plan.runs[0])
     assert row["engine"] == "toy"
     assert bool((layer.W_U == 1).all())
     works = [(run.engine, run.workload) for run in plan.runs]

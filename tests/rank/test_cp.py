@@ -72,7 +72,7 @@ def test_decompositions_come_as_tensorly_has_them(method: Any) -> None:
 def test_bad_decompositions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         cp_decompose(figure_1(), 0)
-    with pytest.raises(ValueError, match="one of lm, als, gcp"):
+    with pytest.raises(ValueError, match="one of lm, als, lbfgs"):
         cp_decompose(figure_1(), 1, method="svd")  # type: ignore[arg-type]
     options = {"n_starts": 0, "max_iterations": 0, "tolerance": -1.0, "seed": -1}
     for name, value in options.items():
@@ -85,8 +85,8 @@ def test_bad_decompositions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
         with pytest.raises(ValueError, match="Scale it"):
             cp_decompose(scale * figure_1().to_numpy(), 5)
     monkeypatch.setitem(sys.modules, "pyttb", None)
-    with pytest.raises(MissingExtraError, match=r"knowledge-capacity\[gcp\]"):
-        cp_decompose(figure_1(), 1, method="gcp")
+    with pytest.raises(MissingExtraError, match=r"knowledge-capacity\[pyttb\]"):
+        cp_decompose(figure_1(), 1, method="lbfgs")
 
 
 def test_arrays_of_any_numbers_are_taken_and_others_refused() -> None:

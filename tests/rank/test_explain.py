@@ -14,6 +14,7 @@ from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.koszul import best_flattening, highest_bound
 from capacity.rank.verifier.checker import verify
 from tests.oracles import database
+from tests.searches import progress_of
 
 
 def numbers(line: str) -> tuple[int, int]:
@@ -98,7 +99,7 @@ def test_an_interrupt_is_said_to_be_one() -> None:
 
     rng = np.random.default_rng(0)
     db = database([(k, q, int(rng.integers(3))) for k in range(6) for q in range(6)])
-    found = rank_interval(db, progress=interrupt)
+    found = rank_interval(db, progress=progress_of(interrupt))
     assert found.explanation[-1] == "interrupted before the search was over"
     assert not any("too large" in line for line in found.explanation)
 

@@ -19,6 +19,7 @@ from capacity.rank.effort import EFFORTS
 from capacity.rank.verifier.checker import verify
 from capacity.testing import databases
 from tests.oracles import KNOWN_RANKS, database, example_2_4, figure_1
+from tests.searches import progress_of
 from tests.second_checker import claim, second_checker
 
 
@@ -89,7 +90,7 @@ def test_an_unknown_effort_is_refused() -> None:
 def test_progress_shows_the_interval_closing() -> None:
     db = KNOWN_RANKS["matrices 2 x 2 x 3"][0]()
     told: list[tuple[int, int, str]] = []
-    interval = rank_interval(db, progress=lambda *state: told.append(state))
+    interval = rank_interval(db, progress=progress_of(lambda *state: told.append(state)))
     lowers, uppers, what = zip(*told, strict=True)
     assert list(lowers) == sorted(lowers)
     assert list(uppers) == sorted(uppers, reverse=True)
@@ -108,7 +109,7 @@ def test_an_interrupt_leaves_the_best_interval_so_far(stop_at: str) -> None:
         if what == stop_at:
             raise KeyboardInterrupt
 
-    interval = rank_interval(db, progress=interrupt)
+    interval = rank_interval(db, progress=progress_of(interrupt))
     assert interval.interrupted
     assert (interval.lower.value, interval.upper.value) == so_far[-1]
     assert all(verify(end, db).proved for end in (interval.lower, interval.upper))
@@ -128,7 +129,7 @@ def test_an_interrupt_leaves_the_effective_rank_so_far(what: str) -> None:
                 raise KeyboardInterrupt
 
     searching_the_rank = True
-    analysis = RankAnalysis(db, progress=interrupt)
+    analysis = RankAnalysis(db, progress=progress_of(interrupt))
     assert not analysis.rank.interrupted
     searching_the_rank = False
     interval = analysis.effective_rank
@@ -141,7 +142,9 @@ def test_equal_components_are_searched_once() -> None:
     w = [(0, 0, 1), (0, 1, 0), (1, 0, 0)]
     rows = [((n, k), (n, q), (n, v)) for n in range(50) for k, q, v in w]
     told: list[str] = []
-    interval = rank_interval(database(rows), progress=lambda *state: told.append(state[2]))
+    interval = rank_interval(
+        database(rows), progress=progress_of(lambda _l, _u, method: told.append(method))
+    )
     assert str(interval) == "[150, 150]"
     assert told.count("substitution") == 1
 
@@ -206,7 +209,7 @@ def test_one_interrupt_ends_both_searches() -> None:
     db = database([(k, q, (k * q) % 3) for k in range(4) for q in range(4) if k != q])
     said: list[str] = []
     analysis = RankAnalysis(
-        db, effort="standard", progress=lambda _lower, _upper, what: said.append(what)
+        db, effort="standard", progress=progress_of(lambda _lower, _upper, what: said.append(what))
     )
     vars(analysis)["_rank"] = replace(rank_interval(db), interrupted=True)
     found = analysis.effective_rank

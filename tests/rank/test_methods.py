@@ -35,6 +35,7 @@ from capacity.rank.verifier.argument import Forms, FromBelow, Side
 from capacity.rank.verifier.facts import Facts, require
 from capacity.rank.verifier.view import UNOBSERVED, view_tensor
 from tests.oracles import database, matrix_product
+from tests.searches import progress_of
 
 # unfoldings of the product of 2 x 2 matrices show 4, and flattenings 6
 PRODUCT = matrix_product(2, 2, 2).to_numpy().astype(np.int64)
@@ -131,7 +132,9 @@ def test_methods_are_picked_by_name() -> None:
     assert verify(flattened.lower, db).proved
     told: list[str] = []
     rank_interval(
-        db, methods=["substitution", "spanning tree"], progress=lambda *now: told.append(now[2])
+        db,
+        methods=["substitution", "spanning tree"],
+        progress=progress_of(lambda _l, _u, method: told.append(method)),
     )
     # in the order of the register
     assert told == ["independent sets", "spanning tree", "substitution"]
@@ -149,7 +152,9 @@ def test_all_methods_by_name_are_all_methods() -> None:
 def test_the_effective_rank_uses_the_methods_that_bound_it() -> None:
     db = database([(k, q, (k * q) % 3) for k in range(4) for q in range(4) if (k + q) % 3])
     told: list[str] = []
-    analysis = RankAnalysis(db, methods=[], progress=lambda *now: told.append(now[2]))
+    analysis = RankAnalysis(
+        db, methods=[], progress=progress_of(lambda _l, _u, method: told.append(method))
+    )
     assert analysis.effective_rank.upper.value == analysis.rank.upper.value
     merged = RankAnalysis(db, methods=["merging"]).effective_rank
     assert merged.upper.value <= analysis.effective_rank.upper.value

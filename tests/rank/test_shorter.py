@@ -23,6 +23,7 @@ from capacity.rank.upper.flip_search import FLIP_GRAPH, as_factors, as_terms
 from capacity.rank.verifier.checker import verify
 from capacity.testing import KnownRank, databases, tensors_of_known_rank
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, matrix_product, w_tensor
+from tests.searches import progress_of
 from tests.second_checker import claim, second_checker
 
 
@@ -263,7 +264,7 @@ def test_a_small_rest_of_a_large_component_is_searched() -> None:
     rows = [(k, q, v) for k, q, v in product] + [(i, 9, 100 + i) for i in range(300)]
     db = database(rows)
     told: list[str] = []
-    interval = rank_interval(db, progress=lambda *state: told.append(state[2]))
+    interval = rank_interval(db, progress=progress_of(lambda _l, _u, method: told.append(method)))
     # the whole is too large to be dense at this effort: 300 x 5 x 304 entries times 609 slices
     assert "spanning tree" in told
     assert interval.lower.by == "substitution"

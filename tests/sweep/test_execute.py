@@ -22,12 +22,12 @@ import torch
 from benchmarks import soak_sweep
 from capacity.database import Database
 from capacity.errors import SweepError
-from capacity.evaluator import accuracy_of_logits, answers, evaluate, margins
+from capacity.evaluator import accuracy_of_logits, evaluate, margins, pair_logits
 from capacity.layer import Compute, Recipe
 from capacity.layer.compute import resolve_device
 from capacity.rank import paper_bound, rank_interval
-from capacity.sweep import RUNS_SCHEMA, do_run, execute, load, make_plan, run_sweep
-from capacity.sweep.one_run import database_ranks, do_runs
+from capacity.sweep import RUNS_SCHEMA, execute, load, make_plan, run_sweep, train_run
+from capacity.sweep.one_run import database_ranks, train_runs
 from capacity.sweep.plan import TASK_SECONDS, Plan, tasks_of
 from capacity.sweep.storage.manifest import environment
 from capacity.sweep.storage.store import Store
@@ -60,7 +60,7 @@ def test_a_row_tells_the_truth_about_its_run(plan: Plan, done: Path) -> None:
     rows = {row["run_key"]: row for row in load(done).to_dict("records")}
     for run in plan.runs[::7]:
         row = rows[run.key]
-        again, layer = do_run(run)
+        again, layer = train_run(run)
         assert row == again
         db = run.database
         assert row["database_rank_bound"] == paper_bound(db)
@@ -68,7 +68,7 @@ def test_a_row_tells_the_truth_about_its_run(plan: Plan, done: Path) -> None:
         assert row["database_rank_lower"] == interval.lower.value
         assert row["database_rank_upper"] == interval.upper.value
         assert row["accuracy_p95"] == evaluate(layer, db).softmax[0.95]
-        logits, objects = answers(layer, db.token_triples[:, :2]), db.token_triples[:, 2]
+        logits, objects = pair_logits(layer, db.token_triples[:, :2]), db.token_triples[:, 2]
         assert row["margin"] == margins(logits, objects).min()
         # at the scale that it says it needs, and a little more, it memorises
         scale = row["scale_p95"]
@@ -273,7 +273,7 @@ def trained(plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, **options
 
     def counted(runs: Any, **known: Any) -> Any:
         keys.extend(run.key for run in runs)
-        return do_runs(runs, **known)
+        return train_runs(runs, **known)
 
     monkeypatch.setattr(execute, "do_runs", counted)
     run_sweep(plan, folder, **options)
@@ -375,7 +375,7 @@ def test_a_task_that_fails_costs_no_other_run_of_its_shard(
     def fragile(runs: Any, **options: Any) -> Any:
         if any(run.key == poison for run in runs):
             raise ArithmeticError("the poison")
-        return do_runs(runs, **options)
+        return train_runs(runs, **options)
 
     monkeypatch.setattr(execute, "do_runs", fragile)
     with pytest.raises(SweepError, match="ArithmeticError: the poison") as failure:
@@ -429,7 +429,7 @@ def test_a_shard_that_fails_fails_alone_and_is_reported(
     def fragile(runs: Any, **options: Any) -> Any:
         if any(run.key == poison for run in runs):
             raise ArithmeticError("the poison")
-        return do_runs(runs, **options)
+        return train_runs(runs, **options)
 
     monkeypatch.setattr(execute, "do_runs", fragile)
     with pytest.raises(
@@ -488,7 +488,7 @@ def test_every_recipe_starts_from_the_same_weights(plan: Plan) -> None:
     run = replace(plan.runs[0], recipe=Recipe(epochs=0))
     other = replace(run, recipe=Recipe(epochs=0, learning_rate=0.5, optimizer="adamw"))
     assert run.key != other.key
-    first, second, seeded = (do_run(r)[1] for r in (run, other, replace(run, seed=1)))
+    first, second, seeded = (train_run(r)[1] for r in (run, other, replace(run, seed=1)))
     assert all(map(torch.equal, first.parameters(), second.parameters()))
     assert not torch.equal(first.W_E, seeded.W_E)
 

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from capacity.errors import SweepError
-from capacity.sweep import do_run, make_plan, measure_runs
+from capacity.sweep import make_plan, measure_runs, train_run
 from tests.sweep import tasks
 
 PLAN = make_plan(
@@ -21,7 +21,7 @@ def test_the_table_has_the_runs_in_order_and_what_was_measured_on_any_number_of_
     assert told[2] == ("ranks", 3, 3, None)
     assert told[-1] == ("runs", 12, 12, 0.0)
     assert table["run_key"].tolist() == [run.key for run in PLAN.runs]
-    row, layer = do_run(PLAN.runs[5])
+    row, layer = train_run(PLAN.runs[5])
     assert table.to_dict("records")[5] == {**row, **tasks.norms(PLAN.runs[5], layer)}
     pd.testing.assert_frame_equal(measure_runs(PLAN.runs, tasks.norms, workers=2), table)
 

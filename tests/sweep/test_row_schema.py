@@ -15,7 +15,7 @@ import pytest
 from capacity.errors import SweepError
 from capacity.evaluator import accuracy_grid
 from capacity.layer import LayerConfig, Recipe
-from capacity.sweep import RUNS_SCHEMA, compact, do_run, load, make_plan, run_sweep, runs_schema
+from capacity.sweep import RUNS_SCHEMA, compact, load, make_plan, run_sweep, runs_schema, train_run
 from capacity.sweep.storage.row_schema import scored_columns
 from capacity.sweep.storage.runs_table import read_rows, write_table
 from capacity.sweep.storage.schema_2 import SCHEMA_2
@@ -63,7 +63,7 @@ def test_rows_of_a_run_and_of_its_table_have_the_same_columns_in_order(done: Pat
     plan = make_plan(CONFIG)
     rows = load(done).set_index("run_key")
     for run in plan.runs[::5]:
-        row, _ = do_run(run)
+        row, _ = train_run(run)
         assert list(row) == runs_schema(plan.taus).names
         there = rows.loc[run.key]
         for name, value in run.layer.to_dict().items():
@@ -99,7 +99,7 @@ def test_a_run_that_diverged_keeps_its_configuration_and_has_no_score() -> None:
     # a column named `scale` begins like `scale_p95`, and is none of the scores
     wild = {**CONFIG, "recipe": {"epochs": 20, "learning_rate": 1e30}}
     runs = [run for run in make_plan(wild).runs if run.layer.scale]
-    row, _ = do_run(runs[0])
+    row, _ = train_run(runs[0])
     assert row["status"] == "diverged"
     assert row["scale"] is True
     scores = scored_columns(runs[0].taus)

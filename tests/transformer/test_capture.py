@@ -11,14 +11,14 @@ from torch import nn
 
 from capacity.errors import InvalidArgumentError, PrecisionWarning
 from capacity.layer import AttentionLayer, LayerConfig
-from capacity.transformer import Captured, capture
+from capacity.transformer import ActivationCache, capture
 from capacity.transformer.activations.validation import check
 
 Build = Callable[..., Any]
 Sentences = dict[str, torch.Tensor]
 
 
-def replayed(captured: Captured) -> torch.Tensor:
+def replayed(captured: ActivationCache) -> torch.Tensor:
     """The residual stream after all steps."""
     stream = captured.start
     for step in captured.steps:
@@ -320,9 +320,9 @@ def test_heads_that_do_something_else_are_refused(build: Build, sentences: Sente
     }
     for message, layer in wrong.items():
         with pytest.raises(InvalidArgumentError, match=message):
-            check(Captured(**{**_fields(captured), "layers": (layer, second)}))
+            check(ActivationCache(**{**_fields(captured), "layers": (layer, second)}))
     with pytest.raises(InvalidArgumentError, match="must see nothing to come"):
-        check(Captured(**{**_fields(captured), "causal": True}))
+        check(ActivationCache(**{**_fields(captured), "causal": True}))
 
 
 def test_wrapped_projections_are_refused(build: Build, sentences: Sentences) -> None:
@@ -346,5 +346,5 @@ def test_a_feed_forward_in_chunks_is_refused(build: Build, sentences: Sentences)
         capture(build("Bert", chunk_size_feed_forward=2), sentences)
 
 
-def _fields(captured: Captured) -> dict[str, Any]:
+def _fields(captured: ActivationCache) -> dict[str, Any]:
     return {name: getattr(captured, name) for name in captured.__dataclass_fields__}

@@ -15,9 +15,9 @@ from capacity.transformer import (
     constant_rank_bound,
     decompose,
     feed_forward_moments,
+    feed_forward_r2,
     head_importance,
     head_terms,
-    linear_fit,
     output_head,
     partial_sum_accuracy,
     register_family,
@@ -138,12 +138,12 @@ def test_a_linear_feed_forward_is_fitted_to_the_last_digit(
         step = Written(1, "feed_forward", y, None, x)
         return feed_forward_moments([replace(captured, steps=(step,), mask=mask)])[0]
 
-    assert linear_fit(moments(y)) == pytest.approx(1, abs=1e-9)
+    assert feed_forward_r2(moments(y)) == pytest.approx(1, abs=1e-9)
     # noise as large as what x explains of each output: r^2 is near 1/2, and below on other tokens
     noisy = moments(y + noise * y.std((0, 1)))
-    assert linear_fit(noisy) == pytest.approx(0.5, abs=0.08)
+    assert feed_forward_r2(noisy) == pytest.approx(0.5, abs=0.08)
     other = moments(y + noise.flip(0) * y.std((0, 1)))
-    assert linear_fit(noisy, other) < linear_fit(noisy)
+    assert feed_forward_r2(noisy, other) < feed_forward_r2(noisy)
 
 
 def test_r2_is_that_of_a_regression_on_z_scores(build: Build) -> None:
@@ -152,7 +152,7 @@ def test_r2_is_that_of_a_regression_on_z_scores(build: Build) -> None:
     g = torch.Generator().manual_seed(0)
     model = build("Bert")
     batches = [capture(model, torch.randint(3, 50, (8, 9), generator=g)) for _ in range(3)]
-    found = [linear_fit(m) for m in feed_forward_moments(batches)]
+    found = [feed_forward_r2(m) for m in feed_forward_moments(batches)]
     for layer, r2 in enumerate(found, start=1):
         steps = [s for b in batches for s in b.steps if isinstance(s, Written)]
         steps = [s for s in steps if s.layer == layer and s.term == "feed_forward"]
@@ -175,7 +175,9 @@ def test_features_that_never_vary_have_no_share(build: Build, sentences: Sentenc
     def fit(y: Tensor) -> float:
         step = Written(1, "feed_forward", y, None, x)
         mask = torch.ones(4, 100, dtype=torch.bool)
-        return linear_fit(feed_forward_moments([replace(captured, steps=(step,), mask=mask)])[0])
+        return feed_forward_r2(
+            feed_forward_moments([replace(captured, steps=(step,), mask=mask)])[0]
+        )
 
     assert fit(y) == pytest.approx(1, abs=1e-9)
     with pytest.raises(InvalidArgumentError, match="no output feature varies"):
@@ -184,7 +186,7 @@ def test_features_that_never_vary_have_no_share(build: Build, sentences: Sentenc
 
 def test_too_few_tokens_are_no_fit(build: Build, sentences: Sentences) -> None:
     with pytest.raises(InvalidArgumentError, match="needs more than 17 tokens; got 15"):
-        linear_fit(feed_forward_moments([capture(build("Bert"), sentences)])[0])
+        feed_forward_r2(feed_forward_moments([capture(build("Bert"), sentences)])[0])
 
 
 def test_all_terms_together_predict_what_the_model_predicts(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.cache import Captured, Normed, Written
+from capacity.transformer.activations.cache import ActivationCache, Normed, Written
 from capacity.transformer.activations.validation import check
 from capacity.transformer.encoder.config import EncoderConfig, initial_weights
 from capacity.transformer.encoder.model import EncoderClassifier
@@ -83,7 +83,7 @@ def with_norms(model: EncoderClassifier) -> EncoderClassifier:
     return model
 
 
-def replayed(captured: Captured) -> Tensor:
+def replayed(captured: ActivationCache) -> Tensor:
     """The stream after all steps, as `captured` defines them."""
     stream = captured.start
     for step in captured.steps:

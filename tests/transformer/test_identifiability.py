@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.cache import Captured, CapturedLayer
+from capacity.transformer.activations.cache import ActivationCache, LayerActivations
 from capacity.transformer.identifiability.nullity import (
     identifiability_table,
     unique_rows,
@@ -25,18 +25,18 @@ def normal(*shape: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor
     return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
-def layer_of(v: Tensor, W_O: Tensor, d_head_qk: int, *, seed: int = 0) -> CapturedLayer:
+def layer_of(v: Tensor, W_O: Tensor, d_head_qk: int, *, seed: int = 0) -> LayerActivations:
     batch, heads, n, _ = v.shape
     q = normal(batch, heads, n, d_head_qk, seed=seed, dtype=v.dtype)
     k = normal(batch, heads, n, d_head_qk, seed=seed + 1, dtype=v.dtype)
     pattern = torch.softmax(q @ k.mT, dim=-1)
-    return CapturedLayer(pattern, q, k, v, pattern @ v, W_O, None, None, 1.0)
+    return LayerActivations(pattern, q, k, v, pattern @ v, W_O, None, None, 1.0)
 
 
-def captured_of(*layers: CapturedLayer, mask: Tensor | None = None, causal: bool = False):
+def captured_of(*layers: LayerActivations, mask: Tensor | None = None, causal: bool = False):
     batch, _, n, _ = layers[0].v.shape
     mask = torch.ones(batch, n, dtype=torch.bool) if mask is None else mask
-    return Captured(layers, mask, causal, torch.zeros(batch, n, 1), (), "by hand")
+    return ActivationCache(layers, mask, causal, torch.zeros(batch, n, 1), (), "by hand")
 
 
 def by_hand(v: Tensor, W_O: Tensor) -> tuple[int, int]:

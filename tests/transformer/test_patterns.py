@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer import cosine, pattern_statistics, token_shares
+from capacity.transformer import attention_cosine, pattern_statistics, token_shares
 
 ALL = torch.ones(1, 4, dtype=torch.bool)
 
@@ -66,11 +66,11 @@ def test_cosine_is_of_whole_patterns_and_a_mean_over_sentences() -> None:
         ]
         for a, c in zip(first, second, strict=True)
     ]
-    assert torch.allclose(cosine(first, second), torch.tensor(expected))
-    assert torch.allclose(cosine(first, [2 * x for x in first]), torch.ones(2, 2))
+    assert torch.allclose(attention_cosine(first, second), torch.tensor(expected))
+    assert torch.allclose(attention_cosine(first, [2 * x for x in first]), torch.ones(2, 2))
     for others in (first[:1], [x[:2] for x in first], []):
         with pytest.raises(InvalidArgumentError, match="on the same sentences"):
-            cosine(first if others else [], others)
+            attention_cosine(first if others else [], others)
 
 
 def test_marks_of_tokens_must_fit() -> None:

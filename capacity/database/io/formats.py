@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from capacity.database.io.content import Content
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown
+from capacity.options import require_choice
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
@@ -103,11 +104,7 @@ def unregister_format(name: str) -> Format:
     InvalidArgumentError
         If there is none of that name.
     """
-    if name not in FORMATS:
-        raise InvalidArgumentError(
-            f"A format must be one of {', '.join(FORMATS)}; got {shown(name)}."
-        )
-    format = FORMATS.pop(name)
+    format = FORMATS.pop(require_choice("A format", name, FORMATS))
     for alias in {format.name, *format.aliases}:
         del _ALIASES[alias]
     return format

@@ -15,7 +15,7 @@ import numpy as np
 from capacity.errors import InvalidArgumentError
 from capacity.layer.engines.workload import Workload
 from capacity.layer.recipe import Recipe, Training
-from capacity.limits import require_choice
+from capacity.options import require_choice
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
@@ -126,7 +126,7 @@ def engine_named(name: str) -> Engine:
     InvalidArgumentError
         If there is none of that name.
     """
-    require_choice("engine", name, _ENGINES)
+    require_choice("`engine`", name, _ENGINES)
     return _ENGINES[name]
 
 

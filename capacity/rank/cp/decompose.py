@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, MissingExtraError
-from capacity.limits import shown
+from capacity.limits import Seed, integer_seed, shown
+from capacity.options import require_choice
 from capacity.rank.cp.levenberg_marquardt import Factors, Fit, fit_cp, random_start
-from capacity.rank.effort import checked_seed
 
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
 
-Method: TypeAlias = Literal["lm", "als", "gcp"]
+Method: TypeAlias = Literal["lm", "als", "lbfgs"]
 # beyond, squares of residuals overflow or vanish
 LARGEST_ENTRY = 1e50
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -43,7 +43,7 @@ def cp_decompose(
     n_starts: int = 8,
     max_iterations: int = 400,
     tolerance: float = 1e-9,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> CPTensor:
     """Fit a CP decomposition with a given number of terms, from several random starts.
 
@@ -52,15 +52,15 @@ def cp_decompose(
     tensor : Database or ndarray, shape (n_subjects, n_predicates, n_objects)
     rank : int
         Number of terms.
-    method : {'lm', 'als', 'gcp'}
+    method : {'lm', 'als', 'lbfgs'}
         Levenberg-Marquardt, alternating least squares by tensorly, or L-BFGS-B by pyttb (extra
-        ``gcp``).
+        ``pyttb``).
     n_starts : int
         Random starts at most; the first whose relative residual is at most `tolerance` ends it.
     max_iterations : int
         A start.
     tolerance : float
-    seed : int
+    seed : int or numpy.random.Generator
 
     Returns
     -------
@@ -74,7 +74,7 @@ def cp_decompose(
         For an array that isn't a finite, nonzero 3-tensor, or whose entries are out of scale, and
         for options out of their range.
     MissingExtraError
-        If pyttb isn't there for 'gcp'.
+        If pyttb isn't there for 'lbfgs'.
 
     Examples
     --------
@@ -87,11 +87,9 @@ def cp_decompose(
 
     dense = as_dense(tensor)
     require_count("rank", rank)
-    require_starts(n_starts, max_iterations, tolerance, seed)
-    if method not in METHODS:
-        raise InvalidArgumentError(
-            f"`method` must be one of {', '.join(METHODS)}; got {shown(method)}."
-        )
+    require_starts(n_starts, max_iterations, tolerance)
+    seed = integer_seed(seed)
+    require_choice("`method`", method, METHODS)
     best: Fit | None = None
     for start in range(n_starts):
         fit = one_fit(dense, rank, method, max_iterations, [seed, rank, start])
@@ -107,13 +105,12 @@ def cp_decompose(
     return CPTensor((np.ones(rank), list(best.factors)))
 
 
-def require_starts(n_starts: int, max_iterations: int, tolerance: float, seed: int) -> None:
+def require_starts(n_starts: int, max_iterations: int, tolerance: float) -> None:
     """Raise an error for options that no fit can go by."""
     require_count("n_starts", n_starts)
     require_count("max_iterations", max_iterations)
     if not tolerance >= 0:
         raise InvalidArgumentError(f"`tolerance` must be at least 0; got {tolerance}.")
-    checked_seed(seed)
 
 
 def require_count(name: str, n: object) -> None:
@@ -150,7 +147,7 @@ def one_fit(
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)
-            factors = (_als if method == "als" else _gcp)(dense, rank, iterations, seed)
+            factors = (_als if method == "als" else _lbfgs)(dense, rank, iterations, seed)
     except np.linalg.LinAlgError:
         return None
     a, b, c = factors
@@ -171,13 +168,13 @@ def _als(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]
     return a * np.asarray(cp.weights), b, c
 
 
-def _gcp(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]) -> Factors:
+def _lbfgs(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]) -> Factors:
     try:
         pyttb: Any = importlib.import_module("pyttb")
         optimizers: Any = importlib.import_module("pyttb.gcp.optimizers")
     except ImportError:
         raise MissingExtraError(
-            "method='gcp' needs pyttb; install it with `pip install 'knowledge-capacity[gcp]'`."
+            "method='lbfgs' needs pyttb; install it with `pip install 'knowledge-capacity[pyttb]'`."
         ) from None
     lbfgs = optimizers.LBFGSB(
         maxiter=iterations, maxfun=50 * iterations, factr=0.0, pgtol=1e-12, m=20

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
+from capacity.limits import Seed, integer_seed
 from capacity.rank.bounds import database_bounds
 from capacity.rank.cp.decompose import as_dense, one_fit, require_starts
 
@@ -68,7 +69,7 @@ def cp_estimate(
     n_starts: int = 4,
     max_iterations: int = 1000,
     tolerance: float = 1e-6,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> CPEstimate:
     """Estimate the rank of a database or a 3-tensor by fits of `cp_decompose`'s kind.
 
@@ -86,7 +87,7 @@ def cp_estimate(
         A start.
     tolerance : float
         Largest relative residual of an accepted fit.
-    seed : int
+    seed : int or numpy.random.Generator
 
     Returns
     -------
@@ -106,7 +107,8 @@ def cp_estimate(
     >>> cp_estimate(np.ones((4, 3, 2))).rank
     1
     """
-    require_starts(n_starts, max_iterations, tolerance, seed)
+    require_starts(n_starts, max_iterations, tolerance)
+    seed = integer_seed(seed)
     sweeps = n_starts * max_iterations
     if isinstance(tensor, Database):
         _check_work(min(database_bounds(tensor).slices), tensor.shape, sweeps)

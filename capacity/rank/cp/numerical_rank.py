@@ -1,12 +1,13 @@
 """The rank of a tensor of floating-point numbers, as far as a threshold tells it. Estimates.
 
 What certified intervals are for the integers of a database, this is for the tensor of a trained
-layer: both ends are counts of singular values above a threshold, so neither is a proof.
+layer: both numbers count singular values above a threshold, so neither is a bound.
 """
 
 from __future__ import annotations
 
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +17,24 @@ from capacity.errors import InvalidArgumentError
 THRESHOLD = 1e-6
 
 
-def numerical_rank_interval(tensor: ArrayLike, *, threshold: float = THRESHOLD) -> tuple[int, int]:
+class RankEstimates(NamedTuple):
+    """Two estimates of the rank of a tensor of floating-point numbers; neither is a bound.
+
+    Attributes
+    ----------
+    unfolding_rank : int
+        The largest numerical rank of the three unfoldings.
+    decomposition_size : int
+        The least number of simple tensors in a decomposition by slices or by two unfoldings: the
+        least of the three sums of the slices' numerical ranks and of the three products of two
+        unfoldings' ranks.
+    """
+
+    unfolding_rank: int
+    decomposition_size: int
+
+
+def numerical_rank_estimates(tensor: ArrayLike, *, threshold: float = THRESHOLD) -> RankEstimates:
     """Estimate the rank of a real 3-tensor from below and from above.
 
     Parameters
@@ -28,21 +46,17 @@ def numerical_rank_interval(tensor: ArrayLike, *, threshold: float = THRESHOLD) 
 
     Returns
     -------
-    lower : int
-        The largest numerical rank of the three unfoldings.
-    upper : int
-        The least of the three sums of the slices' numerical ranks and of the three products of two
-        unfoldings' ranks.
+    RankEstimates
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         Unless the tensor has three modes and finite entries, and the threshold lies in (0, 1).
 
     Examples
     --------
-    >>> numerical_rank_interval(np.ones((2, 3, 4)))
-    (1, 1)
+    >>> numerical_rank_estimates(np.ones((2, 3, 4)))
+    RankEstimates(unfolding_rank=1, decomposition_size=1)
     """
     T = np.asarray(tensor, dtype=np.float64)
     if T.ndim != 3 or not T.size or not np.isfinite(T).all():
@@ -58,4 +72,4 @@ def numerical_rank_interval(tensor: ArrayLike, *, threshold: float = THRESHOLD) 
     slices = [int((np.linalg.svd(M, compute_uv=False) > least).sum()) for M in modes]
     products = [a * b for a, b in combinations(ranks, 2)]
     # of entries about the threshold, slices may count less than unfoldings
-    return max(ranks), max(*ranks, min(*slices, *products))
+    return RankEstimates(max(ranks), max(*ranks, min(*slices, *products)))

@@ -53,6 +53,8 @@ class EffectiveLedger:
         Why the whole isn't searched.
     """
 
+    quantity = "effective rank"
+
     def __init__(
         self, db: Database, bounds: Bounds, rank: Certificate, budget: Budget, seed: int
     ) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
+from capacity.options import require_choice
 from capacity.rank.method import Method
 
 
@@ -98,9 +99,4 @@ def chosen(methods: Iterable[str | Method] | None) -> Sequence[Method]:
 
 
 def _known(name: object) -> str:
-    names = [one.name for one in METHODS]
-    if not isinstance(name, str) or name not in names:
-        raise InvalidArgumentError(
-            f"A method of search must be one of {', '.join(names)}; got {shown(name)}."
-        )
-    return name
+    return require_choice("A method of search", name, [one.name for one in METHODS])

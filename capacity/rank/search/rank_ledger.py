@@ -46,6 +46,8 @@ class RankLedger:
         Components whose whole tensor is searched.
     """
 
+    quantity = "rank"
+
     def __init__(self, db: Database, bounds: Bounds, budget: Budget, seed: int) -> None:
         self.db, self.bounds, self.budget, self._seed = db, bounds, budget, seed
         self._checks = CheckBudget(OF_PENCILS)

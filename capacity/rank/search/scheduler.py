@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
+from capacity.progress import Progress
 from capacity.rank.effort import Budget
 from capacity.rank.method import Method, findings, findings_in_facts
 from capacity.rank.problem import Goal
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.places import Place
 
-# told the interval so far, and what is tried next
-Progress: TypeAlias = Callable[[int, int, str], None]
-
 
 class Ledger(Protocol):
     """The best bounds so far, and what they rest on; in a state that holds at any time."""
+
+    # the rank that is searched for, as progress names it
+    quantity: str
 
     @property
     def budget(self) -> Budget:
@@ -44,15 +45,21 @@ class Ledger(Protocol):
         ...
 
 
-def search(ledger: Ledger, methods: Iterable[Method], progress: Progress | None) -> None:
-    """Go through the methods, for whatever is open then; what is found is kept at once."""
+def search(ledger: Ledger, methods: Sequence[Method], progress: Progress | None) -> None:
+    """Go through the methods, for whatever is open then; what is found is kept at once.
+
+    Progress is told the interval so far with the next method, and counts methods.
+    """
+    tried = 0
 
     def say(what: str) -> None:
         if progress is not None:
-            progress(*ledger.value(), what)
+            lower, upper = ledger.value()
+            what = f"{ledger.quantity} in [{lower}, {upper}]: {what}"
+            progress(what, tried, len(methods), None)
 
     ledger.begin(say)
-    for method in methods:
+    for tried, method in enumerate(methods):  # noqa: B007  `say` counts them
         if method.limit is not None and not getattr(ledger.budget.limits, method.limit):
             continue
         if method.find_in_facts is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
@@ -10,6 +9,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from capacity.errors import CapacityError, SweepError
 from capacity.limits import shown
+from capacity.options import nearest, require_choice
 from capacity.sweep.storage.records import is_integer
 
 Section = TypeVar("Section")
@@ -96,10 +96,9 @@ def require_known(options: Any, where: str, names: tuple[str, ...]) -> None:
         raise SweepError(f"{where} must be a table of keys; got {shown(options)}.")
     for name in options:
         if name not in names:
-            near = difflib.get_close_matches(str(name)[:60], names, n=1)
-            hint = f" Did you mean `{near[0]}`?" if near else ""
             raise SweepError(
-                f"{where} has the unknown key `{name!s:.60}`; known are {', '.join(names)}.{hint}"
+                f"{where} has the unknown key `{name!s:.60}`; known are {', '.join(names)}."
+                f"{nearest(name, names)}"
             )
 
 
@@ -127,8 +126,7 @@ def _checked(name: str, value: Any, kind: Any, limits: Mapping[str, Any]) -> Any
         return _checked(name, value, kinds[0], limits)
     match get_origin(kind) or kind:
         case origin if origin is Literal:
-            if value not in kinds:
-                raise SweepError(f"{name} must be one of {', '.join(kinds)}; got {shown(value)}.")
+            require_choice(name, value, kinds, error=SweepError)
         case origin if origin is tuple:
             if not isinstance(value, list | tuple) or len(value) != 2:
                 raise SweepError(

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 
 @dataclass(frozen=True, eq=False)
-class CapturedLayer:
+class LayerActivations:
     """The heads of one attention layer at work.
 
     Attributes
@@ -49,7 +49,7 @@ class CapturedLayer:
     b_O: Float[Tensor, "d_model"] | None
     scale: float
 
-    def without_padding(self, mask: Bool[Tensor, "batch n"]) -> CapturedLayer:
+    def without_padding(self, mask: Bool[Tensor, "batch n"]) -> LayerActivations:
         """The same, with 0 for what stands at padding in attention, values and outputs."""
         if mask.all():
             return self
@@ -159,7 +159,7 @@ Step = Written | Normed | Mapped
 
 
 @dataclass(frozen=True, eq=False)
-class Captured:
+class ActivationCache:
     """A batch of sentences in a model.
 
     Attributes
@@ -178,7 +178,7 @@ class Captured:
         The model's class.
     """
 
-    layers: tuple[CapturedLayer, ...]
+    layers: tuple[LayerActivations, ...]
     mask: Bool[Tensor, "batch n"]
     causal: bool
     start: Float[Tensor, "batch n d_embedding"]
@@ -203,7 +203,7 @@ class Captured:
 
 
 def written_by_heads(
-    layer_number: int, layer: CapturedLayer, output: Tensor | None = None
+    layer_number: int, layer: LayerActivations, output: Tensor | None = None
 ) -> Written:
     """Addition of heads to the residual stream.
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
+from capacity.options import require_choice
 from capacity.transformer.activations.architecture import (
     Architecture,
     Block,
@@ -73,11 +73,7 @@ def unregister_family(body: str) -> Family:
     InvalidArgumentError
         If there is none for models of that class.
     """
-    if body not in FAMILIES:
-        raise InvalidArgumentError(
-            f"A family must be one of {', '.join(FAMILIES)}; got {shown(body)}."
-        )
-    return FAMILIES.pop(body)
+    return FAMILIES.pop(require_choice("A family", body, FAMILIES))
 
 
 def prediction_heads() -> dict[str, str]:
@@ -99,10 +95,11 @@ def architecture_of(body: nn.Module) -> Architecture:
     if family is None:
         raise InvalidArgumentError(
             f"The model must be one of {', '.join(FAMILIES)}, with any head on top, or have a "
-            f"method capture(tokens, mask) that returns a Captured; got {type(body).__name__}. A "
-            "family becomes known by `register_family`, with a function that says which of its "
-            "modules attend, hold queries, keys and values, write to the residual stream and norm "
-            "it; capacity/transformer/activations/families.py has examples."
+            "method capture(tokens, mask) that returns an ActivationCache; got "
+            f"{type(body).__name__}. A family becomes known by `register_family`, with a function "
+            "that names its modules: those that attend, hold queries, keys and values, write to "
+            "the residual stream and norm it; capacity/transformer/activations/families.py has "
+            "examples."
         )
     config: Any = body.config
     kernels = getattr(config, "_attn_implementation", None)

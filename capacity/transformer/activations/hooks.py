@@ -27,8 +27,8 @@ from capacity.transformer.activations.architecture import (
     matrix,
 )
 from capacity.transformer.activations.cache import (
-    Captured,
-    CapturedLayer,
+    ActivationCache,
+    LayerActivations,
     Mapped,
     Step,
     Written,
@@ -48,7 +48,7 @@ TOLD_BY_TOKENIZERS = {"special_tokens_mask", "offset_mapping", "length", "num_tr
 
 
 @torch.no_grad()
-def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> Captured:
+def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> ActivationCache:
     """Run a model and keep what its heads computed, and what was done to its residual stream.
 
     Parameters
@@ -125,7 +125,7 @@ def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> Captured:
         return assemble(known, calls, mask, source=type(model).__name__)
 
 
-def assemble(known: Architecture, calls: Calls, mask: Tensor, *, source: str) -> Captured:
+def assemble(known: Architecture, calls: Calls, mask: Tensor, *, source: str) -> ActivationCache:
     """Put recorded calls in order; layers that share modules take turns."""
     first = calls[known.starts_at][0].input
     steps: list[Step] = []
@@ -144,25 +144,25 @@ def assemble(known: Architecture, calls: Calls, mask: Tensor, *, source: str) ->
     if known.final_norm is not None:
         last = calls[known.final_norm][0].input
         steps.append(normed(len(layers), known.final_norm, last))
-    whole = Captured(tuple(layers), mask, known.causal, first, tuple(steps), source)
+    whole = ActivationCache(tuple(layers), mask, known.causal, first, tuple(steps), source)
     return check(whole)
 
 
-def _layer(block: Block, calls: Calls, turn: int, mask: Tensor) -> CapturedLayer:
+def _layer(block: Block, calls: Calls, turn: int, mask: Tensor) -> LayerActivations:
     q, k, v, b_V = block.read(calls, turn)
     W_O = matrix(block.output)
     heads, d_head_vo = v.shape[1], v.shape[-1]
     flat = calls[block.output][turn].input
     z = flat.unflatten(-1, (heads, d_head_vo)).transpose(1, 2)
     pattern = calls[block.attention][turn].output[1]
-    layer = CapturedLayer(pattern, q, k, v, z, W_O.unflatten(0, (heads, d_head_vo)), b_V,
+    layer = LayerActivations(pattern, q, k, v, z, W_O.unflatten(0, (heads, d_head_vo)), b_V,
                           bias_of(block.output), block.scale)  # fmt: skip
     # a padded row attends to whatever the model leaves it, if to anything
     return layer.without_padding(mask)
 
 
 def _sublayers(
-    number: int, block: Block, layer: CapturedLayer, calls: Calls, turn: int
+    number: int, block: Block, layer: LayerActivations, calls: Calls, turn: int
 ) -> list[Step]:
     steps: list[Step] = [written_by_heads(number, layer, calls[block.output][turn].output)]
     if block.norm_after_heads is not None:

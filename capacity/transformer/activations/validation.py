@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.transformer.activations.cache import Captured, CapturedLayer
+from capacity.transformer.activations.cache import ActivationCache, LayerActivations
 
 # of the attention of all sentences, layers and heads
 ATTENTION_BUDGET = 2 * 2**30
@@ -120,7 +120,7 @@ def sentence_mask(mask: Any, shape: Sequence[int]) -> Bool[Tensor, "batch n"]:
 
 
 @torch.no_grad()
-def check(captured: Captured) -> Captured:
+def check(captured: ActivationCache) -> ActivationCache:
     """Refuse what isn't attention, or isn't what the model has done with it.
 
     Raises
@@ -161,7 +161,7 @@ def check(captured: Captured) -> Captured:
     return captured
 
 
-def _off(layer: CapturedLayer, mask: Tensor) -> tuple[float, float]:
+def _off(layer: LayerActivations, mask: Tensor) -> tuple[float, float]:
     real = mask[:, None, :, None]
     rows = ((layer.pattern.sum(dim=-1, keepdim=True) - 1) * real).abs().max()
     heads = ((layer.pattern @ layer.v - layer.z) * real).abs().max()
@@ -169,7 +169,7 @@ def _off(layer: CapturedLayer, mask: Tensor) -> tuple[float, float]:
     return float(rows), float(heads / size)
 
 
-def _off_stream(captured: Captured) -> float:
+def _off_stream(captured: ActivationCache) -> float:
     """Relative error of the heads' sum at first tokens, for a wrong W_O is wrong for all."""
     first = captured.mask.int().argmax(dim=1)
     batch = torch.arange(len(first), device=first.device)

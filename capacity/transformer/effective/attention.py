@@ -26,8 +26,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
-from capacity.transformer.activations.cache import Captured
+from capacity.options import require_choice
+from capacity.transformer.activations.cache import ActivationCache
 from capacity.transformer.effective.causal import project_causally
 from capacity.transformer.effective.column_space import (
     Span,
@@ -75,7 +75,7 @@ class EffectiveAttention:
 
 @torch.no_grad()
 def effective_attention(
-    captured: Captured, mode: EffectiveMode | None = None
+    captured: ActivationCache, mode: EffectiveMode | None = None
 ) -> EffectiveAttention:
     """Effective attention of every head of every layer.
 
@@ -107,10 +107,7 @@ def effective_attention(
     True
     """
     chosen: EffectiveMode = mode or ("causal" if captured.causal else "plain")
-    if chosen not in get_args(EffectiveMode):
-        raise InvalidArgumentError(
-            f"`mode` must be one of {get_args(EffectiveMode)}; got {shown(mode)}."
-        )
+    require_choice("`mode`", chosen, get_args(EffectiveMode))
     if chosen == "causal" and not captured.causal:
         raise InvalidArgumentError(
             f"Causal mode needs a causal model; {captured.source} attends to what comes later as "

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.cache import Captured
+from capacity.transformer.activations.cache import ActivationCache
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +126,9 @@ def pattern_statistics(
     }
 
 
-def cosine(first: Sequence[Tensor], second: Sequence[Tensor]) -> Float[Tensor, "layers heads"]:
+def attention_cosine(
+    first: Sequence[Tensor], second: Sequence[Tensor]
+) -> Float[Tensor, "layers heads"]:
     """Cosine of the patterns of two models on the same sentences (Sun and Marasovic, Figure 3).
 
     Parameters
@@ -158,6 +160,6 @@ def cosine(first: Sequence[Tensor], second: Sequence[Tensor]) -> Float[Tensor, "
     )
 
 
-def standard(captured: Captured) -> list[Tensor]:
+def standard(captured: ActivationCache) -> list[Tensor]:
     """Standard attention of every layer."""
     return [layer.pattern for layer in captured.layers]

@@ -19,6 +19,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.limits import (
     MAX_SIZE,
     MAX_TOKENS,
+    Seed,
     generator,
     require_affordable,
     require_integer,
@@ -108,9 +109,7 @@ class EncoderConfig:
         return (self.d_vocab + self.n_positions) * self.d_model
 
 
-def initial_weights(
-    config: EncoderConfig, seed: int | np.random.Generator
-) -> dict[str, NDArray[np.float64]]:
+def initial_weights(config: EncoderConfig, seed: Seed) -> dict[str, NDArray[np.float64]]:
     """Draw initial weights in float64, the same for every device and dtype.
 
     Embeddings of tokens and positions are N(0, 1) (section 6). All other weights and biases are

@@ -26,13 +26,18 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, einsum, nn
 from torch.nn import functional
 
-from capacity.transformer.activations.cache import Captured, CapturedLayer, Written, normed
+from capacity.limits import Seed
+from capacity.transformer.activations.cache import (
+    ActivationCache,
+    LayerActivations,
+    Written,
+    normed,
+)
 from capacity.transformer.activations.validation import (
     check,
     checked_tokens,
@@ -94,7 +99,7 @@ class EncoderClassifier(nn.Module):
         self,
         config: EncoderConfig,
         *,
-        seed: int | np.random.Generator = 0,
+        seed: Seed = 0,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
@@ -148,7 +153,9 @@ class EncoderClassifier(nn.Module):
         return stream[:, 0] @ self.W_C + self.b_C
 
     @torch.no_grad()
-    def capture(self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None) -> Captured:
+    def capture(
+        self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None
+    ) -> ActivationCache:
         """Capture what the layer computes on sentences, for the analyses.
 
         Its steps lead from ``start`` to y, for all tokens. Weights are copied, so that later
@@ -177,7 +184,7 @@ class EncoderClassifier(nn.Module):
         unbiased = einsum("bnd,hde->bhne", start, self.W_V)
         pattern = self._attention(q @ k.mT, real)
         averaged = pattern @ unbiased
-        layer = CapturedLayer(
+        layer = LayerActivations(
             pattern=pattern,
             q=q,
             k=k,
@@ -196,7 +203,7 @@ class EncoderClassifier(nn.Module):
         fed = Written(1, "feed_forward", self._feed_forward(stream), self.b_2.clone(), stream)
         after_feeding = normed(1, self.norm_2, fed.applied_to(stream))
         steps = (heads, after_heads, fed, after_feeding)
-        return check(Captured((layer,), real, False, start, steps, type(self).__name__))
+        return check(ActivationCache((layer,), real, False, start, steps, type(self).__name__))
 
     def checked_mask(
         self, tokens: Int[Tensor, "batch n"], mask: Tensor | None

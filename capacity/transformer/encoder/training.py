@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from capacity.errors import InvalidArgumentError
+from capacity.limits import Seed, integer_seed
 from capacity.transformer.encoder.model import EncoderClassifier
 
 Labelled = tuple[Tensor, Tensor, Tensor | None]
@@ -51,7 +52,7 @@ def train_classifier(
     epochs: int = 20,
     batch_size: int = 256,
     learning_rate: float = 1e-3,
-    seed: int = 0,
+    seed: Seed = 0,
     validation: Labelled | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ClassifierTraining:
@@ -71,7 +72,7 @@ def train_classifier(
     epochs, batch_size : int
     learning_rate : float
         Of Adam.
-    seed : int
+    seed : int or numpy.random.Generator
         Of the order of the sentences.
     validation : (tokens, labels, mask or None), optional
     progress : callable, optional
@@ -106,7 +107,7 @@ def train_classifier(
     held_out = None if validation is None else _Sentences.of(model, *validation)
 
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
-    order = torch.Generator().manual_seed(seed)
+    order = torch.Generator().manual_seed(integer_seed(seed))
     losses: list[float] = []
     accuracies: list[float] = []
     best_epoch, best = 0, _weights(model)

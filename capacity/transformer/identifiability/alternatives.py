@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
+from capacity.limits import Seed, integer_seed
 from capacity.transformer.identifiability.logit_rank import column_space
 
 
@@ -21,7 +22,7 @@ def alternative_attention(
     pattern: Float[Tensor, "rows n"],
     T: Float[Tensor, "n d"],
     *,
-    seed: int = 0,
+    seed: Seed = 0,
     reach: float = 0.99,
 ) -> Float[Tensor, "rows n"]:
     """Draw A~ with A + A~ >= 0, A~ T = 0 and A~ 1 = 0 (P1-P3).
@@ -39,7 +40,7 @@ def alternative_attention(
     T : (n, d)
         V W_O, or any matrix with the same left null space; as exact as its dtype says: what was
         multiplied in float32 and cast to float64 has its rounding counted as rank.
-    seed : int
+    seed : int or numpy.random.Generator
         Of the coefficients.
     reach : float
         Share of the largest possible scaling, in (0, 1]. Below 1 no positive entry becomes 0, so
@@ -75,7 +76,7 @@ def alternative_attention(
             f"LN([T, 1]) must have other elements than 0; its dimension is {n} - {n} = 0 for these "
             f"{n} tokens. Their attention is unique; longer sentences have alternatives."
         )
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(integer_seed(seed))
     shares = torch.rand(len(pattern), null.shape[1], generator=generator, dtype=null.dtype)
     change = (2 * shares.to(null) - 1) @ null.T
     # entries that grow set no limit

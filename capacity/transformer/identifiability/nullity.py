@@ -31,7 +31,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.cache import Captured
+from capacity.transformer.activations.cache import ActivationCache
 from capacity.transformer.identifiability.logit_rank import p4_excess
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ValueRanks:
 
 
 @torch.no_grad()
-def identifiability_table(captured: Captured) -> pd.DataFrame:
+def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
     """Tell how far from unique the attention of every head is.
 
     Parameters

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
+from capacity.limits import Seed, integer_seed
 from capacity.transformer.identifiability.logit_rank import (
     attention,
     column_space,
@@ -61,7 +62,7 @@ def find_witness(
     scale: float,
     steps: int = 6,
     step: float = 0.1,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Witness:
     """Find other queries and keys of the same size whose attention puts out the same.
 
@@ -81,7 +82,7 @@ def find_witness(
     step : float
         Relative change of A that a step aims at. It is shorter where a logit would change by more
         than 1, or where Newton steps don't converge.
-    seed : int
+    seed : int or numpy.random.Generator
         Of the first direction.
 
     Returns
@@ -109,7 +110,7 @@ def find_witness(
         )
     head = _Head(scale, basis, attention(q.double(), k.double(), scale) @ basis)
     point = torch.stack([q.double(), k.double()])
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(integer_seed(seed))
     tangent = torch.randn(point.shape, generator=generator, dtype=point.dtype).to(point)
     for _ in range(steps):
         point, tangent = head.move(point, tangent, step)

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from capacity.transformer.activations.cache import Captured, Mapped, Normed, Written
+from capacity.transformer.activations.cache import ActivationCache, Mapped, Normed, Written
 
 TERMS = ("input", "heads", "feed_forward", "constant")
 INPUT, HEADS, FEED_FORWARD, CONSTANT = range(4)
@@ -72,7 +72,7 @@ class AdditiveDecomposition:
 
 
 @torch.no_grad()
-def decompose(captured: Captured) -> AdditiveDecomposition:
+def decompose(captured: ActivationCache) -> AdditiveDecomposition:
     """Split every embedding into its four terms.
 
     Parameters
@@ -119,7 +119,7 @@ def _applied(step: Written | Normed | Mapped, terms: Tensor) -> Tensor:
     return terms
 
 
-def constant_rank_bound(captured: Captured) -> list[int]:
+def constant_rank_bound(captured: ActivationCache) -> list[int]:
     """Upper bound of the rank of c over tokens, after each layer.
 
     c is a sum of fixed vectors with scalars that vary from token to token (Mickus et al. 2022,
@@ -142,7 +142,7 @@ def constant_rank_bound(captured: Captured) -> list[int]:
 
 
 @torch.no_grad()
-def head_terms(captured: Captured) -> Float[Tensor, "layers heads batch n d_model"]:
+def head_terms(captured: ActivationCache) -> Float[Tensor, "layers heads batch n d_model"]:
     """Term of each head of each layer in the last embeddings; the sum over both is h.
 
     Equation (4) with A (X W_V) W_O in this order: n^2 d_head_vo + n d_head_vo d_model operations a
@@ -157,7 +157,7 @@ def head_terms(captured: Captured) -> Float[Tensor, "layers heads batch n d_mode
 
 
 @torch.no_grad()
-def head_importance(captured: Captured) -> Float[Tensor, "layers heads batch n"]:
+def head_importance(captured: ActivationCache) -> Float[Tensor, "layers heads batch n"]:
     """mu(e, u) of each head's term u in the last embeddings e, without making the terms."""
     e = decompose(captured).embeddings[-1]
     shares = []
@@ -168,7 +168,7 @@ def head_importance(captured: Captured) -> Float[Tensor, "layers heads batch n"]
     return torch.stack(shares) / e.square().sum(-1)
 
 
-def scales_after_heads(captured: Captured) -> list[Tensor]:
+def scales_after_heads(captured: ActivationCache) -> list[Tensor]:
     """Scaling of heads' terms after they are written: gains over scales of all later norms.
 
     Returns

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.cache import Captured, Written
+from capacity.transformer.activations.cache import ActivationCache, Written
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Moments:
 
 
 @torch.no_grad()
-def feed_forward_moments(batches: Iterable[Captured]) -> list[Moments]:
+def feed_forward_moments(batches: Iterable[ActivationCache]) -> list[Moments]:
     """Sum the moments of every feed-forward over batches of sentences.
 
     Parameters
@@ -78,7 +78,7 @@ def _moments(x: Tensor, y: Tensor) -> Moments:
     return Moments(x.T @ x, x.T @ y, y.square().sum(0))
 
 
-def linear_fit(fitted: Moments, on: Moments | None = None) -> float:
+def feed_forward_r2(fitted: Moments, on: Moments | None = None) -> float:
     """r^2 of the least-squares affine map, averaged over output features.
 
     Parameters

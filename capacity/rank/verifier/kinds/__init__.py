@@ -14,6 +14,7 @@ from typing import get_args
 
 from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
+from capacity.options import require_choice
 from capacity.rank.verifier.argument import Form
 from capacity.rank.verifier.kind import Kind
 
@@ -61,11 +62,7 @@ def unregister_kind(name: str) -> Kind:
     ValueError
         If there is none of that name.
     """
-    if name not in KINDS:
-        raise InvalidArgumentError(
-            f"A kind of argument must be one of {', '.join(sorted(KINDS))}; got {shown(name)}."
-        )
-    return KINDS.pop(name)
+    return KINDS.pop(require_choice("A kind of argument", name, sorted(KINDS)))
 
 
 for _module in pkgutil.iter_modules(__path__):

@@ -13,14 +13,14 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.accuracy import answers, check_tau
+from capacity.evaluator.accuracy import check_tau, pair_logits
 from capacity.evaluator.nonsense import nonsense_pairs
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
 
 
-def said_facts(
+def decoded_facts(
     layer: AttentionLayer,
     db: Database,
     tau: float | Literal["argmax"] = "argmax",
@@ -59,7 +59,7 @@ def said_facts(
     pairs = np.unique(db.token_triples[:, :2].astype(np.int64), axis=0)
     if nonsense:
         pairs = np.concatenate([pairs, nonsense_pairs(db)])
-    z = answers(layer, pairs)
+    z = pair_logits(layer, pairs)
     if not np.isfinite(z).all():
         raise InvalidArgumentError("The layer's logits must be finite; it has diverged.")
     z -= z.max(axis=1, keepdims=True)

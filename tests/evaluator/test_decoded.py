@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database, Term
-from capacity.evaluator import evaluate, said_facts
+from capacity.evaluator import decoded_facts, evaluate
 from capacity.layer import AttentionLayer, LayerConfig, store_in_query_key
 from capacity.testing import databases, layers
 from tests.oracles import figure_1
@@ -18,9 +18,9 @@ def terms_of(db: Database) -> set[tuple[Term, ...]]:
 @settings(max_examples=40)
 def test_a_layer_that_memorises_says_the_facts_and_nothing_else(db: Database) -> None:
     layer = store_in_query_key(db, 0.9)
-    assert said_facts(layer, db, 0.9) == db
-    assert said_facts(layer, db) == db
-    everything = said_facts(layer, db, nonsense=True)
+    assert decoded_facts(layer, db, 0.9) == db
+    assert decoded_facts(layer, db) == db
+    everything = decoded_facts(layer, db, nonsense=True)
     # argmax answers everything
     assert everything is not None
     assert everything.n_pairs == len(db.subject_ids) * len(db.predicate_ids)
@@ -34,8 +34,8 @@ def test_the_share_of_facts_said_is_the_accuracy(data: st.DataObject) -> None:
     facts = terms_of(db)
     found = evaluate(layer, db)
     for said, share in (
-        (said_facts(layer, db), found.argmax_paper),
-        (said_facts(layer, db, 0.75), found.softmax[0.75]),
+        (decoded_facts(layer, db), found.argmax_paper),
+        (decoded_facts(layer, db, 0.75), found.softmax[0.75]),
     ):
         right = facts & (terms_of(said) if said else set())
         assert len(right) / db.n_triples == pytest.approx(share)
@@ -46,12 +46,12 @@ def test_a_layer_may_say_nothing_and_a_diverged_one_says_nothing_sensible() -> N
     layer = AttentionLayer(LayerConfig(1, 1, 1, 1), db.n_tokens)
     with torch.no_grad():
         layer.W_U.zero_()
-    assert said_facts(layer, db, 0.75) is None
+    assert decoded_facts(layer, db, 0.75) is None
     # all tokens tie
-    said = said_facts(layer, db)
+    said = decoded_facts(layer, db)
     assert said is not None
     assert said.n_triples == db.n_triples * db.n_tokens
     with torch.no_grad():
         layer.W_U.fill_(torch.nan)
     with pytest.raises(ValueError, match="must be finite"):
-        said_facts(layer, db)
+        decoded_facts(layer, db)

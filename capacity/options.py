@@ -1,0 +1,83 @@
+"""Names that a user can choose from: what isn't one of them is refused with the nearest."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from capacity.errors import CapacityError, InvalidArgumentError, InvalidTypeError
+from capacity.limits import shown
+
+_Class = TypeVar("_Class", bound=type[Any])
+
+
+def nearest(value: object, choices: Iterable[str]) -> str:
+    """Return a question that names the choice a wrong value resembles; empty if there is none.
+
+    Examples
+    --------
+    >>> nearest("quik", ["quick", "standard"])
+    ' Did you mean `quick`?'
+    >>> nearest("lr", ["learning_rate", "epochs"])
+    ' Did you mean `learning_rate`?'
+    """
+    given, names = str(value)[:60], list(choices)
+    near = difflib.get_close_matches(given, names, n=1)
+    near += [name for name in names if "".join(part[:1] for part in name.split("_")) == given]
+    return f" Did you mean `{near[0]}`?" if near else ""
+
+
+def require_choice(
+    what: str,
+    value: object,
+    choices: Iterable[str],
+    *,
+    advice: str = "",
+    error: type[CapacityError] = InvalidArgumentError,
+) -> str:
+    """Refuse what isn't one of some names; return what is.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Or `error`, with all choices and the nearest.
+
+    Examples
+    --------
+    >>> require_choice("`effort`", "quick", ["quick", "standard"])
+    'quick'
+    """
+    choices = tuple(choices)
+    if not isinstance(value, str) or value not in choices:
+        hint = nearest(value, choices) if isinstance(value, str) else ""
+        more = f" {advice}" if advice else ""
+        raise error(f"{what} must be one of {', '.join(choices)}; got {shown(value)}.{hint}{more}")
+    return value
+
+
+def with_known_options(cls: _Class) -> _Class:
+    """Decorate a dataclass, so that an unknown option is refused with those that there are.
+
+    Raises
+    ------
+    InvalidTypeError
+        From the class's ``__init__``, for an option that it hasn't.
+    """
+    names = [each.name for each in fields(cls) if each.init]
+    init: Callable[..., None] = cls.__init__
+
+    @functools.wraps(init)
+    def known(self: Any, *values: Any, **options: Any) -> None:
+        for name in options:
+            if name not in names:
+                raise InvalidTypeError(
+                    f"{cls.__name__} has no option `{name:.60}`; it has {', '.join(names)}."
+                    f"{nearest(name, names)}"
+                )
+        init(self, *values, **options)
+
+    cls.__init__ = known
+    return cls

@@ -356,7 +356,7 @@ def test_attention_prints_the_contracts_object(
     n = len(got["tokens"])
     assert got["tokens"][:3] == ["[CLS]", "the", "court"]
     assert [(row["layer"], row["head"]) for row in got["layers"]] == [
-        (layer, head) for layer in (1, 2) for head in (0, 1, 2)
+        (layer, head) for layer in (0, 1) for head in (0, 1, 2)
     ]
     for row in got["layers"]:
         # twelve dimensions in three heads; several words are one unknown token, at other places
@@ -373,11 +373,38 @@ def test_attention_draws_standard_beside_effective(
 ) -> None:
     out = tmp_path / "new" / "figure.png"
     arguments = ["attention", str(model_folder), "--text", SENTENCE, "--mode", "simplex"]
-    code, text, err = run(capsys, *arguments, "--out", str(out), "--layer", "2", "--head", "1")
+    code, text, err = run(capsys, *arguments, "--out", str(out), "--layer", "1", "--head", "1")
     assert (code, err) == (0, "")
     assert out.read_bytes().startswith(b"\x89PNG")
     assert "2 layers of 3 heads" in text
     assert str(out) in text
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_the_layer_and_head_that_are_drawn_are_counted_from_0(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    model_folder: Path,
+    tmp_path: Path,
+    layer: int,
+) -> None:
+    import capacity.plots
+    from capacity.transformer import capture, load_pretrained
+
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(
+        capacity.plots, "plot_attention", lambda patterns, **named: drawn.update(patterns, **named)
+    )
+    arguments = ["attention", str(model_folder), "--text", SENTENCE]
+    chosen = ["--out", str(tmp_path / "a.png"), "--layer", str(layer), "--head", "2"]
+    code, _, err = run(capsys, *arguments, *chosen)
+    assert (code, err) == (0, "")
+    model, tokenizer = load_pretrained(model_folder)
+    captured = capture(model, tokenizer(SENTENCE, return_tensors="pt"))
+    expected = captured.layers[layer].pattern[0, 2].numpy()
+    assert drawn["standard attention"].to_numpy() == pytest.approx(expected, abs=1e-6)
+    assert drawn["title"].startswith(f"layer {layer}, head 2:")
+    assert list(drawn["shares"].index) == [0, 1]
 
 
 WRONG_ATTENTION = {
@@ -385,7 +412,7 @@ WRONG_ATTENTION = {
     "causal": (["attention", "{model}", "--text", "hi", "--mode", "causal"], "a causal model"),
     "too long": (["attention", "{model}", "--text", "the " * 30], "at most 24 tokens"),
     "no such head": (["attention", "{model}", "--text", "hi", "--out", "{tmp}/a.png", "--layer",
-                      "2", "--head", "3"], "--head from 0 to 2"),
+                      "1", "--head", "3"], "--head from 0 to 2"),
     "nowhere": (["attention", "{model}", "--text", "hi", "--layer", "1", "--head", "1"],
                 "--out must say where"),
     "no figure": (["attention", "{model}", "--text", "hi", "--out", "{tmp}/a.txt"],

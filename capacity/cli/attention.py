@@ -16,26 +16,33 @@ def attention(
     model_folder: Annotated[
         Path,
         typer.Argument(
-            help="What save_pretrained wrote: a model and its tokenizer.", show_default=False
+            help="Folder that save_pretrained wrote: a model and its tokenizer.",
+            show_default=False,
         ),
     ],
-    text: Annotated[str, typer.Option(help="A sentence.", show_default=False)],
+    text: Annotated[str, typer.Option(help="Sentence to analyse.", show_default=False)],
     mode: Annotated[
         Literal["plain", "simplex", "causal"] | None,
-        typer.Option(help="Of effective attention; causal for causal models, else plain."),
+        typer.Option(
+            help="Kind of effective attention; default: causal for causal models, else plain."
+        ),
     ] = None,
     layer: Annotated[
         int | None,
-        typer.Option(help="To draw, from 1; else where most is lost."),
+        typer.Option(
+            help="Layer to draw, counted from 0; default: the head with the least effective share."
+        ),
     ] = None,
-    head: Annotated[int | None, typer.Option(help="To draw, from 0; with --layer.")] = None,
+    head: Annotated[
+        int | None, typer.Option(help="Head to draw, counted from 0; needs --layer.")
+    ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Draw standard beside effective attention to this PNG, SVG or PDF."),
+        typer.Option(help="Draw standard beside effective attention in this PNG, SVG or PDF."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Tell which heads' attention is unique, and draw the part of it that has an effect."""
+    """Print which heads have unique attention, and draw the part of it that has an effect."""
     require_extra("Analysing a model", "transformers")
     from capacity.transformer.activations.hooks import capture
     from capacity.transformer.activations.pretrained import load_pretrained, tokens_of
@@ -45,10 +52,12 @@ def attention(
     if out is not None:
         from capacity.plots import require_drawable
 
-        # not after the analysis, to find that it can't be written
+        # before the analysis, which would be lost if the figure couldn't be written
         require_drawable(out)
     elif layer is not None or head is not None:
-        raise InvalidArgumentError("--layer and --head say what to draw: --out must say where.")
+        raise InvalidArgumentError(
+            "--layer and --head choose the head to draw: --out must say where to draw it."
+        )
     with spinner(f"reading {model_folder.name}"):
         model, tokenizer = load_pretrained(model_folder)
     inputs = tokens_of(tokenizer, text)
@@ -82,7 +91,7 @@ def _chosen(table: Any, layer: int | None, head: int | None) -> Any:
     rows = table[(table["layer"] == layer) & (table["head"] == head)]
     if rows.empty:
         raise InvalidArgumentError(
-            f"--layer must be from 1 to {table['layer'].max()} and --head from 0 to "
+            f"--layer must be from 0 to {table['layer'].max()} and --head from 0 to "
             f"{table['head'].max()}, both together; got {layer!s:.60} and {head!s:.60}."
         )
     return rows.iloc[0]
@@ -97,7 +106,7 @@ def _draw(
 
     layer, head = int(chosen["layer"]), int(chosen["head"])
     standard, left = (
-        pd.DataFrame(of.layers[layer - 1].pattern[0, head].numpy(), index=tokens, columns=tokens)
+        pd.DataFrame(of.layers[layer].pattern[0, head].numpy(), index=tokens, columns=tokens)
         for of in (captured, effective)
     )
     plot_attention(

@@ -46,8 +46,8 @@ def captured_activations(
     b_V, b_O = (layer.b_V[:, 0].clone(), layer.b_O.clone()) if config.bias else (None, None)
     heads = LayerActivations(pattern, q, k, v, pattern @ v, layer.W_O.clone(), b_V, b_O,
                           config.attention_scale).without_padding(real)  # fmt: skip
-    wrote = written_by_heads(1, heads)
+    wrote = written_by_heads(0, heads)
     steps: list[Step] = [wrote]
     if config.layer_norm:
-        steps.append(normed(1, layer.norm_out, wrote.applied_to(start)))
+        steps.append(normed(0, layer.norm_out, wrote.applied_to(start)))
     return check(ActivationCache((heads,), real, True, start, tuple(steps), type(layer).__name__))

@@ -35,5 +35,5 @@ def attention_table(captured: ActivationCache, effective: EffectiveAttention) ->
             for layer, found in zip(captured.layers, effective.layers, strict=True)
         ]
     )
-    at = (table["layer"].to_numpy() - 1, table["sentence"].to_numpy(), table["head"].to_numpy())
+    at = tuple(table[name].to_numpy() for name in ("layer", "sentence", "head"))
     return table.assign(effective_share=shares.double().cpu().numpy()[at])

@@ -45,7 +45,9 @@ def ranks(name: str, captured: ActivationCache, *, first: int = 0) -> pd.DataFra
                "nullity_simplex", "joint_nullity"]  # fmt: skip
     table = identifiability_table(captured)[columns]
     small = dict.fromkeys(columns, "int16")
-    return table.assign(sentence=table["sentence"] + first).astype(small).assign(model=name)
+    # the tables of this experiment count layers from 1, the library from 0
+    counted = table.assign(sentence=table["sentence"] + first, layer=table["layer"] + 1)
+    return counted.astype(small).assign(model=name)
 
 
 def stages(captured: ActivationCache) -> pd.DataFrame:
@@ -143,7 +145,7 @@ def _inputs(captured: ActivationCache, layer: int) -> Tensor:
     """The residual stream that a layer (counted from 0) reads."""
     stream = captured.start
     for step in captured.steps:
-        if isinstance(step, Written) and (step.layer, step.term) == (layer + 1, "heads"):
+        if isinstance(step, Written) and (step.layer, step.term) == (layer, "heads"):
             break
         stream = step.applied_to(stream)
     return stream

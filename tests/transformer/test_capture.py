@@ -11,8 +11,10 @@ from torch import nn
 
 from capacity.errors import InvalidArgumentError, PrecisionWarning
 from capacity.layer import AttentionLayer, LayerConfig
-from capacity.transformer import ActivationCache, capture
+from capacity.transformer import ActivationCache, capture, effective_attention, effective_share
+from capacity.transformer.activations.cache import Written
 from capacity.transformer.activations.validation import check
+from capacity.transformer.table import attention_table
 
 Build = Callable[..., Any]
 Sentences = dict[str, torch.Tensor]
@@ -57,6 +59,40 @@ def test_patterns_are_those_that_the_model_returns(
         assert torch.equal(layer.pattern, pattern * real)
 
 
+def test_layers_and_heads_are_counted_from_0_as_in_the_cache(
+    build: Build, family: str, sentences: Sentences
+) -> None:
+    captured = capture(build(family), sentences)
+    effective = effective_attention(captured, "plain")
+    real = captured.mask
+    heads = {s.layer: s for s in captured.steps if isinstance(s, Written) and s.term == "heads"}
+    assert sorted(heads) == list(range(captured.n_layers))
+    for index, step in heads.items():
+        at = captured.layers[index]
+        written = torch.einsum("bhnv,hvd->bnd", at.z_unbiased, at.W_O)
+        assert torch.allclose(step.output[real], written[real], atol=1e-6)
+    # norms and maps of the embeddings precede the first layer
+    indices = [step.layer for step in captured.steps]
+    first = indices.index(0)
+    assert set(indices[:first]) <= {None}
+    assert indices[first:] == sorted(indices[first:])
+    table = attention_table(captured, effective).set_index(["sentence", "layer", "head"])
+    shares = [
+        effective_share(before.pattern, after.pattern)
+        for before, after in zip(captured.layers, effective.layers, strict=True)
+    ]
+    for (sentence, layer, head), row in table.iterrows():
+        assert row["effective_share"] == pytest.approx(float(shares[layer][sentence, head]))
+
+
+def test_a_message_counts_layers_from_0(build: Build, sentences: Sentences) -> None:
+    captured = capture(build("Bert"), sentences)
+    first, second = captured.layers
+    wrong = replace(second, z=second.z * torch.nan)
+    with pytest.raises(InvalidArgumentError, match="layer 1 of BertForMaskedLM"):
+        check(replace(captured, layers=(first, wrong)))
+
+
 def test_grouped_values_are_repeated_for_their_query_heads(
     build: Build, sentences: Sentences
 ) -> None:
@@ -68,7 +104,7 @@ def test_grouped_values_are_repeated_for_their_query_heads(
 
 
 def weights_of_values(model: Any, family: str) -> tuple[torch.Tensor, Any, Any]:
-    """W_V and the input of layer 1's heads, from the model's own modules."""
+    """W_V and the input of layer 0's heads, from the model's own modules."""
     if family == "Bert":
         layer = model.bert.encoder.layer[0].attention.self
         return layer.value.weight.T, layer, lambda x: x

@@ -135,7 +135,7 @@ def test_a_linear_feed_forward_is_fitted_to_the_last_digit(
     mask = torch.ones(4, 100, dtype=torch.bool)
 
     def moments(y: Tensor) -> Any:
-        step = Written(1, "feed_forward", y, None, x)
+        step = Written(0, "feed_forward", y, None, x)
         return feed_forward_moments([replace(captured, steps=(step,), mask=mask)])[0]
 
     assert feed_forward_r2(moments(y)) == pytest.approx(1, abs=1e-9)
@@ -153,7 +153,7 @@ def test_r2_is_that_of_a_regression_on_z_scores(build: Build) -> None:
     model = build("Bert")
     batches = [capture(model, torch.randint(3, 50, (8, 9), generator=g)) for _ in range(3)]
     found = [feed_forward_r2(m) for m in feed_forward_moments(batches)]
-    for layer, r2 in enumerate(found, start=1):
+    for layer, r2 in enumerate(found):
         steps = [s for b in batches for s in b.steps if isinstance(s, Written)]
         steps = [s for s in steps if s.layer == layer and s.term == "feed_forward"]
         x, y = (
@@ -173,7 +173,7 @@ def test_features_that_never_vary_have_no_share(build: Build, sentences: Sentenc
     y = torch.cat([x @ torch.randn(5, 2, generator=g).double(), torch.ones(4, 100, 1)], dim=-1)
 
     def fit(y: Tensor) -> float:
-        step = Written(1, "feed_forward", y, None, x)
+        step = Written(0, "feed_forward", y, None, x)
         mask = torch.ones(4, 100, dtype=torch.bool)
         return feed_forward_r2(
             feed_forward_moments([replace(captured, steps=(step,), mask=mask)])[0]

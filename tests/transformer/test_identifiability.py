@@ -207,7 +207,7 @@ def test_causal_rows_are_unique_up_to_the_first_that_depends_on_earlier_ones(
 def test_the_table_has_a_row_for_each_sentence_layer_and_head() -> None:
     v, W_O = normal(2, 3, 5, 2, seed=0), normal(3, 2, 6, seed=1)
     table = identifiability_table(captured_of(layer_of(v, W_O, 4), layer_of(v, W_O, 4)))
-    keys = [(s, layer, h) for s in (0, 1) for layer in (1, 2) for h in (0, 1, 2)]
+    keys = [(s, layer, h) for s in (0, 1) for layer in (0, 1) for h in (0, 1, 2)]
     assert list(table[["sentence", "layer", "head"]].itertuples(index=False, name=None)) == keys
     sizes = table[["n_tokens", "d_head_qk", "d_head_vo"]].drop_duplicates()
     assert sizes.to_numpy().tolist() == [[5, 4, 2]]

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 
+
 @dataclass(frozen=True, eq=False)
 class LayerActivations:
     """The heads of one attention layer at work.
@@ -84,7 +85,7 @@ class Written:
     Attributes
     ----------
     layer : int
-        Counted from 1.
+        Index of the layer, counted from 0.
     term : "heads" or "feed_forward"
     output : (batch, n, d_model)
         Without ``bias``.
@@ -112,16 +113,20 @@ class Normed:
 
     Attributes
     ----------
-    layer : int
-        After which the norm is counted; 0 for a norm of the embeddings.
+    layer : int or None
+        Index of the layer that the norm belongs to, counted from 0; None for a norm of the
+        embeddings, before the first layer.
     mean : (batch, n, 1) or None
-        None if nothing is subtracted (RMSNorm).
+        Mean over features; None if none is subtracted (RMSNorm).
     scale : (batch, n, 1)
+        Standard deviation over features, or their root mean square, with the norm's epsilon.
     gain : (d_model,)
+        Learned factor of each feature.
     bias : (d_model,) or None
+        Learned shift of each feature.
     """
 
-    layer: int
+    layer: int | None
     mean: Float[Tensor, "batch n 1"] | None
     scale: Float[Tensor, "batch n 1"]
     gain: Float[Tensor, "d_model"]
@@ -140,12 +145,15 @@ class Mapped:
 
     Attributes
     ----------
-    layer : int
+    layer : int or None
+        Index of the layer that the map belongs to, counted from 0; None before the first layer.
     weight : (d_in, d_out)
+        Matrix that acts from the right.
     bias : (d_out,) or None
+        Vector that is added afterwards.
     """
 
-    layer: int
+    layer: int | None
     weight: Float[Tensor, "d_in d_out"]
     bias: Float[Tensor, "d_out"] | None
 
@@ -202,17 +210,22 @@ class ActivationCache:
         return tuple(self.mask.sum(dim=1).tolist())
 
 
-def written_by_heads(
-    layer_number: int, layer: LayerActivations, output: Tensor | None = None
-) -> Written:
-    """Addition of heads to the residual stream.
+def written_by_heads(index: int, layer: LayerActivations, output: Tensor | None = None) -> Written:
+    """Addition of a layer's heads to the residual stream.
 
     Parameters
     ----------
-    layer_number : int
-    layer : CapturedLayer
+    index : int
+        Index of the layer, counted from 0.
+    layer : LayerActivations
+        Its heads.
     output : (batch, n, d_model), optional
-        What they put out together, biases included, if it is at hand.
+        Joint output of the heads with all biases; computed if omitted.
+
+    Returns
+    -------
+    Written
+        The sum of the heads' outputs without biases, and the biases.
     """
     bias = layer.b_O
     if layer.b_V is not None:
@@ -223,11 +236,11 @@ def written_by_heads(
         output = torch.einsum("bhnv,hvd->bnd", layer.z_unbiased, layer.W_O)
     elif bias is not None:
         output = output - bias
-    return Written(layer_number, "heads", output, bias)
+    return Written(index, "heads", output, bias)
 
 
-def normed(layer_number: int, norm: nn.Module, stream: Float[Tensor, "batch n d_model"]) -> Normed:
-    """The step that a LayerNorm or an RMSNorm is on the residual stream it is given."""
+def normed(index: int | None, norm: nn.Module, stream: Float[Tensor, "batch n d_model"]) -> Normed:
+    """Step of a LayerNorm or RMSNorm on a residual stream, for the layer with the given index."""
     known: Any = norm
     mean = stream.mean(-1, keepdim=True) if isinstance(norm, nn.LayerNorm) else None
     eps = known.eps if isinstance(norm, nn.LayerNorm) else known.variance_epsilon
@@ -236,4 +249,4 @@ def normed(layer_number: int, norm: nn.Module, stream: Float[Tensor, "batch n d_
     # copies: the model may train on
     gain = torch.ones_like(stream[0, 0]) if known.weight is None else known.weight.detach().clone()
     bias = getattr(norm, "bias", None)
-    return Normed(layer_number, mean, scale, gain, None if bias is None else bias.detach().clone())
+    return Normed(index, mean, scale, gain, None if bias is None else bias.detach().clone())

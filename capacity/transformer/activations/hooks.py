@@ -130,20 +130,20 @@ def assemble(known: Architecture, calls: Calls, mask: Tensor, *, source: str) ->
     first = calls[known.starts_at][0].input
     steps: list[Step] = []
     if known.embedding_norm is not None:
-        steps.append(normed(0, known.embedding_norm, calls[known.embedding_norm][0].input))
+        steps.append(normed(None, known.embedding_norm, calls[known.embedding_norm][0].input))
     if known.mapping is not None:
-        steps.append(Mapped(0, matrix(known.mapping), bias_of(known.mapping)))
+        steps.append(Mapped(None, matrix(known.mapping), bias_of(known.mapping)))
     turns: dict[nn.Module, int] = defaultdict(int)
     layers = []
-    for number, block in enumerate(known.blocks, start=1):
+    for index, block in enumerate(known.blocks):
         turn = turns[block.attention]
         turns[block.attention] += 1
         layer = _layer(block, calls, turn, mask)
         layers.append(layer)
-        steps += _sublayers(number, block, layer, calls, turn)
+        steps += _sublayers(index, block, layer, calls, turn)
     if known.final_norm is not None:
         last = calls[known.final_norm][0].input
-        steps.append(normed(len(layers), known.final_norm, last))
+        steps.append(normed(len(layers) - 1, known.final_norm, last))
     whole = ActivationCache(tuple(layers), mask, known.causal, first, tuple(steps), source)
     return check(whole)
 
@@ -162,19 +162,19 @@ def _layer(block: Block, calls: Calls, turn: int, mask: Tensor) -> LayerActivati
 
 
 def _sublayers(
-    number: int, block: Block, layer: LayerActivations, calls: Calls, turn: int
+    index: int, block: Block, layer: LayerActivations, calls: Calls, turn: int
 ) -> list[Step]:
-    steps: list[Step] = [written_by_heads(number, layer, calls[block.output][turn].output)]
+    steps: list[Step] = [written_by_heads(index, layer, calls[block.output][turn].output)]
     if block.norm_after_heads is not None:
         norm = block.norm_after_heads
-        steps.append(normed(number, norm, calls[norm][turn].input))
+        steps.append(normed(index, norm, calls[norm][turn].input))
     wrote, bias = calls[block.feed_forward_output][turn].output, bias_of(block.feed_forward_output)
     wrote = wrote if bias is None else wrote - bias
     given = calls[block.feed_forward][turn].input
-    steps.append(Written(number, "feed_forward", wrote, bias, given))
+    steps.append(Written(index, "feed_forward", wrote, bias, given))
     if block.norm_after_feed_forward is not None:
         norm = block.norm_after_feed_forward
-        steps.append(normed(number, norm, calls[norm][turn].input))
+        steps.append(normed(index, norm, calls[norm][turn].input))
     return steps
 
 

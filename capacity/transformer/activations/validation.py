@@ -129,8 +129,8 @@ def check(captured: ActivationCache) -> ActivationCache:
         If numbers aren't finite, rows of attention don't sum to 1 or see what a causal model must
         not, heads put out anything but ``pattern @ v``, or write anything but z W_O.
     """
-    for number, layer in enumerate(captured.layers, start=1):
-        of = f"layer {number} of {captured.source}"
+    for index, layer in enumerate(captured.layers):
+        of = f"layer {index} of {captured.source}"
         if not (layer.z.isfinite().all() and layer.v.isfinite().all()):
             raise InvalidArgumentError(
                 f"Every number must be finite; heads of {of} put out others. Its weights are "

@@ -72,7 +72,7 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row for each sentence (counted from 0), layer (from 1) and head (from 0):
+        One row for each sentence, layer and head, all counted from 0:
 
         ``sentence, layer, head, n_tokens, d_head_qk, d_head_vo``
             Tokens without padding.
@@ -108,7 +108,7 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
     order = (~captured.mask).byte().argsort(dim=1, stable=True)
     n_tokens = torch.tensor(captured.n_tokens)
     tables = []
-    for number, layer in enumerate(captured.layers, start=1):
+    for index, layer in enumerate(captured.layers):
         v = torch.take_along_dim(layer.v, order[:, None, :, None], dim=2)
         batch, n_heads = v.shape[:2]
         n = n_tokens[:, None].expand(batch, n_heads)
@@ -123,7 +123,7 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
             excess = [p4_excess(m, d_head_qk, rank) for m, rank in sizes]
         columns = {
             "sentence": torch.arange(batch)[:, None],
-            "layer": torch.tensor(number),
+            "layer": torch.tensor(index),
             "head": torch.arange(n_heads),
             "n_tokens": n,
             "d_head_qk": torch.tensor(d_head_qk),

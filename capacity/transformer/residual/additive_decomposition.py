@@ -97,7 +97,7 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
     terms[INPUT] = captured.start
     stages = []
     for step in captured.steps:
-        if step.layer > len(stages):
+        if step.layer is not None and step.layer >= len(stages):
             stages.append(terms.clone())
         terms = _applied(step, terms)
     stages.append(terms)
@@ -131,7 +131,7 @@ def constant_rank_bound(captured: ActivationCache) -> list[int]:
     bounds: list[int] = []
     closed, is_open = 0, False
     for step in captured.steps:
-        if step.layer > len(bounds):
+        if step.layer is not None and step.layer >= len(bounds):
             bounds.append(closed + is_open)
         if isinstance(step, Normed):
             closed += is_open + (step.mean is not None)

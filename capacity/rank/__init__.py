@@ -1,4 +1,4 @@
-"""How big a database is: bounds, certified intervals and estimates of its tensor's rank."""
+"""Bounds, certified intervals and estimates of the rank of a database's tensor."""
 
 from capacity.lazy_names import lazy_names
 

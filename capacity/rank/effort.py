@@ -1,4 +1,4 @@
-"""How much work an effort is: budgets in steps, so that a seed gives the same on any machine."""
+"""Work budgets of the search efforts, counted in steps so that a machine's speed plays no part."""
 
 from __future__ import annotations
 
@@ -6,22 +6,30 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
-# the fields of `Limits` that count tries
+# the fields of `Limits` that count attempts
 Limit: TypeAlias = Literal["games", "bases", "annealing", "flips", "fits"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Largest numbers of tries of a method on one tensor.
+    """Maximum number of attempts per method and tensor.
 
     Attributes
     ----------
-    games, bases, annealing, flips, fits : int
-        Greedy games, changes of bases, steps of annealing, steps in the flip graph, and numerical
-        fits for each number of terms.
+    games : int
+        Greedy runs of the substitution method, or of merging.
+    bases : int
+        Changes of basis for the substitution method.
+    annealing : int
+        Steps of simulated annealing.
+    flips : int
+        Steps in the flip graph.
+    fits : int
+        Numerical fits for each number of terms.
     pencil : int
-        Entries of the largest block of two slices; the verifier takes no more than 2,000.
+        Maximum number of entries of a connected block of a pencil; the verifier accepts at most
+        2,000.
     """
 
     games: int
@@ -34,17 +42,18 @@ class Limits:
 
 @dataclass(frozen=True)
 class Budget:
-    """What an effort may cost, counted in steps: the same on every machine.
+    """Budget of a search, in steps and sizes.
 
     Attributes
     ----------
     work : int
-        Of each method, over all components, in units of about a nanosecond.
+        Work of each method over all components, in units of about a nanosecond.
     largest : int
-        Entries times slices of the largest tensor that is searched.
+        Maximum size of a tensor that is searched: its number of entries times its number of slices.
     problems : int
-        How many different tensors are searched, the smallest first.
+        Maximum number of different tensors that are searched, the smallest first.
     limits : Limits
+        Maximum numbers of attempts per tensor.
     """
 
     work: int

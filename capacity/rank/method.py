@@ -1,6 +1,6 @@
-"""Methods of search: what each finds, what it costs and what it needs.
+"""Methods of search: the bounds that each finds, its cost and its requirements.
 
-Nothing that a method finds is believed: `capacity.rank.verifier` can check all of it.
+Methods need not be trusted: `capacity.rank.verifier` can check every argument that they find.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.limits import shown
 from capacity.rank.effort import Limit
@@ -21,45 +22,71 @@ Find: TypeAlias = Callable[[Problem, Goal], Iterable[Finding]]
 FindInFacts: TypeAlias = Callable[[Component, Goal], Iterable[Finding]]
 Cost: TypeAlias = Callable[[Problem], int]
 
-# bounds that need no search, in words
+# names of bounds that need no search
 BOUNDS = ("unfolding", "slices", "independent sets")
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Method:
-    """A method of search, registered by `capacity.rank.search.methods.register_method`.
+    """A method of search for bounds, which `register_method` makes part of every search.
+
+    `cost`, `dense` and `peeled` are about tensors and have no effect with `find_in_facts`.
 
     Attributes
     ----------
     name : str
-        As certificates, explanations and ``--methods`` say it.
+        Name in certificates, explanations and ``--methods``.
     find : callable, optional
-        ``find(problem, goal)`` yields arguments about a small tensor, the better ones later.
+        ``find(problem, goal)`` yields tuples of arguments about a small tensor, better ones later.
+        Give either this or `find_in_facts`.
     find_in_facts : callable, optional
-        ``find_in_facts(component, goal)``, in its place, for what needs no dense tensor. The
-        arguments are about the database.
+        ``find_in_facts(component, goal)`` yields tuples of arguments about the database, for
+        methods that need no dense tensor.
     sides : tuple of {'lower', 'upper'}
-        Which ends of an interval it can move.
+        Ends of an interval that the method can move.
     limit : str, optional
-        The field of `Limits` that counts its tries; where that is 0 it isn't called.
+        Field of `Limits` that counts its attempts; where that is 0 the method isn't called.
     cost : callable, optional
-        ``cost(problem)``: the work with which it begins to do anything, in the units of
-        ``Goal.work``; with less it isn't called.
+        ``cost(problem)`` gives the least work with which the method can do anything, in the units
+        of ``Goal.work``; with less it isn't called.
     dense : bool
-        It needs the tensor itself. If not, it is asked about tensors that are too large to be made
-        as well, of which only what is left without slices of a single entry is there
-        (``problem.peeled``); the tensor is empty then.
+        True if the method needs the dense tensor. Otherwise it is also called for tensors that are
+        too large to be dense: ``problem.tensor`` is then empty, and ``problem.peeled`` holds the
+        remainder without slices of a single entry.
     peeled : {'never', 'instead', 'also'}
-        Whether it looks at what is left without slices of a single entry, in place of the tensor or
-        before it. It must then take tensors of which fibers are unknown, and find games,
-        decompositions or enclosures.
+        'instead' and 'also' call the method on the remainder without slices of a single entry, in
+        place of the tensor or before it. The method must then accept tensors with unknown fibers
+        and yield one `Substitution`, `Decomposition` or `Enclosure` at a time.
     adds : bool
-        Its lower bounds add to those of other components.
+        True if its lower bounds add over components.
     effective : {'no', 'observed', 'yes', 'alone'}
-        Whether it bounds the effective rank: not at all; from below, where all fibers are observed;
-        wherever it bounds the rank; or that alone.
+        When the method also bounds the effective rank: never; from below, where all fibers are
+        observed; always. 'alone' is for methods that bound the effective rank and not the rank.
 
-    `cost`, `dense` and `peeled` are about tensors: with `find_in_facts` they mean nothing.
+    Raises
+    ------
+    InvalidArgumentError
+        If both or neither of `find` and `find_in_facts` are given, the name is that of a bound that
+        needs no search, `limit` or `sides` is unknown, or a method with `find_in_facts` is
+        'observed'.
+
+    Examples
+    --------
+    Remove the last slice of each mode, which proves that the W state has rank 3:
+
+    >>> import numpy as np
+    >>> from capacity import Database
+    >>> from capacity.rank import Substitution, View, rank_interval, verify
+    >>> def last_slices(problem, goal):
+    ...     shape = problem.tensor.shape
+    ...     removed = np.array([(mode, n - 1) for mode, n in enumerate(shape)])
+    ...     yield (Substitution(View(tuple(map(np.arange, shape))), removed),)
+    >>> method = Method("last slices", last_slices, sides=("lower",))
+    >>> w = Database.from_triples([("a", "p", "y"), ("a", "q", "x"), ("b", "p", "x")])
+    >>> lower = rank_interval(w, methods=[method]).lower
+    >>> lower.value, lower.by, verify(lower, w).proved
+    (3, 'last slices', True)
     """
 
     name: str
@@ -77,12 +104,13 @@ class Method:
         object.__setattr__(self, "sides", tuple(self.sides))
         if (self.find is None) == (self.find_in_facts is None):
             raise InvalidArgumentError(
-                f"The method {self.name!r} must have one of `find` and `find_in_facts`."
+                f"The method {self.name!r} must have either `find` or `find_in_facts`; got "
+                f"{'neither' if self.find is None else 'both'}."
             )
         if self.name in BOUNDS:
             raise InvalidArgumentError(
-                f"A method must have another name than {', '.join(BOUNDS)}, which stand for bounds "
-                f"without a search; got {self.name!r}."
+                f"A method must have another name than {', '.join(BOUNDS)}, which name the bounds "
+                f"that need no search; got {self.name!r}."
             )
         if self.limit is not None and self.limit not in get_args(Limit):
             raise InvalidArgumentError(
@@ -91,20 +119,20 @@ class Method:
             )
         if not self.sides or not {*self.sides} <= {*get_args(Side)}:
             raise InvalidArgumentError(
-                f"`sides` of a method must be some of lower and upper; got {shown(self.sides)}."
+                f"`sides` of a method must be lower, upper or both; got {shown(self.sides)}."
             )
         if self.effective == "observed" and self.find is None:
             raise InvalidArgumentError(
-                f"The method {self.name!r} isn't told which fibers are observed, for it has "
-                "`find_in_facts`: its `effective` can't be 'observed'."
+                f"The method {self.name!r} has `find_in_facts`, so it isn't told which fibers are "
+                "observed; its `effective` must be 'no', 'yes' or 'alone'."
             )
 
 
 def findings(method: Method, problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Ask a method about a tensor, and about what is left of it after peeling.
+    """Call a method on a tensor, and on its remainder after peeling.
 
-    What is left has the same answer, and is smaller, but luck differs: a method that looks at both
-    has half the work for each.
+    A bound of the remainder gives one of the tensor, at a smaller size, but a random search may do
+    better on either; a method that searches both has half the work for each.
     """
     if method.dense and problem.rest is not None:
         return
@@ -129,7 +157,7 @@ def findings(method: Method, problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 
 def findings_in_facts(method: Method, component: Component, goal: Goal) -> Iterable[Finding]:
-    """Ask a method about facts, as long as its share of the verifier's budget lasts."""
+    """Call a method on facts, as long as its share of the verifier's budget lasts."""
     if method.find_in_facts is None:
         return
     try:
@@ -146,7 +174,7 @@ def _asked(method: Method, problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 
 def _checked(method: Method, found: Iterable[object]) -> Iterable[Finding]:
-    """Refuse what is no tuple of arguments of registered kinds."""
+    """Refuse findings that aren't tuples of arguments of registered kinds."""
     for one in found:
         arguments = cast("tuple[Any, ...]", one) if isinstance(one, tuple) else ()
         kinds = {kind.argument for kind in KINDS.values()}
@@ -159,5 +187,5 @@ def _checked(method: Method, found: Iterable[object]) -> Iterable[Finding]:
 
 
 def value_of(found: Finding) -> int:
-    """The bound that arguments give together."""
+    """Return the bound that arguments give together, the sum of their values."""
     return sum(argument.value for argument in found)

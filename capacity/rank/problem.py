@@ -1,4 +1,4 @@
-"""Small tensors to be bounded, and what a method of search is asked for."""
+"""Problems that methods of search are given: small tensors, or facts, with a goal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.rank.effort import Limits
 from capacity.rank.reductions.core import Core, concise_core
@@ -17,6 +18,7 @@ from capacity.rank.types import Indices, Mask, Term
 from capacity.rank.verifier.procedures.kronecker_form import Spend
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Goal:
     """A request to a method of search: the interval so far, and the work it may do.
@@ -24,14 +26,16 @@ class Goal:
     Attributes
     ----------
     lower, upper : int
-        The interval so far. Games stop at `upper`.
+        The interval so far. Lower bounds are sought up to `upper`, decompositions down to `lower`.
     work : int
-        In units of about a nanosecond on a machine of 2025. A method turns it into a number of
-        tries, so that the same seed finds the same on any machine.
+        Work allowed, in units of about a nanosecond. A method converts it to a number of attempts,
+        so that a seed gives the same result on any machine.
     limits : Limits
+        Maximum numbers of attempts.
     seed : int
+        Seed of the method's random choices.
     start : tuple of Term
-        A decomposition of the tensor, if one is at hand.
+        A known decomposition of the tensor to start from; may be empty.
     """
 
     lower: int
@@ -42,6 +46,7 @@ class Goal:
     start: tuple[Term, ...] = ()
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Component:
     """Facts of whole components, for methods that need no dense tensor.
@@ -49,13 +54,14 @@ class Component:
     Attributes
     ----------
     db : Database
+        The database that the facts belong to.
     facts : ndarray of int64
-        Rows of ``Database.triples``.
+        Row numbers of the facts in ``Database.triples``.
     unfoldings : tuple of three ints
         Ranks of the unfoldings of these facts.
     spend : callable
-        Charges steps of the verifier for what is found; raises `MemoryBudgetError` when a bound's
-        share of its budget is spent.
+        Charges the steps and bytes that the verifier will need. Raises `MemoryBudgetError` once the
+        bound's share of the verifier's budget is spent.
     """
 
     db: Database
@@ -65,11 +71,12 @@ class Component:
 
 
 def all_indices(shape: tuple[int, ...]) -> tuple[Indices, Indices, Indices]:
-    """All indices of three modes."""
+    """Return all indices of each of the three modes."""
     a, b, c = shape
     return np.arange(a), np.arange(b), np.arange(c)
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Problem:
     """A small tensor whose rank, or effective rank, is bounded.
@@ -77,10 +84,11 @@ class Problem:
     Attributes
     ----------
     tensor : integer ndarray, shape (n0, n1, n2)
+        The dense tensor; empty if `rest` is given.
     known : ndarray of bool, shape (n0, n1, n2), or None
         The entries of observed fibers, for the effective rank; None for the rank.
     rest : Peeled, optional
-        If the tensor is too large to be dense: what is left of it. It is then empty itself.
+        The remainder after peeling, for a tensor that is too large to be dense.
     """
 
     tensor: NDArray[np.integer]
@@ -89,19 +97,27 @@ class Problem:
 
     @classmethod
     def of_rest(cls, rest: Peeled) -> Problem:
-        """Make the problem of the rest of a tensor that is too large to be dense."""
+        """Make a problem from the peeled remainder of a tensor that is too large to be dense."""
         return cls(np.zeros((0, 0, 0), np.int8), rest=rest)
 
     @cached_property
     def core(self) -> Core:
-        """The concise core; there is none for the effective rank."""
+        """The concise core of the tensor.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the problem is about the effective rank, which a core doesn't preserve.
+        """
         if self.known is not None:
-            raise InvalidArgumentError("A core has the rank of the tensor, not its effective rank.")
+            raise InvalidArgumentError(
+                "A core preserves the rank and not the effective rank: `known` must be None."
+            )
         return concise_core(self.tensor)
 
     @cached_property
     def peeled(self) -> Peeled | None:
-        """The rest without slices of a single entry; None if there are no such slices."""
+        """The remainder without slices of a single entry; None if there are no such slices."""
         if self.rest is not None:
             return self.rest
         effective = self.known is not None
@@ -109,19 +125,19 @@ class Problem:
 
     @property
     def size(self) -> int:
-        """Entries times slices: what one look at all slices costs."""
+        """Number of entries times number of slices: the cost of one pass over all slices."""
         return self.tensor.size * sum(self.tensor.shape)
 
     @cached_property
     def parts(self) -> list[tuple[Indices, Indices, Indices]]:
-        """Sub-tensors to play on: the whole, and the core where that is smaller."""
+        """Sub-tensors for the substitution method: the whole, and the core if that is smaller."""
         whole = all_indices(self.tensor.shape)
         if self.known is not None or self.core.tensor.shape == self.tensor.shape:
             return [whole]
         return [whole, self.core.chosen]
 
     def part(self, of: tuple[Indices, Indices, Indices]) -> tuple[Indices, Mask]:
-        """The sub-tensor of some indices, and which of its entries are known."""
+        """Return the sub-tensor of some indices, and the mask of its known entries."""
         tensor = self.tensor[np.ix_(*of)].astype(np.int64)
         known = np.ones(tensor.shape, bool) if self.known is None else self.known[np.ix_(*of)]
         return tensor, known

@@ -1,7 +1,7 @@
-"""How much of the checker's budget each part of what is found may take.
+"""Shares of the verifier's budget for the arguments that a search finds.
 
-What a search finds must be checkable (`capacity.rank.verifier.budget`): in one file there may be
-both ends of the rank and of the effective rank, and each end has several arguments.
+Certificates must be affordable to check (`capacity.rank.verifier.budget`). One file may hold both
+ends of the rank and of the effective rank, and each end rests on several arguments.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from capacity.rank.verifier.kinds.decomposition import PRODUCT, Decomposition, p
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.procedures.krawczyk import cost_of_contraction
 
-# terms and fits of an end, among the four of a file
+# decompositions and enclosures of one end, of the four in a file
 OF_AN_END = STEPS // 4
-# the pencils of an end, which may be checked at the other end as well
+# the pencils of one end, which may be checked for the other end as well
 OF_PENCILS = STEPS // 4
-# a flattening, which a lower end of the rank and one of the effective rank may have
+# a flattening: the lower ends of the rank and of the effective rank may each have one
 OF_A_FLATTENING = STEPS * 3 // 8
 
 
 def steps_above(arguments: Iterable[Argument]) -> int:
-    """Estimate the steps that the check of fits and terms takes."""
+    """Estimate the verifier's steps for decompositions and enclosures."""
     steps = 0
     for argument in arguments:
         if isinstance(argument, Decomposition):

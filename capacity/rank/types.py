@@ -8,15 +8,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-# integers that count, or stand for places
+# counts or indices
 Indices: TypeAlias = NDArray[np.int64]
-# whether an entry is known, or nonzero
+# entries that are known, or nonzero
 Mask: TypeAlias = NDArray[np.bool_]
 # the factors of a decomposition with integer coefficients, shapes (rank, n_m)
 IntegerFactors: TypeAlias = tuple[Indices, Indices, Indices]
-# the indices of each mode that an argument is about
+# for each mode the indices that an argument is about
 Touched: TypeAlias = tuple[Indices, Indices, Indices]
 # a sparse vector: indices of one mode, and a coefficient for each
 Vector: TypeAlias = tuple[tuple[int, ...], tuple[Fraction, ...]]
-# a simple tensor: a sparse vector a mode
+# a simple tensor: one sparse vector per mode
 Term: TypeAlias = tuple[Vector, Vector, Vector]

@@ -1,4 +1,4 @@
-"""What the words of an interval say is true of it."""
+"""Explanations of an interval are true of it."""
 
 import re
 from dataclasses import replace
@@ -83,7 +83,7 @@ def test_a_bound_that_does_not_add_is_named() -> None:
     )
     assert one.lower.by == "Koszul flattening"
     assert two.lower.value < 2 * one.lower.value
-    alone = f"at least {one.lower.value} alone, by Koszul flattening, which doesn't add"
+    alone = f"at least {one.lower.value} on its own, by Koszul flattening, which doesn't add"
     assert alone in two.explanation
 
 
@@ -104,13 +104,13 @@ def test_an_interrupt_is_said_to_be_one() -> None:
     assert not any("too large" in line for line in found.explanation)
 
 
-def test_terms_of_the_rank_are_named_as_such() -> None:
+def test_the_upper_bound_of_the_rank_is_named_as_such() -> None:
     rows = [(k, q, (3 * k * q) % 4) for k in range(5) for q in range(4) if (k + q) % 4]
     db = database(rows)
     analysis = RankAnalysis(db)
     effective, rank = analysis.effective_rank, rank_interval(db)
     same = effective.upper.value == rank.upper.value
-    assert same is effective.explanation[1].endswith(f"by the rank's terms ({rank.upper.by})")
+    assert same is effective.explanation[1].endswith(f"by the rank's upper bound ({rank.upper.by})")
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, 2**70, "one"])

@@ -169,7 +169,7 @@ def test_an_unknown_method_is_refused_with_the_names_there_are(methods: object) 
 def test_a_method_has_a_name_of_its_own_and_one_way_to_look() -> None:
     with pytest.raises(InvalidArgumentError, match="name of its own"):
         register_method(METHODS[0])
-    with pytest.raises(InvalidArgumentError, match="one of `find` and `find_in_facts`"):
+    with pytest.raises(InvalidArgumentError, match="either `find` or `find_in_facts`"):
         Method("nothing")
     with pytest.raises(InvalidArgumentError, match="must be one of"):
         register_method(TOY, before="nothing")

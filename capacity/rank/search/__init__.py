@@ -1,1 +1,1 @@
-"""The search for certified intervals: which method looks at what, and what is kept."""
+"""The search for certified intervals: ledgers of the best bounds, and the order of methods."""

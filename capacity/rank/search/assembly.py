@@ -1,4 +1,4 @@
-"""From ledgers to certificates: which arguments a bound rests on, and the methods in words."""
+"""Assembly of certificates: the arguments that a ledger's bounds rest on, with method names."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 
-# a bound or a method by name, for each component
+# for each component the name of a bound or a method
 Words: TypeAlias = NDArray[np.object_]
 
 
 def below(ledger: RankLedger) -> tuple[Indices, Words, dict[int, Finding]]:
-    """The lower bound of each component, what it rests on in words, and what was found for it."""
+    """Return the lower bound of each component, the name of its method, and arguments found."""
     unfoldings = ledger.bounds.unfoldings_by_component
     rests_on = np.full(len(ledger.lower), "unfolding", dtype=object)
     if ledger.sets is not None:
@@ -43,7 +43,7 @@ def below(ledger: RankLedger) -> tuple[Indices, Words, dict[int, Finding]]:
 
 
 def above(ledger: RankLedger) -> Words:
-    """Name what the upper bound of each component rests on."""
+    """Return the name of the method that gives each component's upper bound."""
     rests_on = np.full(len(ledger.upper), "slices", dtype=object)
     for c, (_, by) in ledger.above.items():
         rests_on[c] = by
@@ -51,7 +51,7 @@ def above(ledger: RankLedger) -> Words:
 
 
 def lower_end(ledger: RankLedger, methods: Sequence[Method]) -> tuple[Finding, str]:
-    """Arguments of the rank's lower bound, and the most advanced of the methods."""
+    """Return the arguments of the rank's lower bound, and the last of the methods used."""
     unfoldings = ledger.bounds.unfoldings_by_component
     _, rests_on, found = below(ledger)
     arguments: list[Argument] = []
@@ -66,7 +66,7 @@ def lower_end(ledger: RankLedger, methods: Sequence[Method]) -> tuple[Finding, s
 
 
 def upper_end(ledger: RankLedger, methods: Sequence[Method]) -> tuple[Finding, str]:
-    """Arguments of the rank's upper bound, and the most advanced of the methods."""
+    """Return the arguments of the rank's upper bound, and the last of the methods used."""
     component = ledger.bounds.component
     rests_on = above(ledger)
     box, terms = sliced(
@@ -88,7 +88,7 @@ def upper_end(ledger: RankLedger, methods: Sequence[Method]) -> tuple[Finding, s
 
 
 def effective_lower_end(ledger: EffectiveLedger) -> tuple[Finding, str]:
-    """Arguments of the effective rank's lower bound, and the methods."""
+    """Return the arguments of the effective rank's lower bound, and the names of the methods."""
     others = np.ones(len(ledger.fibers), bool)
     if ledger.below is not None:
         others[ledger.bounds.component[ledger.below[0]]] = False
@@ -98,14 +98,14 @@ def effective_lower_end(ledger: EffectiveLedger) -> tuple[Finding, str]:
     _, found, by = ledger.below
     words = f"unfolding + {by}" if first else by
     if first and isinstance(found[0], Unfolding):
-        # one unfolding has to do, whose slices go first
+        # the effective rank takes one unfolding before the other argument, so two are joined
         return (_joined(found[0], first[0]), *found[1:]), words
     return (*first, *found), words
 
 
 def _joined(first: Unfolding, second: Unfolding) -> Unfolding:
-    """Minors of different components, the first of pivots that are alone, as one."""
-    # a complete part that peels in another mode is a matrix: its fibers say as much
+    """Join minors of different components to one; the first consists of single pivots."""
+    # a complete part that peels in another mode is a matrix: its fibers give the same bound
     if first.mode != 2 or len(first.blocks):
         raise AssertionError("minors are joined by observed fibers, with single pivots first")
     return Unfolding(

@@ -1,17 +1,17 @@
 """The best bounds of the effective rank, the lowest rank of a tensor that represents the facts.
 
-From below, on the whole:
+From below, for any one component D_j with its unobserved fibers unknown:
 
-    eff(D) >= rank of the observed fibers of all components but one + game on that one,
+    eff(D) >= rank of the observed fibers of all other components
+              + bound of D_j by the substitution method.
 
-for any one component D_j, with its unobserved fibers unknown. The object slices of the others go
-first; whatever is subtracted, nothing changes at the observed fibers of D_j, where they vanish. On
-functional data the first number is sum over i != j of |V_i|. Bounds of two components don't add:
-two copies of Example 2.2 of Wong (2025), of effective rank 5 each, have effective rank 9.
+The object slices of the other components are removed first; whatever multiples of them are
+subtracted, nothing changes at the observed fibers of D_j, where they vanish. On functional data the
+first number is sum over i != j of |V_i|. Bounds of two components don't add: two copies of Example
+2.2 of Wong (2025), of effective rank 5 each, have effective rank 9.
 
-From above, the rank's decompositions, the tensors that merging gives (`capacity.rank.upper`), and
-walks in the flip graph from there, which ignore what they do to unobserved fibers, and fits that do
-so.
+From above: the rank's decompositions, the tensors that merging gives (`capacity.rank.upper`), and
+from there walks in the flip graph and numerical fits, both of which ignore the unobserved fibers.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 
 class EffectiveLedger:
-    """The bounds of the effective rank so far, and what they rest on.
+    """The bounds of the effective rank so far, with their arguments.
 
     Attributes
     ----------
     fibers : ndarray of int64, shape (n_components,)
-        The rank of the observed fibers of each component.
+        Rank of the observed fibers of each component.
     below : tuple of (facts, arguments, str), or None
-        Whole components, the best arguments about them, and the method that found these.
+        Facts of whole components, the best arguments about them, and the method that found these.
     above : tuple of (arguments, str)
+        The best arguments from above, and the method that found these.
     of_rank : int
-        The rank's upper end.
+        Upper bound of the rank.
     notes : tuple of str
-        Why the whole isn't searched.
+        Reasons why the whole isn't searched.
     """
 
     quantity = "effective rank"
@@ -80,7 +81,7 @@ class EffectiveLedger:
             self.notes = (AS_A_WHOLE if found else TOO_LARGE,)
 
     def _subsets(self) -> list[Indices]:
-        """Facts to play on: the components with the most facts, and then all."""
+        """Return the facts to search: the components with the most facts, then the whole."""
         everything = np.arange(self.db.n_triples)
         if len(self.fibers) == 1:
             return [everything]
@@ -92,10 +93,10 @@ class EffectiveLedger:
         return [*(facts_of[c] for c in most if counts[c] > 1), everything]
 
     def _problem(self, part: Part) -> Problem | None:
-        """The tensor of a part, of which the observed fibers are known.
+        """Return the problem of a part, with its observed fibers known; None if it is too large.
 
-        If that is all of it, there is nothing to complete, and the problem is that of the rank. A
-        tensor that is too large may be small enough without the slices of a single entry.
+        If all fibers are observed, the problem is that of the rank. A tensor that is too large may
+        be small enough without its slices of a single entry.
         """
         if part.size > self.budget.largest:
             largest = self.budget.largest
@@ -106,7 +107,7 @@ class EffectiveLedger:
         return Problem(tensor, None if known.all() else known)
 
     def goals(self, method: Method) -> Iterator[tuple[Place, Goal]]:
-        """Places where the method may raise the lower end, or lower that of the whole."""
+        """Yield places where the method may raise the lower bound, or lower the upper bound."""
         places = self._suiting(method)
         for place in places:
             lower, upper = self.value()
@@ -146,7 +147,7 @@ class EffectiveLedger:
         return Place(-1, facts, component=Component(self.db, facts, self.bounds.unfoldings, spend))
 
     def take(self, place: Place, found: Finding, by: str) -> None:
-        """Keep what is better than what there is; upper bounds, if they are of the whole."""
+        """Keep arguments that improve on the bounds so far; upper bounds only of the whole."""
         value = value_of(found)
         above, below = (all(side in one.sides for one in found) for side in ("upper", "lower"))
         if below and self._others(place.facts) + value > self.value()[0]:
@@ -156,7 +157,7 @@ class EffectiveLedger:
             self.above, self._upper = (found, by), value
 
     def is_open(self, _place: Place) -> bool:
-        """Return True if the two ends of the whole haven't met."""
+        """Return True if the interval of the whole is open."""
         lower, upper = self.value()
         return lower < upper
 
@@ -168,7 +169,7 @@ class EffectiveLedger:
         return self._others(facts) + value_of(found), self._upper
 
     def _others(self, facts: Indices) -> int:
-        """The rank of the observed fibers of all components but those of some facts."""
+        """Return the rank of the observed fibers of all components but those of some facts."""
         components = np.unique(self.bounds.component[facts])
         return int(self.fibers.sum()) - int(self.fibers[components].sum())
 
@@ -176,9 +177,10 @@ class EffectiveLedger:
         return len(place.facts) == self.db.n_triples
 
     def _start(self, method: Method, place: Place) -> tuple[Term, ...]:
-        """A decomposition to start from, for methods that look for shorter ones.
+        """Return a decomposition to start from, for methods that look for shorter ones.
 
-        The boxes and terms of the upper bound; if it rests on others, a box a fact.
+        It consists of the boxes and terms of the upper bound or, if that rests on other arguments,
+        of one box per fact.
         """
         if "lower" in method.sides or place.problem is None or place.problem.rest is not None:
             return ()
@@ -200,7 +202,7 @@ def _is_observed(problem: Problem) -> bool:
 
 
 def _box_terms(argument: Boxes, db: Database) -> Iterator[Term]:
-    """The simple tensors that boxes stand for."""
+    """Yield the simple tensor of each box."""
     for number in np.unique(argument.box[argument.box >= 0]):
         mine = db.triples[argument.box == number].astype(np.int64)
         k, q, v = (np.unique(mine[:, mode]).tolist() for mode in range(3))

@@ -1,4 +1,4 @@
-"""Say in words what an interval rests on, what stopped it, and what is left open."""
+"""Explanations of an interval: the methods behind its ends, the gap, and its reasons."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ class Open:
     Attributes
     ----------
     n_facts : int
+        Number of facts.
     shape : tuple of int
-        Subjects, predicates, objects.
+        Numbers of subjects, predicates and objects.
     lower, upper : int
+        Ends of the interval.
     notes : tuple of str
-        What else is to be said of them: why they weren't searched, or a bound that doesn't add.
+        Further sentences: why the facts weren't searched, or a bound of theirs that doesn't add.
     flattened : bool
-        Whether flattenings are tried: all entries must be known for that.
+        True if flattenings are tried, which need a dense tensor with all entries known.
     """
 
     n_facts: int
@@ -39,20 +41,32 @@ class Open:
     flattened: bool = True
 
     def in_words(self) -> list[str]:
-        """What they are, and what stopped the search."""
+        """Describe the facts and what stopped the search, in one line each."""
         k, q, v = self.shape
         ends = f"[{self.lower:,}, {self.upper:,}]"
         lines = [f"{self.n_facts:,} facts, {k:,} x {q:,} x {v:,}, in {ends}", *self.notes]
         if self.flattened and (highest := highest_bound(self.shape)) < self.upper:
             lines.append(
-                f"no flattening that is tried can show more than {highest:,}; the substitution "
-                "game could"
+                f"unfoldings and the Koszul flattenings tried can't prove more than {highest:,}; "
+                "the substitution method could"
             )
         return lines
 
 
 def contributions(values: Indices, methods: Words) -> str:
-    """Which method gives how much of a bound, on how many components.
+    """List the share of a bound that each method gives, with its number of components.
+
+    Parameters
+    ----------
+    values : ndarray of int64, shape (n_components,)
+        Bound of each component.
+    methods : ndarray of str, shape (n_components,)
+        Name of the method that gives it.
+
+    Returns
+    -------
+    str
+        The shares, the largest first.
 
     Examples
     --------
@@ -74,15 +88,21 @@ def explained(
     n_open: int = 1,
     n_components: int = 1,
 ) -> tuple[str, ...]:
-    """Say what both bounds rest on, and what is left.
+    """Explain both bounds, and the gap between them.
 
     Parameters
     ----------
     lower, upper : (values, methods)
-        What adds up to the bounds.
+        Summands of the bounds, and the names of their methods.
     widest : Open or None
-        Of what is open; None if nothing is.
+        The component with the widest gap; None if the interval is closed.
     n_open, n_components : int
+        Number of components whose interval is open, and of all.
+
+    Returns
+    -------
+    tuple of str
+        One line for each bound, and one or more for the gap.
     """
     lines = [
         f"at least {lower[0].sum():,}: {contributions(*lower)}",
@@ -97,7 +117,7 @@ def explained(
 
 
 def explain_rank(ledger: RankLedger) -> tuple[str, ...]:
-    """Say what the bounds of the rank rest on, and what is left."""
+    """Explain the bounds of the rank, and the gap between them."""
     lower, rests_on, _ = below(ledger)
     gaps = ledger.upper - lower
     c = int(gaps.argmax())
@@ -106,7 +126,7 @@ def explain_rank(ledger: RankLedger) -> tuple[str, ...]:
     notes = (ledger.left_out[c],) if c in ledger.left_out else ()
     if ledger.best(c) > lower[c]:
         found, by = ledger.strong[c]
-        notes += (f"at least {value_of(found):,} alone, by {by}, which doesn't add",)
+        notes += (f"at least {value_of(found):,} on its own, by {by}, which doesn't add",)
     shape = Part.of(ledger.db, facts).shape
     widest = Open(len(facts), shape, *bounds, notes, c in ledger.dense)
     return explained(
@@ -119,17 +139,17 @@ def explain_rank(ledger: RankLedger) -> tuple[str, ...]:
 
 
 def explain_effective(ledger: EffectiveLedger) -> tuple[str, ...]:
-    """Say what the bounds of the effective rank rest on, and what is left."""
+    """Explain the bounds of the effective rank, and the gap between them."""
     lower, upper = ledger.value()
     value, by = 0, ""
     if ledger.below is not None:
         _, found, by = ledger.below
         value = value_of(found)
-    parts = [(lower - value, "the observed fibers' rank"), (value, by)]
+    parts = [(lower - value, "the rank of the observed fibers"), (value, by)]
     values = np.array([value for value, _ in parts if value])
     methods = np.array([name for value, name in parts if value], object)
     words = ledger.above[1]
-    rests_on = words if upper < ledger.of_rank else f"the rank's terms ({words})"
+    rests_on = words if upper < ledger.of_rank else f"the rank's upper bound ({words})"
     shape = Part.of(ledger.db, np.arange(ledger.db.n_triples)).shape
     left = Open(ledger.db.n_triples, shape, lower, upper, ledger.notes, flattened=False)
     return explained(

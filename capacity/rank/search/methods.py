@@ -1,7 +1,7 @@
-"""The methods of search, cheapest first: a new one is a module and a line below.
+"""The registry of search methods, cheapest first; a new method is a module and a line below.
 
-A method can be registered from outside the library as well, before another, or last;
-`rank_interval` and ``capacity rank --methods`` take any of them by name.
+Other packages can register a method too, before another one or last. `rank_interval` and
+``capacity rank --methods`` accept any of them by name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _named(where: str) -> Method:
     return getattr(importlib.import_module(f"capacity.rank.{module}"), name)
 
 
-# explicit terms before arguments that only say that there are some
+# methods that give explicit terms come before those that only prove that some exist
 METHODS: list[Method] = [
     _named("upper.merging:MERGING"),
     _named("lower.single_entries:PEELING"),
@@ -38,53 +38,92 @@ METHODS: list[Method] = [
 
 
 def register_method(method: Method, *, before: str | None = None) -> None:
-    """Let every search use a method.
+    """Make a method part of every search.
 
     Parameters
     ----------
     method : Method
+        The method, with a name that isn't registered yet.
     before : str, optional
-        The name of the method that it is tried before; last if omitted.
+        Name of the registered method that it is tried before; last if omitted.
 
     Raises
     ------
-    ValueError
-        If there is a method of this name, or none of the other's.
+    InvalidTypeError
+        If `method` isn't a `Method`.
+    InvalidArgumentError
+        If a method of this name is registered, or none is named `before`.
+
+    Examples
+    --------
+    >>> register_method(Method("idle", lambda problem, goal: []), before="pencil")
+    >>> names = [method.name for method in METHODS]
+    >>> names.index("pencil") - names.index("idle")
+    1
+    >>> unregister_method("idle").name
+    'idle'
     """
     names = [one.name for one in METHODS]
     if not isinstance(method, Method):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidTypeError(f"A method must be a `Method`; got {shown(method)}.")
     if method.name in names:
         raise InvalidArgumentError(
-            f"A method must have a name of its own; {method.name!r} is registered."
+            f"A method must have a name of its own; {method.name!r} is registered already."
         )
     METHODS.insert(len(METHODS) if before is None else names.index(_known(before)), method)
 
 
 def unregister_method(name: str) -> Method:
-    """Take a method out of the registry, and return it.
+    """Remove a method from the registry, and return it.
+
+    Parameters
+    ----------
+    name : str
+        Name of a registered method.
+
+    Returns
+    -------
+    Method
+        The method, which `register_method` can register again.
 
     Raises
     ------
-    ValueError
-        If there is none of that name.
+    InvalidArgumentError
+        If no method of this name is registered.
+
+    Examples
+    --------
+    >>> pencil = unregister_method("pencil")
+    >>> "pencil" in [method.name for method in METHODS]
+    False
+    >>> register_method(pencil, before="diagonalization")
     """
     return METHODS.pop([one.name for one in METHODS].index(_known(name)))
 
 
 def chosen(methods: Iterable[str | Method] | None) -> Sequence[Method]:
-    """Methods by name, or as they are, in the order of the register; all of them for None.
+    """Return the chosen methods in the order of the registry, unregistered ones last.
+
+    Parameters
+    ----------
+    methods : iterable of str or Method, optional
+        Names of registered methods, or methods themselves; all registered methods if omitted.
+
+    Returns
+    -------
+    sequence of Method
 
     Raises
     ------
-    ValueError
-        For a name that isn't registered.
+    InvalidArgumentError
+        If `methods` isn't an iterable of names and methods, a name isn't registered, or two methods
+        have the same name.
     """
     if methods is None:
         return tuple(METHODS)
     if isinstance(methods, str | Method) or not hasattr(methods, "__iter__"):
         raise InvalidArgumentError(
-            f"`methods` must be a list of names or of methods; got {shown(methods)}."
+            f"`methods` must be a list of names or methods; got {shown(methods)}."
         )
     wanted = [one if isinstance(one, Method) else _known(one) for one in methods]
     mine = [one for one in METHODS if one.name in wanted or one in wanted]
@@ -93,7 +132,7 @@ def chosen(methods: Iterable[str | Method] | None) -> Sequence[Method]:
     again = [name for name, n in names.items() if n > 1]
     if again:
         raise InvalidArgumentError(
-            f"Methods must have different names; got several called {', '.join(again)}."
+            f"Methods must have different names; got more than one called {', '.join(again)}."
         )
     return (*mine, *dict.fromkeys(others))
 

@@ -1,4 +1,4 @@
-"""Facts that are searched as small tensors."""
+"""Places of a search: facts with their small tensors."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from capacity.rank.problem import Component, Problem
 from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.types import Indices
 
-# why a component isn't searched
-TOO_LARGE = "too large for the searches of this effort: only bounds that scale"
-AS_A_WHOLE = "too large as a whole: only components are searched, one by one"
-TOO_MANY = "not searched: more components are open than this effort takes on"
+# reasons, for explanations, why components or the whole aren't searched
+TOO_LARGE = "too large to search at this effort: only bounds that need no search apply"
+AS_A_WHOLE = "too large to search as a whole: its components are searched one by one"
+TOO_MANY = "not searched: more components are open than this effort searches"
 
 
 @dataclass(frozen=True)
 class Place:
-    """Facts of whole components, with their tensor as a problem, or with none.
+    """Facts of whole components, as a problem for methods of either kind.
 
     Attributes
     ----------
     number : int
-        Of the place, in its ledger.
+        Number of the place in its ledger.
     facts : ndarray of int64
-        Rows of ``Database.triples``.
+        Row numbers of the facts in ``Database.triples``.
     part : Part or None
+        The facts as a small tensor; None for methods that look at facts alone.
     problem : Problem or None
-        None for methods that look at facts alone.
+        The problem that this tensor poses; None for methods that look at facts alone.
     component : Component or None
-        For these methods.
+        The facts themselves, for methods that look at facts alone.
     """
 
     number: int
@@ -38,5 +39,5 @@ class Place:
     component: Component | None = None
 
     def relocated(self, found: Finding) -> Finding:
-        """Arguments that a method found here, as arguments about the database."""
+        """Translate arguments that a method found here to database indices."""
         return found if self.part is None else self.part.relocated(found)

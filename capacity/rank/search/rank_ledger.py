@@ -1,9 +1,10 @@
 """The best bounds of the rank of each component.
 
-Components are a direct sum. Upper bounds add. From below, unfoldings, independent sets and games
-add, and one component may have a *strong* bound, by a flattening, a pencil or a diagonalization
-(`capacity.rank.verifier` says why). A component is searched while its interval is open, if its
-tensor is small; equal tensors are searched once.
+The tensor is the direct sum of its components. Upper bounds add. Lower bounds by unfoldings,
+independent sets and the substitution method add, and one component may have a *strong* bound
+instead, by a flattening, a pencil or a diagonalization (proof in `capacity.rank.verifier.checker`).
+A component is searched while its interval is open, if its tensor is small; equal tensors are
+searched once.
 """
 
 from __future__ import annotations
@@ -30,18 +31,22 @@ from capacity.rank.verifier.kinds import KINDS
 
 
 class RankLedger:
-    """The bounds of all components so far, and what they rest on.
+    """The bounds of all components so far, with their arguments.
 
     Attributes
     ----------
     lower, upper : ndarray of int64, shape (n_components,)
-        `lower` without the strong bounds, so that both add up.
+        Bounds that add over components; `lower` is without the strong bounds.
     sets : IndependentSets or None
-    games, strong, above : dict
-        For components the best arguments that were found, and the method: those that add, those
-        that don't, and upper bounds.
+        Bounds by independent sets, once they are computed.
+    games : dict
+        For each component the best lower bound found that adds: arguments and method.
+    strong : dict
+        For each component the best lower bound found that doesn't add: arguments and method.
+    above : dict
+        For each component the best upper bound found: arguments and method.
     left_out : dict
-        For components that aren't searched the reason.
+        For each component that isn't searched the reason.
     dense : set of int
         Components whose whole tensor is searched.
     """
@@ -68,7 +73,7 @@ class RankLedger:
             return
         say("independent sets")
         sets = independent_sets(self.db, self.bounds.component)
-        # each of these replaces one object: an interrupt leaves a state that holds
+        # each of these replaces one object: an interrupt leaves a valid state
         self.sets, self.lower = sets, np.maximum(self.lower, sets.values)
         order = np.argsort(self.bounds.component, kind="stable")
         counts = np.bincount(self.bounds.component)
@@ -77,9 +82,9 @@ class RankLedger:
         self.dense = {p.number for p in self._small if p.problem and p.problem.rest is None}
 
     def _chosen(self) -> list[Place]:
-        """The open components that are small enough, the smallest first.
+        """Return the open components that are small enough, the smallest first.
 
-        Larger ones may be so without the slices of a single entry.
+        A larger one may be small enough without its slices of a single entry.
         """
         numbers: list[int] = self._open().tolist()
         open_ = {c: Part.of(self.db, self._facts_of[c]) for c in numbers}
@@ -105,13 +110,13 @@ class RankLedger:
         return [Place(c, self._facts_of[c], open_[c], of) for c, of in problems.items()]
 
     def goals(self, method: Method) -> Iterator[tuple[Place, Goal]]:
-        """Open components, with shares of the work that grow with their tensors."""
+        """Yield the open components, with shares of the work that grow with their tensors."""
         if method.effective == "alone":
             return
         if method.find_in_facts is not None:
             yield from self._goals_in_facts()
             return
-        # of bounds that don't add all but one need a game in their place
+        # only one strong bound counts: the other components need a bound that adds in its place
         adds = method.adds and len(self.strong) > 1
         todo = [
             (place, place.problem, place.part.size)
@@ -139,7 +144,7 @@ class RankLedger:
         return Goal(self.best(c), int(self.upper[c]), work, self.budget.limits, self._seed)
 
     def take(self, place: Place, found: Finding, by: str) -> None:
-        """Keep what is better than what there is."""
+        """Keep arguments that improve on the bounds so far."""
         c, value = place.number, value_of(found)
         above, below = (all(side in one.sides for one in found) for side in ("upper", "lower"))
         adds = all(KINDS[argument.kind].adds for argument in found)
@@ -153,21 +158,21 @@ class RankLedger:
             self.strong[c] = found, by
 
     def _checkable(self, c: int, found: Finding) -> bool:
-        """Check that what is found takes no more than a side's share of the checker's budget."""
+        """Return True if the upper end, with these arguments, stays within its budget."""
         others: list[Argument] = [a for d, (some, _) in self.above.items() if d != c for a in some]
         return steps_above((*found, *others)) <= OF_AN_END
 
     def best(self, c: int) -> int:
-        """The lower bound of a component alone."""
+        """Return the best lower bound of a single component, strong or not."""
         strong = value_of(self.strong[c][0]) if c in self.strong else 0
         return max(int(self.lower[c]), strong)
 
     def is_open(self, place: Place) -> bool:
-        """Return True if the ends of a component haven't met."""
+        """Return True if the interval of a component is open."""
         return self.best(place.number) < self.upper[place.number]
 
     def strongest(self) -> int | None:
-        """The component whose strong bound gains most, if one does; they don't add."""
+        """Return the component whose strong bound gains most; None if none gains."""
         gains = [(value_of(a) - int(self.lower[c]), c) for c, (a, _) in self.strong.items()]
         gain, c = max(gains, default=(0, 0))
         return c if gain > 0 else None

@@ -1,4 +1,4 @@
-"""One search for both ranks: each method in turn looks wherever its ledger's interval is open."""
+"""The search for either rank: each method in turn is tried wherever the interval is open."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from capacity.rank.search.places import Place
 
 
 class Ledger(Protocol):
-    """The best bounds so far, and what they rest on; in a state that holds at any time."""
+    """The best bounds so far, with their arguments.
 
-    # the rank that is searched for, as progress names it
+    An interrupt can come at any time, so each update must leave a valid state.
+    """
+
+    # name of the rank that is searched for, in messages of progress
     quantity: str
 
     @property
@@ -29,26 +32,27 @@ class Ledger(Protocol):
         ...
 
     def begin(self, say: Callable[[str], None], /) -> None:
-        """Look at what scales, and choose what is small enough for the methods."""
+        """Find the bounds that need no search, and choose the tensors that are small enough."""
         ...
 
     def goals(self, method: Method) -> Iterator[tuple[Place, Goal]]:
-        """Places where a method may gain something, each with what it is asked for."""
+        """Yield the places where a method may improve the interval, each with its goal."""
         ...
 
     def is_open(self, place: Place, /) -> bool:
-        """Return True if the ends at a place haven't met."""
+        """Return True if the interval at a place is open."""
         ...
 
     def take(self, place: Place, found: Finding, by: str) -> None:
-        """Keep arguments about the database if they are better than what there is."""
+        """Keep arguments about the database if they improve on the bounds so far."""
         ...
 
 
 def search(ledger: Ledger, methods: Sequence[Method], progress: Progress | None) -> None:
-    """Go through the methods, for whatever is open then; what is found is kept at once.
+    """Try the methods in order on all open places; improvements are kept at once.
 
-    Progress is told the interval so far with the next method, and counts methods.
+    `progress` receives the interval so far with the name of the next method, and the number of
+    methods tried.
     """
     tried = 0
 

@@ -1,7 +1,7 @@
-"""From rows and ids to the canonical form of facts: sorted tokens, sorted unique triples, a hash.
+"""Canonical form of facts: sorted tokens, sorted unique triples, and a hash of them.
 
-Two sets of facts are equal exactly when their canonical forms are, whatever file, order or library
-they came from; but blank nodes are told apart by their names, which are a file's own.
+Two sets of facts are equal if and only if their canonical forms are, whatever file, order or
+library they came from. Blank nodes are compared by their names, which are local to a file.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.terms import Term, as_term
-from capacity.errors import InvalidArgumentError
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 
 
 def checked(tokens: Sequence[Term], id_triples: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Triples of indices into distinct tokens, at least one, as int64 of shape (n, 3).
+    """Check triples of token indices, and return them as int64 of shape (n, 3).
 
     Raises
     ------
     InvalidArgumentError
-        Without any triple, for another shape or type, for an index without a token, or for tokens
-        that are not distinct.
+        If there is no triple, for another shape or dtype, for an index without a token, or for
+        tokens that are not distinct.
     """
     given = np.asarray(id_triples)
     if not given.size:
@@ -44,15 +44,20 @@ def checked(tokens: Sequence[Term], id_triples: NDArray[np.integer]) -> NDArray[
 
 
 def numbered(rows: Iterable[Sequence[object]]) -> tuple[list[Term], NDArray[np.int64]]:
-    """Terms in the order in which rows first name them, and the rows as their numbers.
+    """List the terms of rows in order of first occurrence, and the rows as indices into the list.
 
     Raises
     ------
     InvalidArgumentError
-        For a row that hasn't three cells.
+        For a row that doesn't hold three cells.
     InvalidTypeError
-        For a cell that is no str, `Term` or rdflib node.
+        For a cell that is not a str, `Term` or rdflib node.
     """
+    if type(rows).__module__.partition(".")[0] == "pandas":
+        raise InvalidTypeError(
+            "`triples` must be rows of three cells; got a table of pandas, whose iteration gives "
+            "the names of its columns. Say capacity.database.from_pandas(table)."
+        )
     ids: dict[Term, int] = {}
     triples: list[tuple[int, ...]] = []
     for number, row in enumerate(rows):
@@ -80,9 +85,9 @@ def canonical(
     Returns
     -------
     tokens : sequence of Term
-        Those in use, sorted.
+        The tokens in use, sorted.
     triples : ndarray of int64, shape (n_unique, 3)
-        In ascending order.
+        Unique, in ascending order.
     """
     used = np.unique(triples)
     order = sorted(used.tolist(), key=lambda i: tokens[i])
@@ -91,7 +96,7 @@ def canonical(
     rows = rank[triples]
     n = len(order)
     if n**3 < 2**62:
-        # one int64 a row sorts many times faster than rows do
+        # one int64 per row sorts many times faster than rows do
         packed = np.unique((rows[:, 0] * n + rows[:, 1]) * n + rows[:, 2])
         rows = np.stack([packed // (n * n), packed // n % n, packed % n], axis=1)
     else:
@@ -102,7 +107,7 @@ def canonical(
 def by_role(
     triples: NDArray[np.int64],
 ) -> tuple[tuple[NDArray[np.int32], ...], NDArray[np.int32]]:
-    """The tokens of each role, and the triples over these.
+    """List the tokens of each role, and the triples as indices into these lists.
 
     Parameters
     ----------
@@ -128,8 +133,8 @@ def by_role(
 def facts_sha256(tokens: Sequence[Term], triples: NDArray[np.integer]) -> str:
     """SHA-256 of facts in canonical form.
 
-    Of one JSON array ``[kind, text, datatype, language]`` in ASCII and a newline for each token in
-    order, followed by the token-id triples in order as little-endian int32.
+    The input is, for each token in order, the JSON array ``[kind, text, datatype, language]`` in
+    ASCII and a newline, followed by the token-id triples in order as little-endian int32.
     """
     digest = hashlib.sha256()
     for token in tokens:

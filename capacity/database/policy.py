@@ -1,21 +1,21 @@
 """Policies for multi-valued pairs: (subject, predicate) pairs that have several objects.
 
 Real RDF is multi-valued (6-17 % of the pairs in ontologies, most pairs in benchmark graphs), while
-the paper's database is a partial function (Wong 2025, section 2). The policy changes the rank up to
-eightfold, so it is chosen by name and stands in every result:
+the paper's database is a partial function (Wong 2025, section 2). The policy can change the rank up
+to eightfold, so it is chosen by name and recorded in every result:
 
 ========================  ==========================================================================
 ``keep``                  every triple stays; the rank is defined, D(k, q) and training are not
 ``error``                 a multi-valued pair is an error
-``first``                 of each pair the object that sorts first (RDF has no order of its own)
-``majority``              of each pair the object most frequent with that predicate, then the first
+``first``                 each pair keeps the object that sorts first (RDF itself has no order)
+``majority``              each pair keeps its object most frequent with the predicate; ties: first
 ``set``                   the set of a pair's objects becomes one object
-``drop-pair``             multi-valued pairs are left out
-``drop-predicate``        predicates with a multi-valued pair are left out
+``drop-pair``             multi-valued pairs are omitted
+``drop-predicate``        predicates with a multi-valued pair are omitted
 ========================  ==========================================================================
 
-Each policy is a function of the set of facts: the order of the file plays no part, except
-that blank nodes are named, and so sorted, in its order.
+Each policy depends on the set of facts alone and not on the order of the file, except that blank
+nodes are named, and so sorted, in that order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MultiPolicy: TypeAlias = Literal[
     "keep", "error", "first", "majority", "set", "drop-pair", "drop-predicate"
 ]
 POLICIES: tuple[MultiPolicy, ...] = get_args(MultiPolicy)
-# what makes a function of any facts
+# the policies after which facts are functional
 CHOICE = "first, majority, set, drop-pair or drop-predicate (not keep, not error)"
 Triples: TypeAlias = NDArray[np.int64]
 
@@ -46,18 +46,18 @@ def check_policy(policy: str) -> None:
 
 
 def multi_valued_error(what: str, n_multi_valued: int, n_pairs: int) -> MultiValuedError:
-    """The error of what needs a functional database, with the policies that make one."""
+    """Make the error of an operation that needs a functional database; it lists the policies."""
     return MultiValuedError(
-        f"{what} needs one object a (subject, predicate) pair; {n_multi_valued} of {n_pairs} pairs "
-        f"have several. Choose a policy, with_policy() or multi: {CHOICE}."
+        f"{what} needs one object per (subject, predicate) pair; {n_multi_valued} of {n_pairs} "
+        f"pairs have several. Choose a policy with multi= or with_policy(): {CHOICE}."
     )
 
 
 def multi_valued_warning(n_multi_valued: int, n_pairs: int) -> MultiValuedWarning:
-    """The warning that several objects of a pair are kept although nobody chose that."""
+    """Make the warning that all objects of multi-valued pairs are kept by default."""
     return MultiValuedWarning(
         f"{n_multi_valued} of {n_pairs} (subject, predicate) pairs have several objects, and all "
-        f"are kept. Choose with multi=: {', '.join(POLICIES)}."
+        f"are kept. Choose a policy with multi=: {', '.join(POLICIES)}."
     )
 
 
@@ -81,16 +81,19 @@ def apply_policy(
     triples : ndarray, shape (n, 3)
         Unique rows of token ids in ascending order.
     policy : MultiPolicy
+        One of `POLICIES`.
 
     Returns
     -------
-    tokens, triples
-        The tokens, with those of new sets at the end, and the rows that remain.
+    tokens : sequence of Term
+        The given tokens, followed by the new ones of sets.
+    triples : ndarray, shape (n_kept, 3)
+        The rows that remain.
 
     Raises
     ------
     MultiValuedError
-        Under ``error``, naming a pair; and when a policy leaves no fact at all.
+        Under ``error``, with the first such pair, or if the policy leaves no fact.
     """
     starts = pair_starts(triples)
     sizes = np.diff(np.append(starts, len(triples)))
@@ -101,7 +104,7 @@ def apply_policy(
         k, q, _ = triples[starts[np.argmax(multi)]]
         raise MultiValuedError(
             f"Under the policy `error` every (subject, predicate) pair must have one object; "
-            f"{int(multi.sum())} of {len(starts)} pairs have several, the first being "
+            f"{int(multi.sum())} of {len(starts)} pairs have several, the first is "
             f"({tokens[k]}, {tokens[q]}). Choose another policy: {CHOICE}."
         )
     if policy == "first":

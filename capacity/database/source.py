@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from capacity.display import briefly_shown
 
+
+@briefly_shown
 @dataclass(frozen=True)
 class Source:
-    """A file's name, its SHA-256 and the format it was read as."""
+    """The name, the hash and the format of a file of facts.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file, without its folder.
+    sha256 : str
+        SHA-256 of its bytes, before decompression.
+    format : str
+        Name of the format that it was read as.
+    """
 
     name: str
     sha256: str

@@ -1,8 +1,8 @@
-"""Random databases of tables, of the kind that the paper's experiments use.
+"""Random databases made of tables, like those of the paper's experiments.
 
 The paper gives sizes (548 databases of at most 200 triples) and one ratio (about 1.8 triples per
-unit of the bound of Proposition 2.1, its Figure 2a), not its generator. This one meets the ratio
-(slope 1.83 to 1.85); what sets it is the size of the object pools.
+unit of the bound of Proposition 2.1, its Figure 2a), but not its generator. The generator here
+reproduces the ratio (slope 1.83 to 1.85), which depends on the size of the object pools.
 
 References
 ----------
@@ -35,16 +35,18 @@ def random_database(
     Parameters
     ----------
     seed : int or numpy.random.Generator
+        Seed of the draw.
     tables, subjects, predicates : (int, int)
-        Least and largest number of tables, of subjects a table and of predicates a table.
+        Smallest and largest number of tables, of subjects per table and of predicates per table.
     pool : (float, float)
-        A predicate's objects come from a pool of U(pool) times the table's subjects tokens.
+        Range of u: a predicate's objects are drawn from a pool of u n_subjects tokens, where u is
+        uniform and n_subjects is the table's number of subjects.
     shared_pool : float
         Probability that a predicate shares the pool of the one before it.
     chained : float
         Probability that a later table's subjects are objects of the table before it.
     triples : (int, int)
-        Databases outside these sizes are drawn again.
+        Smallest and largest number of triples; other draws are rejected.
 
     Returns
     -------
@@ -54,10 +56,12 @@ def random_database(
     Raises
     ------
     InvalidArgumentError
-        If the sizes exclude each other.
+        If no database has these sizes, or none of 10,000 draws has.
 
     Examples
     --------
+    >>> random_database(0).is_functional
+    True
     >>> random_database(0) == random_database(0)
     True
     """
@@ -65,7 +69,8 @@ def random_database(
     largest = tables[1] * subjects[1] * predicates[1]
     if largest < triples[0] or smallest > triples[1] or triples[0] > triples[1]:
         raise InvalidArgumentError(
-            f"`triples` must overlap what the tables hold, {smallest}..{largest}; got {triples}."
+            f"`triples` must overlap the sizes of the tables, {smallest}..{largest}; got "
+            f"{triples}. Change one of them."
         )
     rng = np.random.default_rng(seed)
     for _ in range(10_000):

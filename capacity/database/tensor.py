@@ -1,8 +1,8 @@
-"""The tensor D itself: dense and sparse forms, unfoldings, stacked slices, components.
+"""The tensor D of a database: dense and sparse forms, unfoldings, stacked slices, components.
 
 D[k, q, v] = 1 for each fact, shape (n_subjects, n_predicates, n_objects) (Wong 2025, equation (1));
-modes 0, 1, 2 are subject, predicate, object. Everything but `to_numpy` works on the triples and
-never on a dense tensor.
+modes 0, 1, 2 are subject, predicate, object. All functions but `to_numpy` work on the triples and
+make no dense tensor.
 
 References
 ----------
@@ -36,7 +36,13 @@ def to_coo(db: Database) -> coo_array[Any, tuple[int, int, int]]:
 
 
 def to_numpy(db: Database, dtype: DTypeLike, *, max_bytes: int) -> NDArray[Any]:
-    """Write D as a dense array, or say how large it would be."""
+    """Write D as a dense array.
+
+    Raises
+    ------
+    MemoryBudgetError
+        Before allocating, if the array would take more than `max_bytes` bytes.
+    """
     size = math.prod(db.shape) * np.dtype(dtype).itemsize
     if size > max_bytes:
         raise MemoryBudgetError(
@@ -49,9 +55,9 @@ def to_numpy(db: Database, dtype: DTypeLike, *, max_bytes: int) -> NDArray[Any]:
 
 
 def unfolding_entries(db: Database, mode: Mode) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns of the ones of the mode-`mode` unfolding.
+    """Row and column indices of the ones in the mode-`mode` unfolding.
 
-    The unfolding has a row for each slice of the mode, and its columns are pairs of the other two
+    The unfolding has a row for each slice of the mode; its columns are the pairs of the other two
     indices.
     """
     a, b = (m for m in MODES if m != mode)
@@ -60,9 +66,9 @@ def unfolding_entries(db: Database, mode: Mode) -> tuple[NDArray[np.int64], NDAr
 
 
 def stacked_slice_entries(db: Database, mode: Mode) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns of the ones of the block diagonal matrix of all slices of a mode.
+    """Row and column indices of the ones in the block diagonal matrix of all slices of a mode.
 
-    With index i of the mode, rows are the pairs (a, i) and columns the pairs (b, i) of the other
+    For index i of the mode, rows are the pairs (a, i) and columns the pairs (b, i) of the other
     two indices a and b, so the rank of this one matrix is the sum of the ranks of the slices.
     """
     a, b = (m for m in MODES if m != mode)
@@ -72,10 +78,10 @@ def stacked_slice_entries(db: Database, mode: Mode) -> tuple[NDArray[np.int64], 
 
 
 def component_labels(db: Database) -> NDArray[np.int64]:
-    """Number the connected components of the facts, shape (n_triples,).
+    """Label each fact by its connected component, shape (n_triples,).
 
-    Vertices are (role, token), and each fact joins three of them. After sorting each mode by
-    component D is block diagonal, a direct sum of the components' tensors.
+    The vertices are the pairs (role, token), and each fact joins three of them. With each mode
+    sorted by component, D is block diagonal, a direct sum of the components' tensors.
     """
     k, q, v = db.shape
     ends = db.triples.astype(np.int64) + np.array([0, k, k + q])
@@ -83,10 +89,10 @@ def component_labels(db: Database) -> NDArray[np.int64]:
     n = k + q + v
     graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(n, n))
     _, labels = connected_components(graph, directed=False)
-    # isolated numbers can't occur: each vertex has a fact
+    # no label goes unused: every vertex lies in a fact
     return labels[db.triples[:, 0]].astype(np.int64)
 
 
 def is_complete(db: Database) -> bool:
-    """True if every fiber D[k, q, :] is observed, so that no other tensor represents the facts."""
+    """Return True if all fibers D[k, q, :] are observed: no other tensor represents the facts."""
     return db.n_pairs == db.shape[0] * db.shape[1]

@@ -1,4 +1,4 @@
-"""Terms: what stands in the subject, predicate or object place of a fact.
+"""Terms: the subjects, predicates and objects of facts.
 
 A term is an IRI, a literal or a blank node of RDF 1.1, a plain table label, or (under the
 multi-valued policy ``set``) a set of values. Its *kind* is part of its identity: the IRI
@@ -31,11 +31,12 @@ XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 class Term(NamedTuple):
-    """One token: a term with its kind. Terms sort by kind, then by text.
+    """A subject, predicate or object, with its kind; terms sort by kind, then by text.
 
     Parameters
     ----------
     kind : {'iri', 'literal', 'blank', 'label', 'set'}
+        Kind of the term, part of its identity.
     text : str
         The IRI, the lexical form, the blank node's name, the label, or the members of the set.
     datatype : str
@@ -57,12 +58,12 @@ class Term(NamedTuple):
     language: str = ""
 
     def n3(self) -> str:
-        """Write the term as N-Triples does.
+        """Write the term in the syntax of N-Triples.
 
         Raises
         ------
         InvalidArgumentError
-            For labels and sets, which N-Triples has no form for.
+            For labels and sets, which have no form in N-Triples.
         """
         if self.kind == "iri":
             return f"<{self.text}>"
@@ -80,7 +81,23 @@ class Term(NamedTuple):
 
 
 def label(text: str) -> Term:
-    """Make the term of a plain table label."""
+    """Make a term of a plain table label.
+
+    Parameters
+    ----------
+    text : str
+        The label.
+
+    Returns
+    -------
+    Term
+        Of kind ``label``.
+
+    Examples
+    --------
+    >>> label("Astrid")
+    Term(kind='label', text='Astrid', datatype='', language='')
+    """
     return Term("label", text)
 
 
@@ -105,7 +122,7 @@ def term_from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = N
     Raises
     ------
     InvalidArgumentError
-        For a triple term (RDF 1.2), which is no token.
+        For a triple term (RDF 1.2), which can't be a token.
     """
     if isinstance(node, ox.NamedNode):
         return Term("iri", node.value)
@@ -116,7 +133,7 @@ def term_from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = N
         return _literal(node.value, node.datatype.value, language)
     if isinstance(node, ox.BlankNode):
         return Term("blank", node.value if blank_names is None else blank_names[node.value])
-    raise InvalidArgumentError(f"a triple stands as a term of another triple: {node!s:.60}")
+    raise InvalidArgumentError(f"a triple is used as a term of another triple: {node!s:.60}")
 
 
 def term_from_rdflib(node: object) -> Term:
@@ -125,7 +142,7 @@ def term_from_rdflib(node: object) -> Term:
     Raises
     ------
     InvalidTypeError
-        For another type, with what is accepted.
+        For any other type; the message lists the accepted ones.
     """
     import rdflib
 
@@ -142,7 +159,7 @@ def term_from_rdflib(node: object) -> Term:
 
 
 def term_to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
-    """Convert an IRI, literal or blank node to rdflib, keeping its lexical form as it is."""
+    """Convert an IRI, literal or blank node to an rdflib node, with its lexical form unchanged."""
     import rdflib
 
     if term.kind == "iri":
@@ -158,7 +175,7 @@ def term_to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
 
 
 def as_term(value: object) -> Term:
-    """Read what a user gives as a term: a `Term`, a plain str (a label), or an rdflib node."""
+    """Convert a user's value to a term: a `Term`, a plain str (a label), or an rdflib node."""
     if isinstance(value, Term):
         return value
     # rdflib's nodes are subclasses of str, so isinstance would take an IRI for a label
@@ -166,7 +183,7 @@ def as_term(value: object) -> Term:
 
 
 # RDF 1.1 N-Triples, productions [8] IRIREF, [9] STRING_LITERAL_QUOTE, [141s] BLANK_NODE_LABEL,
-# [144s] LANGTAG. One cell must be one term: a cell that smuggles in a second one is refused.
+# [144s] LANGTAG. A cell must be one term; one that holds a second term is refused.
 _IRIREF = r"<(?:[^\x00-\x20<>\"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>"
 _STRING = r"\"(?:[^\x22\x5C\x0A\x0D]|\\.|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*\""
 _N3_TERM = re.compile(
@@ -175,7 +192,7 @@ _N3_TERM = re.compile(
 
 
 def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
-    r"""Read N-Triples terms, one a cell; blank nodes keep their names.
+    r"""Read N-Triples terms, one per cell; blank nodes keep their names.
 
     Parameters
     ----------
@@ -185,11 +202,12 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
     Returns
     -------
     dict of str to Term
+        The term of each cell.
 
     Raises
     ------
     InvalidArgumentError
-        With the first cell that isn't exactly one term.
+        If a cell isn't exactly one term; the message shows the first.
 
     Examples
     --------
@@ -214,9 +232,10 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
 
 
 class BlankNames(dict[str, str]):
-    """Names for blank nodes, b0, b1, ... in the order in which they are first asked for.
+    """Names b0, b1, ... for blank nodes, in order of first use.
 
-    Parsers name anonymous nodes at random; without this a file would not read the same twice.
+    Parsers name anonymous nodes at random, so that without these names a file would give other
+    facts at every read.
     """
 
     def __missing__(self, name: str) -> str:
@@ -242,19 +261,22 @@ def display(term: Term, prefixes: Mapping[str, str]) -> str:
 
 
 def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str, str]) -> int:
-    """The index of a term in a vocabulary.
+    """Find the index of a term in a vocabulary.
 
     Parameters
     ----------
     value : Term, rdflib node, or str
-        A str is the label of that text, or the only term that is displayed so.
+        A str stands for the label of that text, or for the only term with that text or that short
+        name (`display`).
     vocabulary : tuple of Term
+        The subjects, the predicates or the objects of a database.
     prefixes : mapping of str to str
+        Namespace of each prefix, for short names.
 
     Raises
     ------
     UnknownTokenError
-        If no term is called so, or several are.
+        If no term has this name, or several do.
     """
     term = as_term(value)
     if term in vocabulary:

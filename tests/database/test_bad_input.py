@@ -65,7 +65,7 @@ CASES = {
     "broken JSON": ("a.jsonld", b'{"@id": "x:a"', "read as jsonld"),
     "broken JSON with a context": ("a.jsonld", b'{"@context": {}, "@id": "x:a"', "broken JSON"),
     "a triple as a term": (
-        "a.nt", b"<x:a> <x:p> <<( <x:a> <x:p> <x:b> )>> .\n", "triple stands as a term",
+        "a.nt", b"<x:a> <x:p> <<( <x:a> <x:p> <x:b> )>> .\n", "triple is used as a term",
     ),
 }  # fmt: skip
 

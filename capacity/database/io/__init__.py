@@ -1,6 +1,6 @@
-"""Files and other libraries: formats, readers, writers and what hostile input is held back by.
+"""Readers and writers of files and of other libraries' types; guards against hostile input.
 
-The formats of the library are registered here, with the modules that define them.
+Importing this package registers the formats that come with the library.
 """
 
 from capacity.database.io import rdf_formats as rdf_formats

@@ -1,8 +1,8 @@
-"""From a file on disk to checked text; nothing is ever fetched.
+"""Files as checked text; nothing is fetched over a network.
 
-A file is read whole and checked before it is parsed, so that nothing half-loaded is returned:
-gzip, bzip2, xz and zstandard are undone by their magic bytes and under a size cap; a UTF-8 byte
-order mark is dropped; binary files and other encodings are refused by name.
+A file is read whole and checked before it is parsed, so that no part of a broken file is returned:
+gzip, bzip2, xz and zstandard are recognised by their magic bytes and decompressed under a size
+limit; a UTF-8 byte order mark is dropped; binary files and other encodings are refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,17 @@ MAX_BYTES = 4 * 2**30
 
 @dataclass(frozen=True)
 class Content:
-    """A file's bytes, decompressed and known to be UTF-8, with what to call it."""
+    """Decompressed bytes of a file, known to be UTF-8.
+
+    Attributes
+    ----------
+    name : str
+        Path of the file, or a name for the text, for messages.
+    data : bytes
+        The text.
+    sha256 : str
+        SHA-256 of the bytes before decompression.
+    """
 
     name: str
     data: bytes
@@ -40,10 +50,10 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Content
     Raises
     ------
     DatabaseFormatError
-        If there is no such file, or it isn't regular, empty, over `max_bytes`, binary, or not
-        UTF-8.
+        If the file is missing, not regular, empty, larger than `max_bytes`, badly compressed,
+        binary, or not UTF-8.
     InvalidTypeError
-        For what is no path.
+        If `path` is neither a str nor a path.
     """
     if not isinstance(path, str | os.PathLike):
         raise InvalidTypeError(
@@ -58,7 +68,14 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Content
 
 
 def check(name: str, raw: bytes, *, max_bytes: int = MAX_BYTES) -> Content:
-    """Turn raw bytes into checked `Content`; raises as `read` does."""
+    """Turn raw bytes into checked `Content`.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If they are empty, larger than `max_bytes` when decompressed, badly compressed, binary, or
+        not UTF-8.
+    """
     data = _decompressed(name, raw, max_bytes)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DatabaseFormatError(
@@ -90,7 +107,7 @@ def check(name: str, raw: bytes, *, max_bytes: int = MAX_BYTES) -> Content:
 
 def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
     kind = next((k for magic, k in _MAGIC.items() if raw.startswith(magic)), None)
-    # "BZh" may begin a word; the block size and the first block's mark don't
+    # a text may begin with "BZh", but not with the block size and the first block's mark as well
     if kind is None or (kind == "bzip2" and not re.match(rb"BZh[1-9]1AY&SY", raw)):
         return raw
     try:
@@ -99,7 +116,7 @@ def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
         raise DatabaseFormatError(
             name,
             f"it holds more than {max_bytes:,} bytes, decompressed",
-            advice="Split it, or take a part of it.",
+            advice="Split it, or use a part of it.",
         ) from None
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise DatabaseFormatError(
@@ -122,7 +139,7 @@ def _open(kind: str, raw: bytes) -> Any:
 
 
 class _Streams:
-    """Concatenated bzip2 or xz streams; the library's reader drops one that is broken."""
+    """Reader of concatenated bzip2 or xz streams; the standard one silently drops a broken one."""
 
     def __init__(self, make: Callable[[], Any], raw: bytes) -> None:
         self.make, self.raw, self.current = make, raw, make()

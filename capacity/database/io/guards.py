@@ -1,8 +1,8 @@
 """Refuse hostile input before a parser sees it.
 
-Measured on the parsers of the day: a nine-level XML entity bomb aborts the process, JSON nested
-6,000 deep crashes it, and a remote JSON-LD context is an order to fetch a page. The checks here
-read the text with the standard library only, which expands and fetches nothing.
+As measured on the parsers in use, a nine-level XML entity bomb aborts the process, JSON nested
+6,000 deep crashes it, and a remote JSON-LD context makes a parser fetch a page. The checks here
+read the text with the standard library alone, which expands and fetches nothing.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _ENCODING = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([^\"']*)")
 
 
 def refuse_hostile_xml(name: str, data: bytes) -> None:
-    """Refuse XML that isn't whole, that nests too deep, or whose entities are more than shorthands.
+    """Refuse XML that is truncated, nested too deeply, or has entities other than abbreviations.
 
-    Flat internal entities, common in OWL files as abbreviations of namespaces, pass. Declarations
-    are looked for in the raw text, wherever they stand, for parsers differ in which of them they
-    read.
+    Flat internal entities, which OWL files use to abbreviate namespaces, pass. Declarations are
+    searched for in the whole raw text, because parsers differ in which of them they read.
 
     Raises
     ------
     DatabaseFormatError
+        With the line, if it is known.
     """
 
     def refuse(reason: str, line: int | None = None) -> DatabaseFormatError:
@@ -76,7 +76,7 @@ def refuse_hostile_xml(name: str, data: bytes) -> None:
         nonlocal depth
         depth -= 1
 
-    # the whole document: the RDF/XML parser takes the end of a truncated file for the end
+    # parse the whole document: the RDF/XML parser accepts a truncated one
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
     parser.EndElementHandler = end
@@ -87,11 +87,12 @@ def refuse_hostile_xml(name: str, data: bytes) -> None:
 
 
 def refuse_deep_triple_terms(name: str, data: bytes) -> None:
-    """Refuse triples that stand as terms of triples, thousands deep.
+    """Refuse triple terms (RDF 1.2) nested too deeply.
 
     Raises
     ------
     DatabaseFormatError
+        If they nest more than `MAX_TRIPLE_DEPTH` deep.
     """
     if data.count(b"<<") <= MAX_TRIPLE_DEPTH:
         return
@@ -103,11 +104,12 @@ def refuse_deep_triple_terms(name: str, data: bytes) -> None:
 
 
 def refuse_hostile_json(name: str, data: bytes) -> None:
-    """Refuse JSON that nests too deep, and JSON-LD contexts that live elsewhere.
+    """Refuse JSON that is broken or nested too deeply, and remote JSON-LD contexts.
 
     Raises
     ------
     DatabaseFormatError
+        With the line, if it is known.
     """
     text = data.decode("utf-8")
     depth = deepest = 0

@@ -1,4 +1,4 @@
-"""Graphs of networkx, to and from `Database`: an edge is a fact."""
+"""Conversion between networkx graphs and `Database`: an edge is a fact."""
 
 from __future__ import annotations
 
@@ -22,16 +22,34 @@ def from_networkx(
     Parameters
     ----------
     graph : networkx.DiGraph or MultiDiGraph
-        Nodes are str, `Term` or rdflib nodes.
+        Graph whose nodes are str, `Term` or rdflib nodes.
     predicate : str
-        The edge attribute that holds the predicate; an edge of a MultiDiGraph without it has its
-        key for a predicate.
+        Edge attribute that holds the predicate; where a MultiDiGraph has no such attribute, the
+        key of the edge is the predicate.
     multi : MultiPolicy, optional
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+
+    Returns
+    -------
+    Database
+        The facts (node, predicate, node).
 
     Raises
     ------
     InvalidArgumentError
         For an undirected graph, one without edges, or an edge without a predicate.
+    InvalidTypeError
+        For a node or predicate of another type.
+    MultiValuedError
+        Under the policy ``error``, or if a policy leaves no fact.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> graph = nx.DiGraph()
+    >>> graph.add_edge("Astrid", "Singapore", predicate="born_in")
+    >>> str(from_networkx(graph)("Astrid", "born_in"))
+    'Singapore'
     """
     if not graph.is_directed():
         raise InvalidArgumentError(
@@ -64,8 +82,22 @@ def from_networkx(
 def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:
     """Write the facts as a MultiDiGraph: nodes are subjects and objects, an edge is a fact.
 
-    Labels become str nodes, other tokens `Term` nodes; the predicate is the edge's key and its
-    attribute ``predicate``.
+    Parameters
+    ----------
+    db : Database
+        Facts to write.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Labels are str nodes and other tokens `Term` nodes; the predicate is the edge's key and its
+        attribute ``predicate``.
+
+    Examples
+    --------
+    >>> graph = to_networkx(Database.from_triples([("Astrid", "born_in", "Singapore")]))
+    >>> list(graph.edges(keys=True))
+    [('Astrid', 'Singapore', 'born_in')]
     """
     import networkx as nx
 

@@ -1,9 +1,9 @@
-"""RDF text and rdflib graphs, to and from `Database`.
+"""Conversion between RDF text, rdflib graphs and `Database`.
 
-pyoxigraph parses, with lexical forms kept as they are written (but JSON numbers are canonical);
-from file to ids that takes a quarter to a seventh of the time of rdflib, for JSON-LD half
-(``benchmarks/load_rdf.py``). rdflib is the type that graphs are exchanged in. Input is guarded
-first (`capacity.database.io.guards`), and nothing is published before the whole input is parsed.
+pyoxigraph parses, and keeps lexical forms as they are written (except that JSON numbers become
+canonical). From file to ids it takes a quarter to a seventh of the time of rdflib, for JSON-LD half
+(``benchmarks/load_rdf.py``). Graphs are exchanged as rdflib graphs. Input is checked by
+`capacity.database.io.guards` first, and no facts are returned before all of it is parsed.
 
 Conventions: named graphs are merged unless one is named; blank nodes are renamed ``b0``, ``b1``,
 ... in the order of the file; relative IRIs are resolved against ``file:///`` and the file's name.
@@ -57,7 +57,7 @@ _RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
 class _Ids(dict[Any, int]):
-    """Numbers its keys 0, 1, ... as they are first asked for."""
+    """Numbers 0, 1, ... for keys, in order of first use."""
 
     def __missing__(self, key: Any) -> int:
         self[key] = fresh = len(self)
@@ -72,23 +72,9 @@ def parse_rdf_content(
     multi: MultiPolicy | None = None,
     graph: str | None = None,
 ) -> Database:
-    """Parse checked content in a format of RDF.
+    """Parse checked content as RDF; `syntax` is the parser's name of the format.
 
-    Parameters
-    ----------
-    content : Content
-    format : Format
-    syntax : pyoxigraph.RdfFormat
-        The format, as the parser knows it.
-    multi, graph
-        As in `capacity.database.read_rdf`.
-
-    Raises
-    ------
-    DatabaseFormatError
-        If the content is broken, hostile, or holds no facts.
-    MultiValuedError
-        As the policy says.
+    Options and errors are those of `capacity.database.read_rdf`.
     """
     if format.name == "rdfxml":
         refuse_hostile_xml(content.name, content.data)
@@ -108,7 +94,9 @@ def parse_rdf_content(
     try:
         for quad in parser:
             if format.name == "n3" and quad.graph_name != default:
-                raise InvalidArgumentError("an N3 formula quotes triples, which are no facts")
+                raise InvalidArgumentError(
+                    "an N3 formula quotes triples without asserting them as facts"
+                )
             if only is None or quad.graph_name == only:
                 add(ids[quad.subject])
                 add(ids[quad.predicate])
@@ -168,21 +156,34 @@ def from_rdflib(
     Parameters
     ----------
     source : rdflib.Graph
+        The graph or dataset; its namespace prefixes are kept for display.
     graph : str, optional
-        IRI of the one named graph of a ``Dataset`` to take; left out, all graphs are merged.
+        IRI of the only named graph of a ``Dataset`` to read; by default all graphs are merged.
     multi : MultiPolicy, optional
-        What to do with multi-valued pairs; left out: ``keep``, with a warning.
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+
+    Returns
+    -------
+    Database
+        The triples of the graph.
 
     Raises
     ------
     InvalidTypeError
-        For what is no rdflib graph.
+        If `source` is not an rdflib graph.
     InvalidArgumentError
-        If one graph is asked for of a ``Graph``, which is one.
+        If `graph` is given for a ``Graph``, which has no named graphs.
     DatabaseFormatError
         If it holds no facts.
     MultiValuedError
-        As the policy says.
+        Under the policy ``error``, or if a policy leaves no fact.
+
+    Examples
+    --------
+    >>> import rdflib
+    >>> graph = rdflib.Graph().parse(data="<x:Astrid> <x:born_in> <x:Singapore> .", format="nt")
+    >>> str(from_rdflib(graph)(rdflib.URIRef("x:Astrid"), rdflib.URIRef("x:born_in")))
+    '<x:Singapore>'
     """
     import rdflib
 
@@ -203,7 +204,7 @@ def from_rdflib(
         triples = source
     else:
         raise InvalidArgumentError(
-            "`graph` names a graph of an rdflib Dataset; a Graph has none. Leave it out."
+            "`graph` names a graph of an rdflib Dataset; a Graph has none. Omit it."
         )
     ids = _Ids()
     rows = [(ids[s], ids[p], ids[o]) for s, p, o in triples]
@@ -227,15 +228,27 @@ def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
     Parameters
     ----------
     db : Database
+        Facts to write, with their prefixes.
     base : str, optional
-        Labels and sets, which RDF has no form for, become IRIs: `base` and the percent-encoded
-        text. Without it they are an error.
+        Beginning of the IRIs that replace labels and sets, which have no form in RDF: `base` and
+        the percent-encoded text. Without it they are an error.
+
+    Returns
+    -------
+    rdflib.Graph
+        The facts as triples.
 
     Raises
     ------
     InvalidArgumentError
-        For labels without a base, a minted IRI that is in use already, or a literal subject, or a
-        predicate that is no IRI.
+        For labels without a base, a new IRI that is in use already, a subject that is a literal, or
+        a predicate that isn't an IRI.
+
+    Examples
+    --------
+    >>> db = Database.from_triples([("Astrid", "born_in", "Singapore")])
+    >>> print(to_rdflib(db, base="http://example.org/").serialize(format="nt").strip())
+    <http://example.org/Astrid> <http://example.org/born_in> <http://example.org/Singapore> .
     """
     import rdflib
 
@@ -264,8 +277,8 @@ def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
     for k, q, v in db.token_triples.tolist():
         if isinstance(nodes[k], rdflib.Literal) or not isinstance(nodes[q], rdflib.URIRef):
             raise InvalidArgumentError(
-                f"An RDF subject is no literal and a predicate is an IRI; got ({db.tokens[k]}, "
-                f"{db.tokens[q]}, ...)."
+                f"An RDF subject must not be a literal, and a predicate must be an IRI; got "
+                f"({db.tokens[k]}, {db.tokens[q]}, ...)."
             )
         graph.add((nodes[k], nodes[q], nodes[v]))
     return graph
@@ -276,9 +289,22 @@ def schema_rows(db: Database) -> NDArray[np.bool_]:
 
     Ontologies can be mostly schema (71 % of Brick). ``db.subset(~schema_rows(db))`` drops it.
 
+    Parameters
+    ----------
+    db : Database
+        Facts with IRIs as predicates; others are no schema.
+
     Returns
     -------
     ndarray of bool, shape (n_triples,)
+        True for the facts of ``db.triples`` that are schema.
+
+    Examples
+    --------
+    >>> from capacity.database import parse_rdf
+    >>> db = parse_rdf("<x:Astrid> a <x:Person> ; <x:born_in> <x:Singapore> .", "turtle")
+    >>> schema_rows(db)
+    array([ True, False])
     """
     schema = [
         p.kind == "iri" and (p.text == _RDF_TYPE or p.text.startswith(_SCHEMA))

@@ -1,4 +1,4 @@
-"""From a file of facts to a `Database`: content, format, parser."""
+"""Read files of facts as a `Database`: content, format, parser."""
 
 from __future__ import annotations
 
@@ -16,23 +16,44 @@ from capacity.errors import DatabaseFormatError, MultiValuedError
 def load(
     path: str | os.PathLike[str], *, format: str | None = None, multi: MultiPolicy | None = None
 ) -> Database:
-    """Read a file of facts: RDF in any common format, or a table of three columns.
+    r"""Read a file of facts: RDF in any common format, or a table of three columns.
 
     Parameters
     ----------
     path : path
-        Maybe compressed (gzip, bzip2, xz, zstandard); ``-`` is standard input.
+        File of facts, which may be compressed (gzip, bzip2, xz, zstandard); ``-`` is standard
+        input.
     format : str, optional
-        A name, extension or media type of a registered format; guessed if left out.
+        Name, extension or media type of a registered format; by default it is guessed.
     multi : MultiPolicy, optional
-        What to do with multi-valued pairs; left out: ``keep``, with a warning.
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+
+    Returns
+    -------
+    Database
+        The facts, with the file's name, hash and format as ``source``.
 
     Raises
     ------
     DatabaseFormatError
         If the file can't be read as a database: missing, empty, binary, broken or without facts.
+    InvalidTypeError
+        If `path` is neither a str nor a path.
+    InvalidArgumentError
+        For an unknown policy.
     MultiValuedError
-        As the policy says.
+        Under the policy ``error``, or if a policy leaves no fact.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "facts.tsv")
+    ...     _ = path.write_text("Astrid\tborn_in\tSingapore")
+    ...     db = load(path)
+    >>> str(db("Astrid", "born_in"))
+    'Singapore'
     """
     content = read(path)
     return _parsed(content, resolve_format(content, format), multi=multi)
@@ -50,20 +71,41 @@ def read_rdf(
     Parameters
     ----------
     path : path
+        RDF file, which may be compressed; ``-`` is standard input.
     format : str, optional
         Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type;
-        guessed if left out.
+        by default it is guessed.
     graph : str, optional
-        IRI of the one named graph to read; left out, all graphs are merged.
+        IRI of the only named graph to read; by default all graphs are merged.
     multi : MultiPolicy, optional
-        What to do with multi-valued pairs; left out: ``keep``, with a warning.
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+
+    Returns
+    -------
+    Database
+        The triples of the file or of one of its graphs.
 
     Raises
     ------
     DatabaseFormatError
-        If the file isn't RDF, is broken, or holds no facts.
+        If the file can't be read, isn't RDF, is broken, or holds no facts.
+    InvalidTypeError
+        If `path` is neither a str nor a path.
+    InvalidArgumentError
+        If `graph` isn't an IRI, or for an unknown policy.
     MultiValuedError
-        As the policy says.
+        Under the policy ``error``, or if a policy leaves no fact.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "facts.nq")
+    ...     _ = path.write_text("<x:a> <x:p> <x:b> <x:g> . <x:a> <x:p> <x:c> <x:h> .")
+    ...     db = read_rdf(path, graph="x:g")
+    >>> db.n_triples
+    1
     """
     content = read(path)
     chosen = _of_kind(content, resolve_format(content, format), "rdf", "RDF")
@@ -82,15 +124,27 @@ def parse_rdf(
     Parameters
     ----------
     text : str or bytes
-    format, graph, multi
-        As in `read_rdf`; the format must be given.
+        RDF, in UTF-8 if it is given as bytes.
+    format : str
+        Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type.
+    graph : str, optional
+        IRI of the only named graph to read; by default all graphs are merged.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+
+    Returns
+    -------
+    Database
+        The triples of the text or of one of its graphs.
 
     Raises
     ------
     DatabaseFormatError
         If the text isn't RDF in that format, or holds no facts.
+    InvalidArgumentError
+        If `graph` isn't an IRI, or for an unknown policy.
     MultiValuedError
-        As the policy says.
+        Under the policy ``error``, or if a policy leaves no fact.
 
     Examples
     --------
@@ -118,23 +172,42 @@ def read_table(
     Parameters
     ----------
     path : path
-        Three columns: subject, predicate, object.
+        Table with three columns: subject, predicate, object. It may be compressed; ``-`` is
+        standard input.
     format : {'tsv', 'csv'}, optional
-        Guessed from the file's name if left out.
+        Format of the table; by default it is guessed.
     terms : {'label', 'n3'}
-        What a cell holds: a plain label, or an N-Triples term.
+        Form of the cells: plain labels, or N-Triples terms.
     multi : MultiPolicy, optional
-        What to do with multi-valued pairs; left out: ``keep``, with a warning.
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+
+    Returns
+    -------
+    Database
+        The rows of the table.
 
     Raises
     ------
     DatabaseFormatError
-        If the file can't be read, for a row that hasn't three cells, a cell that is no term, a
-        table without rows.
+        If the file can't be read, for a row that doesn't hold three cells, a cell that isn't a
+        term, or a table without rows.
+    InvalidTypeError
+        If `path` is neither a str nor a path.
     InvalidArgumentError
-        For unknown `terms`.
+        For unknown `terms` or an unknown policy.
     MultiValuedError
-        As the policy says.
+        Under the policy ``error``, or if a policy leaves no fact.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "facts.csv")
+    ...     _ = path.write_text("<x:Astrid>,<x:born_in>,<x:Singapore>")
+    ...     db = read_table(path, terms="n3")
+    >>> db.subjects[0].kind
+    'iri'
     """
     check_terms(terms)
     content = read(path)
@@ -150,7 +223,7 @@ def _of_kind(content: Content, format: Format, kind: str, what: str) -> Format:
         content.name,
         f"it must be {what}",
         format=format.name,
-        advice=f"Read it with load, or say which format it is: {names}.",
+        advice=f"Read it with `load`, or give its format: {names}.",
     )
 
 

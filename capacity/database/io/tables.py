@@ -1,8 +1,8 @@
-"""Tables: TSV, CSV and pandas, to and from `Database`.
+"""Conversion between tables (TSV, CSV, pandas) and `Database`.
 
-TSV knows no quoting; CSV follows RFC 4180. A cell is text and nothing else: a quote, ``NA``,
-``null`` or an empty cell stays what it is. The first row is a header only if it reads ``subject
-predicate object``. With ``terms="n3"`` cells hold N-Triples terms instead of labels.
+TSV has no quoting; CSV follows RFC 4180. Cells are text and are never interpreted: a quote,
+``NA``, ``null`` or an empty cell is a label like any other. The first row is a header only if it
+reads ``subject predicate object``. With ``terms="n3"`` cells hold N-Triples terms, not labels.
 """
 
 from __future__ import annotations
@@ -45,16 +45,20 @@ def parse_table_content(
     Parameters
     ----------
     content : Content
+        Checked text.
     format : Format
-    multi, terms
-        As in `capacity.database.read_table`.
+        Format of the text.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+    terms : {'label', 'n3'}
+        Form of the cells: plain labels, or N-Triples terms.
 
     Raises
     ------
     DatabaseFormatError
-        For a row that hasn't three cells, a cell that is no term, a table without rows.
+        For a row that doesn't hold three cells, a cell that isn't a term, or a table without rows.
     MultiValuedError
-        As the policy says.
+        Under the policy ``error``, or if a policy leaves no fact.
     """
     text = content.data.decode("utf-8")
     rows = list(_split_csv(content.name, text) if format.name == "csv" else _split_tsv(text))
@@ -77,7 +81,7 @@ def parse_table_content(
 
 
 def check_terms(terms: str) -> None:
-    """Raise an InvalidArgumentError unless cells are to hold ``label`` or ``n3`` terms."""
+    """Raise an InvalidArgumentError unless `terms` is ``label`` or ``n3``."""
     if terms not in ("label", "n3"):
         raise InvalidArgumentError(f"`terms` must be 'label' or 'n3'; got {terms!r:.60}.")
 
@@ -92,7 +96,7 @@ def _split_tsv(text: str) -> Iterator[Row]:
 
 def _split_csv(name: str, text: str) -> Iterator[Row]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    # cells may be as long as they like: the size of the file is capped already
+    # cells may have any length, because the size of the file is limited already
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     try:
         for row in reader:
@@ -135,22 +139,35 @@ def from_pandas(
     Parameters
     ----------
     frame : pandas.DataFrame
-        Three columns: subject, predicate, object. With columns of these names it may have others.
+        Columns named subject, predicate and object, and possibly others; or three columns in this
+        order.
     terms : {'label', 'n3'}
-        What a cell holds: a plain label, or an N-Triples term.
+        Form of the cells: plain labels, or N-Triples terms.
     multi : MultiPolicy, optional
-        What to do with multi-valued pairs; left out: ``keep``, with a warning.
+        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+
+    Returns
+    -------
+    Database
+        The rows of the table.
 
     Raises
     ------
     InvalidTypeError
-        For what is no DataFrame, or a cell that isn't a str.
+        If `frame` is not a DataFrame, or a cell is not a str.
     InvalidArgumentError
         For other columns, or unknown `terms`.
     DatabaseFormatError
-        For a cell that is no term, or a table without rows.
+        For a cell that isn't a term, or a table without rows.
     MultiValuedError
-        As the policy says.
+        Under the policy ``error``, or if a policy leaves no fact.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame([["Astrid", "born_in", "Singapore"]])
+    >>> str(from_pandas(frame)("Astrid", "born_in"))
+    'Singapore'
     """
     import pandas as pd
 
@@ -189,13 +206,26 @@ def to_pandas(db: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
     Parameters
     ----------
     db : Database
+        Facts to write.
     terms : {'label', 'n3'}, optional
-        Left out: ``label`` if all tokens are labels, else ``n3``.
+        Form of the cells: plain labels, or N-Triples terms. By default labels if all tokens are
+        labels, else N-Triples terms.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per fact, with columns of str.
 
     Raises
     ------
     InvalidArgumentError
-        If some token has no such form, so that reading the table back would give other facts.
+        If a token has no such form, so that the table would be read as other facts.
+
+    Examples
+    --------
+    >>> db = Database.from_triples([("Astrid", "born_in", "Singapore")])
+    >>> to_pandas(db).iloc[0].tolist()
+    ['Astrid', 'born_in', 'Singapore']
     """
     import pandas as pd
 
@@ -212,8 +242,8 @@ def _cells(db: Database, terms: TableTerms | None) -> list[list[str]]:
     else:
         token = db.tokens[plain.index(False)]
         raise InvalidArgumentError(
-            f"As a label the {token.kind} {token} would lose its kind. Write with "
-            '`terms="n3"`, or build a database of names first.'
+            f"As a label the {token.kind} {token} would lose its kind. Write it with "
+            '`terms="n3"`, or make a database of labels first.'
         )
     return [[texts[i] for i in row] for row in db.token_triples.tolist()]
 
@@ -221,23 +251,43 @@ def _cells(db: Database, terms: TableTerms | None) -> list[list[str]]:
 def write_tsv(
     db: Database, path: str | os.PathLike[str], *, terms: TableTerms | None = None
 ) -> None:
-    """Write the facts as TSV with a header row; parameters and errors as in `to_pandas`.
+    """Write the facts to a TSV file with a header row.
+
+    Parameters
+    ----------
+    db : Database
+        Facts to write.
+    path : path
+        File to write or to replace; missing folders are made.
+    terms : {'label', 'n3'}, optional
+        Form of the cells: plain labels, or N-Triples terms. By default labels if all tokens are
+        labels, else N-Triples terms.
 
     Raises
     ------
     InvalidArgumentError
-        Also for a label with a tab or a line break, which TSV can't hold, or without a form in
-        UTF-8.
+        If a token has no such form, or for a label that TSV can't hold: one with a tab or a line
+        break, or without a form in UTF-8.
     StorageError
-        If the file can't be written, or the path is a folder's, a pipe's or a device's; what was
-        there before is there still.
+        If the file can't be written, or `path` is a folder, a pipe or a device. A file that was
+        there before is unchanged.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> db = Database.from_triples([("Astrid", "born_in", "Singapore")])
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "facts.tsv")
+    ...     write_tsv(db, path)
+    ...     path.read_text().split()
+    ['subject', 'predicate', 'object', 'Astrid', 'born_in', 'Singapore']
     """
     rows = _cells(db, terms)
     for row in rows:
         for cell in row:
             if any(c in cell for c in "\t\n\r\0"):
                 raise InvalidArgumentError(
-                    f"TSV knows no quoting, and {cell!r:.60} holds a tab or a line break. Write "
+                    f"TSV has no quoting, and {cell!r:.60} holds a tab or a line break. Write "
                     "CSV with to_pandas(db).to_csv(path, index=False, quoting=csv.QUOTE_ALL)."
                 )
     text = "".join("\t".join(row) + "\n" for row in [list(HEADER), *rows])
@@ -246,7 +296,7 @@ def write_tsv(
     except UnicodeEncodeError as error:
         raise InvalidArgumentError(
             f"A label must have a form in UTF-8; one holds {error.object[error.start]!r}, half of "
-            "a character. Build a database of other names first."
+            "a character. Make a database of other labels first."
         ) from None
     write_whole(path, data)
 

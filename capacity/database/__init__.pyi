@@ -1,4 +1,6 @@
 from .facts import Database as Database
+from .io.arrays import from_numpy as from_numpy
+from .io.formats import FileHead as FileHead
 from .io.formats import Format as Format
 from .io.formats import register_format as register_format
 from .io.formats import unregister_format as unregister_format
@@ -11,6 +13,7 @@ from .io.readers import load as load
 from .io.readers import parse_rdf as parse_rdf
 from .io.readers import read_rdf as read_rdf
 from .io.readers import read_table as read_table
+from .io.tables import TableTerms as TableTerms
 from .io.tables import from_pandas as from_pandas
 from .io.tables import to_pandas as to_pandas
 from .io.tables import write_tsv as write_tsv
@@ -18,5 +21,6 @@ from .policy import POLICIES as POLICIES
 from .policy import MultiPolicy as MultiPolicy
 from .source import Source as Source
 from .synthetic import random_database as random_database
+from .tensor import Mode as Mode
 from .terms import Term as Term
 from .terms import label as label

@@ -1,9 +1,9 @@
 """`Database`: a set of facts (subject, predicate, object) as integer triples over vocabularies.
 
 A database is a partial function D: K x Q -> V, written as the 0/1 tensor D with D[k, q, v] = 1 for
-each fact (Wong 2025, section 2, equation (1)). Real stores give several objects to one (k, q); such
-a database is *multi-valued*, its tensor and rank are still defined, and only what needs the
-function refuses it.
+each fact (Wong 2025, section 2, equation (1)). Real knowledge graphs give several objects to one
+(k, q); such a database is *multi-valued*. Its tensor and rank are still defined; what needs a
+function, such as training, raises a `MultiValuedError`.
 
 References
 ----------
@@ -32,13 +32,14 @@ from capacity.database.policy import (
 )
 from capacity.database.source import Source
 from capacity.database.terms import Term, display, position
+from capacity.display import table
 from capacity.errors import InvalidArgumentError, UnknownTokenError
 from capacity.limits import Seed
 
 if TYPE_CHECKING:
     import scipy.sparse
 
-# bytes of a dense tensor, unless another number is given
+# default limit of a dense tensor, in bytes
 DENSE_BUDGET = 2**30
 
 
@@ -63,7 +64,7 @@ class Database:
 
     Notes
     -----
-    Two databases are equal when they hold the same facts; policy, prefixes and source don't count.
+    Two databases are equal if they hold the same facts; policy, prefixes and source may differ.
 
     Examples
     --------
@@ -101,18 +102,19 @@ class Database:
         Parameters
         ----------
         tokens : sequence of Term
-            Distinct; those that no triple uses are left out.
+            Distinct terms; those that no triple uses are omitted.
         id_triples : integer ndarray, shape (n, 3)
+            Subject, predicate and object of each fact, as indices into `tokens`.
         multi : MultiPolicy, optional
-            Left out: ``keep``, with a `MultiValuedWarning` where it matters.
+            By default ``keep``, with a `MultiValuedWarning` if there are multi-valued pairs.
 
         Raises
         ------
         InvalidArgumentError
-            Without any triple, for an index without a term, for terms that are not distinct, or for
-            an unknown policy.
+            If there is no triple, for an index without a term, for terms that are not distinct, or
+            for an unknown policy.
         MultiValuedError
-            As the policy says.
+            Under the policy ``error``, or if a policy leaves no fact.
         """
         policy = multi or "keep"
         check_policy(policy)
@@ -137,13 +139,16 @@ class Database:
         triples : iterable of 3-sequences
             Each cell a str (a plain label), a `Term`, or an rdflib node.
         multi : MultiPolicy, optional
+            By default ``keep``, with a `MultiValuedWarning` if there are multi-valued pairs.
 
         Raises
         ------
         InvalidArgumentError
-            For a row that hasn't three cells, or no row at all.
+            For a row that doesn't hold three cells, no row at all, or an unknown policy.
         InvalidTypeError
             For a cell of another type.
+        MultiValuedError
+            Under the policy ``error``, or if a policy leaves no fact.
         """
         return cls.from_ids(*numbered(triples), multi=multi)
 
@@ -202,7 +207,7 @@ class Database:
 
     @cached_property
     def facts_sha256(self) -> str:
-        """SHA-256 of the canonical facts; `capacity.database.canonical` says of what."""
+        """SHA-256 of the facts in canonical form (`capacity.database.canonical.facts_sha256`)."""
         return facts_sha256(self.tokens, self.token_triples)
 
     def __call__(self, subject: object, predicate: object) -> Term:
@@ -211,14 +216,14 @@ class Database:
         Parameters
         ----------
         subject, predicate : Term, rdflib node, or str
-            A str is the label of that text, or the only token that is displayed so.
+            A str stands for the label of that text, or for the only token with that text or name.
 
         Raises
         ------
         MultiValuedError
             If the database isn't functional.
         UnknownTokenError
-            If (k, q) lies outside the domain, or a token isn't known.
+            If (k, q) lies outside the domain, or a token is unknown or ambiguous.
         """
         self.require_functional("D(k, q)")
         k = position(subject, self.subjects, self.prefixes)
@@ -236,7 +241,7 @@ class Database:
             raise multi_valued_error(what, self.n_multi_valued_pairs, self.n_pairs)
 
     def name(self, term: Term) -> str:
-        """Short name of a term for people: label, text, qname, or the whole IRI."""
+        """Short name of a term, for display: label, text, qname, or the whole IRI."""
         return display(term, self.prefixes)
 
     def to_coo(self) -> scipy.sparse.coo_array[Any, tuple[int, int, int]]:
@@ -277,24 +282,32 @@ class Database:
             f"{self.n_tokens} tokens; {'functional' if self.is_functional else pairs})"
         )
 
+    def _repr_html_(self) -> str:
+        k, q, v = self.shape
+        rows = [("triples", self.n_triples), ("subjects", k), ("predicates", q), ("objects", v),
+                ("tokens", self.n_tokens), ("multi-valued pairs", self.n_multi_valued_pairs),
+                *(("such as", " ".join(self.name(self.tokens[i]) for i in fact))
+                  for fact in self.token_triples[:3].tolist())]  # fmt: skip
+        return table("Database", rows)
+
     def with_policy(self, multi: MultiPolicy) -> Database:
-        """Apply a policy for multi-valued pairs to these facts."""
+        """Apply a policy for multi-valued pairs; raises as `from_ids` does."""
         return Database.from_ids(
             self.tokens, self.token_triples, multi=multi, prefixes=self.prefixes
         )
 
     def subset(self, rows: NDArray[Any]) -> Database:
-        """Keep the facts at `rows` (a boolean mask or indices into `triples`)."""
+        """Keep the facts at `rows`, a boolean mask of `triples` or indices into them."""
         return Database.from_ids(
             self.tokens, self.token_triples[rows], multi=self.multi, prefixes=self.prefixes
         )
 
     def sample_subjects(self, n_subjects: int, seed: Seed) -> Database:
-        """Keep the facts of `n_subjects` subjects drawn without replacement."""
+        """Keep the facts of `n_subjects` subjects, drawn at random without replacement."""
         if not 1 <= n_subjects <= self.shape[0]:
             raise InvalidArgumentError(
-                f"`n_subjects` must lie between 1 and the {self.shape[0]} subjects there are; "
-                f"got {n_subjects}."
+                f"`n_subjects` must lie between 1 and the {self.shape[0]} subjects of the "
+                f"database; got {n_subjects}."
             )
         chosen = np.random.default_rng(seed).choice(self.shape[0], n_subjects, replace=False)
         return self.subset(np.isin(self.triples[:, 0], chosen))

@@ -1,4 +1,5 @@
 from .accuracy import Accuracy as Accuracy
+from .accuracy import Over as Over
 from .accuracy import accuracy_of_logits as accuracy_of_logits
 from .accuracy import evaluate as evaluate
 from .accuracy import memorises as memorises

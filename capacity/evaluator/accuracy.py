@@ -1,15 +1,15 @@
-"""Did the layer memorise the database? Accuracies by argmax and by softmax >= tau.
+"""Accuracies of a layer on a database, by argmax and by softmax >= tau.
 
 For the logits z of the sentence (k, q) and its object v (Wong 2025, equations (11) to (14)):
 
 * `argmax_paper` counts v right if z_v is *a* maximum, as (11) does, so a constant layer scores 1;
-* `argmax` asks for the *only* maximum; the facts between the two are `tied`;
-* softmax >= tau asks for z_v - logsumexp(z) >= log(tau), with tau strictly between 0.5 and 1;
-* `majority` asks for a probability above one half, above which at most one object can pass.
+* `argmax` requires the *unique* maximum; facts that `argmax_paper` alone counts are `tied`;
+* softmax >= tau requires z_v - logsumexp(z) >= log(tau), with tau strictly between 0.5 and 1;
+* `majority` requires a probability above one half, which at most one object can have.
 
 Softmax and argmax range over all tokens, as they do in the forward pass, or over the objects alone.
-All tests are made in float64. A layer that has diverged has no accuracy: every number is NaN, for
-an argmax over NaN would quietly name the first token.
+All comparisons are made in float64. The accuracies of a diverged layer are NaN, because an argmax
+over NaN would silently return the first token.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
+from capacity.options import require_choice
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
@@ -33,6 +34,7 @@ Over: TypeAlias = Literal["tokens", "objects"]
 TAUS = (0.75, 0.95, 0.99)
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Accuracy:
     """Shares of the facts that a layer recalls; all NaN if its logits aren't finite.
@@ -40,16 +42,17 @@ class Accuracy:
     Attributes
     ----------
     argmax : float
-        The object alone has the largest logit.
+        Share of facts whose object alone has the largest logit.
     argmax_paper : float
-        No token has a larger logit than the object (11).
+        Share of facts whose object has a logit that none exceeds (11).
     tied : float
-        ``argmax_paper - argmax``: the object shares the largest logit.
+        Share of facts whose object shares the largest logit: ``argmax_paper - argmax``.
     majority : float
-        The object's probability exceeds one half.
+        Share of facts whose object has a probability above one half.
     softmax : mapping of float to float
-        For each tau the share of facts whose object has probability >= tau (14).
+        For each tau, the share of facts whose object has probability >= tau (14).
     n_facts : int
+        Number of facts.
     """
 
     argmax: float
@@ -61,7 +64,7 @@ class Accuracy:
 
 
 def check_tau(tau: float) -> None:
-    """Raise a ValueError unless tau lies strictly between 0.5 and 1."""
+    """Raise an InvalidArgumentError unless tau lies strictly between 0.5 and 1."""
     if not 0.5 < tau < 1:
         advice = (
             "At 0.5 two objects can pass at once." if tau <= 0.5 else "No probability reaches 1."
@@ -79,13 +82,20 @@ def accuracy_of_logits(
     Parameters
     ----------
     logits : ndarray, shape (n_facts, n_candidates)
+        Logits of the candidates for each fact.
     targets : integer ndarray, shape (n_facts,)
         Index of the right candidate.
     taus : iterable of float
+        Thresholds on the probability, strictly between 0.5 and 1.
+
+    Returns
+    -------
+    Accuracy
+        Shares of the facts; all NaN if a logit isn't finite.
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         If a tau doesn't lie strictly between 0.5 and 1, or there is no fact.
 
     Examples
@@ -98,7 +108,7 @@ def accuracy_of_logits(
     for tau in taus:
         check_tau(tau)
     if not len(targets):
-        raise InvalidArgumentError("Accuracy is a share of facts, and there are none.")
+        raise InvalidArgumentError("Accuracy is a share of facts: there must be at least one; got none.")
     z = np.asarray(logits, dtype=np.float64)
     n = len(targets)
     if not np.isfinite(z).all():
@@ -129,17 +139,28 @@ def _log_probabilities(z: NDArray[np.float64]) -> NDArray[np.float64]:
 def pair_logits(
     layer: AttentionLayer, pairs: NDArray[np.integer], *, batch_size: int = 4096
 ) -> NDArray[np.float64]:
-    """Logits in float64 that the forward pass gives after each (subject, predicate) pair.
+    """Return the logits that the forward pass predicts after each (subject, predicate) pair.
 
     Parameters
     ----------
     layer : AttentionLayer
+        Layer to run.
     pairs : integer ndarray, shape (n_pairs, 2)
-        Token ids.
+        Token ids of subject and predicate.
+    batch_size : int
+        Number of pairs per forward pass.
 
     Returns
     -------
-    ndarray, shape (n_pairs, d_vocab)
+    ndarray of float64, shape (n_pairs, d_vocab)
+        Logits at the last position.
+
+    Examples
+    --------
+    >>> from capacity.layer import AttentionLayer, LayerConfig
+    >>> layer = AttentionLayer(LayerConfig(4, 1, 2, 2), 5)
+    >>> pair_logits(layer, np.array([[0, 1], [2, 1]])).shape
+    (2, 5)
     """
     import torch
 
@@ -153,32 +174,46 @@ def pair_logits(
 def evaluate(
     layer: AttentionLayer, db: Database, *, taus: Iterable[float] = TAUS, over: Over = "tokens"
 ) -> Accuracy:
-    """Compute how many of its facts a layer recalls.
+    """Measure the shares of a database's facts that a layer recalls.
 
     Parameters
     ----------
     layer : AttentionLayer
-        With ``d_vocab == db.n_tokens``.
+        Layer with ``d_vocab == db.n_tokens``.
     db : Database
-        Functional.
+        Functional database.
     taus : iterable of float
-        Strictly between 0.5 and 1.
+        Thresholds on the probability, strictly between 0.5 and 1.
     over : {'tokens', 'objects'}
-        The candidates: all tokens, or the objects of the database alone.
+        Candidates of argmax and softmax: all tokens, or the objects of the database alone.
+
+    Returns
+    -------
+    Accuracy
+        Shares of the facts; all NaN if a logit isn't finite.
 
     Raises
     ------
     MultiValuedError
         If the database is multi-valued.
-    ValueError
-        For another vocabulary, or a tau or `over` out of range.
+    InvalidTypeError
+        If `layer` or `db` is of another type.
+    InvalidArgumentError
+        For another number of tokens, or a tau or `over` out of range.
+
+    Examples
+    --------
+    >>> from capacity.layer import store_in_query_key
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
+    >>> accuracy = evaluate(store_in_query_key(db, 0.95), db)
+    >>> accuracy.argmax, accuracy.softmax[0.95]
+    (1.0, 1.0)
     """
     from capacity.layer.tensor import require_same_vocabulary
 
-    if over not in ("tokens", "objects"):
-        raise InvalidArgumentError(f"`over` must be 'tokens' or 'objects'; got {shown(over)}.")
-    db.require_functional("Accuracy")
+    require_choice("`over`", over, get_args(Over))
     require_same_vocabulary(layer, db)
+    db.require_functional("Accuracy")
     logits = pair_logits(layer, db.token_triples[:, :2])
     if over == "objects":
         return accuracy_of_logits(logits[:, db.object_ids], db.triples[:, 2], taus)
@@ -186,8 +221,40 @@ def evaluate(
 
 
 def memorises(layer: AttentionLayer, db: Database, tau: float) -> bool:
-    """Whether every fact's object has probability >= tau: the layer tau-memorises the database.
+    """Return True if the layer tau-memorises the database: all objects have probability >= tau.
 
-    Wong 2025, below equation (14). Parameters and errors as in `evaluate`.
+    Wong 2025, below equation (14).
+
+    Parameters
+    ----------
+    layer : AttentionLayer
+        Layer with ``d_vocab == db.n_tokens``.
+    db : Database
+        Functional database.
+    tau : float
+        Threshold on the probability, strictly between 0.5 and 1.
+
+    Returns
+    -------
+    bool
+        False for a layer whose logits aren't finite.
+
+    Raises
+    ------
+    MultiValuedError
+        If the database is multi-valued.
+    InvalidTypeError
+        If `layer` or `db` is of another type.
+    InvalidArgumentError
+        For another number of tokens, or a tau out of range.
+
+    Examples
+    --------
+    >>> from capacity.layer import AttentionLayer, LayerConfig, store_in_query_key
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
+    >>> memorises(store_in_query_key(db, 0.95), db, 0.95)
+    True
+    >>> memorises(AttentionLayer(LayerConfig(4, 1, 2, 2), db.n_tokens), db, 0.95)
+    False
     """
     return evaluate(layer, db, taus=[tau]).softmax[tau] == 1.0

@@ -1,4 +1,4 @@
-"""Intervals over databases: runs of one database aren't independent, so they are drawn together."""
+"""Bootstrap intervals over databases, whose runs are not independent and are drawn together."""
 
 from __future__ import annotations
 
@@ -11,23 +11,39 @@ from numpy.typing import ArrayLike, NDArray
 
 from capacity.limits import Seed, generator
 
-Array = NDArray[np.float64]
 LEVEL = 0.95
 
 
-def cluster_bootstrap(groups: ArrayLike, n_resamples: int, seed: Seed = 0) -> Iterator[Array]:
-    """Draw whole groups with replacement: how often each run counts, again and again.
+def cluster_bootstrap(
+    groups: ArrayLike, n_resamples: int, seed: Seed = 0
+) -> Iterator[NDArray[np.float64]]:
+    """Draw whole groups with replacement, and yield the weights of the runs in each resample.
 
     Parameters
     ----------
     groups : array_like, shape (n_runs,)
-        Such as the ``database_id`` of each run.
+        Group of each run, such as its ``database_id``.
     n_resamples : int
+        Number of resamples.
     seed : int or numpy.random.Generator
+        Seed of the draws.
 
     Yields
     ------
     ndarray, shape (n_runs,)
+        Number of times that each run is drawn.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a seed out of range.
+
+    Examples
+    --------
+    >>> for weights in cluster_bootstrap(["a", "a", "b"], n_resamples=2, seed=3):
+    ...     print(weights[0] == weights[1], weights[1] + weights[2])
+    True 2.0
+    True 2.0
     """
     of, names = pd.factorize(np.asarray(groups))
     rng = generator(seed)
@@ -36,7 +52,23 @@ def cluster_bootstrap(groups: ArrayLike, n_resamples: int, seed: Seed = 0) -> It
 
 
 def percentile_interval(draws: ArrayLike) -> tuple[float, float]:
-    """The middle 95 % of resampled values; NaN if there are none."""
+    """Compute the interval of the middle 95 % of resampled values.
+
+    Parameters
+    ----------
+    draws : array_like, shape (n_resamples,)
+        Values of a statistic on resamples.
+
+    Returns
+    -------
+    low, high : float
+        The 2.5 % and 97.5 % quantiles; NaN if there are no values.
+
+    Examples
+    --------
+    >>> percentile_interval(range(41))
+    (1.0, 39.0)
+    """
     values = np.asarray(draws, dtype=np.float64)
     if not len(values):
         return math.nan, math.nan
@@ -47,11 +79,32 @@ def percentile_interval(draws: ArrayLike) -> tuple[float, float]:
 def mean_interval(
     values: ArrayLike, groups: ArrayLike, *, n_resamples: int = 1000, seed: Seed = 0
 ) -> tuple[float, float]:
-    """Interval of the mean of runs, over the groups that they belong to.
+    """Compute a 95 % bootstrap interval of the mean over runs, drawn by groups.
+
+    Parameters
+    ----------
+    values : array_like, shape (n_runs,)
+        Value of each run.
+    groups : array_like, shape (n_runs,)
+        Group of each run, such as its ``database_id``.
+    n_resamples : int
+        Number of resamples.
+    seed : int or numpy.random.Generator
+        Seed of the draws.
+
+    Returns
+    -------
+    low, high : float
+        The 2.5 % and 97.5 % quantiles of the resampled means.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a seed out of range.
 
     Examples
     --------
-    Two databases say less than their eight runs seem to:
+    Eight runs of two databases that disagree determine the mean no better than two would:
 
     >>> mean_interval([0, 0, 0, 0, 1, 1, 1, 1], list("aaaabbbb"))
     (0.0, 1.0)

@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from capacity.display import briefly_shown
 from capacity.evaluator.bootstrap import cluster_bootstrap, percentile_interval
 from capacity.evaluator.columns import Threshold
 from capacity.evaluator.law import Law, coefficients, logs, outcomes, require_columns
 from capacity.limits import Seed
 
-Array = NDArray[np.float64]
 
-
+@briefly_shown
 @dataclass(frozen=True)
 class CapacityFactor:
     """Size over capacity at which half of the runs memorise, with an interval.
@@ -96,7 +96,7 @@ def capacity_factor(
     # where Newton's method begins
     wholes = [coefficients(y, x, c, exponent) for exponent in exponents]
 
-    def measured(weights: Array | None) -> list[float]:
+    def measured(weights: NDArray[np.float64] | None) -> list[float]:
         one, free = (
             Law(size, capacity, *coefficients(y, x, c, exponent, weights, start))
             for exponent, start in zip(exponents, wholes, strict=True)

@@ -30,14 +30,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import Threshold, accuracy_column, with_current_names
 
-Array = NDArray[np.float64]
 MAX_STEPS = 100
 PENALTY = 1e-6
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Law:
     """When runs memorise: logit P = intercept + by_capacity log capacity - steepness log size.
@@ -73,7 +74,7 @@ class Law:
         with np.errstate(over="ignore"):
             return float(np.exp(score / self.steepness))
 
-    def probability(self, table: pd.DataFrame) -> Array:
+    def probability(self, table: pd.DataFrame) -> NDArray[np.float64]:
         """That each run memorises, shape (n_runs,)."""
         by_size = self.steepness * logs(table, self.size)
         score = self.intercept + self.by_capacity * logs(table, self.capacity) - by_size
@@ -81,7 +82,7 @@ class Law:
 
     def log_likelihood(
         self, table: pd.DataFrame, tau: Threshold = 0.95, *, share: float = 1.0
-    ) -> Array:
+    ) -> NDArray[np.float64]:
         """Of what each run did, in nats, shape (n_runs,)."""
         p = np.clip(self.probability(table), 1e-12, 1 - 1e-12)
         return np.log(np.where(memorised_runs(table, tau, share=share), p, 1 - p))
@@ -132,7 +133,7 @@ def fit_law(
     capacity: str = "layer_rank_bound",
     share: float | None = 1.0,
     exponent: float | None = None,
-    weights: Array | None = None,
+    weights: NDArray[np.float64] | None = None,
 ) -> Law:
     """Fit the law to a table of runs by maximum likelihood.
 
@@ -175,11 +176,11 @@ def fit_law(
 
 
 def coefficients(
-    y: Array,
-    x: Array,
-    c: Array,
+    y: NDArray[np.float64],
+    x: NDArray[np.float64],
+    c: NDArray[np.float64],
     exponent: float | None,
-    weights: Array | None = None,
+    weights: NDArray[np.float64] | None = None,
     start: tuple[float, float, float] = (0.0, 0.0, 0.0),
 ) -> tuple[float, float, float]:
     """Fit intercept, by_capacity and steepness to logarithms x of sizes and c of capacities."""
@@ -203,7 +204,7 @@ def coefficients(
     return intercept, float(beta[2]) if exponent is None else exponent * steepness, steepness
 
 
-def outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> Array:
+def outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> NDArray[np.float64]:
     """Whether each run memorises, or its accuracy."""
     if share is None:
         table, column = with_current_names(table), accuracy_column(tau)
@@ -219,7 +220,7 @@ def outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> Array:
     return y
 
 
-def logs(table: pd.DataFrame, column: str) -> Array:
+def logs(table: pd.DataFrame, column: str) -> NDArray[np.float64]:
     """Logarithms of a column of positive numbers."""
     require_columns(table, column)
     values = table[column].to_numpy(np.float64)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import TAUS, accuracy_of_logits
 from capacity.evaluator.columns import accuracy_column
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _MOST_TERMS = 12
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class LayerTerms:
     """The terms of a layer's logits after some pairs.
@@ -149,8 +151,8 @@ def term_accuracy(
     from capacity.transformer.residual.partial_sums import subsets
 
     taus = tuple(taus)
-    db.require_functional("Accuracy")
     require_same_vocabulary(layer, db)
+    db.require_functional("Accuracy")
     triples = db.token_triples
     terms = layer_terms(layer, triples[:, :2]).named(by_head=by_head)
     if len(terms) > _MOST_TERMS:

@@ -1,4 +1,6 @@
 from .compute import Compute as Compute
+from .compute import Device as Device
+from .compute import DType as DType
 from .config import LayerConfig as LayerConfig
 from .config import layer_rank_assumed as layer_rank_assumed
 from .config import layer_rank_upper as layer_rank_upper
@@ -6,12 +8,20 @@ from .config import layer_rank_upper_paper as layer_rank_upper_paper
 from .constructions import store_in_query_key as store_in_query_key
 from .constructions import store_in_value_output as store_in_value_output
 from .engines.registry import Engine as Engine
+from .engines.registry import RunMany as RunMany
 from .engines.registry import register_engine as register_engine
 from .engines.registry import unregister_engine as unregister_engine
 from .engines.workload import StepCost as StepCost
 from .engines.workload import Workload as Workload
 from .model import AttentionLayer as AttentionLayer
+from .recipe import Init as Init
+from .recipe import Optimizer as Optimizer
+from .recipe import Positions as Positions
 from .recipe import Recipe as Recipe
+from .recipe import Schedule as Schedule
+from .recipe import Status as Status
+from .snapshots import Arrays as Arrays
+from .snapshots import Snapshots as Snapshots
 from .tensor import LayerTensor as LayerTensor
 from .tensor import tensor_of_circuits as tensor_of_circuits
 from .training import Training as Training

@@ -1,11 +1,12 @@
-"""`Compute`: how a result is computed, beside the `Recipe` of what is. No torch in here."""
+"""`Compute`: the engine, precision and device of a training. No torch in here."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from capacity.errors import InvalidArgumentError
+from capacity.display import briefly_shown
+from capacity.layer.devices import require_device
 from capacity.layer.engines.registry import engine_names
 from capacity.options import require_choice, with_known_options
 
@@ -13,28 +14,37 @@ DType: TypeAlias = Literal["float32", "float64"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 
 
+@briefly_shown
 @with_known_options
 @dataclass(frozen=True)
 class Compute:
-    """The engine, the precision and the device of a training.
+    """Engine, precision and device of a training.
 
-    Another engine rounds otherwise, and so does another device; another dtype is less or more
-    precise. None of them changes what is asked, which is the `Recipe`.
+    Engines and devices round differently, and float64 is more precise than float32. The
+    computation itself is defined by the `Recipe`.
 
     Parameters
     ----------
     engine : str
-        'reference', 'fused', 'blocked', 'padded', or one that `register_engine` has made known;
-        'auto' takes the fastest that can train the layer on its device. On GPUs, 'reference' and
-        'padded' are plain tensor operations that haven't been run on one.
+        'reference', 'fused', 'blocked', 'padded', or an engine added by `register_engine`; 'auto'
+        takes the fastest that can train the layer on its device. On GPUs only 'reference' and
+        'padded' can train, and neither has been tested there.
     dtype : {'float32', 'float64'}
+        Type of weights, gradients and moments.
     device : {'auto', 'cpu', 'cuda'}
-        'auto' is the layer's own where there is a layer, and else the CPU, whose engines are fast.
+        'auto' is the device of the layer if there is one already, and the CPU otherwise.
 
     Raises
     ------
     InvalidArgumentError
-        For another value.
+        For a value that isn't listed.
+    InvalidTypeError
+        For an unknown option.
+
+    Examples
+    --------
+    >>> Compute("fused", dtype="float64").device
+    'auto'
     """
 
     engine: str = "auto"
@@ -48,20 +58,15 @@ class Compute:
 
 
 def resolve_device(device: Device) -> Literal["cpu", "cuda"]:
-    """Find the device that 'auto' stands for, the CPU, and check that a GPU is there.
+    """Resolve 'auto', which is the CPU, and check that a GPU asked for is available.
 
     Raises
     ------
     InvalidArgumentError
-        For another name, or a GPU that isn't there.
+        For another name, or a GPU that isn't available.
     """
     require_choice("`device`", device, get_args(Device))
     if device != "cuda":
         return "cpu"
-    import torch
-
-    if not torch.cuda.is_available():
-        raise InvalidArgumentError(
-            "`device` is cuda, and this machine has no usable GPU. Say cpu or auto."
-        )
+    require_device(device)
     return "cuda"

@@ -1,13 +1,13 @@
-"""The sizes of an attention layer, and what they say of the rank of its tensor L.
+"""Sizes of an attention layer, and the bounds that they put on the rank of its tensor L.
 
-Two numbers go by the name of rank bound, and one of them is no bound:
+Two numbers are called a rank bound, and only the first is one:
 
 * Proposition 3.5 proves rank(L) <= d_model + n_heads d_head_vo |Q|, and `layer_rank_upper` is
   sharper.
 * Equation (9), d_model + n_heads d_head_vo <= rank(L), is the paper's *assumption* about trained
   layers ("we feel it is reasonable to assume"). The paper's figures and this project's tables call
   it the *layer rank bound*. It can exceed the proven upper bound: with d_model = 2, 4 heads,
-  d_head_vo = 2 and 2 predicates it says 10, where rank(L) <= 4.
+  d_head_vo = 2 and 2 predicates it gives 10, where rank(L) <= 4.
 
 References
 ----------
@@ -20,11 +20,13 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.limits import require_integer, shown
 from capacity.options import with_known_options
 
 
+@briefly_shown
 @with_known_options
 @dataclass(frozen=True)
 class LayerConfig:
@@ -35,10 +37,13 @@ class LayerConfig:
     d_model : int
         Dimension of the embeddings.
     n_heads : int
-    d_head_qk, d_head_vo : int
-        Inner dimensions of the query-key and the value-output matrices; at most d_model.
+        Number of attention heads.
+    d_head_qk : int
+        Inner dimension of the query-key matrices; at most d_model.
+    d_head_vo : int
+        Inner dimension of the value-output matrices; at most d_model.
     scale : bool
-        Divide the attention logits by sqrt(d_head_qk). Off in the paper, as are the following.
+        Divide the attention logits by sqrt(d_head_qk). Off in the paper, as are all options below.
     layer_norm : bool
         Normalise the embeddings before attention, and the result before unembedding.
     bias : bool
@@ -48,8 +53,11 @@ class LayerConfig:
 
     Raises
     ------
-    ValueError
-        For a size that isn't an integer between 1 and 2^20, or a head larger than d_model.
+    InvalidArgumentError
+        For a size that isn't an integer between 1 and 2^20, a head larger than d_model, or an
+        option that isn't a bool.
+    InvalidTypeError
+        For an unknown option.
 
     Examples
     --------
@@ -95,7 +103,7 @@ class LayerConfig:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the layer is the paper's, whose logits are sums over its circuits."""
+        """True without norm, biases and positions: logits are then sums over the circuits."""
         return not (self.layer_norm or self.bias or self.n_positions)
 
     @property
@@ -105,18 +113,18 @@ class LayerConfig:
 
     @property
     def n_parameters(self) -> int:
-        """The paper's non-embedding count, 2 n_heads d_model (d_head_vo + d_head_qk).
+        """Non-embedding parameters as the paper counts: 2 n_heads d_model (d_head_vo + d_head_qk).
 
-        Weights of the heads alone; the options' biases and gains are not in it.
+        Weights of the heads alone, without the biases and gains of the options.
         """
         return 2 * self.n_heads * self.d_model * (self.d_head_vo + self.d_head_qk)
 
     def n_embedding_parameters(self, d_vocab: int) -> int:
-        """Weights of W_E and W_U together, 2 d_model d_vocab."""
+        """Number of weights in W_E and W_U together, 2 d_model d_vocab."""
         return 2 * self.d_model * d_vocab
 
     def shapes(self, d_vocab: int) -> dict[str, tuple[int, ...]]:
-        """Shapes of all weights of a layer with `d_vocab` tokens, by their names.
+        """Shapes of all weights of a layer with `d_vocab` tokens, by name.
 
         Examples
         --------
@@ -143,15 +151,25 @@ class LayerConfig:
         return shapes
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the sizes as JSON-ready data."""
+        """Return the sizes and options as JSON-ready data."""
         return asdict(self)
 
 
 def layer_rank_assumed(config: LayerConfig) -> int:
-    """The paper's estimate of rank(L) from below, d_model + n_heads d_head_vo.
+    """Rank that the paper assumes a trained layer to reach, d_model + n_heads d_head_vo.
 
     Equation (9) of Wong 2025: an assumption about trained layers, not a theorem. Compare
-    `layer_rank_upper`.
+    `layer_rank_upper`, a proven upper bound that can be smaller.
+
+    Parameters
+    ----------
+    config : LayerConfig
+        Sizes of the layer.
+
+    Returns
+    -------
+    int
+        The *layer rank bound* of the paper's figures.
 
     Examples
     --------
@@ -162,7 +180,25 @@ def layer_rank_assumed(config: LayerConfig) -> int:
 
 
 def layer_rank_upper_paper(config: LayerConfig, n_predicates: int) -> int:
-    """Upper bound of rank(L), d_model + n_heads d_head_vo |Q| (Wong 2025, Proposition 3.5)."""
+    """Upper bound of rank(L), d_model + n_heads d_head_vo |Q| (Wong 2025, Proposition 3.5).
+
+    Parameters
+    ----------
+    config : LayerConfig
+        Sizes of a plain layer.
+    n_predicates : int
+        Number of predicates, |Q|.
+
+    Returns
+    -------
+    int
+        The paper's bound; `layer_rank_upper` is never larger.
+
+    Examples
+    --------
+    >>> layer_rank_upper_paper(LayerConfig(2, 4, 1, 2), 2)
+    18
+    """
     return config.d_model + config.n_heads * config.d_head_vo * n_predicates
 
 
@@ -171,12 +207,12 @@ def layer_rank_upper(config: LayerConfig, shape: tuple[int, int, int]) -> int:
 
     With d = d_model, and K, Q, V for the numbers of subjects, predicates and objects, the least of
 
-    * min(d, Q, V) + Q min(n_heads d_head_vo, d, K, V): E = its (Q x V) matrix, equal for all k, and
-      one matrix a predicate for the heads together, (K x d) (d x V), whose rank over a sum of heads
-      is at most n_heads d_head_vo;
+    * min(d, Q, V) + Q min(n_heads d_head_vo, d, K, V): the first term for E, a (Q x V) matrix that
+      is the same for all k; the second for the heads, which together add one matrix for each
+      predicate, (K x d) (d x V), of rank at most n_heads d_head_vo as a sum over heads;
     * Q min(K, V, d): the sum of the ranks of the predicate slices of L; every fiber L[k, q, :] lies
       in the row space of W_U, so a slice has rank at most d;
-    * K min(Q, V, d): the same for subject slices;
+    * K min(Q, V, d): the same for the subject slices;
     * min(d, V) min(K, Q): written in a basis of that row space, L is a K x Q x min(d, V) tensor,
       and each of its min(d, V) slices has rank at most min(K, Q).
 
@@ -187,18 +223,23 @@ def layer_rank_upper(config: LayerConfig, shape: tuple[int, int, int]) -> int:
     Parameters
     ----------
     config : LayerConfig
-        Plain (no norm, bias or positions).
+        Sizes of a plain layer (no norm, bias or positions).
     shape : tuple of int
         Numbers of subjects, predicates and objects: `Database.shape`.
 
+    Returns
+    -------
+    int
+        The bound, for any weights.
+
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         For a layer that isn't plain.
 
     Examples
     --------
-    The case where equation (9) says 10:
+    Equation (9) gives 10 for these sizes:
 
     >>> layer_rank_upper(LayerConfig(2, 4, 1, 2), (9, 2, 9))
     4

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.errors import InvalidTypeError
 from capacity.layer.config import LayerConfig
 from capacity.limits import (
     MAX_TOKENS,
@@ -14,6 +15,7 @@ from capacity.limits import (
     generator,
     require_affordable,
     require_integer,
+    shown,
 )
 
 
@@ -28,23 +30,32 @@ def initial_weights(
     Parameters
     ----------
     config : LayerConfig
+        Sizes and options.
     d_vocab : int
-        At most 2^31 - 1.
+        Number of tokens, at most 2^31 - 1.
     seed : int or numpy.random.Generator
-        From 0 to 2^63 - 1.
+        A generator, or its seed from 0 to 2^63 - 1.
 
     Returns
     -------
     dict of str to ndarray
-        With the shapes of ``config.shapes(d_vocab)``, in that order.
+        Weights by name, with the shapes of ``config.shapes(d_vocab)``, in that order.
 
     Raises
     ------
+    InvalidTypeError
+        For a `config` or `d_vocab` of another type.
     InvalidArgumentError
         For a number of tokens or a seed out of its range.
     MemoryBudgetError
         Before anything is drawn, if the weights would take more than 8 GiB in float64.
     """
+    if not isinstance(config, LayerConfig):
+        raise InvalidTypeError(f"`config` must be a LayerConfig; got {shown(config)}.")
+    if hasattr(d_vocab, "n_tokens"):
+        raise InvalidTypeError(
+            "`d_vocab` must be the number of tokens; got a database. Say db.n_tokens."
+        )
     require_integer("d_vocab", d_vocab, most=MAX_TOKENS)
     shapes = config.shapes(d_vocab)
     require_affordable(shapes.values())

@@ -6,7 +6,7 @@ For a sentence of tokens x_1 ... x_n with embeddings r_i = (W_E)_{x_i} (Wong 202
 
 where softmax* is the row-wise softmax over the positions up to the row's own. Rows act from the
 left, embedding and unembedding are untied, and there is no norm, bias, position or 1/sqrt(d) unless
-the configuration switches it on.
+the configuration asks for it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from capacity.errors import InvalidArgumentError
 from capacity.layer.activations import captured_activations
 from capacity.layer.config import LayerConfig
+from capacity.layer.devices import require_device
 from capacity.layer.initial import initial_weights
 from capacity.layer.storage import read_layer, require_weights, write_layer
 from capacity.limits import Seed, in_a_line
@@ -33,29 +34,34 @@ class AttentionLayer(nn.Module):
     Parameters
     ----------
     config : LayerConfig
+        Sizes and options.
     d_vocab : int
         Number of tokens, |T|.
     seed : int or numpy.random.Generator
-        Of the initial weights: W_E ~ N(0, 1), every other matrix ~ U(-1/sqrt(fan_in),
+        Seed of the initial weights: W_E ~ N(0, 1), every other matrix ~ U(-1/sqrt(fan_in),
         1/sqrt(fan_in)), drawn in float64 by `initial_weights`.
     dtype : torch.dtype
+        Type of the weights.
     device : torch.device or str
+        Device of the weights.
 
     Raises
     ------
+    InvalidTypeError
+        For a `config` or `d_vocab` of another type.
     InvalidArgumentError
-        For a number of tokens or a seed out of its range.
+        For a number of tokens or a seed out of its range, or a device that isn't there.
     MemoryBudgetError
         If the weights would take more than 8 GiB in float64; nothing has been allocated then.
 
     Attributes
     ----------
-    W_E : (d_vocab, d_model)
-    W_U : (d_model, d_vocab)
-    W_Q : (n_heads, d_model, d_head_qk)
-    W_K : (n_heads, d_head_qk, d_model)
-    W_V : (n_heads, d_model, d_head_vo)
-    W_O : (n_heads, d_head_vo, d_model)
+    W_E, W_U : tensors, shapes (d_vocab, d_model) and (d_model, d_vocab)
+        Embedding and unembedding.
+    W_Q, W_K : tensors, shapes (n_heads, d_model, d_head_qk) and (n_heads, d_head_qk, d_model)
+        Queries and keys; W_K is transposed, so that scores are x W_Q W_K x^T.
+    W_V, W_O : tensors, shapes (n_heads, d_model, d_head_vo) and (n_heads, d_head_vo, d_model)
+        Values and outputs.
 
     Examples
     --------
@@ -70,7 +76,7 @@ class AttentionLayer(nn.Module):
     W_K: Float[Tensor, "heads d_head_qk d_model"]
     W_V: Float[Tensor, "heads d_model d_head_vo"]
     W_O: Float[Tensor, "heads d_head_vo d_model"]
-    # there if the configuration asks for them
+    # only if the configuration asks for them
     W_pos: Float[Tensor, "n_positions d_model"]
     b_Q: Float[Tensor, "heads 1 d_head_qk"]
     b_K: Float[Tensor, "heads 1 d_head_qk"]
@@ -88,6 +94,7 @@ class AttentionLayer(nn.Module):
         device: torch.device | str = "cpu",
     ) -> None:
         super().__init__()
+        require_device(device)
         drawn = initial_weights(config, d_vocab, seed)
         options = {"dtype": dtype, "device": device}
         self._hold(
@@ -96,14 +103,15 @@ class AttentionLayer(nn.Module):
 
     @classmethod
     def of_weights(cls, config: LayerConfig, weights: Mapping[str, Tensor]) -> AttentionLayer:
-        """Make a layer of weights that there are; none are drawn.
+        """Build a layer of given weights, without drawing any.
 
         Parameters
         ----------
         config : LayerConfig
+            Sizes and options.
         weights : mapping of str to tensor
-            Of the names and shapes ``config.shapes(d_vocab)``, on one device. The layer keeps them
-            and doesn't copy them.
+            Tensors with the names and shapes of ``config.shapes(d_vocab)``, on one device; used
+            without a copy.
 
         Raises
         ------
@@ -126,21 +134,20 @@ class AttentionLayer(nn.Module):
             module, _, parameter = name.rpartition(".")
             setattr(self.get_submodule(module), parameter, nn.Parameter(tensor))
 
+    def extra_repr(self) -> str:
+        """Sizes, dtype and device, for `repr`."""
+        sizes = ", ".join(
+            f"{name}={value}" for name, value in self.config.to_dict().items() if value
+        )
+        return f"{sizes}, d_vocab={self.d_vocab}, {self.W_E.dtype}, {self.W_E.device}"
+
     def forward(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch n d_vocab"]:
-        """Logits after each position, Z of equation (2).
-
-        Parameters
-        ----------
-        tokens : int64 tensor, shape (batch, n)
-
-        Returns
-        -------
-        tensor, shape (batch, n, d_vocab)
+        """Logits of the next token after each position of some sentences, Z of equation (2).
 
         Raises
         ------
-        ValueError
-            For a sentence longer than the positions there are.
+        InvalidArgumentError
+            For a sentence of more than n_positions tokens, if the layer has positions.
         """
         residual = self.embed(tokens)
         x = self.norm_in(residual) if self.config.layer_norm else residual
@@ -154,7 +161,7 @@ class AttentionLayer(nn.Module):
         return logits + self.b_U if self.config.bias else logits
 
     def embed(self, tokens: Tensor) -> Tensor:
-        """Embeddings of tokens, with those of their positions if the layer has any."""
+        """Embeddings of tokens, plus those of positions if the layer has any."""
         residual = self.W_E[tokens]
         n = tokens.shape[-1]
         if self.config.n_positions:
@@ -167,12 +174,9 @@ class AttentionLayer(nn.Module):
         return residual
 
     def attention(self, x: Float[Tensor, "batch n d_model"]) -> Float[Tensor, "batch heads n n"]:
-        """Attention of embeddings, autoregressive: rows sum to 1, nothing above the diagonal (3).
+        """Attention of each head (3), causal: rows sum to 1, with zeros above the diagonal.
 
-        Parameters
-        ----------
-        x : tensor, shape (batch, n, d_model)
-            Embeddings, normalised if the layer normalises.
+        `x` holds embeddings, normalised if the layer normalises.
         """
         q, k = self.queries_and_keys(x)
         scores = q @ k.transpose(-1, -2) * self.config.attention_scale
@@ -194,20 +198,28 @@ class AttentionLayer(nn.Module):
     def capture(
         self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None
     ) -> ActivationCache:
-        """What the heads compute on some sentences, as `capacity.transformer.capture` gives it.
+        """Run sentences and keep the activations, as `capacity.transformer.capture` does.
 
         Parameters
         ----------
         tokens : int64 tensor, shape (batch, n)
-        mask : (batch, n), optional
-            1 for tokens and 0 for padding, which must come after a sentence: there it changes
-            nothing.
+            Sentences.
+        mask : tensor, shape (batch, n), optional
+            1 for tokens and 0 for padding, which must follow the tokens of a sentence: there it
+            changes nothing. All tokens if omitted.
+
+        Returns
+        -------
+        ActivationCache
+            Attention, queries, keys and values of the heads, and the residual stream.
 
         Raises
         ------
-        ValueError
+        InvalidArgumentError
             For tokens that the layer can't read, padding before a token, or weights that aren't
             finite.
+        MemoryBudgetError
+            If attention would take more than 2 GiB.
         """
         return captured_activations(self, tokens, mask)
 
@@ -230,7 +242,7 @@ class AttentionLayer(nn.Module):
         return self.W_E @ self.W_V @ self.W_O @ self.W_U
 
     def require_plain(self) -> None:
-        """Raise a ValueError for a layer with norm, bias or positions, which has no circuits."""
+        """Refuse a layer with norm, bias or positions: an InvalidArgumentError."""
         if not self.config.is_plain:
             raise InvalidArgumentError(
                 "Circuits are defined for layers without norm, bias and positions; got "
@@ -238,16 +250,21 @@ class AttentionLayer(nn.Module):
             )
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the layer into a folder, over the one that may be there.
+        """Write the layer into a folder, and replace the one that may be there.
 
-        ``weights.safetensors`` has the weights and the configuration, and takes its name in one
-        step: `load` sees the old layer or this one, whatever interrupts. ``config.json`` is a copy
-        of the configuration for people, written after it and never read.
+        ``weights.safetensors`` holds the weights and the configuration, and is replaced in one
+        step: `load` sees the old layer or this one, even if the save is interrupted. The file
+        ``config.json`` is a copy of the configuration for people, written last and never read.
+
+        Parameters
+        ----------
+        folder : path
+            The folder; made if it doesn't exist.
 
         Raises
         ------
         StorageError
-            If a file can't be written, for a full disk, say: it is named, and no part of it stays.
+            If a file can't be written, say on a full disk; no part of it is left.
         InvalidArgumentError
             If the layer was changed so that its weights no longer fit its configuration, or are
             neither all float32 nor all float64.
@@ -259,6 +276,18 @@ class AttentionLayer(nn.Module):
         cls, folder: str | os.PathLike[str], *, device: torch.device | str = "cpu"
     ) -> AttentionLayer:
         """Read what `save` wrote, from ``weights.safetensors`` alone.
+
+        Parameters
+        ----------
+        folder : path
+            The folder of a saved layer.
+        device : torch.device or str
+            Device to put the weights on.
+
+        Returns
+        -------
+        AttentionLayer
+            The layer as it was saved.
 
         Raises
         ------

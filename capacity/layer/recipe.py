@@ -1,4 +1,4 @@
-"""What goes into training and what comes out: `Recipe` and `Training`. No torch in here."""
+"""Hyperparameters of a training run, `Recipe`, and its outcome, `Training`. No torch in here."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.limits import require_integer, shown
 from capacity.options import require_choice, with_known_options
@@ -21,39 +22,50 @@ MAX_EPOCHS = 10_000_000
 MAX_FACTS = 2**31 - 1
 
 
+@briefly_shown
 @with_known_options
 @dataclass(frozen=True)
 class Recipe:
-    """Hyperparameters of training: what is computed, whatever computes it (`Compute`).
+    """Hyperparameters of training; engine, precision and device are a `Compute`.
 
-    The defaults are our reading of the paper's figures; it doesn't state a learning rate.
+    The defaults are our reading of Wong 2025, which doesn't state the learning rate.
 
     Parameters
     ----------
     optimizer : {'adam', 'adamw'}
+        Optimizer, with 0.9 for the decay of the first moments and 1e-8 in the denominator.
     learning_rate : float
+        Learning rate of the first epoch; positive.
     epochs : int
         Largest number of passes over the facts; at most 10,000,000.
     beta2 : float
-        Decay of the second moments; the first moments' is 0.9.
+        Decay of the second moments; at least 0 and below 1.
     weight_decay : float
         Decoupled for 'adamw', added to the gradient for 'adam'.
     schedule : {'constant', 'cosine'}
-        'cosine' falls to zero over all epochs.
+        Learning rate over the epochs; 'cosine' falls to zero along half a cosine.
     batch_size : int
-        Facts a step; 0: all of them.
+        Number of facts in a step; 0: all of them.
     positions : {'both', 'object'}
-        Which tokens the loss predicts: predicate and object, or the object alone.
+        Tokens that the loss predicts: predicate and object, or the object alone.
     stop_tau : float
-        Stop once every fact has its object's probability at or above this; 0: never. In float32
-        no engine tells 1 - 1e-6 from 1.
+        Stop once the probability of every fact's object reaches this, strictly between 0.5 and 1;
+        0: never stop early. In float32 no engine tells 1 - 1e-6 from 1.
     init : {'paper'}
-        The initial weights of `AttentionLayer`.
+        Distribution of the initial weights, that of `AttentionLayer`.
 
     Raises
     ------
     InvalidArgumentError
         For a value out of its range.
+    InvalidTypeError
+        For an unknown option.
+
+    Examples
+    --------
+    >>> recipe = Recipe(learning_rate=0.01, schedule="cosine")
+    >>> recipe.optimizer, recipe.epochs
+    ('adam', 2000)
     """
 
     optimizer: Optimizer = "adam"
@@ -77,7 +89,7 @@ class Recipe:
         for name, allowed in choices.items():
             require_choice(f"`{name}`", getattr(self, name), get_args(allowed))
         for name in ("learning_rate", "beta2", "weight_decay", "stop_tau"):
-            # 0 and 0.0 are one recipe, and so one key
+            # 0 and 0.0 must give one key
             object.__setattr__(self, name, _real(name, getattr(self, name)))
         require_integer("epochs", self.epochs, least=0, most=MAX_EPOCHS)
         require_integer("batch_size", self.batch_size, least=0, most=MAX_FACTS)
@@ -95,28 +107,31 @@ class Recipe:
                 raise InvalidArgumentError(f"`{name}` must be {must}; got {getattr(self, name)!r}.")
 
     def facts_a_step(self, n_facts: int) -> int:
-        """How many of a database's facts a step is taken on; 0: all of them."""
+        """Number of facts in a step, for a database of `n_facts`; 0: all of them."""
         return self.batch_size if self.batch_size < n_facts else 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the recipe as JSON-ready data."""
+        """Return the recipe as JSON-ready data."""
         return asdict(self)
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Training:
-    """How a run of training went.
+    """Outcome of a training run.
 
     Attributes
     ----------
     status : {'completed', 'memorised', 'diverged'}
-        All epochs done; stopped early since every fact passed `Recipe.stop_tau`; or the loss, a
-        weight or its second moment, whose overflow freezes it, stopped being finite.
+        'completed': all epochs were done. 'memorised': training stopped early, since every fact
+        passed `Recipe.stop_tau`. 'diverged': the loss, a weight or a second moment (whose overflow
+        freezes its weight) is no longer finite.
     epochs : int
-        Epochs done.
+        Number of epochs done.
     loss : float
         Mean next-token cross entropy of the final weights, in nats; maybe not finite if diverged.
     engine : str
+        Name of the engine that trained the layer.
     """
 
     status: Status

@@ -1,4 +1,4 @@
-"""The tensor L of an attention layer, and the tensors E, A^h and V^h that it is made of.
+"""The tensor L of an attention layer, and the tensors E, A^h and V^h that compose it.
 
     V^h[t, q, v] = (W_VO^h)[t, v]                                                      (4)
     A^h[k, q, t] = softmax over t in {k, q} of (W_QK^h)[q, t], on the domain, else 0   (5)
@@ -8,10 +8,9 @@
 
 with t in K union Q. On the domain of the database, and for k != q, the fiber L[k, q, :] holds the
 logits of the objects after the sentence (k, q) (Proposition 3.1). Off the domain A^h = 0 by (5),
-so L = E there, which is *not* what the layer would answer: nonsense queries use the forward pass.
-The sum in (5) runs over the *set* {k, q}. Where a token is asked about itself, k = q, it has one
-element, so A^h = 1 there; the forward pass attends twice to the same value, and Proposition 3.1
-holds too.
+so L = E there, which is *not* the output of the layer: for such pairs use the forward pass.
+The softmax in (5) runs over the *set* {k, q}. For k = q it has one element, so A^h = 1; the forward
+pass attends to two positions with the same value, and Proposition 3.1 holds there too.
 
 References
 ----------
@@ -27,10 +26,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capacity.database.facts import Database
-from capacity.errors import InvalidArgumentError
+from capacity.database.required import require_database
+from capacity.display import briefly_shown
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.model import AttentionLayer
+from capacity.limits import shown
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class LayerTensor:
     """L and its parts, over the subjects, predicates and objects of a database.
@@ -38,10 +41,13 @@ class LayerTensor:
     Attributes
     ----------
     E : tensor, shape (n_subjects, n_predicates, n_objects)
+        Direct path from embedding to unembedding, equation (7).
     A : tensor, shape (n_heads, n_subjects, n_predicates, n_keys)
-        n_keys is the number of tokens in K union Q, in the order of `keys`.
+        Attention of each head, equation (5); n_keys is the number of tokens in K union Q.
     V : tensor, shape (n_heads, n_keys, n_predicates, n_objects)
+        Values of each head, equation (4).
     L : tensor, shape (n_subjects, n_predicates, n_objects)
+        The sum, equation (8).
     keys : tensor of int64, shape (n_keys,)
         Token ids of K union Q, ascending.
     """
@@ -54,19 +60,26 @@ class LayerTensor:
 
 
 def layer_tensor(layer: AttentionLayer, db: Database) -> LayerTensor:
-    """Build L, and what it is made of, for a layer whose tokens are those of the database.
+    """Build L and its parts for a layer whose tokens are those of the database.
 
     Parameters
     ----------
     layer : AttentionLayer
-        Plain, with ``d_vocab == db.n_tokens``.
+        A plain layer with ``d_vocab == db.n_tokens``.
     db : Database
-        Any; of a multi-valued one only the domain is used.
+        Facts, of which only the domain, the (subject, predicate) pairs, is used.
+
+    Returns
+    -------
+    LayerTensor
+        L and its parts, in the layer's dtype.
 
     Raises
     ------
-    ValueError
-        For another vocabulary, or a layer with norm, bias or positions.
+    InvalidTypeError
+        For arguments that aren't a layer and a database.
+    InvalidArgumentError
+        For another number of tokens, or a layer with norm, bias or positions.
     """
     require_same_vocabulary(layer, db)
     return tensor_of_circuits(layer.W_EU, layer.W_QK, layer.W_VO, db)
@@ -78,7 +91,37 @@ def tensor_of_circuits(
     W_VO: Float[Tensor, "heads tokens tokens"],
     db: Database,
 ) -> LayerTensor:
-    """Build L from the circuits themselves; entries between other roles are not used."""
+    """Build L from the circuits of a layer.
+
+    Parameters
+    ----------
+    W_EU : tensor, shape (n_tokens, n_tokens)
+        Embed-unembed circuit; rows of predicates and columns of objects are used.
+    W_QK : tensor, shape (n_heads, n_tokens, n_tokens)
+        Query-key circuits; rows of predicates, and columns of subjects and predicates.
+    W_VO : tensor, shape (n_heads, n_tokens, n_tokens)
+        Value-output circuits; rows of subjects and predicates, and columns of objects.
+    db : Database
+        Facts, of which only the domain, the (subject, predicate) pairs, is used.
+
+    Returns
+    -------
+    LayerTensor
+        L and its parts.
+
+    Examples
+    --------
+    On the domain, L holds the logits of the objects (Proposition 3.1):
+
+    >>> from capacity.layer import LayerConfig
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
+    >>> layer = AttentionLayer(LayerConfig(2, 1, 1, 2), db.n_tokens)
+    >>> L = tensor_of_circuits(layer.W_EU, layer.W_QK, layer.W_VO, db).L
+    >>> logits = layer(torch.from_numpy(db.token_triples[:, :2]))[:, -1]
+    >>> k, q, _ = db.triples.T
+    >>> torch.allclose(L[k, q], logits[:, db.object_ids], atol=1e-5)
+    True
+    """
     k, q, v = (
         torch.as_tensor(ids.astype("int64"), device=W_EU.device)
         for ids in (db.subject_ids, db.predicate_ids, db.object_ids)
@@ -89,7 +132,7 @@ def tensor_of_circuits(
 
     E = W_EU[q][:, v].expand(len(k), -1, -1)
     V = W_VO[:, keys][..., v].unsqueeze(2).expand(-1, -1, len(q), -1)
-    # t may be k or q and nothing else; off the domain it may be nothing
+    # attention goes to k and q alone; off the domain there is none
     allowed = (keys == k[:, None, None]) | (keys == q[None, :, None])
     scores = W_QK[:, q][..., keys].unsqueeze(1).expand(-1, len(k), -1, -1)
     A = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1) * domain[..., None]
@@ -98,7 +141,20 @@ def tensor_of_circuits(
 
 
 def require_same_vocabulary(layer: AttentionLayer, db: Database) -> None:
-    """Raise a ValueError unless the layer has one token for each token of the database."""
+    """Refuse a layer that hasn't one token for each token of the database.
+
+    Raises
+    ------
+    InvalidTypeError
+        For what isn't a layer and a database, in this order.
+    InvalidArgumentError
+        For another number of tokens.
+    """
+    if not isinstance(layer, AttentionLayer):
+        raise InvalidTypeError(
+            f"The layer comes first, and then the database; got {shown(layer)} for the layer."
+        )
+    require_database(db, "A layer's question")
     if layer.d_vocab != db.n_tokens:
         raise InvalidArgumentError(
             f"The layer must have the database's {db.n_tokens} tokens; its d_vocab is "

@@ -1,8 +1,8 @@
 """`train` and `train_many`: fit attention layers to the facts of databases.
 
 Sentences (k, q, v) are learnt by next-token cross entropy, at both positions or at the object's
-alone (Wong 2025, section 4 and its footnote 5). The engine decides how the arithmetic is done, not
-what is computed; sums in another order round otherwise, and long training magnifies that.
+alone (Wong 2025, section 4 and its footnote 5). Engines differ in the order of the arithmetic, not
+in what is computed; sums in another order round differently, and long training magnifies that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from capacity.database.facts import Database
-from capacity.errors import InvalidArgumentError
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Compute
 from capacity.layer.engines.registry import Engine, RunMany, engine_for
 from capacity.layer.engines.workload import Workload
@@ -22,7 +22,7 @@ from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 from capacity.layer.tensor import require_same_vocabulary
-from capacity.limits import Seed, generator
+from capacity.limits import Seed, generator, shown
 
 
 def train(
@@ -34,37 +34,40 @@ def train(
     seed: Seed = 0,
     snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> Training:
-    """Train a layer in place, on the device and from the weights that it has.
+    """Train a layer in place, from its weights and on its device.
 
     Parameters
     ----------
     layer : AttentionLayer
-        With ``d_vocab == db.n_tokens``.
+        Layer with ``d_vocab == db.n_tokens``.
     db : Database
-        Functional.
+        A functional database.
     recipe : Recipe, optional
-        What is computed; the paper's if omitted.
+        Hyperparameters; the defaults of `Recipe` if omitted.
     compute : Compute, optional
-        How it is computed. The fastest engine, in the layer's dtype and on its device if omitted;
-        what is given must agree with the layer.
+        Engine, dtype and device; the last two must agree with the layer. If omitted, the fastest
+        engine, with the layer's dtype and device.
     seed : int or numpy.random.Generator
-        Of the order of the facts, where `Recipe.batch_size` asks for batches.
+        Seed of the order of the facts, which matters if `Recipe.batch_size` asks for batches.
     snapshots : Snapshots, optional
-        Of the same training, from which it goes on, to the same result to the last bit, and where
-        it is kept every few seconds between two epochs. Engines that train many layers together,
-        as the padded one does, neither go on nor keep any.
+        Snapshots of this training: it resumes from the last, with a bit-identical result, and
+        writes one every few seconds, between two epochs. Engines that train many layers together,
+        such as the padded one, neither resume nor write any.
 
     Returns
     -------
     Training
+        Status, epochs, loss and engine.
 
     Raises
     ------
+    InvalidTypeError
+        If an argument is of another type, such as a layer and a database in the wrong order.
     MultiValuedError
-        If the database is multi-valued: a layer can't learn two answers to one question.
-    ValueError
-        If the layer's vocabulary, dtype or device isn't the one asked for, or the engine that was
-        asked for can't train it.
+        If the database is multi-valued: a layer can't learn two objects of one pair.
+    InvalidArgumentError
+        If the layer has another number of tokens than the database, another dtype or device than
+        `compute`, or no weight to train; or if the engine asked for can't train it.
 
     Examples
     --------
@@ -76,7 +79,7 @@ def train(
     """
     recipe = recipe or Recipe()
     engine = _engine(layer, db, recipe, compute)
-    # no engine uses them, or leaves any
+    # engines neither use nor leave gradients
     layer.zero_grad(set_to_none=True)
     return engine.run(layer, db, recipe, generator(seed), snapshots)
 
@@ -94,24 +97,43 @@ def train_many(
     Parameters
     ----------
     tasks : sequence of (AttentionLayer, Database)
+        Layers, each with the functional database that it is trained on. No layer may come twice.
     recipe : Recipe, optional
+        Hyperparameters of all tasks; the defaults of `Recipe` if omitted.
     compute : Compute, optional
+        Engine, dtype and device; the last two must agree with each layer. If omitted, the fastest
+        engine for each layer, with the layer's dtype and device.
     seeds : sequence of int or numpy.random.Generator, optional
-        Of each task, for `train`; 0 for all if left out.
+        Seed of each task's order of facts; 0 for all if omitted.
     threads : int
-        That work at a time, on the largest tasks first. The result doesn't depend on it. Only the
-        fused engine gains by more than one on small layers: the padded engine trains all together,
-        and the others mostly hold Python's lock.
+        Number of threads, which take the largest tasks first. The result doesn't depend on it. Of
+        the engines, only the fused one is faster with several threads on small layers: the padded
+        one trains all layers together, and the others mostly hold Python's global lock.
 
     Returns
     -------
     list of Training
-        In the order of the tasks.
+        Status, epochs, loss and engine of each task, in the order of the tasks.
 
     Raises
     ------
-    ValueError, MultiValuedError
-        As `train` does, before anything is trained.
+    InvalidTypeError
+        If a task, `recipe` or `compute` is of another type.
+    MultiValuedError
+        If a database is multi-valued.
+    InvalidArgumentError
+        If a layer can't be trained on its database as asked, as in `train`; if a layer or a
+        generator comes twice; or if there is another number of seeds than of tasks, or no thread.
+        All this is checked before anything is trained.
+
+    Examples
+    --------
+    >>> from capacity.layer import LayerConfig
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
+    >>> layers = [AttentionLayer(LayerConfig(2, 1, 1, 2), db.n_tokens, seed=i) for i in range(2)]
+    >>> tasks = [(layer, db) for layer in layers]
+    >>> [run.epochs for run in train_many(tasks, Recipe(epochs=5), Compute("reference"))]
+    [5, 5]
     """
     recipe = recipe or Recipe()
     seeds = [0] * len(tasks) if seeds is None else seeds
@@ -135,7 +157,7 @@ def train_many(
         return engines[i].run(*tasks[i], recipe, rngs[i], NO_SNAPSHOTS)
 
     if threads == 1:
-        # here, where an interrupt is heard
+        # in this thread, which an interrupt reaches
         results.update((i, trained(i)) for i in alone)
         return [results[i] for i in range(len(tasks))]
     with ThreadPoolExecutor(threads) as pool:
@@ -153,7 +175,7 @@ def _require_apart(
     seeds: Sequence[Seed],
     threads: int,
 ) -> None:
-    """Refuse tasks of which one would change what another comes to."""
+    """Refuse tasks that share a layer or a generator: one would change the other's result."""
     if len(seeds) != len(tasks):
         raise InvalidArgumentError(
             f"`seeds` must have one for each of {len(tasks)} tasks; got {len(seeds)}."
@@ -161,25 +183,33 @@ def _require_apart(
     if threads < 1:
         raise InvalidArgumentError(f"`threads` must be at least 1; got {threads}.")
     if len({id(layer) for layer, _ in tasks}) < len(tasks):
-        raise InvalidArgumentError("`tasks` must each have a layer of their own; one comes twice.")
+        raise InvalidArgumentError(
+            "`tasks` must each have a layer of their own; one comes twice. Make another layer."
+        )
     given = [id(seed) for seed in seeds if isinstance(seed, np.random.Generator)]
     if len(set(given)) < len(given):
         raise InvalidArgumentError(
             "`seeds` must be generators of their own, or the order of the tasks would matter; one "
-            "comes twice. Say generator.spawn(n)."
+            "comes twice. Use generator.spawn(n)."
         )
 
 
 def _engine(layer: AttentionLayer, db: Database, recipe: Recipe, compute: Compute | None) -> Engine:
-    """Find the engine that trains the layer, if it can be trained."""
-    db.require_functional("Training")
+    """Find the engine that trains the layer, and refuse a layer that can't be trained."""
     require_same_vocabulary(layer, db)
+    db.require_functional("Training")
+    for name, value, kind in (("recipe", recipe, Recipe), ("compute", compute, Compute)):
+        if value is not None and not isinstance(value, kind):
+            raise InvalidTypeError(
+                f"`{name}` must be a {kind.__name__}; got {shown(value)}. Say "
+                f"{kind.__name__}(...) with the options in it."
+            )
     if compute is not None:
         _require_agreement(layer, compute)
     trained = [parameter.requires_grad for parameter in layer.parameters()]
     if not any(trained):
         raise InvalidArgumentError(
-            "`layer` must have a weight to train; all are frozen. Say layer.requires_grad_()."
+            "`layer` must have a weight to train; all are frozen. Call layer.requires_grad_()."
         )
     work = Workload(
         layer.config,
@@ -198,12 +228,12 @@ def _dtype(layer: AttentionLayer) -> str:
 
 
 def _require_agreement(layer: AttentionLayer, compute: Compute) -> None:
-    """Refuse a layer that isn't as `compute` says."""
+    """Refuse a layer with another dtype or device than `compute` asks for."""
     has = {"dtype": _dtype(layer), "device": layer.W_E.device.type}
     for name, value in has.items():
         asked = getattr(compute, name)
         if asked not in ("auto", value):
             raise InvalidArgumentError(
                 f"`layer` must have the {name} that `compute` asks for, {asked}; it has {value}. "
-                f"Convert it with layer.to(...), or say Compute({name}={value!r})."
+                f"Convert it with layer.to(...), or use Compute({name}={value!r})."
             )

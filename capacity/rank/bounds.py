@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.database.required import require_database
 from capacity.database.tensor import (
     MODES,
     Mode,
@@ -30,6 +31,7 @@ from capacity.database.tensor import (
     stacked_slice_entries,
     unfolding_entries,
 )
+from capacity.display import table
 from capacity.rank.exact.ranks import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
 from capacity.rank.types import Indices
 
@@ -44,6 +46,7 @@ def paper_bound(db: Database) -> int:
     >>> paper_bound(Database.from_triples([("a", "p", "x"), ("b", "p", "x")]))
     1
     """
+    require_database(db, "paper_bound(db)")
     triples = db.triples.astype(np.int64)
     n_objects = db.shape[2]
     counts = [len(np.unique(triples[:, m] * n_objects + triples[:, 2])) for m in (0, 1)]
@@ -59,6 +62,7 @@ def slice_rank_sum(db: Database, mode: Mode) -> int:
     mode : {0, 1, 2}
         Subject, predicate or object slices.
     """
+    require_database(db, "slice_rank_sum(db, mode)")
     return sparse_rank(*stacked_slice_entries(db, mode))
 
 
@@ -71,10 +75,11 @@ def unfolding_rank(db: Database, mode: Mode) -> int:
     mode : {0, 1, 2}
         Rows of the unfolding are subjects, predicates or objects.
     """
+    require_database(db, "unfolding_rank(db, mode)")
     return sparse_rank(*unfolding_entries(db, mode))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bounds:
     """The bounds of a database, whole and by component.
 
@@ -100,6 +105,19 @@ class Bounds:
     unfoldings_by_component: Indices
     minors: tuple[Minor, Minor, Minor]
     facts_sha256: str
+
+    def __repr__(self) -> str:
+        return (
+            f"Bounds(triples={self.triples}, paper={self.paper}, slices={self.slices}, "
+            f"unfoldings={self.unfoldings}; {len(self.unfoldings_by_component)} components)"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [("triples", self.triples), ("paper (Proposition 2.1)", self.paper),
+                ("sums of slice ranks: subject, predicate, object", self.slices),
+                ("ranks of the unfoldings: subject, predicate, object", self.unfoldings),
+                ("components", len(self.unfoldings_by_component))]  # fmt: skip
+        return table("bounds of the rank", rows)
 
     @property
     def slices(self) -> tuple[int, int, int]:
@@ -132,6 +150,7 @@ def database_bounds(db: Database) -> Bounds:
     >>> b.slices, b.unfoldings
     ((3, 3, 3), (2, 2, 2))
     """
+    require_database(db, "database_bounds(db)")
     component = np.unique(component_labels(db), return_inverse=True)[1].ravel().astype(np.int64)
     slices = [sparse_rank_by_group(*stacked_slice_entries(db, m), component) for m in MODES]
     (a, first), (b, second), (c, third) = (

@@ -19,7 +19,9 @@ from functools import cached_property
 from typing import Any
 
 from capacity.database.facts import Database
+from capacity.database.required import require_database
 from capacity.database.tensor import is_complete
+from capacity.display import table
 from capacity.limits import Seed, integer_seed
 from capacity.options import require_choice
 from capacity.progress import Progress
@@ -39,7 +41,7 @@ from capacity.rank.verifier.certificate import Certificate, Quantity
 INTERRUPTED = ("interrupted before the search was over",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RankInterval:
     """A certified interval [lower, upper] that contains the rank, or the effective rank.
 
@@ -65,6 +67,19 @@ class RankInterval:
 
     def __contains__(self, rank: int) -> bool:
         return self.lower.value <= rank <= self.upper.value
+
+    def __repr__(self) -> str:
+        known = "known exactly" if self.closed else "certified"
+        return (
+            f"RankInterval({self}, {known}; lower by {self.lower.by:.60}, upper by "
+            f"{self.upper.by:.60}{'; interrupted' if self.interrupted else ''})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [("at least", f"{self.lower.value:,}, by {self.lower.by}"),
+                ("at most", f"{self.upper.value:,}, by {self.upper.by}"),
+                *(("", line) for line in self.explanation)]  # fmt: skip
+        return table(f"{self.lower.quantity.replace('_', ' ')} in {self}", rows)
 
     def __str__(self) -> str:
         return f"[{self.lower.value}, {self.upper.value}]"
@@ -128,7 +143,7 @@ class RankAnalysis:
         progress: Progress | None = None,
     ) -> None:
         require_choice("`effort`", effort, BUDGETS)
-        self.db = db
+        self.db = require_database(db, "rank_interval(db)")
         self._budget, self._seed = BUDGETS[effort], integer_seed(seed)
         self._methods, self._progress = chosen(methods), progress
 

@@ -1,6 +1,7 @@
 from .execute import run_sweep as run_sweep
 from .grammar.plan_file import make_plan as make_plan
 from .grammar.plan_file import read_plan as read_plan
+from .measure import Measure as Measure
 from .measure import measure_runs as measure_runs
 from .one_run import train_run as train_run
 from .plan import Plan as Plan

@@ -35,7 +35,7 @@ from capacity.database import (
     write_tsv,
 )
 from capacity.database.io.content import Content, check
-from capacity.database.io.formats import FORMATS, Head, resolve_format, unregister_format
+from capacity.database.io.formats import FORMATS, FileHead, resolve_format, unregister_format
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.testing import databases, labels, rdf_databases
 from tests.oracles import EXAMPLES, figure_1
@@ -305,7 +305,7 @@ def sentences(content: Content, format: Format, *, multi: Any = None) -> Databas
     return Database.from_triples([line.rstrip(".").split() for line in lines], multi=multi)
 
 
-def ends_in_a_stop(head: Head) -> int:
+def ends_in_a_stop(head: FileHead) -> int:
     return 9 * head.first.endswith(".") if len(head.first.split()) == 3 else 0
 
 

@@ -1,9 +1,9 @@
-"""The formats that facts are read from, and the guess which of them a file has.
+"""Formats of files of facts, and the guess of a file's format.
 
-A format is a function that parses checked content, and one registered `Format`. Those of the
-library are registered in `rdf_formats` and `tables`; `register_format` takes others as well. The
-format of a file is guessed from its content first and its name second: ``@prefix`` in a ``.nt``
-file is Turtle.
+A format is one registered `Format`, with a function that parses checked content. Those of the
+library are registered in `rdf_formats` and `tables`; `register_format` adds others. A file with the
+name of a table is one; else its format is guessed from its content first and its name second:
+``@prefix`` in a ``.nt`` file is Turtle.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capacity.database.io.content import Content
+from capacity.display import briefly_shown
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown
 from capacity.options import require_choice
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Head:
-    """The beginning of a file, by which its format is guessed.
+class FileHead:
+    """Beginning of a file, from which its format is guessed.
 
     Attributes
     ----------
@@ -39,10 +40,11 @@ class Head:
     first: str
 
 
-def _tells_nothing(_: Head) -> int:
+def _tells_nothing(_: FileHead) -> int:
     return 0
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Format:
     """A format of files of facts.
@@ -50,26 +52,27 @@ class Format:
     Attributes
     ----------
     name : str
+        Name of the format, in lower case.
     aliases : tuple of str
         Names, file extensions and media types, in lower case, the name first.
     kind : str
-        ``rdf`` or ``table``, which have options of their own, or another word.
+        ``rdf`` or ``table``, whose parsers take further options, or any other word.
     parse : callable
-        Gives a `Database` from `Content`, this format, and keywords: ``multi``, and the options of
-        its kind, ``graph`` for RDF and ``terms`` for tables.
+        Function of `Content`, this format and keywords that returns a `Database`. The keywords are
+        ``multi`` and the options of the kind: ``graph`` for RDF, ``terms`` for tables.
     likelihood : callable
-        From a `Head` to an integer: 0 if the beginning doesn't suggest this format, else the
-        larger the likelier.
+        Function of a `FileHead` that returns an integer: 0 if the beginning doesn't suggest this
+        format, and a larger one the likelier it is.
     """
 
     name: str
     aliases: tuple[str, ...]
     kind: str
     parse: Callable[..., Database]
-    likelihood: Callable[[Head], int] = _tells_nothing
+    likelihood: Callable[[FileHead], int] = _tells_nothing
 
 
-# by name, in the order of messages; the first wins where two are as likely
+# by name, in the order in which messages list them; of two as likely the first is guessed
 FORMATS: dict[str, Format] = {}
 _ALIASES: dict[str, Format] = {}
 
@@ -77,10 +80,32 @@ _ALIASES: dict[str, Format] = {}
 def register_format(format: Format) -> None:
     """Make a format known to `load`.
 
+    Parameters
+    ----------
+    format : Format
+        Format with names that no other one has.
+
     Raises
     ------
     InvalidArgumentError
-        If its name or an alias of it is taken, or isn't in lower case.
+        If its name or one of its aliases is taken, or isn't in lower case.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from capacity.database import Database, load
+    >>> def parse(content, format, *, multi=None):
+    ...     rows = [line.split("|") for line in content.data.decode().splitlines()]
+    ...     return Database.from_triples(rows, multi=multi)
+    >>> register_format(Format("piped", ("piped",), "lines", parse))
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "facts.piped")
+    ...     _ = path.write_text("Astrid|born_in|Singapore")
+    ...     load(path).n_triples
+    1
+    >>> unregister_format("piped").kind
+    'lines'
     """
     names = {format.name, *format.aliases}
     if taken := sorted(names & _ALIASES.keys()):
@@ -97,12 +122,29 @@ def register_format(format: Format) -> None:
 
 
 def unregister_format(name: str) -> Format:
-    """Take a format out of the registry, with its aliases, and return it.
+    """Remove a format and its aliases from the registry, and return it.
+
+    Parameters
+    ----------
+    name : str
+        Name of a registered format.
+
+    Returns
+    -------
+    Format
+        The format, which `register_format` adds again.
 
     Raises
     ------
     InvalidArgumentError
-        If there is none of that name.
+        If there is no format of that name.
+
+    Examples
+    --------
+    >>> format = unregister_format("csv")
+    >>> "csv" in FORMATS
+    False
+    >>> register_format(format)
     """
     format = FORMATS.pop(require_choice("A format", name, FORMATS))
     for alias in {format.name, *format.aliases}:
@@ -111,12 +153,12 @@ def unregister_format(name: str) -> Format:
 
 
 def resolve_format(content: Content, format: str | None) -> Format:
-    """The named format, or the one that the content and the name suggest.
+    """Return the named format, or guess it from the content and the file's name.
 
     Raises
     ------
     DatabaseFormatError
-        For an unknown name, or where nothing gives the format away.
+        For an unknown name, or if the format can't be guessed.
     """
     if format is not None:
         if format.lower() not in _ALIASES:
@@ -137,12 +179,12 @@ def resolve_format(content: Content, format: str | None) -> Format:
 
 
 def guess_format(content: Content) -> Format | None:
-    """Guess by content, then by name; None if neither tells.
+    """Guess a format from the content and the file's name; None if neither suggests one.
 
     Raises
     ------
     DatabaseFormatError
-        For an HTML page, which is what servers send in place of a file.
+        For an HTML page, which servers send in place of a missing file.
     """
     suffixes = [s[1:].lower() for s in Path(content.name).suffixes]
     while suffixes and suffixes[-1] in ("gz", "bz2", "xz", "zst"):
@@ -156,10 +198,10 @@ def guess_format(content: Content) -> Format | None:
         raise DatabaseFormatError(
             content.name, "it is an HTML page", advice="Download the RDF file itself."
         )
-    head = Head(text, first)
+    head = FileHead(text, first)
     likelihoods = {name: format.likelihood(head) for name, format in FORMATS.items()}
     likeliest = max(FORMATS, key=likelihoods.__getitem__)
     if not likelihoods[likeliest] or (by_name and likelihoods[by_name.name]):
         return by_name
-    # tabs don't make a table of what is named as RDF: its parser shall say what is wrong
+    # a file with a name of RDF is no table because of its tabs: the RDF parser tells what is wrong
     return by_name if by_name and FORMATS[likeliest].kind == "table" else FORMATS[likeliest]

@@ -1,4 +1,4 @@
-"""The formats of RDF: their names, and what tells one from another."""
+"""Formats of RDF: their names, and how the beginning of a file distinguishes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 import pyoxigraph as ox
 
-from capacity.database.io.formats import Format, Head, register_format
+from capacity.database.io.formats import FileHead, Format, register_format
 from capacity.database.io.rdf import parse_rdf_content
 
 _XML = re.compile(r"<\?xml|<!DOCTYPE|<!--|<rdf:RDF|<[\w.-]+(:[\w.-]+)?\s+xmlns")
@@ -15,8 +15,8 @@ _DIRECTIVE = re.compile(r"@?(prefix|base|version)\b", re.IGNORECASE)
 _N_STATEMENT = re.compile(r"(<[^>]*>|_:\S+)\s*<[^>]*>\s*.*\.\s*(#.*)?")
 
 
-def _possible_rdf(head: Head) -> tuple[str, ...]:
-    """The RDF formats that a file may have, the likeliest first."""
+def _possible_rdf(head: FileHead) -> tuple[str, ...]:
+    """List the RDF formats that a file may have, the likeliest first."""
     text, first = head.text, head.first
     if _XML.match(first):
         return ("rdfxml",)
@@ -38,7 +38,7 @@ def _possible_rdf(head: Head) -> tuple[str, ...]:
 
 
 def _register_rdf(name: str, syntax: ox.RdfFormat, *aliases: str) -> None:
-    def likelihood(head: Head) -> int:
+    def likelihood(head: FileHead) -> int:
         possible = _possible_rdf(head)
         return len(possible) - possible.index(name) if name in possible else 0
 

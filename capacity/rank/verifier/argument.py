@@ -1,20 +1,20 @@
 """The arguments of certificates, as plain data.
 
-They hold indices into ``Database.subjects``, ``predicates`` and ``objects``, and nothing that must
-be believed: beside the checker of each kind stands why an argument proves its value.
+They hold indices into ``Database.subjects``, ``predicates`` and ``objects``. Nothing in them is
+trusted; the proof that an argument of a kind gives its value stands with the kind's checker.
 
-=================  =====  ====================================================================
-argument           side   gives
-=================  =====  ====================================================================
+=================  =====  =======================================================================
+argument           side   value
+=================  =====  =======================================================================
 `Unfolding`        lower  the size of a nonsingular minor of an unfolding
-`Substitution`     lower  the number of moves of the masked substitution game
-`Koszul`           lower  the rank of a Koszul flattening over that of a simple tensor
-`Diagonalization`  both   n, or n + 1, as n x n slices are diagonal in common bases or not
+`Substitution`     lower  the number of steps of the substitution method, with unknown entries
+`Koszul`           lower  the rank of a Koszul flattening, divided by that of a simple tensor's
+`Diagonalization`  both   n if n x n slices are diagonal in common bases, n + 1 if they are not
 `Pencil`           both   the rank of two slices, by Kronecker's canonical form
 `Boxes`            upper  the number of boxes that facts fill
 `Decomposition`    upper  the number of simple tensors that add up to facts
-`Enclosure`        upper  the number of simple tensors near which some add up to facts
-=================  =====  ====================================================================
+`Enclosure`        upper  the number of terms of a fit with an exact real decomposition near it
+=================  =====  =======================================================================
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 from capacity.rank.types import Indices
 
 Side: TypeAlias = Literal["lower", "upper"]
-# what a field of an argument holds: `argument_json` reads and writes each form, and `conversion`
+# the content of a field of an argument: `argument_json` reads and writes each form, `conversion`
 # checks it. "slices" are indices of the argument's `mode`, and "fibers" pairs of indices of the
-# other two in ascending order; "indices" and "pairs" are the argument's own affair
+# other two modes in ascending order; the meaning of "indices" and "pairs" is up to the argument
 Form: TypeAlias = Literal[
     "integer",
     "real",
@@ -51,11 +51,13 @@ class Argument(Protocol):
     Attributes
     ----------
     kind : str
-        The name of its kind in JSON.
+        Name of its kind in JSON.
     forms : mapping
-        The form of each field.
+        Form of each field, by its name.
     sides : tuple of {'lower', 'upper'}
+        Sides of an interval that it can bound.
     value : int
+        Number that it adds to a bound.
     """
 
     kind: ClassVar[str]
@@ -63,46 +65,62 @@ class Argument(Protocol):
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """The sides of an interval that it can argue for."""
+        """Sides of an interval that the argument can bound."""
         ...
 
     @property
     def value(self) -> int:
-        """The number that it adds to a bound."""
+        """Number that the argument adds to a bound."""
         ...
 
 
-class FromBelow:
+def _shown(argument: Argument) -> str:
+    return f"{type(argument).__name__}(value={argument.value})"
+
+
+class Shown:
+    """Base of arguments, which are shown by their value: their indices would fill a page."""
+
+    __repr__ = _shown
+
+
+class FromBelow(Shown):
     """Base of arguments for lower bounds alone."""
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """The sides of an interval that the argument can be for."""
+        """The lower side of an interval."""
         return ("lower",)
 
 
-class FromAbove:
+class FromAbove(Shown):
     """Base of arguments for upper bounds alone."""
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """The sides of an interval that the argument can be for."""
+        """The upper side of an interval."""
         return ("upper",)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class View:
-    """A sub-tensor, maybe in other bases: X = (P_0, P_1, P_2) D[subjects, predicates, objects].
+    """A sub-tensor, in other bases if given: X = (P_0, P_1, P_2) D[subjects, predicates, objects].
 
-    Whatever the matrices are, the rank of X is at most that of D.
+    The rank of X is at most that of D, whatever the matrices are.
 
     Attributes
     ----------
     indices : tuple of three ndarrays of int64
-        Of the sub-tensor: distinct subjects, predicates and objects.
+        Subjects, predicates and objects of the sub-tensor, each of them once.
     bases : tuple of three ndarrays of int64, or None
-        P_m, shape (n'_m, n_m), for the n_m indices of mode m; None leaves the mode as it is.
+        Matrices P_m, shape (n'_m, n_m), for the n_m indices of mode m; None is the identity.
     """
 
     indices: tuple[Indices, Indices, Indices]
     bases: tuple[Indices | None, Indices | None, Indices | None] = (None, None, None)
+
+    def __repr__(self) -> str:
+        shape = (
+            len(i) if b is None else len(b) for i, b in zip(self.indices, self.bases, strict=True)
+        )
+        return f"View({' x '.join(map(str, shape))})"

@@ -1,7 +1,7 @@
-"""Certificates of bounds, as plain data that goes to JSON and back without loss.
+"""Certificates of bounds, as plain data that is converted to JSON and back without loss.
 
-A `Certificate` names the quantity that is bounded, the facts it is about (by their hash, and the
-policy for multi-valued pairs), and *arguments* whose values add up to the bound
+A `Certificate` names the quantity that is bounded, the facts that it is about (by their hash, and
+the policy for multi-valued pairs), and *arguments* whose values add up to the bound
 (`capacity.rank.verifier.argument`).
 """
 
@@ -24,24 +24,26 @@ FORMAT = "capacity certificate 1"
 Quantity: TypeAlias = Literal["rank", "effective_rank"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
-    """A bound and what it rests on.
+    """A bound of the rank of some facts, with the arguments that prove it.
 
     Attributes
     ----------
     quantity : {'rank', 'effective_rank'}
+        Quantity that is bounded.
     side : {'lower', 'upper'}
+        Side on which it is bounded.
     value : int
         The bound: the sum of the arguments' values.
     by : str
-        What found it, in words.
+        Name of the method that found the bound; a remark, which no check uses.
     arguments : tuple of Argument
-        `capacity.rank.verifier` says which of them add up.
+        Arguments that prove the bound. The notes of `verify` say when their values may be added.
     facts_sha256 : str
         `Database.facts_sha256` of the facts that the bound holds for.
     multi : str
-        The policy for multi-valued pairs under which those facts were made.
+        Policy for multi-valued pairs under which those facts were made.
     """
 
     quantity: Quantity
@@ -51,6 +53,13 @@ class Certificate:
     arguments: tuple[Argument, ...]
     facts_sha256: str
     multi: str
+
+    def __repr__(self) -> str:
+        bounded = f"{self.quantity.replace('_', ' ')} {'>=' if self.side == 'lower' else '<='}"
+        return (
+            f"Certificate({bounded} {self.value}, by {self.by:.60}; {len(self.arguments)} arguments "
+            f"about the facts {self.facts_sha256:.12})"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Write the certificate as JSON-ready data."""
@@ -67,7 +76,7 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, data: object) -> Certificate:
-        """Read what `to_dict` wrote.
+        """Read a certificate that `to_dict` wrote.
 
         Raises
         ------
@@ -81,11 +90,17 @@ class Certificate:
             )
         quantity, side = field(fields, "quantity", str), field(fields, "side", str)
         if quantity not in ("rank", "effective_rank") or side not in ("lower", "upper"):
-            raise CertificateError(f"A certificate is of no {shown(quantity)}, {shown(side)}.")
+            raise CertificateError(
+                "A certificate must have the quantity rank or effective_rank and the side lower "
+                f"or upper; got {shown(quantity)} and {shown(side)}."
+            )
         arguments = tuple(map(argument_from_dict, field(fields, "arguments", list)))
         for argument in arguments:
             if side not in argument.sides:
-                raise CertificateError(f"{argument.kind!r} can't argue for a {side} bound.")
+                raise CertificateError(
+                    f"An argument for a {side} bound must be of a kind that gives one; got "
+                    f"{argument.kind!r}."
+                )
         return cls(
             quantity,
             side,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.errors import CertificateError
+from capacity.database.required import require_database
+from capacity.errors import CertificateError, InvalidTypeError
+from capacity.limits import shown
 from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
@@ -39,12 +42,29 @@ class Verdict:
     reason: str | None = None
 
 
-def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None = None) -> Verdict:
+class TwoEnds(Protocol):
+    """A lower and an upper bound of one quantity, such as a `RankInterval`."""
+
+    @property
+    def lower(self) -> Certificate:
+        """The certificate of the lower bound."""
+        ...
+
+    @property
+    def upper(self) -> Certificate:
+        """The certificate of the upper bound."""
+        ...
+
+
+def verify(
+    certificate: Certificate | TwoEnds, db: Database, *, budget: CheckBudget | None = None
+) -> Verdict:
     """Check that a certificate proves its bound for the facts of a database.
 
     Parameters
     ----------
-    certificate : Certificate
+    certificate : Certificate or RankInterval
+        An interval is proved if both of its ends are.
     db : Database
     budget : CheckBudget, optional
         Shared by the certificates of a file, which draw on it; a new one if omitted.
@@ -110,6 +130,31 @@ def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None
     *Upper bounds* add: D is a sum of simple tensors, one for each box and each term, and as many as
     the rank of the components that an argument of another kind gives.
     """
+    require_database(db, "verify(certificate, db)")
+    budget = budget or CheckBudget.of(len(db.triples))
+    if type(certificate) is Certificate:
+        return _verify(certificate, db, budget)
+    lower, upper = (getattr(certificate, side, None) for side in ("lower", "upper"))
+    if type(lower) is not Certificate or type(upper) is not Certificate:
+        raise InvalidTypeError(
+            "verify(certificate, db) takes a Certificate, or a RankInterval for both of its ends, "
+            f"first; got {shown(certificate)}."
+        )
+    if (lower.side, upper.side) != ("lower", "upper") or lower.quantity != upper.quantity:
+        raise CertificateError(
+            "The ends of an interval must be certificates of a lower and of an upper bound of one "
+            f"quantity; got {shown(lower.side)} and {shown(upper.side)} bounds of "
+            f"{shown(lower.quantity)} and {shown(upper.quantity)}."
+        )
+    for end in (lower, upper):
+        verdict = _verify(end, db, budget)
+        if not verdict.proved:
+            return Verdict(False, f"{end.side} bound: {verdict.reason}")
+    return Verdict(True)
+
+
+def _verify(certificate: Certificate, db: Database, budget: CheckBudget) -> Verdict:
+    """Check one certificate."""
     checked_claim(certificate)
     if certificate.facts_sha256 != db.facts_sha256 or certificate.multi != db.multi:
         raise CertificateError(
@@ -121,7 +166,7 @@ def verify(certificate: Certificate, db: Database, *, budget: CheckBudget | None
     facts = Facts(
         db,
         effective=certificate.quantity == "effective_rank",
-        budget=budget or CheckBudget.of(len(db.triples)),
+        budget=budget,
     )
     facts.budget.spend(ARGUMENT * len(certificate.arguments))
     try:

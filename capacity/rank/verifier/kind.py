@@ -1,4 +1,4 @@
-"""A kind of argument: its data, the checkers of its sides, and how it goes with others."""
+"""A kind of argument: its data, a checker for each side, and its additivity."""
 
 from __future__ import annotations
 
@@ -11,44 +11,45 @@ from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.facts import Facts
 from capacity.rank.verifier.view import Removed
 
-# each refuses an argument by `capacity.rank.verifier.facts.require`, or returns the indices that it
-# is about, or the rows of the facts that it gives
+# each ends the check by `capacity.rank.verifier.facts.require` if the argument fails. A checker of
+# lower bounds returns the indices that the argument is about, one of upper bounds the rows of the
+# facts that it gives
 LowerChecker: TypeAlias = Callable[[Any, Facts], Touched]
 UpperChecker: TypeAlias = Callable[[Any, Facts], Indices]
 GameChecker: TypeAlias = Callable[[Any, Facts, Removed | None], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Kind:
     """A kind of argument, registered by `capacity.rank.verifier.kinds.register_kind`.
 
     Attributes
     ----------
     argument : type
-        A frozen dataclass with the members of `Argument`. It goes to JSON and back by its `forms`,
-        and its fields are converted by them before a checker sees it.
+        A frozen dataclass with the members of `Argument`. Its `forms` determine how it is written
+        to JSON and read back, and how its fields are converted before a checker sees it.
     lower : callable, optional
-        ``lower(argument, facts)`` proves, maybe together with `game`, that the rank of the
-        sub-tensor of the indices that it returns, and so that of the facts, is at least
-        ``argument.value``. If ``facts.effective``, it proves that of every tensor that represents
-        the facts.
+        ``lower(argument, facts)`` returns indices of the three modes. It proves, where necessary
+        together with `game`, that the rank of their sub-tensor, and so that of the facts, is at
+        least ``argument.value``; if ``facts.effective``, for every tensor that represents the
+        facts.
     upper : callable, optional
-        ``upper(argument, facts)`` proves that the facts it returns the rows of are a sum of
-        ``argument.value`` simple tensors, which give 0 where there is no fact, or, if
-        ``facts.effective``, where an observed fiber has none.
+        ``upper(argument, facts)`` returns rows of facts. It proves that these facts are a sum of
+        ``argument.value`` simple tensors, which is 0 where there is no fact; if
+        ``facts.effective``, it need only be 0 where an observed fiber has no fact.
     game : callable, optional
-        ``game(argument, facts, removed)``, called after all `lower`, if the argument removes
-        slices one by one. `removed` are slices that an unfolding removed before, or None: multiples
-        of them were subtracted wherever they don't vanish, and those entries aren't known any
-        more (`view_tensor` with ``before=removed``). With each slice that goes, the entries of
-        the others must be taken for unknown wherever it isn't known to be zero.
+        ``game(argument, facts, removed)`` is called after all `lower`, if the argument removes
+        slices one by one (the substitution method). `removed` are slices that an unfolding removed
+        earlier, or None: multiples of them were subtracted wherever they don't vanish, and those
+        entries are unknown (`view_tensor` with ``before=removed``). Whenever a slice is removed,
+        the entries of the other slices must be taken as unknown wherever it isn't known to be zero.
     adds : bool
-        The argument removes as many slices as its value, one by one, each not zero when its turn
-        comes, and the tensor is zero at every triple of removed slices of the three modes: so it
-        adds to bounds of other components (`capacity.rank.verifier.checker` has the proof). Of
-        arguments that don't add, a certificate may have one.
+        True if the argument removes as many slices as its value, one by one, each nonzero when its
+        turn comes, and the tensor is zero at every triple of removed slices of the three modes. Its
+        value then adds to bounds of other components (`capacity.rank.verifier.checker` has the
+        proof). A certificate may have at most one argument whose value doesn't add.
     alone : bool
-        A certificate may have one argument of this kind at most.
+        True if a certificate may have at most one argument of this kind.
     """
 
     argument: type[Argument]
@@ -58,7 +59,10 @@ class Kind:
     adds: bool = False
     alone: bool = False
 
+    def __repr__(self) -> str:
+        return f"Kind({self.name})"
+
     @property
     def name(self) -> str:
-        """The name of the kind in JSON."""
+        """Name of the kind in JSON."""
         return self.argument.kind

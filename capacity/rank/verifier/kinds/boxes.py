@@ -20,7 +20,7 @@ PAIR, INDEX, BOX = 1_000, 500, 150_000
 PAIR_BYTES = 250
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Boxes(FromAbove):
     """Facts sorted into boxes: sets of subjects, predicates and objects, and all their triples.
 

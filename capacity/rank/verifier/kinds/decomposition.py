@@ -25,7 +25,7 @@ PRODUCT, PAIR, INDEX, SUBJECT = 190, 1_000, 500, 6_000
 PAIR_BYTES = 250
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Decomposition(FromAbove):
     """Simple tensors, each the product of three sparse vectors.
 

@@ -9,7 +9,7 @@ import flint
 import numpy as np
 
 from capacity.rank.types import Indices, Touched
-from capacity.rank.verifier.argument import Forms, Side, View
+from capacity.rank.verifier.argument import Forms, Shown, Side, View
 from capacity.rank.verifier.budget import require_at_most
 from capacity.rank.verifier.facts import Facts, Refuted, require
 from capacity.rank.verifier.kind import Kind
@@ -24,8 +24,8 @@ from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
 from capacity.rank.verifier.view import UNOBSERVED, facts_of_view, view_tensor
 
 
-@dataclass(frozen=True, eq=False)
-class Diagonalization:
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagonalization(Shown):
     """A claim that the n x n slices of a mode are diagonal in common bases, or that they are not.
 
     Attributes

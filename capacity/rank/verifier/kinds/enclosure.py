@@ -16,7 +16,7 @@ from capacity.rank.verifier.procedures.krawczyk import contracts, cost_of_contra
 from capacity.rank.verifier.view import facts_of_view, place, view_tensor
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Enclosure(FromAbove):
     """Simple tensors in floating point, near which there are real ones that add up to facts.
 

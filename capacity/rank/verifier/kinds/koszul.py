@@ -21,7 +21,7 @@ from capacity.rank.verifier.view import UNOBSERVED, require_prime, view_tensor
 MOST_SLICES = 13
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Koszul(FromBelow):
     """The rank of a Koszul flattening.
 

@@ -8,15 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from capacity.rank.types import Indices, Touched
-from capacity.rank.verifier.argument import Forms, Side
+from capacity.rank.verifier.argument import Forms, Shown, Side
 from capacity.rank.verifier.facts import SORT, Facts, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank
 from capacity.rank.verifier.view import UNOBSERVED
 
 
-@dataclass(frozen=True, eq=False)
-class Pencil:
+@dataclass(frozen=True, eq=False, repr=False)
+class Pencil(Shown):
     """The rank of a tensor of two slices, which is known exactly.
 
     Attributes

@@ -17,7 +17,7 @@ from capacity.rank.verifier.view import Removed, view_tensor
 GAME_ENTRY, MOVE = 50, 30_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Substitution(FromBelow):
     """Moves of the masked substitution game.
 

@@ -22,7 +22,7 @@ SPARSE_PRODUCT = 150
 MOST_ENTRIES = 2**21
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Unfolding(FromBelow):
     """A nonsingular minor of the unfolding of one mode.
 

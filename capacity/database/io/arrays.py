@@ -1,0 +1,57 @@
+"""Dense arrays of zeros and ones, as databases: an entry of one is a fact."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from capacity.database.facts import Database
+from capacity.database.terms import Term
+from capacity.errors import InvalidArgumentError
+
+
+def from_numpy(tensor: ArrayLike) -> Database:
+    """Make a database whose tensor D is a given 0/1 array, without its zero slices.
+
+    Parameters
+    ----------
+    tensor : array_like of bool or int, shape (n_subjects, n_predicates, n_objects)
+        Zeros and ones; a one at (k, q, v) is the fact that subject k has object v for predicate q.
+
+    Returns
+    -------
+    Database
+        Its tokens are labels such as ``subject 0``. Its tensor has the rank of the array: slices
+        of zeros alone, which no fact is in, don't count.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Unless the array has three modes, entries of 0 and 1 alone, and a one among them.
+
+    Examples
+    --------
+    >>> W = np.zeros((2, 2, 2), int)
+    >>> W[0, 0, 1] = W[0, 1, 0] = W[1, 0, 0] = 1
+    >>> from_numpy(W).to_numpy().tolist()
+    [[[0, 1], [1, 0]], [[1, 0], [0, 0]]]
+    """
+    array = np.asarray(tensor)
+    if array.ndim != 3 or array.dtype.kind not in "bui":
+        raise InvalidArgumentError(
+            "`tensor` must be an array of three modes, of integers or booleans; got shape "
+            f"{array.shape} of {array.dtype}."
+        )
+    if not np.isin(array, (0, 1)).all() or not array.any():
+        raise InvalidArgumentError(
+            "`tensor` must hold zeros and at least one one, and nothing else: a database is a set "
+            f"of facts; got entries from {array.min(initial=0)} to {array.max(initial=0)}."
+        )
+    # of as many digits as the largest index, so that labels sort as indices do
+    labels = [
+        Term("label", f"{role} {index:0{len(str(n - 1))}}")
+        for role, n in zip(("subject", "predicate", "object"), array.shape, strict=True)
+        for index in range(n)
+    ]
+    offsets = np.cumsum([0, *array.shape[:2]])
+    return Database.from_ids(labels, np.argwhere(array) + offsets, multi="keep")

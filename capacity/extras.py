@@ -6,14 +6,13 @@ install where it isn't there.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from importlib.util import find_spec
 
 from capacity.errors import MissingExtraError
 
-# the package, as it is imported, and its extra
+# the package, as it is imported, and the smallest extra that has it
 EXTRAS = {
     "torch": "layers",
     "safetensors": "layers",
@@ -33,23 +32,31 @@ EXTRAS = {
 }
 
 
-def missing_extra(what: str, package: str) -> MissingExtraError:
-    """Make the error of what needs a package that isn't installed."""
+# what training, scoring and storing layers import
+LAYERS = ("torch", "safetensors", "jaxtyping", "pandas", "pyarrow", "filelock")
+
+
+def missing_extra(what: str, packages: str, extra: str) -> MissingExtraError:
+    """Make the error of what needs packages that aren't installed."""
     return MissingExtraError(
-        f"{what} needs {package}; install it with "
-        f"`pip install 'knowledge-capacity[{EXTRAS[package]}]'`, or all extras with "
-        "`pip install 'knowledge-capacity[all]'`."
+        f"{what} needs {packages}; install the extra `{extra}`: pip install "
+        f"'knowledge-capacity[{extra}]', or in a clone pip install '.[{extra}]'."
     )
 
 
 @contextmanager
 def needed_by(what: str) -> Iterator[None]:
-    """Turn a missing optional package into the error that says which extra has it.
+    """Turn a missing optional package into the error that names its extra.
 
     Raises
     ------
     MissingExtraError
         In place of the ModuleNotFoundError of a package of an extra.
+
+    Examples
+    --------
+    >>> with needed_by("to_networkx"):
+    ...     import networkx
     """
     try:
         yield
@@ -57,22 +64,17 @@ def needed_by(what: str) -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
-        raise missing_extra(what, package) from error
+        raise missing_extra(what, package, EXTRAS[package]) from error
 
 
-def import_extra(module: str, what: str) -> Any:
-    """Import a module of an optional package.
-
-    Parameters
-    ----------
-    module : str
-    what : str
-        The function or option that needs it, for the error.
+def require_packages(what: str, packages: tuple[str, ...], extra: str) -> None:
+    """Refuse to begin what needs packages that aren't installed.
 
     Raises
     ------
     MissingExtraError
-        If the package isn't installed.
+        With all of those that are missing.
     """
-    with needed_by(what):
-        return importlib.import_module(module)
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise missing_extra(what, ", ".join(missing), extra)

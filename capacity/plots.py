@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError
+from capacity.extras import needed_by
 from capacity.safe_files import require_replaceable, write_whole
 
 if TYPE_CHECKING:
@@ -116,8 +117,9 @@ def plot_attention(
     ValueError
         Without a pattern, or for a file name that doesn't end in .png, .svg or .pdf.
     """
-    import seaborn as sns
-    from matplotlib.figure import Figure
+    with needed_by("plot_attention"):
+        import seaborn as sns
+        from matplotlib.figure import Figure
 
     if not patterns or any(pattern.empty for pattern in patterns.values()):
         raise InvalidArgumentError("A figure of attention needs patterns of tokens; got none.")
@@ -157,9 +159,10 @@ def _draw(
     path: str | os.PathLike[str] | None,
     labels: bool,
 ) -> Figure:
-    import matplotlib as mpl
-    import seaborn as sns
-    from matplotlib.figure import Figure
+    with needed_by("A plot of accuracy grids"):
+        import matplotlib as mpl
+        import seaborn as sns
+        from matplotlib.figure import Figure
 
     if not grids or any(grid.empty for grid in grids.values()):
         raise InvalidArgumentError("A grid must have at least one cell to be drawn; it has none.")

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from capacity.cli.output import Json, print_json, require_extra
+from capacity.cli.output import Json, print_json
 from capacity.errors import InvalidArgumentError
+from capacity.extras import LAYERS, require_packages
 from capacity.progress import spinner
 
 
@@ -43,7 +44,7 @@ def attention(
     as_json: Json = False,
 ) -> None:
     """Print which heads have unique attention, and draw the part of it that has an effect."""
-    require_extra("Analysing a model", "transformers")
+    require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
     from capacity.transformer.activations.hooks import capture
     from capacity.transformer.activations.pretrained import load_pretrained, tokens_of
     from capacity.transformer.effective.attention import effective_attention

@@ -18,10 +18,10 @@ from capacity.cli.output import (
     MultiOption,
     plain,
     print_json,
-    require_extra,
     write_text,
 )
 from capacity.errors import InvalidArgumentError
+from capacity.extras import LAYERS, require_packages
 from capacity.progress import bar, spinner
 
 
@@ -43,7 +43,7 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train one attention layer on a functional database, and score it."""
-    require_extra("Training", "layers")
+    require_packages("Training", LAYERS, "layers")
     from capacity.database.io.readers import load
     from capacity.evaluator.accuracy import TAUS
     from capacity.evaluator.columns import accuracy_column
@@ -144,7 +144,7 @@ def sweep(
         return
     if out is None:
         raise InvalidArgumentError("--out must name the folder of the sweep; --dry-run needs none.")
-    require_extra("Training", "layers")
+    require_packages("Training", LAYERS, "layers")
     from capacity.sweep.execute import run_sweep
     from capacity.sweep.storage.runs_table import load, n_planned
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +12,6 @@ import typer
 
 from capacity.database.io.formats import FORMATS
 from capacity.database.policy import MultiPolicy
-from capacity.errors import MissingExtraError
 from capacity.safe_files import write_whole
 
 File = Annotated[
@@ -28,23 +26,6 @@ FormatOption = Annotated[
     str | None, typer.Option("--format", help=f"{', '.join(FORMATS)}; guessed if left out.")
 ]
 DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to train.")]
-
-
-# what optional parts of the library import
-EXTRAS = {
-    "layers": ("torch", "safetensors", "jaxtyping"),
-    "transformers": ("torch", "safetensors", "jaxtyping", "transformers"),
-}
-
-
-def require_extra(what: str, extra: str) -> None:
-    """Raise a MissingExtraError, which says what to install, unless an extra is there."""
-    missing = [name for name in EXTRAS[extra] if find_spec(name) is None]
-    if missing:
-        raise MissingExtraError(
-            f"{what} needs {', '.join(missing)}; install the extra: "
-            f"pip install 'knowledge-capacity[{extra}]'"
-        )
 
 
 def print_json(data: Any) -> None:

@@ -16,6 +16,7 @@ RDF 1.1 Concepts and Abstract Syntax, section 3; RDF 1.1 N-Triples, section 7.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -144,14 +145,16 @@ def term_from_rdflib(node: object) -> Term:
     InvalidTypeError
         For any other type; the message lists the accepted ones.
     """
-    import rdflib
+    # a node of rdflib exists only where rdflib is imported
+    if "rdflib" in sys.modules:
+        import rdflib
 
-    if isinstance(node, rdflib.Literal):
-        return _literal(str(node), str(node.datatype or ""), node.language or "")
-    if isinstance(node, rdflib.URIRef):
-        return Term("iri", str(node))
-    if isinstance(node, rdflib.BNode):
-        return Term("blank", str(node))
+        if isinstance(node, rdflib.Literal):
+            return _literal(str(node), str(node.datatype or ""), node.language or "")
+        if isinstance(node, rdflib.URIRef):
+            return Term("iri", str(node))
+        if isinstance(node, rdflib.BNode):
+            return Term("blank", str(node))
     raise InvalidTypeError(
         f"A term must be a str (a label), a Term, or an rdflib URIRef, Literal or BNode; got "
         f"{node!r:.60} of type {type(node).__name__}. Turn numbers into text first, str(x)."

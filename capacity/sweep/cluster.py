@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from itertools import islice
 from typing import Any
 
-from capacity.errors import MissingExtraError, SweepError
+from capacity.errors import SweepError
+from capacity.extras import require_packages
 from capacity.sweep.pool import Executor, Outcome, Tasks, attempt
 from capacity.sweep.storage.manifest import environment
 
@@ -39,10 +39,7 @@ def on_dask(address: str) -> Iterator[Executor]:
     SweepError
         If no scheduler answers.
     """
-    if find_spec("distributed") is None:
-        raise MissingExtraError(
-            "--dask needs Dask; install it with `pip install 'knowledge-capacity[distributed]'`."
-        )
+    require_packages("--dask", ("distributed",), "distributed")
     from distributed import Client
 
     try:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from capacity.errors import DatabaseFormatError, InvalidTypeError, StorageError
+from capacity.extras import needed_by
 from capacity.safe_files import read_file, read_pieces
 
 MAX_BYTES = 4 * 2**30
@@ -133,7 +134,8 @@ def _open(kind: str, raw: bytes) -> Any:
         return gzip.open(stream)
     if kind in ("bzip2", "xz"):
         return _Streams(bz2.BZ2Decompressor if kind == "bzip2" else lzma.LZMADecompressor, raw)
-    import pyarrow
+    with needed_by("Reading a file compressed by Zstandard"):
+        import pyarrow
 
     return pyarrow.CompressedInputStream(stream, "zstd")
 

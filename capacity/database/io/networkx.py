@@ -9,6 +9,7 @@ from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms import Term, as_term
 from capacity.errors import InvalidArgumentError
+from capacity.extras import needed_by
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -99,7 +100,8 @@ def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:
     >>> list(graph.edges(keys=True))
     [('Astrid', 'Singapore', 'born_in')]
     """
-    import networkx as nx
+    with needed_by("to_networkx"):
+        import networkx as nx
 
     nodes = [token.text if token.kind == "label" else token for token in db.tokens]
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()

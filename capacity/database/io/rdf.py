@@ -44,6 +44,7 @@ from capacity.database.terms import (
     term_to_rdflib,
 )
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
+from capacity.extras import needed_by
 
 if TYPE_CHECKING:
     import rdflib
@@ -185,7 +186,8 @@ def from_rdflib(
     >>> str(from_rdflib(graph)(rdflib.URIRef("x:Astrid"), rdflib.URIRef("x:born_in")))
     '<x:Singapore>'
     """
-    import rdflib
+    with needed_by("from_rdflib"):
+        import rdflib
 
     if not isinstance(source, rdflib.Graph):
         raise InvalidTypeError(
@@ -250,7 +252,8 @@ def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
     >>> print(to_rdflib(db, base="http://example.org/").serialize(format="nt").strip())
     <http://example.org/Astrid> <http://example.org/born_in> <http://example.org/Singapore> .
     """
-    import rdflib
+    with needed_by("to_rdflib"):
+        import rdflib
 
     minted: dict[Term, Any] = {}
     in_use = {t.text for t in db.tokens if t.kind == "iri"}

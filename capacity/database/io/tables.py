@@ -23,6 +23,7 @@ from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
 from capacity.database.terms import label, parse_n3
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
+from capacity.extras import needed_by
 from capacity.safe_files import write_whole
 
 if TYPE_CHECKING:
@@ -169,7 +170,8 @@ def from_pandas(
     >>> str(from_pandas(frame)("Astrid", "born_in"))
     'Singapore'
     """
-    import pandas as pd
+    with needed_by("from_pandas"):
+        import pandas as pd
 
     check_terms(terms)
     if not isinstance(frame, pd.DataFrame):
@@ -227,7 +229,8 @@ def to_pandas(db: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
     >>> to_pandas(db).iloc[0].tolist()
     ['Astrid', 'born_in', 'Singapore']
     """
-    import pandas as pd
+    with needed_by("to_pandas"):
+        import pandas as pd
 
     return pd.DataFrame(_cells(db, terms), columns=pd.Index(HEADER), dtype=str)
 

@@ -1,1 +1,1 @@
-"""Numerical CP decompositions: estimates of the rank, and fits that are made exact."""
+"""Numerical CP decompositions: estimates of the rank, and fits turned into exact proofs."""

@@ -1,8 +1,8 @@
-"""CP decompositions with a given number of terms, by several methods behind one function.
+"""CP decompositions with a given number of terms, by one of several methods.
 
 Levenberg-Marquardt (`capacity.rank.cp.levenberg_marquardt`) finds exact decompositions far more
 often than alternating least squares or gradient methods do (`benchmarks/results/cp_success.json`).
-The others are there for comparison, and for tensors that are too large for it.
+The other methods serve for comparison, and for tensors that are too large for it.
 
 References
 ----------
@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.errors import InvalidArgumentError, MissingExtraError
+from capacity.errors import InvalidArgumentError
+from capacity.extras import needed_by
 from capacity.limits import Seed, integer_seed, shown
 from capacity.options import require_choice
 from capacity.rank.cp.levenberg_marquardt import Factors, Fit, fit_cp, random_start
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
 
 Method: TypeAlias = Literal["lm", "als", "lbfgs"]
-# beyond, squares of residuals overflow or vanish
+# largest entry, and inverse of the smallest: beyond, squared residuals overflow or vanish
 LARGEST_ENTRY = 1e50
 METHODS: tuple[Method, ...] = get_args(Method)
 
@@ -50,31 +51,36 @@ def cp_decompose(
     Parameters
     ----------
     tensor : Database or ndarray, shape (n_subjects, n_predicates, n_objects)
+        The tensor to decompose; a database stands for its tensor D.
     rank : int
         Number of terms.
     method : {'lm', 'als', 'lbfgs'}
         Levenberg-Marquardt, alternating least squares by tensorly, or L-BFGS-B by pyttb (extra
         ``pyttb``).
     n_starts : int
-        Random starts at most; the first whose relative residual is at most `tolerance` ends it.
+        Maximum number of random starts.
     max_iterations : int
-        A start.
+        Maximum number of iterations per start.
     tolerance : float
+        Relative residual at which no further start is tried.
     seed : int or numpy.random.Generator
+        Seed of the random starts.
 
     Returns
     -------
     tensorly.cp_tensor.CPTensor
-        The fit with the smallest residual, whatever that is: its weights are all 1. That it is
-        small proves nothing about the rank.
+        The fit with the smallest residual, however large that is; all weights are 1. A small
+        residual proves nothing about the rank.
 
     Raises
     ------
-    ValueError
-        For an array that isn't a finite, nonzero 3-tensor, or whose entries are out of scale, and
-        for options out of their range.
+    InvalidArgumentError
+        If the tensor isn't a finite, nonzero 3-tensor, its largest entry isn't between 1e-50 and
+        1e50, an option is out of its range, or all starts end in singular systems.
+    MemoryBudgetError
+        If the dense tensor of a database exceeds the budget of `Database.to_numpy`.
     MissingExtraError
-        If pyttb isn't there for 'lbfgs'.
+        If `method` is 'lbfgs' and pyttb isn't installed.
 
     Examples
     --------
@@ -83,7 +89,8 @@ def cp_decompose(
     >>> bool(np.allclose(cp_to_tensor(cp), 1))
     True
     """
-    from tensorly.cp_tensor import CPTensor
+    with needed_by("cp_decompose"):
+        from tensorly.cp_tensor import CPTensor
 
     dense = as_dense(tensor)
     require_count("rank", rank)
@@ -106,7 +113,12 @@ def cp_decompose(
 
 
 def require_starts(n_starts: int, max_iterations: int, tolerance: float) -> None:
-    """Raise an error for options that no fit can go by."""
+    """Refuse numbers of starts and iterations below 1, and negative tolerances.
+
+    Raises
+    ------
+    InvalidArgumentError
+    """
     require_count("n_starts", n_starts)
     require_count("max_iterations", max_iterations)
     if not tolerance >= 0:
@@ -114,24 +126,39 @@ def require_starts(n_starts: int, max_iterations: int, tolerance: float) -> None
 
 
 def require_count(name: str, n: object) -> None:
-    """Raise an error for what isn't a positive integer."""
+    """Refuse anything but a positive integer.
+
+    Raises
+    ------
+    InvalidArgumentError
+    """
     if not isinstance(n, int | np.integer) or n < 1:
         raise InvalidArgumentError(f"`{name}` must be an integer of at least 1; got {shown(n)}.")
 
 
 def as_dense(tensor: Database | NDArray[Any]) -> NDArray[np.float64]:
-    """A database or an array as a dense tensor of floats, or an error."""
+    """Return a database or an array as a dense tensor of floats.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an array isn't a finite, nonzero 3-tensor, or its largest entry is out of scale.
+    MemoryBudgetError
+        If the dense tensor of a database exceeds the budget of `Database.to_numpy`.
+    """
     if isinstance(tensor, Database):
         return tensor.to_numpy(np.float64)
     dense = np.asarray(tensor, dtype=np.float64)
     if dense.ndim != 3 or not np.isfinite(dense).all() or not dense.any():
         raise InvalidArgumentError(
-            f"`tensor` must be a finite, nonzero 3-tensor; got an array of shape {dense.shape}."
+            f"`tensor` must be a finite, nonzero 3-tensor; got shape {dense.shape}, with "
+            f"{np.count_nonzero(dense):,} entries that aren't zero, of which "
+            f"{np.count_nonzero(~np.isfinite(dense)):,} aren't finite."
         )
     largest = float(np.abs(dense).max())
     if not 1 / LARGEST_ENTRY < largest < LARGEST_ENTRY:
         raise InvalidArgumentError(
-            f"The largest entry of `tensor` must lie within {1 / LARGEST_ENTRY:.0e} and "
+            f"The largest entry of `tensor` must lie between {1 / LARGEST_ENTRY:.0e} and "
             f"{LARGEST_ENTRY:.0e}; got {largest:.0e}. Scale it: the rank stays the same."
         )
     return dense
@@ -140,7 +167,7 @@ def as_dense(tensor: Database | NDArray[Any]) -> NDArray[np.float64]:
 def one_fit(
     dense: NDArray[np.float64], rank: int, method: Method, iterations: int, seed: list[int]
 ) -> Fit | None:
-    """One fit from one random start; None if it ends in a singular system."""
+    """Fit from one random start; None if that ends in a singular system."""
     if method == "lm":
         start = random_start(dense.shape, rank, np.random.default_rng(seed))
         return fit_cp(dense, start, iterations=iterations)
@@ -169,18 +196,14 @@ def _als(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]
 
 
 def _lbfgs(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]) -> Factors:
-    try:
+    with needed_by("method='lbfgs'"):
         pyttb: Any = importlib.import_module("pyttb")
         optimizers: Any = importlib.import_module("pyttb.gcp.optimizers")
-    except ImportError:
-        raise MissingExtraError(
-            "method='lbfgs' needs pyttb; install it with `pip install 'knowledge-capacity[pyttb]'`."
-        ) from None
     lbfgs = optimizers.LBFGSB(
         maxiter=iterations, maxfun=50 * iterations, factr=0.0, pgtol=1e-12, m=20
     )
     start = random_start(dense.shape, rank, np.random.default_rng(seed))
-    # it warns of the memory order of its own factors at every step
+    # pyttb warns of the memory order of its own factors at every step
     quiet = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,9 +1,9 @@
 """Numerical estimates of the rank by fitting CP decompositions.
 
 A CP decomposition writes a tensor as a sum of R simple tensors a_r (x) b_r (x) c_r. Fitting one
-with a small residual suggests that the rank is at most R and proves nothing: the result is an
-*estimate*, never a bound. A tensor of border rank below its rank (such as W) is approached by ever
-larger terms that cancel; such fits are recognised by the size of their terms and refused.
+with a small residual suggests that the rank is at most R but proves nothing: the result is an
+*estimate*, never a bound. A tensor whose border rank is below its rank (such as W) is approached by
+ever larger terms that cancel; such fits are recognised by the size of their terms and rejected.
 
 References
 ----------
@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
+from capacity.extras import needed_by
 from capacity.limits import Seed, integer_seed
 from capacity.rank.bounds import database_bounds
 from capacity.rank.cp.decompose import as_dense, one_fit, require_starts
@@ -29,13 +31,14 @@ from capacity.rank.cp.decompose import as_dense, one_fit, require_starts
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
 
-# about an hour on one core
+# multiplications; about an hour on one core
 LARGEST_WORK = 3e12
-# unknowns up to which fits are by Levenberg-Marquardt
+# most unknowns for Levenberg-Marquardt; larger fits are by alternating least squares
 MOST_UNKNOWNS = 1_500
 LARGEST_TERM = 1e3
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class CPEstimate:
     """An estimate of a tensor's rank, with the decomposition that it rests on.
@@ -43,14 +46,14 @@ class CPEstimate:
     Attributes
     ----------
     rank : int
-        The smallest number of terms that a fit was accepted at.
+        Smallest number of terms for which a fit was accepted.
     residual : float
-        Norm of tensor minus decomposition, over the norm of the tensor.
+        Norm of tensor minus decomposition, divided by the norm of the tensor.
     method : str
-        What found it: Levenberg-Marquardt, alternating least squares, or the singular vectors of
-        the slices where no smaller fit was found.
+        Method of the fit: Levenberg-Marquardt, alternating least squares, or singular vectors of
+        the slices if no smaller fit was found.
     cp : tensorly.cp_tensor.CPTensor
-        The decomposition.
+        The decomposition; all weights are 1.
     """
 
     rank: int
@@ -59,7 +62,7 @@ class CPEstimate:
     cp: CPTensor
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the estimate as the command line prints it."""
+        """Return rank, residual and method, as ``capacity rank --json`` prints them."""
         return {"rank": self.rank, "residual": self.residual, "method": self.method}
 
 
@@ -71,36 +74,38 @@ def cp_estimate(
     tolerance: float = 1e-6,
     seed: Seed = 0,
 ) -> CPEstimate:
-    """Estimate the rank of a database or a 3-tensor by fits of `cp_decompose`'s kind.
+    """Estimate the rank of a database or a 3-tensor by numerical fits.
 
     The number of terms is searched by bisection between the largest unfolding rank and the smallest
-    sum of slice ranks, where a decomposition is known. Each number is tried from several random
-    starts, by Levenberg-Marquardt, or by alternating least squares where that has more than
-    `MOST_UNKNOWNS` unknowns.
+    sum of slice ranks, for which a decomposition is known. Each number is tried from several random
+    starts, by Levenberg-Marquardt, or by alternating least squares beyond 1,500 unknowns.
 
     Parameters
     ----------
     tensor : Database or ndarray, shape (n_subjects, n_predicates, n_objects)
+        The tensor whose rank is estimated; a database stands for its tensor D.
     n_starts : int
-        Random starts a number of terms.
+        Maximum number of random starts for each number of terms.
     max_iterations : int
-        A start.
+        Maximum number of iterations per start.
     tolerance : float
         Largest relative residual of an accepted fit.
     seed : int or numpy.random.Generator
+        Seed of the random starts.
 
     Returns
     -------
     CPEstimate
+        The smallest decomposition found. Its number of terms is no bound of the rank.
 
     Raises
     ------
+    InvalidArgumentError
+        If the tensor isn't a finite, nonzero 3-tensor, its largest entry isn't between 1e-50 and
+        1e50, an option is out of its range, or the fits for a number of terms could take more than
+        3e12 multiplications. All this is checked before any fit.
     MemoryBudgetError
-        If the dense tensor doesn't fit the budget of `Database.to_numpy`.
-    ValueError
-        For an array that isn't a finite, nonzero 3-tensor, or whose entries are out of scale, for
-        options out of their range, and for a tensor so large that the fits would take more than
-        `LARGEST_WORK` multiplications; nothing is begun then.
+        If the dense tensor of a database exceeds the budget of `Database.to_numpy`.
 
     Examples
     --------
@@ -133,7 +138,7 @@ def _check_work(n_terms: int, shape: tuple[int, ...], sweeps: int) -> None:
         raise InvalidArgumentError(
             f"CP fits must take at most {LARGEST_WORK:.0e} multiplications; up to {n_terms} terms "
             f"of a tensor of shape {shape} could take {work:.0e} for each number of terms. "
-            "Estimate a part of the database, or lower `n_starts` and `max_iterations`."
+            "Estimate the rank of a part, or lower `n_starts` or `max_iterations`."
         )
 
 
@@ -142,8 +147,9 @@ def _unfolding_rank(dense: NDArray[np.float64], mode: int) -> int:
 
 
 def _from_slices(dense: NDArray[np.float64]) -> CPEstimate:
-    """Decompose by the singular vectors of the slices of the mode that needs fewest terms."""
-    from tensorly.cp_tensor import CPTensor, cp_to_tensor
+    """Decompose by singular vectors of the slices, in the mode that needs the fewest terms."""
+    with needed_by("cp_estimate"):
+        from tensorly.cp_tensor import CPTensor, cp_to_tensor
 
     ranks = [np.linalg.matrix_rank(np.moveaxis(dense, mode, 0)) for mode in range(3)]
     mode = min(range(3), key=lambda m: int(ranks[m].sum()))
@@ -169,7 +175,7 @@ def _fit(
     tolerance: float,
     seed: int,
 ) -> CPEstimate | None:
-    """The first fit that is accepted, or None."""
+    """Return the first fit that is accepted, or None."""
     from tensorly.cp_tensor import CPTensor
 
     norm = float(np.linalg.norm(dense))

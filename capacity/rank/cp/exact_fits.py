@@ -1,14 +1,15 @@
-"""Look for shorter decompositions by numerical fits that are then made exact.
+"""Shorter decompositions by numerical fits, each turned into an exact proof.
 
-Where there are more terms than it takes for as many unknowns as equations, fits are easy: the
-number of terms is bisected there, with few tries. Then it gallops downward: each fit doubles the
-step, one that fails brings it back to one, until that fails.
+Fits are easy if there are more unknowns than equations: the numbers of terms for which this holds
+are bisected, with few attempts each. From there the number of terms falls in steps that double
+after each success and return to one after a failure; the search ends when a step of one fails.
 
-A fit is proved to have an exact decomposition over the reals beside it
+A fit is either proved to have an exact decomposition over the reals near it
 (`capacity.rank.verifier.procedures.krawczyk`), which works for dense tensors and takes seconds at
-most; or made exact over the rationals (`capacity.rank.cp.rationalize`), which works for sparse
-ones. That nothing is found says nothing. It is tried only if the residual vanishes *and* the terms
-stay small: a tensor of border rank below its rank is approached by terms that grow for ever.
+most, or rounded to an exact one over the rationals (`capacity.rank.cp.rationalize`), which works
+for sparse ones. Failure proves nothing about the rank. Both are tried only if the residual vanishes
+*and* the terms stay small: a tensor whose border rank is below its rank is approached by terms that
+grow without bound.
 """
 
 from __future__ import annotations
@@ -28,23 +29,24 @@ from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.procedures.krawczyk import MOST_EQUATIONS
 
-# a coefficient of a balanced term that makes a fit degenerate
+# norm of a balanced factor (`Fit.largest`) from which a fit counts as degenerate
 LARGEST_COEFFICIENT = 30.0
-# fits of a number of terms that may be too small
+# attempts per number of terms in the bisection
 HURRIED = 3
-# a start from a longer fit: how many terms more that has, and the noise that is added
+# a start from a longer fit: most terms that are dropped, and the noise that is added
 DROPPED, NOISE = 3, 0.1
-# of a fit; how many of a rank are snapped, fits that it takes, and their iterations on average
+# iterations of a fit: most, most in the bisection, and fewest that are worth an attempt
 ITERATIONS, EASY, FEWEST = 400, 40, 20
+# fits of a rank that are rounded; fits that rounding one takes, and iterations of each on average
 MOST_SNAPPED = 2
 SNAPS = 80
 ITERATIONS_A_SNAP = 15
 
 
 def fits(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Fit, and make exact; yield each decomposition that is shorter than those before."""
+    """Fit with fewer and fewer terms; yield each fit that could be turned into an exact proof."""
     upper, search = goal.upper, _Fits(problem, goal)
-    # hurried fits, for where terms abound, and how many were too few for them
+    # bisection with hurried fits; `too_few` is the largest number of terms at which they failed
     too_few = max(goal.lower, search.count) - 1
     rank = 3 * search.count // 2 + 1
     rising = True
@@ -70,7 +72,7 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 
 class _Fits:
-    """Fits of one problem, and the work that is left for them."""
+    """Fits of one problem, and their remaining work."""
 
     def __init__(self, problem: Problem, goal: Goal) -> None:
         self._problem, self._seed, self.work = problem, goal.seed, goal.work
@@ -83,8 +85,8 @@ class _Fits:
 
     @property
     def count(self) -> int:
-        """How many terms have as many unknowns as there are equations."""
-        # two factors of each term can be scaled against the third
+        """Smallest number of terms with as many unknowns as there are equations."""
+        # scaling two factors of a term against the third changes nothing: two unknowns fewer
         return -(-self._equations // (sum(self._tensor.shape) - 2))
 
     def exact_fit(self, rank: int, tries: int, longest: int) -> Decomposition | Enclosure | None:
@@ -115,7 +117,7 @@ class _Fits:
             to_snap.append(fit)
             if not enough and len(to_snap) == MOST_SNAPPED:
                 break
-        # near a typical rank more terms are the better way
+        # in the bisection, and with enough terms, trying more terms pays better than rounding
         for fit in to_snap[: 0 if enough and longest == EASY else MOST_SNAPPED]:
             snaps = max(0, min(SNAPS, self.work // (ITERATIONS_A_SNAP * iteration)))
             self.work -= snaps * ITERATIONS_A_SNAP * iteration
@@ -126,9 +128,9 @@ class _Fits:
         return None
 
     def _start(self, rank: int, number: int, rng: np.random.Generator) -> Factors:
-        """At random; every other one, if there are longer fits, one of them without some terms.
+        """Return a random start or, every other time, a longer fit with some terms dropped.
 
-        At ranks where one random start in five leads to a fit, two in five of these do.
+        At ranks where one random start in five leads to a fit, two in five of the latter do.
         """
         longer = [f for f in self._accepted if rank < f.rank <= rank + DROPPED]
         if number % 2 == 0 or not longer:
@@ -139,7 +141,7 @@ class _Fits:
         return a, b, c
 
     def _enclosed(self, fit: Fit) -> Enclosure | None:
-        """A fit as a proof that there is a real decomposition near it."""
+        """Prove that an exact real decomposition lies near a fit; None if that fails."""
         equations = min(self._equations, MOST_EQUATIONS)
         self.work -= 10**7 + equations**3 // 5
         found = enclose(self._tensor, fit.factors, self._problem.known)
@@ -152,12 +154,12 @@ class _Fits:
 
 
 def accepted(fit: Fit) -> bool:
-    """Whether a fit is worth being made exact: its residual vanishes, and its terms are small."""
+    """Return True if a fit has a vanishing residual and small terms."""
     return fit.residual < EXACT_ENOUGH and fit.largest < LARGEST_COEFFICIENT
 
 
 def _cost(shape: tuple[int, ...], rank: int) -> int:
-    """Of an iteration, in units of about a nanosecond, as measured."""
+    """Measured cost of one iteration, in nanoseconds."""
     n = rank * sum(shape)
     if n <= MOST_DENSE:
         return 250_000 + 12 * n**2 + n**3 // 100

@@ -1,8 +1,8 @@
-"""Choose what is needed to prove a fit: the unknowns that vary, and the box they vary in.
+"""The unknowns that vary, and the radius of their box, for a proof by Krawczyk's theorem.
 
-`capacity.rank.verifier.procedures.krawczyk` says what has to hold: with beta the step to the root
-and kappa the inverse's growth over a box of radius 1, about beta + kappa rho^2 < rho. So rho = 2
-beta does if 4 kappa beta < 1.
+`capacity.rank.verifier.procedures.krawczyk` has the condition. It is about beta + kappa rho^2 <
+rho, with beta the Newton step to the root, rho the radius, and kappa rho a bound of |I - C J|. So
+rho = 2 beta suffices if 4 kappa beta < 1.
 """
 
 from __future__ import annotations
@@ -14,30 +14,32 @@ from capacity.rank.cp.levenberg_marquardt import Array, Factors
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.procedures.krawczyk import MOST_EQUATIONS, contracts, jacobian
 
-# of the Jacobian's diagonal after pivoting: below, its columns are nearly dependent
+# ratio of the pivoted Jacobian's last and first diagonal entry below which it is nearly singular
 INDEPENDENT = 1e-7
-# what is kept of a number, after the point
+# binary digits of a number that are kept after the point
 BITS = 60
 
 
 def enclose(
     tensor: Indices, factors: Factors, known: Mask | None = None
 ) -> tuple[Factors, Indices, float] | None:
-    """Find factors, the unknowns that vary, and a radius that prove a decomposition.
+    """Find factors, varying unknowns and a radius that prove an exact decomposition.
 
     Parameters
     ----------
     tensor : ndarray of int64, shape (n_0, n_1, n_2)
+        The tensor to decompose.
     factors : tuple of three ndarrays of float64, shapes (n_m, rank)
-        Of a fit.
+        Factors of a fit, with a residual near zero.
     known : ndarray of bool, shape (n_0, n_1, n_2), optional
-        Entries on which the sum matters; left out: all.
+        Mask of the entries that the decomposition must reproduce; all if omitted.
 
     Returns
     -------
     (factors, varying, radius) or None
-        None if there are fewer unknowns than equations, or if these are nearly dependent, as for
-        most sparse decompositions: their families meet others.
+        None if there are fewer unknowns than equations or too many equations, or if the equations
+        are nearly dependent, as for most sparse decompositions, where several families of
+        decompositions meet.
     """
     places = np.argwhere(np.ones(tensor.shape, bool) if known is None else known)
     starts = np.cumsum([0, *(f.size for f in factors)])

@@ -1,15 +1,15 @@
 """Fit CP decompositions by regularised Levenberg-Marquardt.
 
-Minimised is, over factors A, B, C with R columns and for a mask M of fibers,
+The objective, over factors A, B, C with R columns and for a mask M of fibers, is
 
     sum over (k, q, v) of M[k, q] (T[k, q, v] - sum_r A[k, r] B[q, r] C[v, r])^2 + reg |x|^2,
 
-where x is all factors and reg goes to zero with the residual. A step solves the damped normal
-equations; their matrix has blocks made of R x R Gram matrices, so that it is assembled without the
-Jacobian, whose columns are dependent anyway: scaling two factors of a term against each other
-changes nothing. The regularisation picks the balanced one, and keeps away from terms that grow and
-cancel. Up to `MOST_DENSE` unknowns the matrix is factored; beyond, conjugate gradients only
-multiply with it.
+where x collects all factors and reg goes to zero with the residual. A step solves the damped normal
+equations. Their matrix consists of blocks made from R x R Gram matrices, so it is assembled without
+the Jacobian. The columns of the Jacobian are dependent, because scaling two factors of a term
+against each other changes nothing; the regularisation selects the balanced scaling, and keeps away
+from terms that grow and cancel. Up to `MOST_DENSE` unknowns the matrix is factored; beyond,
+conjugate gradients only multiply by it.
 
 References
 ----------
@@ -33,9 +33,9 @@ from capacity.rank.types import Mask
 
 Array: TypeAlias = NDArray[np.float64]
 Factors: TypeAlias = tuple[Array, Array, Array]
-# unknowns up to which the normal equations are factored
+# most unknowns for which the normal equations are factored
 MOST_DENSE = 2_500
-# relative residual at which a fit is exact for its purposes
+# relative residual at which the iteration stops
 EXACT = 1e-13
 
 
@@ -46,10 +46,12 @@ class Fit:
     Attributes
     ----------
     factors : tuple of three ndarrays of float64, shapes (n_m, rank)
+        The three factors, one column per term.
     residual : float
-        Norm of what is left of the tensor, where it is observed, over its norm.
+        Norm of tensor minus decomposition, divided by the norm of the tensor; both on the observed
+        fibers.
     iterations : int
-        How many it took.
+        Number of iterations done.
     """
 
     factors: Factors
@@ -58,18 +60,18 @@ class Fit:
 
     @property
     def rank(self) -> int:
-        """The number of terms."""
+        """Number of terms."""
         return self.factors[0].shape[1]
 
     @property
     def largest(self) -> float:
-        """The largest coefficient, when each term is shared evenly among its three factors."""
+        """Largest norm of a factor, if each term's norm is shared evenly by its three factors."""
         norms = np.prod([np.linalg.norm(f, axis=0) for f in self.factors], axis=0)
         return float(np.cbrt(norms).max(initial=0.0))
 
 
 def random_start(shape: tuple[int, ...], rank: int, rng: np.random.Generator) -> Factors:
-    """Normal factors of standard deviation one half."""
+    """Draw factors from a normal distribution with standard deviation 0.5."""
     a, b, c = (0.5 * rng.standard_normal((n, rank)) for n in shape)
     return a, b, c
 
@@ -83,19 +85,22 @@ def fit_cp(
     iterations: int = 400,
     reg: float = 1e-3,
 ) -> Fit:
-    """Fit a CP decomposition.
+    """Fit a CP decomposition, starting from given factors.
 
     Parameters
     ----------
     tensor : ndarray of float64, shape (n_0, n_1, n_2)
+        The tensor to fit.
     start : tuple of three ndarrays, shapes (n_m, rank)
+        Initial factors.
     observed : ndarray of bool, shape (n_0, n_1), optional
-        Fibers of the last mode that count; left out: all.
+        Fibers of the last mode that the fit must reproduce; all if omitted.
     free : ndarray of bool, shape ((n_0 + n_1 + n_2) rank,), optional
-        Unknowns that may change, in the order of the factors' rows; left out: all.
+        Unknowns that may change, numbered along the rows of the three factors; all if omitted.
     iterations : int
+        Maximum number of iterations.
     reg : float
-        Of the start; 0 for none.
+        Initial weight of the regularisation; 0 for none.
 
     Returns
     -------
@@ -170,7 +175,7 @@ Solver: TypeAlias = Callable[[Array, float], Array | None]
 
 
 def _solver(factors: Factors, mask: Array, may: Mask) -> Solver:
-    """What solves (J^T J + damping) step = gradient for the unknowns that may change."""
+    """Make a solver of (J^T J + damping) step = gradient for the unknowns that may change."""
     if may.sum() > MOST_DENSE:
         return _iterative(factors, mask, may)
     normal = _normal_matrix(factors, mask)[np.ix_(may, may)]
@@ -187,12 +192,12 @@ def _solver(factors: Factors, mask: Array, may: Mask) -> Solver:
 
 
 def _normal_matrix(factors: Factors, mask: Array) -> Array:
-    """J^T J. Entry ((m, i, r), (n, j, s)) sums products of derivatives over observed entries."""
+    """Assemble J^T J: entry ((m, i, r), (n, j, s)) sums products of derivatives where observed."""
     a, b, c = factors
     rank = a.shape[1]
     sizes = [f.size for f in factors]
     offsets = np.cumsum([0, *sizes])
-    # Gram matrices of b over what k sees, of a over what q sees, of c
+    # Gram matrices: of b on the fibers observed with k, of a on those observed with q, and of c
     of_b = np.einsum("kq,qr,qs->krs", mask, b, b, optimize=True)
     of_a = np.einsum("kq,kr,ks->qrs", mask, a, a, optimize=True)
     of_c = c.T @ c

@@ -1,7 +1,7 @@
-"""The rank of a tensor of floating-point numbers, as far as a threshold tells it. Estimates.
+"""Estimates of the rank of a tensor of floating-point numbers, such as that of a trained layer.
 
-What certified intervals are for the integers of a database, this is for the tensor of a trained
-layer: both numbers count singular values above a threshold, so neither is a bound.
+They count singular values above a threshold, so they are no bounds; certified intervals need the
+integers of a database.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class RankEstimates(NamedTuple):
     Attributes
     ----------
     unfolding_rank : int
-        The largest numerical rank of the three unfoldings.
+        Largest numerical rank of the three unfoldings.
     decomposition_size : int
-        The least number of simple tensors in a decomposition by slices or by two unfoldings: the
-        least of the three sums of the slices' numerical ranks and of the three products of two
-        unfoldings' ranks.
+        Smallest number of simple tensors in a decomposition by slices or by two unfoldings: the
+        minimum of the three sums of slices' numerical ranks and the three products of two
+        unfoldings' numerical ranks, and at least `unfolding_rank`.
     """
 
     unfolding_rank: int
@@ -40,18 +40,21 @@ def numerical_rank_estimates(tensor: ArrayLike, *, threshold: float = THRESHOLD)
     Parameters
     ----------
     tensor : array_like, shape (n_0, n_1, n_2)
+        A real tensor.
     threshold : float
-        Singular values of an unfolding or a slice count if they exceed this share of the largest
-        of the unfoldings.
+        Singular values of an unfolding or a slice count if they exceed this fraction of the largest
+        singular value of the unfoldings.
 
     Returns
     -------
     RankEstimates
+        Named tuple of `unfolding_rank` and `decomposition_size`.
 
     Raises
     ------
     InvalidArgumentError
-        Unless the tensor has three modes and finite entries, and the threshold lies in (0, 1).
+        If the tensor hasn't three modes, has no entries or some that aren't finite, or the
+        threshold doesn't lie strictly between 0 and 1.
 
     Examples
     --------
@@ -61,15 +64,18 @@ def numerical_rank_estimates(tensor: ArrayLike, *, threshold: float = THRESHOLD)
     T = np.asarray(tensor, dtype=np.float64)
     if T.ndim != 3 or not T.size or not np.isfinite(T).all():
         raise InvalidArgumentError(
-            f"`tensor` must have three modes and finite entries; got shape {T.shape}."
+            f"`tensor` must have three modes and finite entries; got shape {T.shape}, with "
+            f"{np.count_nonzero(~np.isfinite(T)):,} entries that aren't finite."
         )
     if not 0 < threshold < 1:
-        raise InvalidArgumentError(f"`threshold` must lie in (0, 1); got {threshold}.")
+        raise InvalidArgumentError(
+            f"`threshold` must lie strictly between 0 and 1; got {threshold}."
+        )
     modes = [np.moveaxis(T, mode, 0) for mode in range(3)]
     spectra = [np.linalg.svd(M.reshape(len(M), -1), compute_uv=False) for M in modes]
     least = threshold * max(s[0] for s in spectra)
     ranks = [int((s > least).sum()) for s in spectra]
     slices = [int((np.linalg.svd(M, compute_uv=False) > least).sum()) for M in modes]
     products = [a * b for a, b in combinations(ranks, 2)]
-    # of entries about the threshold, slices may count less than unfoldings
+    # near the threshold slices can count fewer singular values than unfoldings do
     return RankEstimates(max(ranks), max(*ranks, min(*slices, *products)))

@@ -1,14 +1,14 @@
-"""Make a numerical decomposition exact: snap its factors to rational numbers.
+"""Rounding of numerical decompositions to exact ones over the rationals.
 
-An exact fit is one point of a family: terms can be rescaled, and often deformed. So factors are
-moved to round numbers one by one, each time fitting the others again:
+An exact fit is one point of a family: terms can be rescaled, and often deformed. So coefficients
+are moved to simple fractions a few at a time, and the others are fitted again:
 
 1. In the first two modes scale the largest coefficient of each column to 1, and fix it.
-2. Fix the coefficients that are closest to 0, 1 or -1 there; fit what is left; keep that if the fit
-   is still exact, otherwise fix fewer. Then go on with halves, quarters and sixteenths.
+2. Fix the coefficients that are closest to 0, 1 or -1 there, and fit the others. Keep the result if
+   the fit is still exact; otherwise fix fewer. Continue with halves, quarters and sixteenths.
 3. With A and B rational, C is the solution of a linear system over the rationals.
 
-The result is checked in exact arithmetic, so that floating point decides nothing.
+The last step is in exact arithmetic, so rounding errors can't make the result wrong.
 """
 
 from __future__ import annotations
@@ -28,32 +28,33 @@ GRIDS: tuple[Array, ...] = (
     np.arange(-8, 9) / 4,
     np.arange(-64, 65) / 16,
 )
-# relative residual of a fit that passes as exact, and the largest coefficient it may have
+# relative residual below which a fit counts as exact, and the largest coefficient it may have
 EXACT_ENOUGH = 1e-9
 LARGEST_COEFFICIENT = 1e3
-# fits in a row that may fail: where it succeeds, 7 did at most
+# consecutive fits that may fail; where rounding succeeded, at most 7 did
 PATIENCE = 10
 
 
 def exact_terms(
     tensor: Indices, fit: Fit, *, observed: Mask | None = None, fits: int = 200
 ) -> list[Term] | None:
-    """Turn a numerical decomposition into one over the rationals.
+    """Turn a numerical decomposition into an exact one over the rationals.
 
     Parameters
     ----------
     tensor : ndarray of int64, shape (n_0, n_1, n_2)
+        The tensor to decompose.
     fit : Fit
-        Of this tensor, with a residual near zero.
+        A decomposition of the tensor, with a residual near zero.
     observed : ndarray of bool, shape (n_0, n_1), optional
-        Fibers of the last mode on which the sum matters; left out: all.
+        Fibers of the last mode that the decomposition must reproduce; all if omitted.
     fits : int
-        How many fits may be made at most.
+        Maximum number of further fits.
 
     Returns
     -------
     list of Term or None
-        As many as the fit has; None if no rational numbers are found.
+        Terms with rational coefficients, as many as `fit` has; None if none are found.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def exact_terms(
     >>> len(exact_terms(T, fit))
     2
     """
-    # the last mode is solved for, so it had better be long; a mask names its mode
+    # the last mode is solved for, so the longest comes last; a mask fixes which mode is last
     order = [0, 1, 2] if observed is not None else np.argsort(tensor.shape, kind="stable").tolist()
     turned = np.ascontiguousarray(tensor.transpose(order))
     factors = _scaled([fit.factors[m] for m in order])
@@ -96,12 +97,12 @@ def _scaled(factors: list[Array]) -> Factors:
 
 
 def _snapped(tensor: Array, factors: Factors, observed: Mask | None, fits: int) -> Factors | None:
-    """Factors whose first two are on the grids."""
+    """Move all coefficients of the first two factors to the grids; None if that fails."""
     shapes = [f.shape for f in factors]
     cuts = np.cumsum([f.size for f in factors])
     x = np.concatenate([f.ravel() for f in factors])
     snappable = np.arange(len(x)) < cuts[1]
-    # the largest of each column are 1 by now
+    # the largest coefficient of each column is 1 already
     fixed = snappable & (np.abs(x - 1) < 1e-15)
     failed = 0
     for grid in GRIDS:
@@ -142,7 +143,7 @@ def _snapped(tensor: Array, factors: Factors, observed: Mask | None, fits: int) 
 def _solved(
     tensor: Indices, a: list[list[Fraction]], b: list[list[Fraction]], mask: Mask
 ) -> list[list[Fraction]] | None:
-    """C with sum_r a[k][r] b[q][r] C[v][r] = T[k, q, v] on the mask; None if there is none."""
+    """Solve sum_r a[k][r] b[q][r] C[v][r] = T[k, q, v] on the mask for C; None if unsolvable."""
     rank, width = len(a[0]), tensor.shape[2]
     rows: list[list[flint.fmpq]] = []
     for k, q in np.argwhere(mask).tolist():

@@ -1,4 +1,4 @@
-"""Read a pretrained model and its tokenizer from a folder, without a network."""
+"""Read a pretrained model and its tokenizer from a folder, without network access."""
 
 from __future__ import annotations
 
@@ -10,42 +10,54 @@ from typing import Any
 
 import torch
 
-from capacity.errors import CapacityError, InvalidArgumentError, MissingExtraError
+from capacity.errors import CapacityError, InvalidArgumentError
+from capacity.extras import needed_by
 from capacity.limits import in_a_line
 from capacity.transformer.activations.folder import check_folder, check_size
 
 
 def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
-    """A model, ready for `capture`, and its tokenizer.
+    r"""Load a model, ready for `capture`, and its tokenizer.
 
     Parameters
     ----------
     folder : path
-        What Hugging Face's ``save_pretrained`` wrote: config.json, weights, the tokenizer's files.
-        Nothing is fetched.
+        Folder that Hugging Face's ``save_pretrained`` wrote: config.json, weights and the files of
+        the tokenizer. Nothing is downloaded.
 
     Returns
     -------
-    model, tokenizer
+    model : torch.nn.Module
         The model without a head, with ``attn_implementation="eager"``, in eval mode.
+    tokenizer : transformers tokenizer
+        Called on a text, it returns the inputs of `capture`.
 
     Raises
     ------
     MissingExtraError
         If ``transformers`` isn't installed.
     StorageError
-        If something in the folder is a pipe, a socket or a device.
+        If something in the folder is a pipe, a socket or a device, or a file is too large.
     InvalidArgumentError
         If the folder doesn't hold a model that can read a token, all of its weights, and a
         tokenizer.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from transformers import BertConfig, BertModel, BertTokenizer
+    >>> config = BertConfig(vocab_size=5, hidden_size=4, num_hidden_layers=1,
+    ...                     num_attention_heads=2, intermediate_size=4)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\ncourt")
+    ...     _ = BertTokenizer(str(Path(folder, "vocab.txt"))).save_pretrained(folder)
+    ...     BertModel(config).save_pretrained(folder)
+    ...     model, tokenizer = load_pretrained(folder)
+    >>> type(model).__name__, tokenizer("court")["input_ids"]
+    ('BertModel', [2, 4, 3])
     """
-    try:
+    with needed_by("load_pretrained"):
         from transformers import AutoConfig, AutoModel, AutoTokenizer
-    except ImportError:
-        raise MissingExtraError(
-            "Pretrained models need transformers; install the extra: "
-            "pip install 'knowledge-capacity[transformers]'"
-        ) from None
     path = Path(folder)
     check_folder(path)
     here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -64,12 +76,12 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
                 **eager,
                 **here,
             )
-            # sizes that contradict each other stop the first sentence
+            # sizes that contradict each other fail on the first sentence
             with torch.no_grad():
                 model.eval()(torch.zeros(1, 1, dtype=torch.long))
     except CapacityError:
         raise
-    # what the loaders raise for damaged files depends on the file
+    # the loaders raise errors of many kinds for damaged files
     except Exception as error:
         raise InvalidArgumentError(
             f"{path} must hold a model and its tokenizer that transformers can load; "
@@ -78,20 +90,20 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
     for name, held, asked in sorted(told["mismatched_keys"]):
         raise InvalidArgumentError(
             f"{path} must hold the weights of its config.json; {name} has the shape {tuple(held)}, "
-            f"and {tuple(asked)} there."
+            f"and {tuple(asked)} there. Save the model again with save_pretrained."
         )
-    # poolers stand behind the last embeddings, and aren't always trained
+    # poolers follow the last embeddings, which are analysed, and aren't always trained
     missing = sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise InvalidArgumentError(
             f"{path} must hold all weights of its config.json; {len(missing)} are missing, such as "
-            f"{missing[0]}, and would be random."
+            f"{missing[0]}, and would be random. Save the model again with save_pretrained."
         )
     return model, tokenizer
 
 
 def tokens_of(tokenizer: Any, text: str) -> Any:
-    """A text as a tokenizer gives it to its model, as tensors.
+    """Tokenize a text into the tensors that the model reads.
 
     Raises
     ------
@@ -102,10 +114,11 @@ def tokens_of(tokenizer: Any, text: str) -> Any:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidArgumentError(
-            f"The text must be Unicode; it holds {text[error.start]!r}, which is no character."
+            f"The text must be Unicode; it holds {text[error.start]!r}, which is no character. "
+            "Remove it."
         ) from None
     try:
-        # a text that is too long is an error, which `capture` raises
+        # transformers warns of a text that is too long, for which `capture` raises an error
         with quietly():
             return tokenizer(text, return_tensors="pt")
     except Exception as error:
@@ -116,7 +129,7 @@ def tokens_of(tokenizer: Any, text: str) -> Any:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without transformers' progress bars and advice."""
+    """Silence transformers' progress bars and warnings."""
     from transformers.utils import logging
 
     before, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()

@@ -1,0 +1,65 @@
+"""What needs an extra says which, from Python as from the shell; the base install is for ranks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+
+import pytest
+
+from capacity.extras import EXTRAS
+from tests.oracles import EXAMPLES, ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def without(package: str, code: str) -> str:
+    """The error that code ends with in a process that hasn't a package."""
+    # an import of None is refused, as of what isn't installed
+    script = f"import sys\nsys.modules[{package!r}] = None\nimport capacity\n{code}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 1, done
+    return done.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("package", "code", "extra"),
+    [("torch", "capacity.AttentionLayer", "layers"),
+     ("torch", "capacity.train", "layers"),
+     ("torch", "from capacity.layer import train", "layers"),
+     ("pandas", "capacity.evaluator.accuracy_grid", "layers"),
+     ("pandas", "capacity.database.to_pandas(capacity.load(FILE))", "layers"),
+     ("pyarrow", "capacity.sweep.load", "layers"),
+     ("seaborn", "import pandas as pd\n"
+      "capacity.plots.plot_accuracy_grid(pd.DataFrame({'mean': [0.5]}))", "plots"),
+     ("networkx", "capacity.database.to_networkx(capacity.load(FILE))", "networkx"),
+     ("rdflib", "capacity.database.to_rdflib(capacity.load(FILE))", "rdflib"),
+     ("tensorly", "capacity.cp_estimate(capacity.load(FILE))", "cp"),
+     ("tensorly", "capacity.rank.cp_decompose(capacity.load(FILE), 5)", "cp"),
+     ("pyttb", "capacity.rank.cp_decompose(capacity.load(FILE), 5, method='lbfgs')", "pyttb"),
+     ("hypothesis", "from capacity.testing import databases", "testing"),
+     ("transformers", "capacity.transformer.load_pretrained('.')", "transformers")],
+)  # fmt: skip
+def test_without_an_extra_the_function_names_it(package: str, code: str, extra: str) -> None:
+    said = without(package, code.replace("FILE", repr(str(EXAMPLES / "figure-1.ttl"))))
+    assert said.startswith("capacity.errors.MissingExtraError: "), said
+    assert f" needs {package}; install the extra `{extra}`" in said
+
+
+def test_every_optional_package_is_in_its_extra_and_in_all() -> None:
+    extras = PROJECT["optional-dependencies"]
+    names = {package: packages_distributions().get(package, [package])[0] for package in EXTRAS}
+    for package, extra in EXTRAS.items():
+        # matplotlib comes with seaborn
+        wanted = "seaborn" if package == "matplotlib" else names[package]
+        assert any(one.startswith(wanted) for one in extras[extra]), (package, extra)
+    everything = extras["all"][0]
+    # pyttb is for one comparison
+    assert all(extra in everything for extra in {*EXTRAS.values()} - {"pyttb"})
+
+
+def test_the_base_install_has_no_optional_package() -> None:
+    base = {one.split(">")[0].replace("-", "_") for one in PROJECT["dependencies"]}
+    assert not base & EXTRAS.keys()

@@ -1,1 +1,1 @@
-"""Lower bounds of the rank, a module a method."""
+"""Lower bounds of the rank, one method per module."""

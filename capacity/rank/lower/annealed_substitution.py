@@ -1,11 +1,12 @@
-"""Search the order of the substitution game by simulated annealing.
+"""Search for an order of the substitution method by simulated annealing.
 
-The state is an order of all slices of all modes; playing it takes each slice in turn that is known
-to be nonzero then, and skips the others, which never become playable later. A step moves one slice
-to another place, or swaps two. Orders that are as good are always accepted, worse ones with
-probability exp(-loss / temperature); the temperature falls linearly.
+The state is an order of all slices of all modes. It is evaluated by removing each slice that is
+known to be nonzero at its turn and skipping the others, which can't become removable later. A step
+of annealing moves one slice to another place, or swaps two. Orders that are at least as good are
+always accepted, worse ones with probability exp(-loss / temperature); the temperature falls
+linearly.
 
-A game is played on bits: the mode with the most slices is packed 64 entries a word, so that a
+Entries are stored as bits: the mode with the most slices is packed 64 entries per word, so that a
 removal touches n_a n_b ceil(n_c / 64) words.
 
 References
@@ -24,30 +25,34 @@ from numpy.typing import NDArray
 from capacity.rank.types import Indices, Mask
 
 HOTTEST = 0.6
-# entries that are looked at before an interrupt is heard: about a second
+# entries per compiled call, about a second, so that Ctrl-C is noticed in between
 STRIDE = 5 * 10**8
 
 
 def annealed_moves(
     values: Mask, known: Mask, start: Indices, *, steps: int, seed: int, target: int
 ) -> Indices:
-    """Improve a game by annealing the order of its moves.
+    """Improve an order of slices to remove by simulated annealing.
 
     Parameters
     ----------
-    values, known : ndarray of bool, shape (n0, n1, n2)
-        Where the tensor is nonzero, and which entries are known from the start.
+    values : ndarray of bool, shape (n0, n1, n2)
+        Where the tensor is nonzero.
+    known : ndarray of bool, shape (n0, n1, n2)
+        Entries that are known from the start.
     start : ndarray of int64, shape (n_moves, 2)
-        Pairs (mode, index) to begin with; slices that it lacks follow in random order.
+        Pairs (mode, index) of the initial order; slices that it lacks follow in random order.
     steps : int
+        Steps of annealing.
     seed : int
+        Seed of the annealing.
     target : int
-        Stop once a game has so many moves.
+        Stop once this number of slices can be removed.
 
     Returns
     -------
     ndarray of int64, shape (n_moves, 2)
-        The longest game that was found; `start` if none is longer.
+        The longest order found, as pairs (mode, index); `start` if none is longer.
     """
     rng = np.random.default_rng(seed)
     packed_mode = int(np.argmax(values.shape))
@@ -74,7 +79,7 @@ def annealed_moves(
 
 
 def _packed(mask: Mask) -> NDArray[np.uint64]:
-    """Pack the last axis, 64 entries a word."""
+    """Pack the last axis, 64 entries per word."""
     n = mask.shape[2]
     padded = np.zeros((*mask.shape[:2], -(-n // 64) * 64), bool)
     padded[:, :, :n] = mask
@@ -83,7 +88,7 @@ def _packed(mask: Mask) -> NDArray[np.uint64]:
 
 @nb.njit(cache=True)
 def _play(value: Any, unknown: Any, order: Any, slices: Any, played: Any) -> int:
-    """Play a game in an order. `value` holds known nonzeros; both arrays are used up."""
+    """Count the slices removable in an order. Overwrites `value` (known nonzeros), `unknown`."""
     n0, n1, width = value.shape
     one = np.uint64(1)
     n_played = 0
@@ -156,7 +161,7 @@ def _seed(seed: int) -> None:
 def _anneal(
     value: Any, unknown: Any, slices: Any, state: Any, between: Any, steps: int, target: int
 ) -> Any:
-    """Some of the steps, from a state: the order, its game's length, and the best game so far."""
+    """Continue annealing from a state: the order, its number of removals, and the best so far."""
     order, current, best = state
     n = len(order)
     played = np.empty(n, np.int64)

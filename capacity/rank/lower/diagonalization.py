@@ -1,4 +1,4 @@
-"""Decide whether the rank is n, or more, where slices are n x n."""
+"""Simultaneous diagonalization: decide whether a tensor with n x n slices has rank n or more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
 
 
 def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Decide whether the rank is n, or more, if the core is n x n x m with m <= n."""
+    """Decide whether the rank is n or more, if the core is n x n x m with m <= n."""
     shape = problem.core.tensor.shape
     n = max(shape)
     if goal.lower > n or n > LARGEST_SIDE:
@@ -42,7 +42,21 @@ def diagonalizations(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 
 def nonsingular_combination(slices: Indices, *, seed: int, tries: int = 5) -> Indices | None:
-    """Look for coefficients of a nonsingular sum of slices: the slices first, then random sums."""
+    """Find coefficients of a nonsingular combination of slices; None if every attempt is singular.
+
+    Parameters
+    ----------
+    slices : ndarray of int64, shape (m, n, n)
+        The slices, which are tried one by one first.
+    seed : int
+        Seed of the random combinations.
+    tries : int
+        Number of random combinations, with coefficients within -9 .. 9.
+
+    Returns
+    -------
+    ndarray of int64, shape (m,), or None
+    """
     rng = np.random.default_rng(seed)
     m, n = slices.shape[:2]
     exact = slices.astype(object)

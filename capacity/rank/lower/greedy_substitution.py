@@ -1,14 +1,15 @@
-"""Lower bounds by the masked substitution game.
+"""Lower bounds by the substitution method, with a greedy order of steps.
 
 Removing a nonzero slice lowers the rank of a tensor by at least one, if suitable multiples of it
 are subtracted from the other slices of its mode first (Alexeev, Forbes, Tsimerman 2011). The
 multiples are unknown, so the entries they touch become unknown too; a slice can be removed as long
-as some entry of it is known and nonzero. The number of removals bounds the rank from below, and
-with the unobserved fibers unknown from the start, the effective rank. `capacity.rank.verifier` has
-the proof.
+as some entry of it is known and nonzero. The number of removals bounds the rank from below and,
+with the unobserved fibers unknown from the start, the effective rank. The proof is in
+`capacity.rank.verifier.kinds.substitution`.
 
-The order decides how far the game goes. It is searched greedily: the slice that hides least of what
-is known goes first, with random weights for the modes and for zeros, several times over.
+The order decides how many slices can be removed. It is chosen greedily: the next slice is the one
+that hides the fewest known entries. This is repeated with random weights for the modes and for
+known zeros.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from capacity.rank.types import Indices, Mask
 def greedy_moves(
     values: Mask, known: Mask, *, games: int, seed: int, target: int | None = None
 ) -> Indices:
-    """Play the game several times; give the moves of the longest.
+    """Search greedily for a long order of slices to remove.
 
     Parameters
     ----------
@@ -31,14 +32,24 @@ def greedy_moves(
     known : ndarray of bool, shape (n0, n1, n2)
         Entries that are known from the start.
     games : int
+        Number of greedy runs.
     seed : int
+        Seed of the random weights and ties.
     target : int, optional
-        Stop once a game has so many moves.
+        Stop once an order has this many steps.
 
     Returns
     -------
     ndarray of int64, shape (n_moves, 2)
-        Pairs (mode, index).
+        The longest order found: a pair (mode, index) for each slice that is removed.
+
+    Examples
+    --------
+    The W state, all of whose unfoldings have rank 2, has rank 3:
+
+    >>> w = np.array([[[0, 1], [1, 0]], [[1, 0], [0, 0]]], bool)
+    >>> len(greedy_moves(w, np.ones(w.shape, bool), games=3, seed=0))
+    3
     """
     rng = np.random.default_rng(seed)
     best = np.zeros((0, 2), np.int64)
@@ -67,7 +78,7 @@ def _game(
             playable = np.flatnonzero(ones.any(axis=(a, b)))
             if not len(playable):
                 continue
-            # what a slice would hide in all slices, less what goes with it anyway
+            # known entries that a removal would hide in all slices, less those of the slice itself
             lost = np.tensordot(
                 np.moveaxis(hides, mode, 0), worth.sum(axis=mode), axes=([1, 2], [0, 1])
             ) - (hides * worth).sum(axis=(a, b))

@@ -1,8 +1,8 @@
 """Lower bounds from independent sets, for databases of any size.
 
-Let A be subjects and L objects such that no fact joins them. Remove the slices of L first: whatever
-multiples of them are subtracted from other object slices, nothing changes at the subjects A, where
-they vanish. So (Alexeev, Forbes, Tsimerman 2011, applied to whole sets)
+Let A be subjects and L objects such that no fact joins them. Remove the object slices of L first:
+whatever multiples of them are subtracted from other object slices, nothing changes at the subjects
+A, where they vanish. So (Alexeev, Forbes, Tsimerman 2011, applied to whole sets)
 
     rank(D) >= dim span of the object slices of L + rank(D[A]),
 
@@ -10,8 +10,8 @@ and D[A] is bounded by an unfolding. On functional data the object slices are in
 first number is the size of L. The same holds for predicates in the place of subjects.
 
 The largest independent set of the bipartite graph of subjects and objects is found exactly, from a
-largest matching (Koenig 1931): what can be reached from unmatched subjects along alternating paths
-gives A, and the objects that can't be reached give L.
+largest matching (Koenig 1931): A is the set of subjects that can be reached from unmatched subjects
+along alternating paths, and L the set of objects that can't be reached.
 """
 
 from __future__ import annotations
@@ -33,17 +33,19 @@ from capacity.rank.verifier.kinds.unfolding import Unfolding
 def largest_independent_set(
     left: Indices, right: Indices, n_left: int, n_right: int
 ) -> tuple[Mask, Mask]:
-    """Largest set of vertices of a bipartite graph of which no two are joined.
+    """Find a largest independent set of a bipartite graph.
 
     Parameters
     ----------
     left, right : ndarray of int64, shape (n_edges,)
         Ends of the edges; repeated ones count once.
     n_left, n_right : int
+        Numbers of vertices.
 
     Returns
     -------
     in_left, in_right : ndarray of bool, shapes (n_left,) and (n_right,)
+        Masks of the vertices in the set.
 
     Examples
     --------
@@ -79,10 +81,12 @@ class IndependentSets:
     Attributes
     ----------
     values : ndarray of int64, shape (n_components,)
+        Lower bound of each component's rank.
     modes : ndarray of int64, shape (n_components,)
         0 if A holds subjects, 1 if it holds predicates.
     minors : list of (mode, kind, Minor)
-        In pairs, of the objects L and of D[A]; the kind is the number in `modes` they are for.
+        Minors of unfoldings along `mode`, in pairs: of the object slices of L, and of D[A]. They
+        are for the components with `kind` in `modes`.
     """
 
     values: Indices
@@ -90,12 +94,18 @@ class IndependentSets:
     minors: list[tuple[Mode, int, Minor]]
 
     def arguments(self, db: Database, chosen: Mask) -> tuple[Unfolding, ...]:
-        """Pairs of arguments, the object slices of L and the unfolding of D[A], for components.
+        """Return the arguments of some components: the object slices of L, and unfoldings of D[A].
 
         Parameters
         ----------
         db : Database
+            The database that the bounds are about.
         chosen : ndarray of bool, shape (n_components,)
+            Mask of the components.
+
+        Returns
+        -------
+        tuple of Unfolding
         """
         found: list[Unfolding] = []
         for mode, kind, minor in self.minors:
@@ -109,8 +119,13 @@ def independent_sets(db: Database, component: Indices) -> IndependentSets:
     Parameters
     ----------
     db : Database
+        Functional or not.
     component : ndarray of int64, shape (n_triples,)
-        The component of each fact.
+        The component of each fact, numbered from 0.
+
+    Returns
+    -------
+    IndependentSets
     """
     triples = db.triples.astype(np.int64)
     n_components = int(component.max()) + 1

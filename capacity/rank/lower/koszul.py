@@ -12,7 +12,8 @@ For p = 0 and p = a - 1 these are unfoldings. The map's shape allows at most
 
 where b, c are the other two dimensions: it pays to choose p so that both are about equal, near
 (p + 1) / a = c / (b + c), and then the limit is b + c. a = 2p + 1, as in the literature, is the
-choice for b = c. Flattenings see at most linear bounds. They hold over every field.
+choice for b = c. Flattenings can't prove more than bounds linear in the dimensions. They hold over
+every field.
 
 References
 ----------
@@ -46,13 +47,14 @@ PRIME = 2**31 - 1
 
 
 def koszul_matrix(slices: Indices, p: int) -> Indices:
-    """The matrix of the Koszul flattening.
+    """Return the matrix of the Koszul flattening.
 
     Parameters
     ----------
     slices : ndarray of int64, shape (a, b, c)
         The tensor, after projection.
     p : int
+        Degree of the exterior power, from 0 to a - 1.
 
     Returns
     -------
@@ -78,26 +80,29 @@ def koszul_matrix(slices: Indices, p: int) -> Indices:
 def best_flattening(
     tensor: NDArray[np.integer], *, seed: int, prime: int, work: int, enough: int | None = None
 ) -> tuple[int, int, int, Indices] | None:
-    """Look for the mode, the projection and the p that give the largest bound.
+    """Find the mode, the projection and the p that give the largest bound.
 
-    The smallest flattenings come first; those whose shape allows no more than what is found are
-    left out. Almost all projections to a given dimension give the same rank, so one is tried.
+    The smallest flattenings are tried first, and those whose shape allows no larger bound than the
+    best so far are skipped. Almost all projections to a given dimension give the same rank, so one
+    is tried.
 
     Parameters
     ----------
     tensor : integer ndarray, shape (n0, n1, n2)
+        The tensor to bound.
     seed : int
+        Seed of the projections.
     prime : int
         Ranks are taken modulo this prime.
     work : int
-        Of all, in units of about a nanosecond.
+        Work allowed in total, in units of about a nanosecond.
     enough : int, optional
         Stop at this bound.
 
     Returns
     -------
     (bound, mode, p, projection) or None
-        The projection has shape (a, n_mode); None if no flattening fits.
+        The projection has shape (a, n_mode); None if the work suffices for no flattening.
     """
     best: tuple[int, int, int, Indices] | None = None
     for cost, limit, mode, a, p in sorted(_flattenings(tensor.shape)):
@@ -120,20 +125,20 @@ def best_flattening(
 
 
 def highest_bound(shape: tuple[int, ...]) -> int:
-    """What no flattening that is tried on a tensor of this shape exceeds, nor an unfolding."""
+    """Largest lower bound that unfoldings or the tried Koszul flattenings can give for a shape."""
     unfoldings = (min(n, math.prod(shape) // n) for n in shape)
     return max([*unfoldings, *(limit for _, limit, *_ in _flattenings(shape))])
 
 
 def _flattenings(shape: tuple[int, ...]) -> Iterable[tuple[int, int, int, int, int]]:
-    """Cost, largest bound, mode, a and p of all that are small enough."""
+    """Yield cost, largest possible bound, mode, a and p of each flattening that is small enough."""
     for mode, n in enumerate(shape):
         b, c = (shape[m] for m in range(3) if m != mode)
         for a in range(3, min(n, MOST_SLICES) + 1):
             for p in range(1, a - 1):
                 rows, columns = math.comb(a, p) * b, math.comb(a, p + 1) * c
                 if steps_of_rank(rows, columns) <= OF_A_FLATTENING:
-                    # an entry's way into the matrix; the elimination, as measured
+                    # measured nanoseconds: to build the matrix, and to eliminate
                     cost = 200 * rows * columns + rows * columns * min(rows, columns) // 6
                     limit = -(-min(rows, columns) // math.comb(a - 1, p))
                     yield cost, limit, mode, a, p
@@ -145,7 +150,7 @@ def _rank_modulo(matrix: Indices, prime: int) -> int:
 
 
 def flattenings(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Koszul flattenings of the core."""
+    """Bound the rank by the best Koszul flattening of the core."""
     tensor = problem.core.tensor
     found = best_flattening(tensor, seed=goal.seed, prime=PRIME, work=goal.work, enough=goal.upper)
     if found is None:

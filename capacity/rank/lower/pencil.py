@@ -1,4 +1,4 @@
-"""Facts whose slices of a mode are combinations of two: their rank is that of a pencil."""
+"""Exact rank of facts whose slices of one mode are combinations of two slices, a pencil."""
 
 from __future__ import annotations
 
@@ -19,7 +19,26 @@ from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank
 
 
 def pencil_of(db: Database, facts: Indices, mode: int, largest: int, spend: Spend) -> Pencil | None:
-    """The rank of facts whose slices of a mode are combinations of two; None if too large."""
+    """Find the rank of facts whose slices of a mode are combinations of two of them.
+
+    Parameters
+    ----------
+    db : Database
+        The database that the facts belong to.
+    facts : ndarray of int64
+        Row numbers of the facts in ``Database.triples``.
+    mode : {0, 1, 2}
+        The mode, whose unfolding has rank 2.
+    largest : int
+        Maximum number of entries of a connected block.
+    spend : callable
+        Charges steps and bytes of the verifier.
+
+    Returns
+    -------
+    Pencil or None
+        None if all slices are equal, a block is too large, or the budget is spent.
+    """
     triples = db.triples[facts].astype(np.int64)
     a, b = (m for m in MODES if m != mode)
     place = np.unique(triples[:, a] * db.shape[b] + triples[:, b], return_inverse=True)
@@ -42,7 +61,7 @@ def pencil_of(db: Database, facts: Indices, mode: int, largest: int, spend: Spen
 
 
 def pencils(component: Component, goal: Goal) -> Iterable[Finding]:
-    """The rank of a component whose slices of some mode span two dimensions."""
+    """Find the rank of a component whose slices of some mode span two dimensions."""
     for mode in np.flatnonzero(np.array(component.unfoldings) == 2).tolist():
         found = pencil_of(component.db, component.facts, mode, goal.limits.pencil, component.spend)
         if found is not None:

@@ -1,4 +1,4 @@
-"""Slices of a single entry come off exactly: the answer, where nothing is left without them."""
+"""Peeling of slices with a single entry: the exact rank, if nothing remains after it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from capacity.rank.reductions.subtensor import Finding
 
 
 def peelings(problem: Problem, _: Goal) -> Iterable[Finding]:
-    """Both ends, if nothing is left after peeling."""
+    """Yield both ends of the interval, if nothing remains after peeling."""
     peeled = problem.peeled
     if peeled is not None and not peeled.tensor.size:
         yield (peeled.minor(),)

@@ -1,11 +1,12 @@
-"""Sparser bases: integer row operations that leave a tensor with fewer entries.
+"""Sparser bases: integer row operations that leave a tensor with fewer nonzero entries.
 
-The rank doesn't depend on the basis of a mode, but the substitution game does: a slice hides what
-it meets, so it goes further on a sparse tensor. A step adds or subtracts one slice to another of
-its mode; steps that leave fewest entries are taken, ties at random, until none helps.
+The rank doesn't depend on the basis of a mode, but the bound by the substitution method does: a
+removed slice hides entries wherever it is nonzero, so more slices can be removed from a sparse
+tensor. An operation adds one slice to another of its mode, or subtracts it. The operation that
+leaves the fewest entries is taken, ties at random, until none helps.
 
 For the effective rank, an entry of the new slice is known only if it is known in both; unknown
-entries count as entries.
+entries count as nonzero.
 
 References
 ----------
@@ -28,13 +29,16 @@ def sparser(
     Parameters
     ----------
     tensor : ndarray of int64, shape (n0, n1, n2)
+        The tensor; entries that aren't known are ignored.
     known : ndarray of bool, shape (n0, n1, n2)
+        Mask of the known entries.
     rng : numpy.random.Generator
-        Of ties, and of the order of the modes.
+        Generator for ties and the order of the modes.
 
     Returns
     -------
     tensor, known : ndarrays, shape (n0, n1, n2)
+        The tensor in the new bases, and the mask of its known entries.
     bases : tuple of three ndarrays of int64, shapes (n_m, n_m)
         Unimodular P_m with ``tensor = (P_0, P_1, P_2) tensor_before``.
 
@@ -53,7 +57,7 @@ def sparser(
         mode = int(modes[unchanged])
         rows = np.moveaxis(tensor, mode, 0).reshape(len(bases[mode]), -1)
         unknown = ~np.moveaxis(known, mode, 0).reshape(rows.shape)
-        # gain[c, i, j]: entries that adding c times slice j takes from slice i
+        # gain[c, i, j]: entries that slice i loses when slice j is subtracted (c = 0) or added
         both = unknown[:, None] | unknown[None]
         gain = ((rows != 0) | unknown).sum(axis=1)[:, None] - np.stack(
             [((rows[:, None] + c * rows[None] != 0) | both).sum(axis=2) for c in (-1, 1)]

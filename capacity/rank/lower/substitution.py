@@ -1,4 +1,4 @@
-"""The substitution game on small tensors: greedily, annealed, and in sparser bases."""
+"""The substitution method on small tensors: greedy, annealed, and in sparser bases."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.substitution import Substitution
 
-# steps of annealing that are worth a try
+# fewest steps of annealing that are worth an attempt
 FEWEST_STEPS = 100
 
 
 def greedy_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """The game, greedily, on each part."""
+    """Search greedily for an order of slices to remove, on each of `Problem.parts`."""
     each = goal.work // len(problem.parts)
     games = min(goal.limits.games, each // (4 * problem.size + 200_000))
     for of in problem.parts:
@@ -29,7 +29,7 @@ def greedy_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 
 def annealed_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """The game, greedily and then annealed, on each part."""
+    """Search greedily and then by annealing, on each of `Problem.parts`."""
     from capacity.rank.lower.annealed_substitution import annealed_moves
 
     steps = min(goal.limits.annealing, goal.work // (6 * problem.tensor.size))
@@ -43,12 +43,12 @@ def annealed_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 
 def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """The annealed game on sparser bases of the smallest part."""
+    """Search greedily and then by annealing, in sparser bases of the smallest part."""
     from capacity.rank.lower.annealed_substitution import annealed_moves
 
     of = problem.parts[-1]
     tensor, known = problem.part(of)
-    # each entry that goes takes a look at all pairs of slices
+    # each operation that removes an entry compares all pairs of slices
     each = 2 * tensor.size * max(tensor.shape) * (np.count_nonzero(tensor) // 4 + 5) + 10**6
     steps = min(goal.limits.annealing, (goal.work // goal.limits.bases - each) // (3 * tensor.size))
     if steps < FEWEST_STEPS:

@@ -1,1 +1,1 @@
-"""Upper bounds of the rank, a module a method."""
+"""Upper bounds of the rank, one method per module."""

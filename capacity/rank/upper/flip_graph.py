@@ -4,16 +4,16 @@ Two terms that share a factor can be rewritten, and the sum stays the same:
 
     a x b x c + a x b' x c'  =  a x (b + t b') x c + a x b' x (c' - t c),    t = 1 or -1.
 
-Where a factor becomes zero its term goes, and the decomposition is one shorter. A walk that finds
-nothing for long takes a *plus transition*, which makes one term more out of two that share nothing:
+If a factor becomes zero, its term vanishes and the decomposition is one shorter. A walk without
+progress takes a *plus transition*, which turns two terms into three:
 
     a x b x c + a' x b' x c'  =  a x (b + b') x c + a x b' x (c' - c) + (a' - a) x b' x c'.
 
-Coefficients stay within -2 .. 2. Whatever the walk does, the result is exact.
+Coefficients stay within -2 .. 2. Every decomposition on the way is exact.
 
-For the effective rank the sum has to agree on the observed fibers alone. Then a coefficient a[k] is
-free if all fibers (k, q) with b[q] nonzero are unobserved, and likewise b[q]; the walk also changes
-these, which lets terms meet that shared nothing.
+For the effective rank the sum must agree with the tensor only on the observed fibers. A coefficient
+a[k] is then free if all fibers (k, q) with b[q] nonzero are unobserved, and likewise b[q]; the walk
+also changes these, so that terms can come to share a factor.
 
 References
 ----------
@@ -45,28 +45,30 @@ def flip_walk(
     observed: Mask | None = None,
     patience: int = 20_000,
 ) -> IntegerFactors:
-    """Walk in the flip graph from a decomposition; give the shortest that is met.
+    """Walk in the flip graph from a decomposition, and return the shortest one met.
 
     Parameters
     ----------
     factors : tuple of three ndarrays of int64, shapes (rank, n_m)
-        A term a row, with coefficients within -2 .. 2.
+        One row per term, with coefficients within -2 .. 2.
     steps : int
+        Maximum number of steps.
     seed : int
+        Seed of the walk.
     target : int
-        Stop once there are so few terms.
+        Stop once there are no more terms than this.
     observed : ndarray of bool, shape (n_0, n_1), optional
-        Fibers of the last mode on which the sum matters; left out: all.
+        Fibers of the last mode on which the sum must stay the same; all if omitted.
     patience : int
         Steps without a shorter decomposition after which a plus transition is taken.
 
     Returns
     -------
-    tuple of three ndarrays of int64
+    tuple of three ndarrays of int64, shapes (rank, n_m)
 
     Examples
     --------
-    Four facts that are one term:
+    Four facts that add up to one term:
 
     >>> a = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
     >>> b = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
@@ -83,7 +85,7 @@ def flip_walk(
     seen = np.zeros((0, 0), np.bool_) if observed is None else observed
     best = _walk(terms, weights, dims, rank, steps, seed, target, seen, patience)
     a, b, c = (best[m, :, : dims[m]].astype(np.int64) for m in range(3))
-    # factors are compared by their hashes alone
+    # the walk compares factors by their hashes: refuse a sum that a collision made wrong
     difference = np.einsum("ri,rj,rk->ijk", a, b, c) - np.einsum("ri,rj,rk->ijk", *factors)
     if (difference if observed is None else difference[observed]).any():
         return factors
@@ -93,7 +95,7 @@ def flip_walk(
 
 @nb.njit(cache=True)
 def _random(state: Any) -> Any:
-    """The next number of xorshift64*."""
+    """Draw the next number of xorshift64*."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -117,7 +119,7 @@ def _hash(vector: Any, weights: Any, n: int) -> Any:
 
 @nb.njit(cache=True)
 def _same(g: Any, h: Any) -> bool:
-    """Whether two factors are equal up to sign."""
+    """Return True if two factors are equal up to sign, by their hashes."""
     return g == h or g == np.uint64(0) - h
 
 
@@ -135,7 +137,7 @@ def _all_pairs(hashes: Any, rank: int, pairs: Any) -> int:
 
 @nb.njit(cache=True)
 def _new_pairs(hashes: Any, rank: int, pairs: Any, n: int, m: int, r: int) -> int:
-    """Pairs after factor m of term r has changed."""
+    """Update the pairs of terms that share a factor, after factor m of term r has changed."""
     i = 0
     while i < n:
         if pairs[i, 0] == m and (pairs[i, 1] == r or pairs[i, 2] == r):
@@ -160,12 +162,12 @@ def _remove(terms: Any, hashes: Any, rank: int, r: int) -> None:
 
 @nb.njit(cache=True)
 def _flip(terms: Any, hashes: Any, dims: Any, m: int, n: int, r: int, s: int, sign: int) -> int:
-    """Flip two terms that share factor m; -1 if a coefficient would be too large.
+    """Flip two terms that share factor m.
 
-    Returns 0, or 1 if term r vanishes now, or 2 if term s does.
+    Returns 0, 1 if term r vanishes, 2 if term s does, or -1 if a coefficient would be too large.
     """
     p = 3 - m - n
-    # the same factor, not its opposite
+    # the shared factor may have opposite signs in the two terms
     turn = 1 if hashes[m, r] == hashes[m, s] else -1
     for i in range(dims[n]):
         if abs(terms[n, r, i] + sign * terms[n, s, i]) > LARGEST_COEFFICIENT:
@@ -200,7 +202,7 @@ def _flip(terms: Any, hashes: Any, dims: Any, m: int, n: int, r: int, s: int, si
 
 @nb.njit(cache=True)
 def _plus(terms: Any, hashes: Any, weights: Any, dims: Any, rank: int, state: Any) -> int:
-    """Make three terms of two at random, where coefficients allow; return the number of terms."""
+    """Turn two random terms into three if the coefficients allow; return the number of terms."""
     r, s = _below(state, rank), _below(state, rank)
     if r == s:
         return rank
@@ -244,13 +246,13 @@ def _plus(terms: Any, hashes: Any, weights: Any, dims: Any, rank: int, state: An
 def _set_free(
     terms: Any, hashes: Any, weights: Any, dims: Any, rank: int, observed: Any, state: Any
 ) -> int:
-    """Change a coefficient that only unobserved fibers feel; 3 r + m of the factor, or -1."""
+    """Change a coefficient that affects only unobserved fibers; 3 r + m of its factor, or -1."""
     r, m = _below(state, rank), _below(state, 2)
     i = _below(state, dims[m])
     for j in range(dims[1 - m]):
         if terms[1 - m, r, j] != 0 and (observed[i, j] if m == 0 else observed[j, i]):
             return -1
-    # copy what another term has there, so that factors come to agree
+    # copy another term's coefficient, so that factors come to agree
     s = _below(state, rank)
     old = terms[m, r, i]
     terms[m, r, i] = terms[m, s, i] if r != s else 0

@@ -1,9 +1,9 @@
-"""Where walks in the flip graph start, and how long they go on.
+"""Starting points and lengths of walks in the flip graph.
 
-A walk starts from decompositions with small integer coefficients: the fibers of each mode, one term
-a fiber; fibers of modes drawn at random; and the spanning trees over the slices of each mode, where
-their factors are integers. The first half of the steps is shared among these starts; the rest goes
-on from the shortest.
+A walk starts from a decomposition with small integer coefficients: the fibers of each mode, one
+term per fiber; fibers of modes drawn at random; and the spanning trees over the slices of each
+mode, where their factors are integers. The first half of the steps is shared among these starts;
+the second half continues from the shortest decomposition found.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from capacity.rank.types import Indices, IntegerFactors, Term, Vector
 from capacity.rank.upper.spanning_tree import spanning_tree_terms, spanning_tree_work
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
-# steps of a walk at a time, so that an interrupt is heard
+# steps per compiled call, so that Ctrl-C is noticed in between
 STRIDE = 500_000
-# steps that are worth a start
+# fewest steps that are worth a walk
 FEWEST = 1_000
-# terms beyond which pairs are too many
+# most terms of a start; the number of pairs grows as their square
 MOST_TERMS = 1_500
 
 
 def flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Walk in the flip graph; yield each decomposition that is shorter than those before.
 
-    For the rank, walks are on the core; for the effective rank on the tensor itself, and one of
-    them starts from the goal's decomposition.
+    For the rank the walks are on the core. For the effective rank they are on the tensor itself,
+    and one of them starts from the goal's decomposition.
     """
     from capacity.rank.upper.flip_graph import flip_walk
 
@@ -70,12 +70,12 @@ def flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 
 def as_terms(factors: IntegerFactors) -> list[Term]:
-    """Dense factors, a term a row, as terms."""
+    """Convert dense factors, with one row per term, to terms."""
     return [(_sparse(a), _sparse(b), _sparse(c)) for a, b, c in zip(*factors, strict=True)]
 
 
 def as_factors(terms: Iterable[Term], shape: tuple[int, ...]) -> IntegerFactors | None:
-    """Terms as dense factors, if their coefficients are integers within -2 .. 2."""
+    """Convert terms to dense factors; None unless all coefficients are integers within -2 .. 2."""
     listed = list(terms)
     found = [np.zeros((len(listed), n), np.int64) for n in shape]
     for r, term in enumerate(listed):
@@ -87,16 +87,16 @@ def as_factors(terms: Iterable[Term], shape: tuple[int, ...]) -> IntegerFactors 
 
 
 def _cost(shape: tuple[int, ...], n_terms: int) -> int:
-    """Of a step: it looks at the factors of two terms, and at the pairs of two others."""
+    """Estimate the nanoseconds of one step in the flip graph."""
     return 100 + 3 * max(shape) + 4 * n_terms
 
 
 def first_decompositions(
     tensor: Indices, rng: np.random.Generator, *, work: int
 ) -> Iterable[IntegerFactors]:
-    """Fibers of each mode, and of random ones, and the spanning trees with integer factors.
+    """Yield starts of walks: fibers of random modes, of each mode, and integer spanning trees.
 
-    Those of more than `MOST_TERMS` terms are left out, and trees that cost more than the work.
+    Starts of more than `MOST_TERMS` terms are omitted, and so are trees that cost more than `work`.
     """
     fibers = _random_fibers(tensor, rng)
     if fibers is not None:
@@ -112,7 +112,7 @@ def first_decompositions(
 
 
 def _fibers(tensor: Indices, mode: int) -> IntegerFactors:
-    """A term for each nonzero fiber of a mode."""
+    """Decompose a tensor into its nonzero fibers along a mode."""
     across = np.moveaxis(tensor, mode, 2)
     i, j = np.nonzero(across.any(axis=2))
     factors: list[Indices] = [
@@ -124,9 +124,9 @@ def _fibers(tensor: Indices, mode: int) -> IntegerFactors:
 
 
 def _random_fibers(tensor: Indices, rng: np.random.Generator) -> IntegerFactors | None:
-    """What is left of a fiber through each entry in turn, of a random mode, until none is left.
+    """Decompose a tensor into fibers through its entries, in random order and of random modes.
 
-    None if there are more than `MOST_TERMS`.
+    Each fiber takes the entries that earlier ones didn't. None if there are more than `MOST_TERMS`.
     """
     rest = tensor.copy()
     rows: list[list[list[int]]] = [[], [], []]
@@ -151,7 +151,7 @@ def _sparse(x: Indices) -> Vector:
 
 
 def _least_work(problem: Problem) -> int:
-    """The work of a walk that is worth its start, from as few terms as there can be."""
+    """Estimate the least work that a walk is worth, from the fewest terms it could start with."""
     tensor = problem.tensor if problem.known is not None else problem.core.tensor
     fewest = min(int(np.count_nonzero(tensor.any(axis=mode))) for mode in MODES)
     return 2 * FEWEST * _cost(tensor.shape, fewest)

@@ -1,10 +1,10 @@
 """Upper bounds of the effective rank: tensors of low rank that represent the facts.
 
 A tensor represents a database if it agrees with D on the observed fibers D[k, q, :] (Wong 2025,
-section 2.1). Two subjects that give no two different answers to one predicate can be *merged*: a
-tensor that answers for both with one slice represents both. So can two predicates. What is left
-after merging is a smaller database, whose simple tensors, spread over the merged tokens, represent
-the first one; its rank bounds the effective rank from above.
+section 2.1). Two subjects can be *merged* if no predicate has different objects for them: a tensor
+with the same slice for both represents both. So can two predicates. Merging leaves a smaller
+database; a decomposition of its tensor, spread over the merged tokens, represents the original
+database, so its rank bounds the effective rank from above.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def merged(triples: Indices, rng: np.random.Generator) -> tuple[Indices, Indices
     Parameters
     ----------
     triples : ndarray of int64, shape (n, 3)
+        Subject, predicate and object of each fact, by number.
     rng : numpy.random.Generator
-        Of ties.
+        Generator for ties.
 
     Returns
     -------
@@ -52,7 +53,7 @@ def merged(triples: Indices, rng: np.random.Generator) -> tuple[Indices, Indices
 
 
 def _merge_mode(triples: Indices, mode: int, rng: np.random.Generator) -> Indices:
-    """Groups of one mode: the largest slices first, each joins the group it agrees with most."""
+    """Group the slices of one mode, largest first; each joins the group it agrees with most."""
     n = int(triples[:, mode].max()) + 1
     answers: list[dict[int, int]] = [{} for _ in range(n)]
     for row in triples.tolist():
@@ -77,7 +78,7 @@ def _merge_mode(triples: Indices, mode: int, rng: np.random.Generator) -> Indice
 
 
 def merged_arguments(db: Database, rng: np.random.Generator) -> Finding:
-    """Boxes and terms of the object slices of a merged database, spread over what was merged."""
+    """Return boxes and terms of the merged database's object slices, spread over merged tokens."""
     triples = db.triples.astype(np.int64)
     subject_group, predicate_group = merged(triples, rng)
     rows = np.stack(
@@ -104,13 +105,13 @@ def merged_arguments(db: Database, rng: np.random.Generator) -> Finding:
 
 
 def mergers(component: Component, goal: Goal) -> Iterable[Finding]:
-    """Merge a functional database several times, with other ties."""
+    """Merge a functional database several times, breaking ties differently."""
     db = component.db
     if not db.is_functional:
         return
     rng = np.random.default_rng(goal.seed)
     k, q, _ = db.shape
-    # each compares slices pair by pair
+    # each attempt compares slices pair by pair
     tries = goal.work // (100 * db.n_triples * (k + q))
     for _ in range(min(goal.limits.games, tries)):
         yield merged_arguments(db, rng)

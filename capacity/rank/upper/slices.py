@@ -1,12 +1,12 @@
-"""Upper bounds from slices, with the simple tensors that they stand for.
+"""Upper bounds from slices, as explicit decompositions.
 
 The rank of D is at most the sum of the ranks of its slices of one mode (Wong 2025, Proposition
 2.1), and at most the weight of a *spanning tree* over the slices: an edge from T_i to T_j weighs
 rank(T_j - T_i), one from the root rank(T_i). If c hangs below p, the terms of T_c - T_p serve T_c
 and all slices below it. Slices that differ little cost little.
 
-Peeling a slice cuts its facts into boxes, one a unit of rank (`capacity.rank.exact.peeling`); only
-what can't be peeled needs factors over the rationals.
+Peeling a slice cuts its facts into boxes, one per unit of rank (`capacity.rank.exact.peeling`);
+only the remainder needs factors over the rationals.
 """
 
 from __future__ import annotations
@@ -21,25 +21,31 @@ from capacity.rank.exact.sparse_terms import term, vector
 from capacity.rank.types import Indices, Term
 from capacity.rank.verifier.kinds.decomposition import PRODUCTS_A_FACT, products_of_terms
 
-# entries up to which a block is factored, if a checker has the time for its terms
+# entries of the largest block that is factored, if the verifier can afford its terms
 FACTORED_ENTRIES = 200_000
 
 
 def slice_terms(db: Database, mode: Mode, facts: Indices) -> tuple[Indices, list[Term]]:
-    """Write facts as boxes and terms, as many as the ranks of their slices.
+    """Decompose facts slice by slice into boxes and terms.
+
+    They are as many as the ranks of the slices add up to; a block that is too large to factor takes
+    a box for each of its rows or columns, which can be more.
 
     Parameters
     ----------
     db : Database
+        The database that the facts belong to.
     mode : {0, 1, 2}
+        Mode of the slices.
     facts : ndarray of int64
-        Rows of ``Database.triples``.
+        Row numbers of the facts in ``Database.triples``.
 
     Returns
     -------
     box : ndarray of int64, shape (len(facts),)
-        The box of each fact, numbered from 0, or -1 where terms give it.
+        The box of each fact, numbered from 0; -1 for facts that the terms cover.
     terms : list of Term
+        Simple tensors that add up to the other facts.
     """
     rows, columns = (x[facts] for x in stacked_slice_entries(db, mode))
     n = db.shape[mode]
@@ -66,7 +72,7 @@ def slice_terms(db: Database, mode: Mode, facts: Indices) -> tuple[Indices, list
         if found and products_of_terms(found) <= PRODUCTS_A_FACT // 2 * len(block):
             terms += found
         else:
-            # a box for each line, in the shorter direction
+            # a box for each row or column, whichever are fewer
             lines = row if len(ia) <= len(ib) else column
             box[block] = box.max(initial=-1) + 1 + lines.ravel()
     return box, terms
@@ -75,7 +81,26 @@ def slice_terms(db: Database, mode: Mode, facts: Indices) -> tuple[Indices, list
 def sliced(
     db: Database, modes: Indices, component: Indices, facts: Indices
 ) -> tuple[Indices, list[Term]]:
-    """Boxes (one a fact, or -1) and terms of the slices of each component in its own mode."""
+    """Decompose each component slice by slice, in a mode of its own.
+
+    Parameters
+    ----------
+    db : Database
+        The database that the facts belong to.
+    modes : ndarray of int64, shape (n_components,)
+        Mode of the slices of each component.
+    component : ndarray of int64, shape (n_triples,)
+        The component of each fact.
+    facts : ndarray of int64
+        Row numbers of the facts to decompose, all of each component.
+
+    Returns
+    -------
+    box : ndarray of int64, shape (n_triples,)
+        The box of each fact, or -1 for facts that the terms cover and for all others.
+    terms : list of Term
+        Simple tensors that add up to the facts without a box.
+    """
     box = np.full(db.n_triples, -1, np.int64)
     terms: list[Term] = []
     for mode in MODES:

@@ -1,4 +1,4 @@
-"""Small tensors along a cheapest spanning tree over their slices of a mode."""
+"""Decompositions of small tensors along a minimum spanning tree over the slices of a mode."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 
 def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Slices of the core, added along a cheapest spanning tree, in each mode."""
+    """Decompose the core along a minimum spanning tree over its slices, in each mode."""
     tensor = problem.core.tensor
     for mode in MODES:
         if spanning_tree_work(tensor.shape, mode) > goal.work // 3:
@@ -29,22 +29,27 @@ def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 
 def spanning_tree_work(shape: tuple[int, ...], mode: Mode) -> int:
-    """Work of `spanning_tree_terms` in nanoseconds, about: a rank for each pair of slices."""
+    """Estimate the nanoseconds of `spanning_tree_terms`, which ranks each pair of slices."""
     shortest = min(n for m, n in enumerate(shape) if m != mode)
     return 2 * shape[mode] * math.prod(shape) * shortest
 
 
 def spanning_tree_terms(tensor: NDArray[np.integer], mode: Mode) -> list[Term]:
-    """Decompose a small tensor along a cheapest spanning tree over the slices of a mode.
+    """Decompose a small tensor along a minimum spanning tree over the slices of a mode.
+
+    `capacity.rank.upper.slices` defines the tree and its weights.
 
     Parameters
     ----------
     tensor : integer ndarray, shape (n0, n1, n2)
+        The dense tensor.
     mode : {0, 1, 2}
+        Mode of the slices.
 
     Returns
     -------
     list of Term
+        Simple tensors that add up to the tensor exactly, one per unit of rank along the tree.
     """
     slices = np.moveaxis(tensor, mode, 0).astype(np.int64)
     n = len(slices)

@@ -1,4 +1,4 @@
-"""Whether layers memorised their databases, and accuracy grids over many runs."""
+"""Evaluation of layers: accuracies, decoded facts, logit terms, and laws over many runs."""
 
 from capacity.lazy_names import lazy_names
 

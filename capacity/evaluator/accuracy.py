@@ -108,7 +108,9 @@ def accuracy_of_logits(
     for tau in taus:
         check_tau(tau)
     if not len(targets):
-        raise InvalidArgumentError("Accuracy is a share of facts: there must be at least one; got none.")
+        raise InvalidArgumentError(
+            "Accuracy is a share of facts: there must be at least one; got none."
+        )
     z = np.asarray(logits, dtype=np.float64)
     n = len(targets)
     if not np.isfinite(z).all():

@@ -1,11 +1,11 @@
-"""Names of the columns of a runs table that depend on a threshold, and those of older tables.
+"""Names of the columns of a runs table that depend on a threshold, and their names in schema 2.
 
-A column that belongs to the threshold tau ends in p and its decimals, at least two of them:
+The name of a column for the threshold tau ends in p and the decimals of tau, at least two:
 ``accuracy_p95`` is the share of facts whose object has probability 0.95 or more, and
-``accuracy_p999`` that for 0.999. SQL and pandas take such names without quotes. ``accuracy_p50``
-asks for a probability *above* one half (`capacity.evaluator.accuracy`).
+``accuracy_p999`` that for 0.999. SQL and pandas accept such names without quotes. ``accuracy_p50``
+is the share with a probability *above* one half (`capacity.evaluator.accuracy`).
 
-Tables of schema 2 wrote ``accuracy_0.95`` and ``scale_0.95`` instead.
+Tables of schema 2 have ``accuracy_0.95`` and ``scale_0.95`` instead.
 """
 
 from __future__ import annotations
@@ -24,17 +24,22 @@ _SCHEMA_2 = re.compile(r"(accuracy|scale)_0\.([0-9]{2,17})")
 
 
 def accuracy_column(tau: Threshold) -> str:
-    """Column of the runs table that holds the accuracy at a threshold.
+    """Return the name of the column that holds the accuracy at a threshold.
 
     Parameters
     ----------
     tau : float, 'argmax' or 'argmax_paper'
-        0.5 names the column ``accuracy_p50``, which asks for a probability *above* one half.
+        Threshold on the probability; for 0.5, which gives ``accuracy_p50``, it must be exceeded.
+
+    Returns
+    -------
+    str
+        Name of a column of the runs table.
 
     Raises
     ------
     InvalidArgumentError
-        For a tau that isn't 0.5 or strictly between 0.5 and 1.
+        For a number that is neither 0.5 nor strictly between 0.5 and 1, or another word.
 
     Examples
     --------
@@ -53,12 +58,22 @@ def accuracy_column(tau: Threshold) -> str:
 
 
 def scale_column(tau: float) -> str:
-    """Column of the runs table that holds the smallest scale at which a layer memorises at tau.
+    """Return the name of the column that holds the smallest scale at which a layer memorises.
+
+    Parameters
+    ----------
+    tau : float
+        Threshold on the probability (`smallest_scale`).
+
+    Returns
+    -------
+    str
+        Name of a column of the runs table.
 
     Raises
     ------
     InvalidArgumentError
-        For a tau that doesn't lie strictly between 0.5 and 1.
+        If tau doesn't lie strictly between 0.5 and 1.
 
     Examples
     --------
@@ -70,13 +85,13 @@ def scale_column(tau: float) -> str:
 
 
 def _decimals(tau: float) -> str:
-    """The decimals of a number of at least one half and below 1, which name it alone."""
+    """Write p and the decimals of a number from 0.5 to below 1; different numbers differ."""
     # Python writes the shortest decimals that are read as the same number
     return f"p{float(tau)!r:0<4}".replace("0.", "", 1)
 
 
 def current_name(column: str) -> str:
-    """The name of a column today; names that schema 2 didn't have stay as they are.
+    """Return the current name of a column of schema 2; other names are unchanged.
 
     Examples
     --------
@@ -88,17 +103,22 @@ def current_name(column: str) -> str:
 
 
 def with_current_names(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of runs under the names of today, whichever schema it was written in.
+    """Rename the columns of a runs table of schema 2 to their current names.
 
     Parameters
     ----------
     table : DataFrame
-        Runs, with any columns.
+        Runs, in any schema and with any columns.
+
+    Returns
+    -------
+    DataFrame
+        The same runs under the current names.
 
     Raises
     ------
     InvalidArgumentError
-        If the table has a column under its old name and its new one.
+        If the table has a column under both its old and its current name.
 
     Examples
     --------
@@ -109,7 +129,7 @@ def with_current_names(table: pd.DataFrame) -> pd.DataFrame:
     twice = [old for old, new in names.items() if old != new and new in names]
     if twice:
         raise InvalidArgumentError(
-            f"The table must have each column under one name; it has {twice[0]} and "
+            f"A table must have each column under one name; it has {twice[0]} and "
             f"{names[twice[0]]}. Drop one of them."
         )
     return table.rename(columns=names)

@@ -1,7 +1,7 @@
-"""What a layer says, as a database: argmax(L) and softmax>=tau(L), whose ranks can be certified.
+"""Facts decoded from a layer as a database: argmax(L) and softmax>=tau(L).
 
-These are the 0/1 tensors of Wong 2025, equations (11) and (13). Their ranks are what (15) compares
-with rank(D), and nothing that is known of rank(L) bounds them.
+These are the 0/1 tensors of Wong 2025, equations (11) and (13). Equation (15) compares their ranks,
+which can be certified, with rank(D); no bound of them by rank(L) is known.
 """
 
 from __future__ import annotations
@@ -27,29 +27,42 @@ def decoded_facts(
     *,
     nonsense: bool = False,
 ) -> Database | None:
-    """The triples (k, q, v) that a layer asserts.
+    """Decode the triples (k, q, v) that a layer asserts.
 
     Parameters
     ----------
     layer : AttentionLayer
-        With ``d_vocab == db.n_tokens``.
+        Layer with ``d_vocab == db.n_tokens``.
     db : Database
-        Whose pairs (k, q) are asked.
+        Database whose pairs (k, q) are queried.
     tau : float or 'argmax'
-        v has a largest logit, as in (11), or probability tau or more.
+        Criterion for v: a probability of at least tau, strictly between 0.5 and 1, or a largest
+        logit, as in (11).
     nonsense : bool
-        Ask all pairs of a subject and a predicate, not those of the domain alone.
+        Query all pairs of a subject and a predicate, not only those in the domain.
 
     Returns
     -------
     Database or None
-        Over the tokens of `db`, with any token for an object; None if nothing is asserted. A layer
-        that tau-memorises says just the facts, if it isn't asked for more.
+        The triples, over the tokens of `db`; an object can be any token. None if there are none. A
+        layer that tau-memorises gives `db` itself, unless `nonsense` is set.
 
     Raises
     ------
-    ValueError
-        For a tau out of range, another vocabulary, or logits that aren't finite.
+    InvalidTypeError
+        If `layer` or `db` is of another type.
+    InvalidArgumentError
+        For a tau out of range, another number of tokens, or logits that aren't finite.
+
+    Examples
+    --------
+    >>> from capacity.layer import store_in_query_key
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "q", "y")])
+    >>> layer = store_in_query_key(db, 0.9)
+    >>> decoded_facts(layer, db, 0.9) == db
+    True
+    >>> decoded_facts(layer, db, nonsense=True).n_pairs
+    4
     """
     from capacity.layer.tensor import require_same_vocabulary
 

@@ -1,7 +1,7 @@
-"""The capacity factor and the exponent of the law, with intervals.
+"""Capacity factor and exponent of the capacity law, with bootstrap intervals.
 
-Intervals are percentiles over databases drawn again with replacement, all runs of a database
-together, for these are not independent.
+Intervals are percentiles over resamples of the databases. All runs of a database are drawn
+together, because they are not independent.
 """
 
 from __future__ import annotations
@@ -23,23 +23,35 @@ from capacity.limits import Seed
 @briefly_shown
 @dataclass(frozen=True)
 class CapacityFactor:
-    """Size over capacity at which half of the runs memorise, with an interval.
+    """Ratio of size to capacity at which half of the runs memorise, with an interval.
 
     Attributes
     ----------
-    size, capacity, tau, share, probability
-        As they were asked for.
+    size, capacity : str
+        Columns of the table.
+    tau : float, 'argmax' or 'argmax_paper'
+        Threshold at which a fact counts as recalled.
+    share : float or None
+        Share of the facts that a run must recall to memorise; None if the law is one of the mean
+        accuracy.
+    probability : float
+        Probability of memorising at which the ratio is taken.
     factor : float
-        With exponent 1.
+        Size over capacity, with the exponent fixed at 1.
+    factor_interval : (float, float)
+        Ends of its 95 % interval.
     exponent : float
-        If it is free.
+        Exponent of the capacity, fitted.
+    exponent_interval : (float, float)
+        Ends of its 95 % interval.
     ratios : mapping of float to float
-        With a free exponent: size over capacity, at each capacity that was asked for.
-    factor_interval, exponent_interval, ratio_intervals
-        (low, high) of level 95 %.
+        Size over capacity with the fitted exponent, for each capacity in `at`.
+    ratio_intervals : mapping of float to (float, float)
+        Ends of their 95 % intervals.
     n_runs, n_databases : int
+        Numbers of runs and of databases.
     memorised : float
-        Share of the runs; or, if `share` is None, the mean share of facts.
+        Share of the runs that memorise, or, if `share` is None, the mean accuracy.
     """
 
     size: str
@@ -70,24 +82,52 @@ def capacity_factor(
     n_resamples: int = 500,
     seed: Seed = 0,
 ) -> CapacityFactor:
-    """Measure the capacity factor and the exponent of the law, with intervals.
+    """Estimate the capacity factor and the exponent of the law, with bootstrap intervals.
 
     Parameters
     ----------
-    table, tau, size, capacity, share
-        As in `fit_law`, and ``database_id``.
+    table : DataFrame
+        Runs, with ``database_id``, ``status``, the accuracy column of `tau` and the columns of size
+        and capacity.
+    tau : float, 'argmax' or 'argmax_paper'
+        Threshold at which a fact counts as recalled.
+    size, capacity : str
+        Columns of positive numbers.
+    share : float or None
+        Share of the facts that a run must recall to memorise, above 0 and at most 1. None fits the
+        mean accuracy instead.
     probability : float
-        Instead of one half; of memorising, or with `share` None the mean accuracy.
+        Probability of memorising, or mean accuracy if `share` is None, at which the size is taken.
     at : sequence of float
-        Capacities at which the ratio of size to capacity is told.
+        Capacities at which the ratio of size to capacity is computed with a free exponent.
     n_resamples : int
-        Of the databases, for the intervals.
+        Number of bootstrap resamples of the databases.
     seed : int or numpy.random.Generator
+        Seed of the resamples.
+
+    Returns
+    -------
+    CapacityFactor
+        Estimates and their 95 % intervals.
 
     Raises
     ------
-    ValueError
-        As `fit_law` does.
+    InvalidArgumentError
+        If a column is missing or not positive, `share` is out of range, or all or none of the runs
+        memorise.
+
+    Examples
+    --------
+    Layers that hold databases smaller than three times their rank bound:
+
+    >>> size = np.tile(np.arange(1, 31), 10)
+    >>> bound = np.repeat(np.arange(1, 11), 30)
+    >>> runs = pd.DataFrame({"database_rank_bound": size, "layer_rank_bound": bound,
+    ...     "database_id": size, "status": "completed",
+    ...     "accuracy_p95": (size < 3 * bound).astype(float)})
+    >>> found = capacity_factor(runs, n_resamples=20)
+    >>> round(found.factor), found.n_databases
+    (3, 30)
     """
     require_columns(table, "database_id")
     y, x, c = outcomes(table, tau, share), logs(table, size), logs(table, capacity)
@@ -108,7 +148,7 @@ def capacity_factor(
     draws = [
         measured(weights)
         for weights in cluster_bootstrap(table["database_id"], n_resamples, seed)
-        # none of these databases, or all, say nothing of where half are
+        # a resample in which all or none memorise has no size at which half do
         if 0 < y @ weights < weights.sum()
     ]
     between = [percentile_interval(column) for column in np.array(draws).reshape(-1, len(whole)).T]

@@ -1,4 +1,4 @@
-"""From a table of runs to a grid of accuracies over rank bins. No torch in here.
+"""Grid of mean accuracies over rank bins, from a table of runs; needs no torch.
 
 Cell (i, j) averages the runs whose layer rank bound lies in (i - 5, i] and whose database rank
 bound lies in (j - 10, j] (Wong 2025, Figure 3). Diverged runs have no accuracy; they are counted,
@@ -17,26 +17,36 @@ DATABASE_BIN = 10
 
 
 def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
-    """Average accuracies over bins of the two rank bounds.
+    """Average the accuracies of runs over bins of the two rank bounds.
 
     Parameters
     ----------
     table : DataFrame
         Runs, with columns ``layer_rank_bound``, ``database_rank_bound``, ``status`` and the
-        accuracy asked for, under its name of today or of schema 2.
+        accuracy column of `tau`, under its current name or that of schema 2.
     tau : float, 'argmax' or 'argmax_paper'
+        Threshold on the probability; 0.5 stands for a probability above one half.
 
     Returns
     -------
     DataFrame
-        One row a cell that has runs, sorted: ``layer_rank_bin`` i and ``database_rank_bin`` j, the
+        One row per cell with runs, sorted: ``layer_rank_bin`` i and ``database_rank_bin`` j, the
         upper ends of the bins; ``accuracy``, the mean over the runs that did not diverge (NaN if
-        all did); ``n_runs``, their number; ``n_diverged``, that of the others.
+        all did); ``n_runs``, their number; ``n_diverged``, the number of diverged runs.
 
     Raises
     ------
-    ValueError
-        If a column is missing.
+    InvalidArgumentError
+        If a column is missing, or `tau` is out of range.
+
+    Examples
+    --------
+    >>> runs = pd.DataFrame({"layer_rank_bound": [4, 5, 6], "database_rank_bound": [10, 1, 11],
+    ...     "status": "completed", "accuracy_p95": [1.0, 0.5, 0.0]})
+    >>> accuracy_grid(runs)[["layer_rank_bin", "database_rank_bin", "accuracy"]]
+       layer_rank_bin  database_rank_bin  accuracy
+    0               5                 10      0.75
+    1              10                 20      0.00
     """
     table, column = with_current_names(table), accuracy_column(tau)
     needed = ["layer_rank_bound", "database_rank_bound", "status", column]
@@ -45,7 +55,7 @@ def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
         there = ", ".join(c for c in table.columns if c.startswith("accuracy_")) or "none"
         raise InvalidArgumentError(
             f"The table must have the columns {', '.join(needed)}; it lacks {', '.join(missing)}. "
-            f"Accuracies there are: {there}."
+            f"Its accuracies are: {there}."
         )
     diverged = table["status"] == "diverged"
     cells = pd.DataFrame(

@@ -1,18 +1,18 @@
-"""The capacity law: how big a database may be before layers of some capacity fail to hold it.
+"""The capacity law: the largest database that layers of a given capacity memorise.
 
-A run *memorises* at tau if the share of its facts that pass is at least `share`: 1, as below
-equation (14), unless said otherwise. Over many runs the probability of that falls with the size of
-the database and grows with the capacity of the layer, both measured in any way that a table has a
-column for. The *law* is
+A run *memorises* at tau if the share of its facts that pass is at least `share`; by default this is
+1, as below equation (14). Over many runs the probability of memorising falls with the size of the
+database and grows with the capacity of the layer. Any columns of the runs table can measure these
+two. The *law* is
 
     logit P(memorised) = intercept + by_capacity log capacity - steepness log size,
 
 so that half of the runs memorise where size = factor * capacity^exponent. With the exponent fixed
-at 1, ``factor`` is the *capacity factor*: the paper reads 3 to 4 at tau = 0.75 off its Figure 3,
-for the two rank bounds. With a free exponent the ratio of size to capacity depends on the capacity,
-and a single factor is an average over the layers that there happen to be.
+at 1, ``factor`` is the *capacity factor*: for the two rank bounds the paper reads 3 to 4 at tau =
+0.75 off its Figure 3. With a free exponent the ratio of size to capacity depends on the capacity,
+and a single factor is an average over the layers in the table.
 
-`capacity.evaluator.factor` gives both with intervals. Diverged runs have memorised nothing.
+`capacity.evaluator.factor` estimates both with intervals. Diverged runs count as not memorised.
 
 References
 ----------
@@ -41,13 +41,14 @@ PENALTY = 1e-6
 @briefly_shown
 @dataclass(frozen=True)
 class Law:
-    """When runs memorise: logit P = intercept + by_capacity log capacity - steepness log size.
+    """Law of memorising: logit P = intercept + by_capacity log capacity - steepness log size.
 
     Attributes
     ----------
     size, capacity : str
         Columns of the table.
     intercept, by_capacity, steepness : float
+        Coefficients, for natural logarithms.
     """
 
     size: str
@@ -58,24 +59,24 @@ class Law:
 
     @property
     def factor(self) -> float:
-        """Size at which half of the runs memorise, where the capacity is 1."""
+        """Size at which half of the runs of capacity 1 memorise."""
         return float(np.exp(self.intercept / self.steepness))
 
     @property
     def exponent(self) -> float:
-        """Of the capacity, in that size."""
+        """Exponent of the capacity in the size at which half of the runs memorise."""
         return self.by_capacity / self.steepness
 
     def size_at(self, capacity: float, probability: float = 0.5) -> float:
-        """Size at which runs of a capacity memorise with some probability."""
+        """Size at which runs of the given capacity memorise with the given probability."""
         odds = math.log(probability / (1 - probability))
         score = self.intercept + self.by_capacity * math.log(capacity) - odds
-        # beyond all sizes
+        # an overflow to infinity means that every size is memorised
         with np.errstate(over="ignore"):
             return float(np.exp(score / self.steepness))
 
     def probability(self, table: pd.DataFrame) -> NDArray[np.float64]:
-        """That each run memorises, shape (n_runs,)."""
+        """Probability that each run memorises, shape (n_runs,)."""
         by_size = self.steepness * logs(table, self.size)
         score = self.intercept + self.by_capacity * logs(table, self.capacity) - by_size
         return 1 / (1 + np.exp(-np.clip(score, -700, 700)))
@@ -83,7 +84,7 @@ class Law:
     def log_likelihood(
         self, table: pd.DataFrame, tau: Threshold = 0.95, *, share: float = 1.0
     ) -> NDArray[np.float64]:
-        """Of what each run did, in nats, shape (n_runs,)."""
+        """Log-likelihood of each run in nats, shape (n_runs,)."""
         p = np.clip(self.probability(table), 1e-12, 1 - 1e-12)
         return np.log(np.where(memorised_runs(table, tau, share=share), p, 1 - p))
 
@@ -91,20 +92,32 @@ class Law:
 def memorised_runs(
     table: pd.DataFrame, tau: Threshold = 0.95, *, share: float = 1.0
 ) -> NDArray[np.bool_]:
-    """Which runs memorise at tau.
+    """Mark the runs that memorise at tau.
 
     Parameters
     ----------
     table : DataFrame
-        Runs, with ``status`` and the accuracy column of tau (`accuracy_column`).
+        Runs, with ``status`` and the accuracy column of `tau` (`accuracy_column`).
     tau : float, 'argmax' or 'argmax_paper'
+        Threshold at which a fact counts as recalled.
     share : float
-        Of the facts that must pass, above 0 and at most 1.
+        Share of the facts that a run must recall to memorise, above 0 and at most 1.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_runs,)
+        True for the runs that memorise; False for diverged runs.
 
     Raises
     ------
-    ValueError
-        If a column is missing, or `share` is out of range.
+    InvalidArgumentError
+        If a column is missing, or `tau` or `share` is out of range.
+
+    Examples
+    --------
+    >>> runs = pd.DataFrame({"status": "completed", "accuracy_p95": [1.0, 0.9, 0.8]})
+    >>> memorised_runs(runs).tolist(), memorised_runs(runs, share=0.9).tolist()
+    ([True, False, False], [True, True, False])
     """
     if not 0 < share <= 1:
         raise InvalidArgumentError(f"`share` must be above 0 and at most 1; got {share}.")
@@ -114,10 +127,33 @@ def memorised_runs(
 
 
 def add_size_columns(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with ``database_bits``: what it takes to name the objects of all facts.
+    """Add the columns ``database_bits`` and ``n_all_parameters`` to a table of runs.
 
-    n_triples log2(n_objects), the logarithm of the number of databases with the same questions and
-    objects, and one bit at least. Also ``n_all_parameters``, with those of the embeddings.
+    ``database_bits`` is n_triples log2(n_objects), at least 1: the logarithm of the number of
+    databases with the same (subject, predicate) pairs and objects. ``n_all_parameters`` is the
+    number of parameters with those of the embeddings.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Runs, with ``n_triples``, ``n_objects``, ``n_parameters`` and ``n_embedding_parameters``.
+
+    Returns
+    -------
+    DataFrame
+        A copy of the table with the two columns.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a column is missing.
+
+    Examples
+    --------
+    >>> runs = pd.DataFrame({"n_triples": [6], "n_objects": [4], "n_parameters": [24],
+    ...     "n_embedding_parameters": [40]})
+    >>> add_size_columns(runs)[["database_bits", "n_all_parameters"]].values.tolist()
+    [[12.0, 64.0]]
     """
     require_columns(table, "n_triples", "n_objects", "n_parameters", "n_embedding_parameters")
     bits = table["n_triples"] * np.log2(table["n_objects"])
@@ -135,34 +171,44 @@ def fit_law(
     exponent: float | None = None,
     weights: NDArray[np.float64] | None = None,
 ) -> Law:
-    """Fit the law to a table of runs by maximum likelihood.
+    """Fit the capacity law to a table of runs by maximum likelihood.
 
     Parameters
     ----------
     table : DataFrame
-    tau, share
-        When a run memorises (`memorised_runs`). With `share` None the law is one of the mean
-        accuracy, a fraction for each run.
+        Runs, with ``status``, the accuracy column of `tau` and the columns of size and capacity.
+    tau : float, 'argmax' or 'argmax_paper'
+        Threshold at which a fact counts as recalled.
     size, capacity : str
         Columns of positive numbers.
+    share : float or None
+        Share of the facts that a run must recall to memorise, above 0 and at most 1. None fits the
+        mean accuracy of the runs instead.
     exponent : float, optional
-        Held fixed; free if left out.
+        Fixed exponent of the capacity; by default it is fitted.
     weights : ndarray, shape (n_runs,), optional
-        How often each run counts.
+        Weight of each run; by default 1.
+
+    Returns
+    -------
+    Law
+        The fitted coefficients.
 
     Raises
     ------
-    ValueError
-        If a column is missing or not positive, or if all runs memorise, or none.
+    InvalidArgumentError
+        If a column is missing or not positive, `tau` or `share` is out of range, or all or none of
+        the runs memorise.
 
     Notes
     -----
-    Newton's method on the log-likelihood, which is concave; a penalty of 1e-6 on the squared
-    coefficients holds them where sizes and capacities separate the runs and there is no maximum.
+    Newton's method maximises the log-likelihood, which is concave. A penalty of 1e-6 on the squared
+    coefficients keeps them finite where sizes and capacities separate the runs that memorise from
+    the others, so that the likelihood has no maximum.
 
     Examples
     --------
-    Layers that hold what is smaller than thrice their rank bound:
+    Layers that hold databases smaller than three times their rank bound:
 
     >>> size = np.tile(np.arange(1, 61), 20)
     >>> bound = np.repeat(np.arange(1, 21), 60)
@@ -196,7 +242,7 @@ def coefficients(
         slope = design @ (w * (y - p)) - PENALTY * beta
         curvature = (design * (w * p * (1 - p))) @ design.T + PENALTY * np.eye(len(beta))
         step = np.linalg.solve(curvature, slope)
-        # from far away the quadratic is no guide
+        # far from the maximum the quadratic model is poor: limit the step
         beta += step * min(1.0, 5 / np.abs(step).max())
         if np.abs(step).max() < 1e-9:
             break
@@ -205,7 +251,7 @@ def coefficients(
 
 
 def outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> NDArray[np.float64]:
-    """Whether each run memorises, or its accuracy."""
+    """1 for each run that memorises and 0 for the others; if `share` is None, the accuracies."""
     if share is None:
         table, column = with_current_names(table), accuracy_column(tau)
         require_columns(table, "status", column)
@@ -214,7 +260,7 @@ def outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> NDArra
         y = memorised_runs(table, tau, share=share).astype(np.float64)
     if not 0 < y.sum() < len(y):
         raise InvalidArgumentError(
-            f"The runs must be such that some memorise and some don't; of {len(y)}, "
+            f"Some runs must memorise, and some must not; of {len(y)}, "
             f"{'none' if y.sum() == 0 else 'all'} did at {tau}. Take other layers or databases."
         )
     return y
@@ -226,14 +272,14 @@ def logs(table: pd.DataFrame, column: str) -> NDArray[np.float64]:
     values = table[column].to_numpy(np.float64)
     if not (values > 0).all():
         raise InvalidArgumentError(
-            f"`{column}` must be positive in every run, for the law takes its logarithm; the least "
-            f"is {values.min()}."
+            f"`{column}` must be positive in every run, because the law uses its logarithm; its "
+            f"smallest value is {values.min()}."
         )
     return np.log(values)
 
 
 def require_columns(table: pd.DataFrame, *columns: str) -> None:
-    """Raise a ValueError unless the table has the columns."""
+    """Raise an InvalidArgumentError unless the table has the columns."""
     missing = [name for name in columns if name not in table.columns]
     if missing:
         raise InvalidArgumentError(

@@ -1,14 +1,14 @@
-"""Which term of an attention layer recalls what: its logits and its attention, taken apart.
+"""Logits and attention of a layer, decomposed into terms, and the facts that each term recalls.
 
 After the sentence (k, q) a layer's logits are a sum (Wong 2025, equations (4) to (8)):
 
     L[k, q] = E[q] + sum_h a^h W^h[k] + (1 - a^h) W^h[q],    a^h = sigmoid(S^h[q, k] - S^h[q, q]),
 
 with E = W_EU, W^h = W_VO^h and S^h = W_QK^h: the *embedding* term, and for each head a *subject*
-and a *predicate* term. A layer with norm or biases has a *constant* term as well. What
-`capacity.transformer` asks of pretrained models is asked here of these sums: which of them recall
-the facts, whether the heads' attention can be read off the output, and how far facts determine
-W_QK.
+and a *predicate* term. A layer with norm or biases has a *constant* term as well. The analyses
+that `capacity.transformer` makes of pretrained models are made here of these sums: which of them
+recall the facts, whether the output determines the heads' attention, and how far the facts
+determine W_QK.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ if TYPE_CHECKING:
 
     from capacity.layer.model import AttentionLayer
 
-# 2^12 sums of terms are a second's work
+# the accuracies of 2^12 partial sums take about a second
 _MOST_TERMS = 12
 
 
 @briefly_shown
 @dataclass(frozen=True)
 class LayerTerms:
-    """The terms of a layer's logits after some pairs.
+    """Terms of a layer's logits after (subject, predicate) pairs.
 
     Attributes
     ----------
     embedding : ndarray, shape (n_pairs, d_vocab)
+        Contribution of the residual connection, E[q].
     subject, predicate : ndarray, shape (n_heads, n_pairs, d_vocab)
-        What a head takes from the one and from the other token.
+        Contribution of each head's attention to the subject and to the predicate.
     constant : ndarray, shape (n_pairs, d_vocab), or None
-        Of biases and means; None for a plain layer.
+        Contribution of biases and means; None for a plain layer.
     """
 
     embedding: NDArray[np.float64]
@@ -55,7 +56,7 @@ class LayerTerms:
     constant: NDArray[np.float64] | None
 
     def named(self, *, by_head: bool = False) -> dict[str, NDArray[np.float64]]:
-        """Terms by name, each of shape (n_pairs, d_vocab); their sum is the layer's logits."""
+        """Name the terms, each of shape (n_pairs, d_vocab); their sum is the layer's logits."""
         named = {"embedding": self.embedding}
         for name, of_heads in (("subject", self.subject), ("predicate", self.predicate)):
             if by_head:
@@ -66,18 +67,32 @@ class LayerTerms:
 
 
 def layer_terms(layer: AttentionLayer, pairs: NDArray[np.integer]) -> LayerTerms:
-    """Take a layer's logits after (subject, predicate) pairs apart.
+    """Decompose a layer's logits after (subject, predicate) pairs into terms.
 
     Parameters
     ----------
     layer : AttentionLayer
+        Layer to analyse.
     pairs : integer ndarray, shape (n_pairs, 2)
-        Token ids.
+        Token ids of subject and predicate.
+
+    Returns
+    -------
+    LayerTerms
+        Terms in float64 that sum to the layer's logits.
 
     Raises
     ------
-    ValueError
-        For pairs that aren't integers, or tokens that the layer doesn't know.
+    InvalidArgumentError
+        For pairs that aren't integers of shape (n_pairs, 2), or tokens out of the vocabulary.
+
+    Examples
+    --------
+    >>> from capacity.layer import AttentionLayer, LayerConfig
+    >>> layer = AttentionLayer(LayerConfig(4, 2, 2, 2), d_vocab=5)
+    >>> terms = layer_terms(layer, np.array([[0, 1], [2, 1]])).named()
+    >>> {name: term.shape for name, term in terms.items()}
+    {'embedding': (2, 5), 'subject': (2, 5), 'predicate': (2, 5)}
     """
     import torch
 
@@ -119,31 +134,42 @@ def layer_terms(layer: AttentionLayer, pairs: NDArray[np.integer]) -> LayerTerms
 def term_accuracy(
     layer: AttentionLayer, db: Database, *, by_head: bool = False, taus: Iterable[float] = TAUS
 ) -> pd.DataFrame:
-    """Accuracy of every partial sum of a layer's terms.
+    """Measure the accuracy of every partial sum of a layer's terms.
 
     Parameters
     ----------
     layer : AttentionLayer
-        With ``d_vocab == db.n_tokens``.
+        Layer with ``d_vocab == db.n_tokens``.
     db : Database
-        Functional.
+        Functional database.
     by_head : bool
-        Take the heads' terms one by one.
+        Count each head's terms separately, not their sums over heads.
     taus : iterable of float
+        Thresholds on the probability, strictly between 0.5 and 1.
 
     Returns
     -------
     pandas.DataFrame
-        One row a subset of terms, the empty one left out: a boolean column a term,
-        ``accuracy_argmax``, ``accuracy_p50`` (a probability above one half) and a column for each
-        tau (`accuracy_column`). The row with all terms has the layer's own accuracies.
+        One row per nonempty subset of terms: a boolean column per term, ``accuracy_argmax``,
+        ``accuracy_p50`` (a probability above one half) and a column for each tau
+        (`accuracy_column`). The row with all terms has the layer's own accuracies.
 
     Raises
     ------
     MultiValuedError
         If the database is multi-valued.
-    ValueError
-        For another vocabulary, a tau out of range, or more than 12 terms.
+    InvalidTypeError
+        If `layer` or `db` is of another type.
+    InvalidArgumentError
+        For another number of tokens, a tau out of range, or more than 12 terms.
+
+    Examples
+    --------
+    >>> from capacity.layer import store_in_query_key
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
+    >>> table = term_accuracy(store_in_query_key(db), db)
+    >>> len(table), table["accuracy_p95"].iloc[-1].item()
+    (7, 1.0)
     """
     import pandas as pd
 
@@ -157,8 +183,8 @@ def term_accuracy(
     terms = layer_terms(layer, triples[:, :2]).named(by_head=by_head)
     if len(terms) > _MOST_TERMS:
         raise InvalidArgumentError(
-            f"At most {_MOST_TERMS} terms have their partial sums listed; got {len(terms)}. Leave "
-            "by_head out."
+            f"At most {_MOST_TERMS} terms have their partial sums listed; got {len(terms)}. Omit "
+            "`by_head`."
         )
     names, stacked = list(terms), np.stack(list(terms.values()))
     rows = []
@@ -173,23 +199,40 @@ def term_accuracy(
 
 
 def attention_of_pairs(layer: AttentionLayer, db: Database) -> pd.DataFrame:
-    """What attention does at each pair of a database, and whether the output determines it.
+    """Tabulate the attention of each head at each pair, and whether the output determines it.
 
     A head's attention after (k, q) is one number, a^h, and the output depends on it through
-    a^h (W^h[k] - W^h[q]). All heads' numbers can be read off the output exactly if these vectors
-    are independent: `identifiable`. A norm of the output would take some of it away.
+    a^h (W^h[k] - W^h[q]). The output determines all heads' numbers if and only if these vectors
+    are linearly independent (`identifiable`); with a norm the output would determine less.
+
+    Parameters
+    ----------
+    layer : AttentionLayer
+        Layer without layer norm, with ``d_vocab == db.n_tokens``.
+    db : Database
+        Database whose pairs (k, q) are queried.
 
     Returns
     -------
     pandas.DataFrame
-        One row a pair and head: ``subject`` and ``predicate`` (indices), ``head``, ``to_subject``
+        One row per pair and head: ``subject`` and ``predicate`` (indices), ``head``, ``to_subject``
         (a^h), ``effective_to_subject`` and ``effective_to_predicate`` (the causal effective
-        attention of the last row), ``head_rank`` (of the vectors, numerically), ``identifiable``.
+        attention of the last row), ``head_rank`` (numerical, of the vectors), ``identifiable``.
 
     Raises
     ------
-    ValueError
-        For another vocabulary, or a layer with norms.
+    InvalidTypeError
+        If `layer` or `db` is of another type.
+    InvalidArgumentError
+        For another number of tokens, or a layer with norms.
+
+    Examples
+    --------
+    >>> from capacity.layer import AttentionLayer, LayerConfig
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
+    >>> layer = AttentionLayer(LayerConfig(4, 2, 2, 2), db.n_tokens)
+    >>> attention_of_pairs(layer, db)["identifiable"].tolist()
+    [True, True, True, True]
     """
     import pandas as pd
     import torch
@@ -200,8 +243,8 @@ def attention_of_pairs(layer: AttentionLayer, db: Database) -> pd.DataFrame:
     require_same_vocabulary(layer, db)
     if layer.config.layer_norm:
         raise InvalidArgumentError(
-            "Attention is read off logits that are linear in it: the layer must have no norm; got "
-            f"{layer.config.name}."
+            "Attention can be read off logits that are linear in it: the layer must have no norm; "
+            f"got {layer.config.name}."
         )
     tokens = np.unique(db.token_triples[:, :2].astype(np.int64), axis=0)
     where = np.unique(db.triples[:, :2], axis=0)
@@ -230,24 +273,41 @@ def attention_of_pairs(layer: AttentionLayer, db: Database) -> pd.DataFrame:
 
 
 def query_key_freedom(layer: AttentionLayer, db: Database) -> pd.DataFrame:
-    """In how many directions W_Q and W_K can move with no effect on the facts, but on other pairs.
+    """Count the directions of W_Q and W_K that change attention for nonsense queries alone.
 
     Attention after (k, q) depends on W_Q^h and W_K^h through x_q W_Q^h W_K^h (x_k - x_q)^T, with x
     the embeddings. The Jacobian's rank over all pairs of a subject and a predicate, less that over
     the pairs of the database, counts directions that change attention for nonsense queries alone.
     Where it is 0, and heads are identifiable (`attention_of_pairs`), the facts determine attention
-    everywhere, locally: what a layer answers to nonsense is then no accident of training.
+    everywhere, locally: the answers to nonsense queries are then no accident of training.
+
+    Parameters
+    ----------
+    layer : AttentionLayer
+        Layer without norm, bias or positions, with ``d_vocab == db.n_tokens``.
+    db : Database
+        The facts.
 
     Returns
     -------
     pandas.DataFrame
-        One row a head: ``head``, ``rank_of_pairs`` (all pairs), ``rank_of_facts`` (the database's),
-        ``free`` (the difference).
+        One row per head: ``head``, ``rank_of_pairs`` (all pairs), ``rank_of_facts`` (the pairs of
+        the database), ``free`` (the difference).
 
     Raises
     ------
-    ValueError
-        For another vocabulary, or a layer with norm, bias or positions.
+    InvalidTypeError
+        If `layer` or `db` is of another type.
+    InvalidArgumentError
+        For another number of tokens, or a layer with norm, bias or positions.
+
+    Examples
+    --------
+    >>> from capacity.layer import AttentionLayer, LayerConfig
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "q", "y")])
+    >>> query_key_freedom(AttentionLayer(LayerConfig(4, 1, 2, 2), db.n_tokens), db)
+       head  rank_of_pairs  rank_of_facts  free
+    0     0              4              2     2
     """
     import pandas as pd
     import torch
@@ -264,7 +324,8 @@ def query_key_freedom(layer: AttentionLayer, db: Database) -> pd.DataFrame:
         k, q = (
             x[torch.as_tensor(ids.astype(np.int64))] for ids in (db.subject_ids, db.predicate_ids)
         )
-        # d of x_q W_Q W_K (x_k - x_q)^T: by W_Q it is x_q (W_K (x_k - x_q)^T), by W_K the converse
+        # derivatives of x_q W_Q W_K (x_k - x_q)^T: by W_Q the outer product of x_q and
+        # W_K (x_k - x_q)^T, by W_K that of x_q W_Q and x_k - x_q
         apart = (k[:, None] - q[None]).flatten(0, 1)
         asked = q.repeat(len(k), 1)
         chosen = torch.as_tensor(inside.flatten())

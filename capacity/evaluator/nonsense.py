@@ -1,8 +1,8 @@
-"""What a layer answers where the database has no answer.
+"""Answers of a layer to pairs outside the domain of the database.
 
 A pair (k, q) outside the domain, such as "Malaysia born_in", is a *nonsense query*. Training never
-sees one, so nothing keeps a layer from answering it, and with confidence (Wong 2025, section 2.1
-and Remark 2.5). The forward pass is asked, not the tensor L, which is E off the domain.
+sees one, so nothing keeps a layer from answering it with confidence (Wong 2025, section 2.1 and
+Remark 2.5). Queries use the forward pass and not the tensor L, which is E off the domain.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.database.terms import label
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import check_tau, pair_logits
 from capacity.limits import Seed, generator
@@ -24,23 +25,27 @@ if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class NonsenseAnswers:
-    """How a layer answers pairs outside the domain; NaN throughout if there is none.
+    """Statistics of a layer's answers to nonsense queries.
+
+    All numbers but `n_queries` and `tau` are NaN if there is no query or a logit isn't finite.
 
     Attributes
     ----------
     n_queries : int
-        Pairs that were asked.
+        Number of queries.
     answered : float
-        Share of them to which some token has probability >= `tau`.
+        Share of the queries after which some token has probability >= `tau`.
     answered_with_object : float
-        Share of them to which some object of the database has probability >= `tau`.
+        Share of the queries after which some object of the database has probability >= `tau`.
     mean_confidence : float
         Mean probability of the likeliest token.
     mean_entropy : float
-        Mean entropy of the answer, in bits.
+        Mean entropy of the predicted distribution, in bits.
     tau : float
+        Probability that counts as an answer.
     """
 
     n_queries: int
@@ -54,19 +59,32 @@ class NonsenseAnswers:
 def nonsense_pairs(
     db: Database, *, n_queries: int | None = None, seed: Seed = 0
 ) -> NDArray[np.int64]:
-    """Pairs of a subject and a predicate outside the domain, as token ids, shape (n, 2).
+    """List or sample the pairs of a subject and a predicate outside the domain.
 
     Parameters
     ----------
     db : Database
+        Database, functional or not.
     n_queries : int, optional
-        Draw so many without replacement; all of them if left out, or if there are no more.
+        Number of pairs to draw without replacement; by default, or if there are fewer, all pairs.
     seed : int or numpy.random.Generator
+        Seed of the draw.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, 2)
+        Token ids of subject and predicate.
 
     Raises
     ------
-    ValueError
-        If `n_queries` is below 1.
+    InvalidArgumentError
+        If `n_queries` is below 1, or for a seed out of range.
+
+    Examples
+    --------
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "q", "y")])
+    >>> [[str(db.tokens[i]) for i in pair] for pair in nonsense_pairs(db)]
+    [['a', 'q'], ['b', 'p']]
     """
     if n_queries is not None and n_queries < 1:
         raise InvalidArgumentError(f"`n_queries` must be at least 1; got {n_queries}.")
@@ -87,24 +105,30 @@ def with_unknown(
     token: str = "unknown",
     seed: Seed = 0,
 ) -> Database:
-    """Add facts that answer some nonsense queries with a token for not knowing.
+    """Add facts that answer some nonsense queries with a token for "unknown".
 
-    A layer that is trained on them can be asked the other nonsense queries, which are
-    ``nonsense_pairs`` of what this returns.
+    A layer trained on the result can be tested on the other nonsense queries, which are the
+    `nonsense_pairs` of the result.
 
     Parameters
     ----------
     db : Database
+        Facts to extend.
     share : float
-        Of the nonsense pairs, above 0 and at most 1; one pair at least.
+        Share of the nonsense pairs that get a fact, above 0 and at most 1; at least one pair does.
     token : str
-        Label that no term of the database has.
+        Label of the new token, which no term of the database may have.
     seed : int or numpy.random.Generator
-        Of the sample.
+        Seed of the sample of pairs.
+
+    Returns
+    -------
+    Database
+        The facts and the new ones, under the policy of `db`.
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         If the share is out of range, the token is taken, or there is no nonsense pair.
 
     Examples
@@ -117,11 +141,13 @@ def with_unknown(
         raise InvalidArgumentError(f"`share` must be above 0 and at most 1; got {share}.")
     unknown = label(token)
     if unknown in db.tokens:
-        raise InvalidArgumentError(f"`token` must be a label of its own; {token!r:.60} is a term.")
+        raise InvalidArgumentError(
+            f"`token` must be a new label; {token!r:.60} is a term of the database."
+        )
     outside = nonsense_pairs(db)
     if not len(outside):
         raise InvalidArgumentError(
-            "There must be a pair without an object to be unknown; every subject has every "
+            "There must be a pair without an object to be unknown; here every subject has every "
             "predicate."
         )
     n = max(1, round(share * len(outside)))
@@ -139,22 +165,40 @@ def nonsense_answers(
     n_queries: int | None = None,
     seed: Seed = 0,
 ) -> NonsenseAnswers:
-    """Measure how often, and how confidently, a layer answers nonsense queries.
+    """Measure how often and how confidently a layer answers nonsense queries.
 
     Parameters
     ----------
     layer : AttentionLayer
-        With ``d_vocab == db.n_tokens``.
+        Layer with ``d_vocab == db.n_tokens``.
     db : Database
+        Database that defines the nonsense queries.
     tau : float
-        Strictly between 0.5 and 1: the probability that counts as an answer.
-    n_queries, seed
-        As in `nonsense_pairs`.
+        Probability that counts as an answer, strictly between 0.5 and 1.
+    n_queries : int, optional
+        Number of queries to draw without replacement; by default, or if there are fewer, all.
+    seed : int or numpy.random.Generator
+        Seed of the draw.
+
+    Returns
+    -------
+    NonsenseAnswers
+        Shares and means over the queries.
 
     Raises
     ------
-    ValueError
-        For a tau out of range, or another vocabulary.
+    InvalidTypeError
+        If `layer` or `db` is of another type.
+    InvalidArgumentError
+        For another number of tokens, or `tau`, `n_queries` or a seed out of range.
+
+    Examples
+    --------
+    >>> from capacity.layer import AttentionLayer, LayerConfig
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "q", "y")])
+    >>> found = nonsense_answers(AttentionLayer(LayerConfig(4, 1, 2, 2), db.n_tokens), db)
+    >>> found.n_queries, found.answered
+    (2, 0.0)
     """
     from capacity.layer.tensor import require_same_vocabulary
 

@@ -1,14 +1,16 @@
-"""How far a layer is from memorising, whatever the scale of its logits.
+"""Margins of a layer's logits, and the smallest scale of the logits at which it memorises.
 
-Whether a layer tau-memorises depends on the scale of its logits: multiplying W_U by c > 1 changes
-no rank and no argmax, and raises the probability of every object that is the strict maximum. Two
-numbers take the scale apart from the order of the logits:
+A layer's tau-memorising depends on the scale of its logits: multiplying W_U by c > 1 changes no
+rank and no argmax, and raises the probability of every object that is the strict maximum. Two
+numbers separate the scale from the order of the logits:
 
-* the *margin* of a fact, z_v less the largest other logit, is positive just where argmax is right;
-* the *smallest scale* of a layer at tau is the least c at which softmax(c z) gives every object
-  probability tau. It is finite just where argmax is right for all facts, whatever the scale. At 1
-  or below, the layer tau-memorises as it is; its logarithm says by how much the scale alone falls
-  short, or exceeds. Logits k times as large have k times the margins, and a k-th of the scale.
+* the *margin* of a fact, z_v less the largest other logit, is positive if and only if v is the
+  unique argmax;
+* the *smallest scale* of a layer at tau is the least c at which softmax(c z) gives every object a
+  probability of at least tau. It is finite if and only if all margins are positive. If it is at
+  most 1, the layer tau-memorises as it is; its logarithm measures how far the scale alone falls
+  short, or exceeds. Logits k times as large have margins k times as large and a smallest scale k
+  times smaller.
 """
 
 from __future__ import annotations
@@ -21,22 +23,24 @@ from numpy.typing import NDArray
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import check_tau
 
-# of Newton's method, which takes about ten
+# Newton's method takes about ten
 MAX_STEPS = 200
 
 
 def margins(logits: NDArray[np.floating], targets: NDArray[np.integer]) -> NDArray[np.float64]:
-    """How far the right candidate's logit is above the best other one.
+    """Subtract the largest other logit from that of the right candidate, for each fact.
 
     Parameters
     ----------
     logits : ndarray, shape (n_facts, n_candidates)
+        Logits of the candidates for each fact.
     targets : integer ndarray, shape (n_facts,)
+        Index of the right candidate.
 
     Returns
     -------
     ndarray, shape (n_facts,)
-        In nats; NaN where logits aren't finite, infinite if there is no other candidate.
+        Margins in nats; NaN where logits aren't finite, infinite if there is no other candidate.
 
     Examples
     --------
@@ -47,14 +51,16 @@ def margins(logits: NDArray[np.floating], targets: NDArray[np.integer]) -> NDArr
 
 
 def smallest_scale(logits: NDArray[np.floating], targets: NDArray[np.integer], tau: float) -> float:
-    """The least c at which softmax(c z) gives every right candidate probability tau or more.
+    """Find the least c at which softmax(c z) gives all right candidates probability >= tau.
 
     Parameters
     ----------
     logits : ndarray, shape (n_facts, n_candidates)
+        Logits z of the candidates for each fact.
     targets : integer ndarray, shape (n_facts,)
+        Index of the right candidate.
     tau : float
-        Strictly between 0.5 and 1.
+        Threshold on the probability, strictly between 0.5 and 1.
 
     Returns
     -------
@@ -63,27 +69,28 @@ def smallest_scale(logits: NDArray[np.floating], targets: NDArray[np.integer], t
 
     Raises
     ------
-    ValueError
+    InvalidArgumentError
         If tau is out of range, or there is no fact.
 
     Notes
     -----
     For each fact the equation is f(c) = log sum_w exp(-c (z_v - z_w)) - log((1 - tau) / tau) = 0,
-    the sum over the other candidates. f is convex and falls from a start at which the best rival
-    alone is too much, so Newton's steps go up to the root and never past it.
+    with the sum over the other candidates. f is convex and decreasing. At the start the term of the
+    best rival alone is (1 - tau) / tau, so f >= 0, and Newton's steps ascend to the root without
+    passing it.
 
     Examples
     --------
-    One rival, ln 3 below, has a third of the probability at c = 1:
+    A single rival, ln 3 below, has a third of the probability at c = 1:
 
     >>> round(smallest_scale(np.array([[np.log(3), 0.0]]), np.array([0]), 0.75), 12)
     1.0
     """
     check_tau(tau)
     if not len(targets):
-        raise InvalidArgumentError("There must be a fact to scale for; there is none.")
+        raise InvalidArgumentError("There must be a fact to scale for; got none.")
     gaps = _gaps(logits, targets)
-    # min hands NaN on
+    # min propagates NaN
     least = gaps.min(axis=1, initial=np.inf)
     if not least.min() > 0:
         return math.nan if np.isnan(least).any() else math.inf

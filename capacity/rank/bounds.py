@@ -1,19 +1,19 @@
-"""Bounds of the rank of a database that scale with the number of facts.
+"""Bounds of the rank of a database that need no search, for databases of any size.
 
 For the tensor D of a database (Wong 2025, equation (1)):
 
-* rank(D) <= the number of triples, one simple tensor a fact;
+* rank(D) <= the number of triples, with one simple tensor per fact;
 * rank(D) <= the sum of the ranks of the slices of any one mode (Proposition 2.1, its first line,
   and the same for object slices);
 * rank(D) >= the rank of any unfolding.
 
 The *paper's count* is Proposition 2.1's last line, min(sum_k |V_k|, sum_q |V_q|). On functional
-databases |V_k| and |V_q| are the ranks of the subject and predicate slices, and the object slices
-never do worse. On multi-valued ones that equality fails: the count is still an upper bound, and the
-true slice ranks can be far smaller.
+databases |V_k| and |V_q| are the ranks of the subject and predicate slices, and the sum over object
+slices is never larger. On multi-valued ones that equality fails: the count is still an upper bound,
+but the slice ranks can be far smaller.
 
-All ranks are exact and over the rationals (`capacity.rank.exact.ranks`), on the sparse
-triples.
+All ranks are exact, over the rationals, and computed from the sparse triples
+(`capacity.rank.exact.ranks`).
 """
 
 from __future__ import annotations
@@ -37,9 +37,24 @@ from capacity.rank.types import Indices
 
 
 def paper_bound(db: Database) -> int:
-    """The database rank bound as the paper counts it, min(sum_k |V_k|, sum_q |V_q|).
+    """Database rank bound as the paper counts it, min(sum_k |V_k|, sum_q |V_q|).
 
     An upper bound of the rank of any database (Wong 2025, Proposition 2.1).
+
+    Parameters
+    ----------
+    db : Database
+        Functional or not.
+
+    Returns
+    -------
+    int
+        The smaller of the numbers of (subject, object) and (predicate, object) pairs with a fact.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `db` isn't a database.
 
     Examples
     --------
@@ -59,8 +74,27 @@ def slice_rank_sum(db: Database, mode: Mode) -> int:
     Parameters
     ----------
     db : Database
+        Functional or not.
     mode : {0, 1, 2}
         Subject, predicate or object slices.
+
+    Returns
+    -------
+    int
+        The exact sum.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `db` isn't a database.
+    MemoryBudgetError
+        If an exact rank needs a dense block over its budget; raised before it is allocated.
+
+    Examples
+    --------
+    >>> db = Database.from_triples([(k, q, "v") for k in "ab" for q in "pq"])
+    >>> [slice_rank_sum(db, mode) for mode in (0, 1, 2)]
+    [2, 2, 1]
     """
     require_database(db, "slice_rank_sum(db, mode)")
     return sparse_rank(*stacked_slice_entries(db, mode))
@@ -72,8 +106,29 @@ def unfolding_rank(db: Database, mode: Mode) -> int:
     Parameters
     ----------
     db : Database
+        Functional or not.
     mode : {0, 1, 2}
         Rows of the unfolding are subjects, predicates or objects.
+
+    Returns
+    -------
+    int
+        The exact rank.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `db` isn't a database.
+    MemoryBudgetError
+        If an exact rank needs a dense block over its budget; raised before it is allocated.
+
+    Examples
+    --------
+    The W state has rank 3, and unfoldings of rank 2:
+
+    >>> w = Database.from_triples([("a", "p", "y"), ("a", "q", "x"), ("b", "p", "x")])
+    >>> [unfolding_rank(w, mode) for mode in (0, 1, 2)]
+    [2, 2, 2]
     """
     require_database(db, "unfolding_rank(db, mode)")
     return sparse_rank(*unfolding_entries(db, mode))
@@ -81,21 +136,22 @@ def unfolding_rank(db: Database, mode: Mode) -> int:
 
 @dataclass(frozen=True, repr=False)
 class Bounds:
-    """The bounds of a database, whole and by component.
+    """Bounds of the rank that need no search, of a database and of its components.
 
     Attributes
     ----------
     triples : int
+        Number of triples, an upper bound.
     paper : int
-        `paper_bound`.
+        Upper bound as the paper counts it (`paper_bound`).
     component : ndarray of int64, shape (n_triples,)
         The component of each fact, numbered from 0.
     slices_by_component, unfoldings_by_component : ndarray of int64, shape (n_components, 3)
         Sums of slice ranks, and unfolding ranks, in each mode.
     minors : tuple of three Minor
-        Of the unfoldings, with the components as groups.
+        Nonsingular minors of the three unfoldings, with the components as groups.
     facts_sha256 : str
-        `Database.facts_sha256` of the database.
+        SHA-256 of the facts (`Database.facts_sha256`).
     """
 
     triples: int
@@ -121,12 +177,12 @@ class Bounds:
 
     @property
     def slices(self) -> tuple[int, int, int]:
-        """Sums of the ranks of the subject, predicate and object slices of the whole."""
+        """Sums of the ranks of the subject, predicate and object slices of the database."""
         return _triple(self.slices_by_component)
 
     @property
     def unfoldings(self) -> tuple[int, int, int]:
-        """Ranks of the three unfoldings of the whole: the multilinear rank."""
+        """Ranks of the three unfoldings of the database: its multilinear rank."""
         return _triple(self.unfoldings_by_component)
 
 
@@ -136,10 +192,22 @@ def _triple(by_component: Indices) -> tuple[int, int, int]:
 
 
 def database_bounds(db: Database) -> Bounds:
-    """Compute all bounds of this module.
+    """Compute the bounds of the rank that need no search, with the minors that prove them.
+
+    Parameters
+    ----------
+    db : Database
+        Functional or not.
+
+    Returns
+    -------
+    Bounds
+        The number of triples, the paper's count, slice rank sums and unfolding ranks.
 
     Raises
     ------
+    InvalidTypeError
+        If `db` isn't a database.
     MemoryBudgetError
         If an exact rank needs a dense block over its budget; raised before it is allocated.
 

@@ -1,14 +1,14 @@
-"""Certified intervals: the best lower and upper bound of a database's rank, and what each rests on.
+"""Certified intervals of the rank and of the effective rank: their best bounds, with certificates.
 
-Bounds that scale come first: unfoldings and independent sets from below, slices from above, each
-component in the mode that suits it. Where the interval of a component is still open, the methods
-of `capacity.rank.search.methods` go on, as far as the effort allows.
+Bounds that need no search come first: unfoldings and independent sets from below, slices from
+above, each component in its best mode. Where the interval of a component is still open, the methods
+of `capacity.rank.search.methods` are tried, as far as the effort allows.
 
 The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers D[k,
-q, :] (Wong 2025, section 2.1). It is at most the rank. From below it has the rank of the observed
-fibers, which is the number of objects on functional data, and the game with the unobserved fibers
-unknown; from above the rank's decompositions, those of merged subjects and predicates, and shorter
-ones that ignore the unobserved fibers.
+q, :] (Wong 2025, section 2.1). It is at most the rank. Bounds from below are the rank of the
+observed fibers, which is the number of objects on functional data, and the substitution method with
+the unobserved fibers unknown; from above, decompositions of the tensor, of the tensor after merging
+subjects and predicates, and shorter ones that ignore the unobserved fibers.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ class RankInterval:
     Attributes
     ----------
     lower, upper : Certificate
+        Both ends, with their proofs.
     interrupted : bool
-        Whether the search was ended by Ctrl-C. The interval holds all the same.
+        True if Ctrl-C ended the search; the interval is valid all the same.
     explanation : tuple of str
-        In words: which methods give how much of each end; of what is open the widest part, and
-        what stopped it.
+        Sentences: the share of each method in both ends, the component with the widest gap, and
+        why the search stopped there.
     """
 
     lower: Certificate
@@ -62,7 +63,7 @@ class RankInterval:
 
     @property
     def closed(self) -> bool:
-        """Whether the two ends meet, so that the rank is known."""
+        """True if both ends are equal, so that the rank is known."""
         return self.lower.value == self.upper.value
 
     def __contains__(self, rank: int) -> bool:
@@ -85,7 +86,7 @@ class RankInterval:
         return f"[{self.lower.value}, {self.upper.value}]"
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the interval as the command line prints it."""
+        """Return the interval as ``capacity rank --json`` prints it."""
         return {
             "lower": self.lower.value,
             "upper": self.upper.value,
@@ -96,32 +97,34 @@ class RankInterval:
 
 
 class RankAnalysis:
-    """Bounds, rank and effective rank of a database, each found once, when it is asked for.
+    """Bounds, rank and effective rank of a database, each computed once, on first access.
 
-    Ctrl-C ends a search and leaves the best interval so far; a second one is an interrupt as usual.
+    Ctrl-C ends a search and keeps the best interval so far; a second one raises KeyboardInterrupt.
 
     Parameters
     ----------
     db : Database
         Functional or not.
     effort : {'quick', 'standard', 'thorough'}
-        How much work to spend on components that are still open, counted in steps and not in
-        seconds: on small data about a second, half a minute, minutes. The same seed gives the same
-        interval on any machine, but for numerical fits (from `standard` on), where the last bits
-        of floating point can decide whether one is found.
+        Work for components that are still open. On small databases `quick` takes about 1 s,
+        `standard` 30 s, `thorough` minutes. Work is counted in steps, so a seed gives the same
+        interval on any machine; the exception is numerical fits (from `standard` on), where the
+        last bits of floating point can decide whether one is found.
     seed : int or numpy.random.Generator
-        Of the search.
+        Seed of the search.
     methods : iterable of str or Method, optional
-        What to search with, by name or as it is (`capacity.rank.METHODS`); all that are registered
-        if omitted. Unfoldings, slices and independent sets are always looked at.
+        Methods to search with, or names of registered ones; all of `capacity.rank.METHODS` if
+        omitted. Unfoldings, slices and independent sets need no search and are always used.
     progress : callable, optional
-        Told the interval so far with the method that is tried next, and how many methods were
-        tried of how many (`capacity.Progress`).
+        Called with a text, which has the interval so far and the next method, and the numbers of
+        methods tried and of all (`capacity.Progress`).
 
     Raises
     ------
-    ValueError
-        For an unknown effort or method, or a seed that is no integer from 0 to 2^32 - 1.
+    InvalidTypeError
+        If `db` isn't a database.
+    InvalidArgumentError
+        If the effort or a method is unknown, or the seed isn't an integer from 0 to 2^32 - 1.
 
     Examples
     --------
@@ -154,7 +157,7 @@ class RankAnalysis:
         Raises
         ------
         MemoryBudgetError
-            As `database_bounds` does.
+            If an exact rank needs a dense block over its budget.
         """
         return database_bounds(self.db)
 
@@ -162,9 +165,9 @@ class RankAnalysis:
     def rank(self) -> RankInterval:
         """The interval of the rank.
 
-        Where the effective rank is known to be larger than its lower end, it is raised: what bounds
-        the effective rank from below bounds the rank, for a game that goes without the unobserved
-        fibers goes with them. The effective rank isn't searched for that.
+        If `effective_rank` was computed before and its lower end is larger, that is the lower end
+        here, too: the rank is at least the effective rank. The same arguments prove it, as those
+        that don't rely on the unobserved fibers remain valid once these are known.
         """
         effective = self.__dict__.get("effective_rank")
         return self._rank if effective is None else _raised(self._rank, effective)
@@ -189,7 +192,7 @@ class RankAnalysis:
                 rank,
                 lower=replace(rank.lower, quantity="effective_rank"),
                 upper=replace(rank.upper, quantity="effective_rank"),
-                explanation=(*rank.explanation, "every pair has an object: this is the rank"),
+                explanation=(*rank.explanation, "every pair has an object, so this is the rank"),
             )
         ledger = EffectiveLedger(self.db, self.bounds, rank.upper, self._budget, self._seed)
         interrupted = rank.interrupted or self._search(ledger)
@@ -201,7 +204,7 @@ class RankAnalysis:
         )
 
     def _search(self, ledger: Ledger) -> bool:
-        """Search; say whether that was interrupted."""
+        """Search, and return True if Ctrl-C ended the search."""
         try:
             search(ledger, self._methods, self._progress)
         except KeyboardInterrupt:
@@ -226,11 +229,30 @@ def rank_interval(
 ) -> RankInterval:
     """Bound the rank of a database from both sides, with certificates.
 
-    Parameters, interrupts and errors are those of `RankAnalysis`, which has more to ask for.
+    Parameters
+    ----------
+    db : Database
+        Functional or not.
+    effort : {'quick', 'standard', 'thorough'}
+        Work for what is still open; on small databases about 1 s, 30 s, or minutes.
+    seed : int or numpy.random.Generator
+        Seed of the search.
+    methods : iterable of str or Method, optional
+        Methods to search with; all of `capacity.rank.METHODS` if omitted.
+    progress : callable, optional
+        Called with the interval so far and the next method (`capacity.Progress`).
 
     Returns
     -------
     RankInterval
+        The best interval found; Ctrl-C ends the search early.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidArgumentError
+        If `db` isn't a database, or an option isn't valid.
+    MemoryBudgetError
+        If an exact rank needs a dense block over its budget.
 
     Examples
     --------
@@ -254,11 +276,30 @@ def effective_rank_interval(
 ) -> RankInterval:
     """Bound the effective rank of a database from both sides, with certificates.
 
-    Parameters, interrupts and errors are those of `RankAnalysis`, which has more to ask for.
+    Parameters
+    ----------
+    db : Database
+        Functional or not.
+    effort : {'quick', 'standard', 'thorough'}
+        Work for what is still open; on small databases about 1 s, 30 s, or minutes.
+    seed : int or numpy.random.Generator
+        Seed of the search.
+    methods : iterable of str or Method, optional
+        Methods to search with; all of `capacity.rank.METHODS` if omitted.
+    progress : callable, optional
+        Called with the interval so far and the next method (`capacity.Progress`).
 
     Returns
     -------
     RankInterval
+        The best interval found; Ctrl-C ends the search early.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidArgumentError
+        If `db` isn't a database, or an option isn't valid.
+    MemoryBudgetError
+        If an exact rank needs a dense block over its budget.
 
     Examples
     --------
@@ -271,13 +312,13 @@ def effective_rank_interval(
 
 
 def _raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
-    """The interval of the rank, with the effective rank's lower end if that is larger."""
+    """Return the rank's interval, with the effective rank's lower end if that is larger."""
     if effective.lower.value <= rank.lower.value:
         return rank
     lower = effective.lower
     certificate = replace(lower, quantity="rank")
-    first = f"at least {lower.value:,}: as the effective rank is, by {lower.by}"
-    # what was said of the widest component no longer holds
+    first = f"at least {lower.value:,}: the effective rank's lower bound, by {lower.by}"
+    # the sentence about the widest component no longer holds
     left = (f"open: [{lower.value:,}, {rank.upper.value:,}]",)
     still_open = left if lower.value < rank.upper.value else ()
     explanation = (first, *rank.explanation[1:2], *still_open, *INTERRUPTED * rank.interrupted)

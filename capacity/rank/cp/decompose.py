@@ -80,7 +80,7 @@ def cp_decompose(
     MemoryBudgetError
         If the dense tensor of a database exceeds the budget of `Database.to_numpy`.
     MissingExtraError
-        If `method` is 'lbfgs' and pyttb isn't installed.
+        If tensorly, or pyttb for 'lbfgs', isn't installed.
 
     Examples
     --------

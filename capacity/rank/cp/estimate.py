@@ -106,6 +106,8 @@ def cp_estimate(
         3e12 multiplications. All this is checked before any fit.
     MemoryBudgetError
         If the dense tensor of a database exceeds the budget of `Database.to_numpy`.
+    MissingExtraError
+        If tensorly isn't installed.
 
     Examples
     --------

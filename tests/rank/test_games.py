@@ -1,4 +1,4 @@
-"""The substitution game: greedy, annealed, in other bases, with and without unobserved fibers."""
+"""The substitution method: greedy, annealed, in other bases, with and without unobserved fibers."""
 
 import numpy as np
 import pytest
@@ -70,14 +70,14 @@ def test_an_annealed_game_is_the_same_every_time() -> None:
 
 @pytest.mark.parametrize("longest", [0, 1, 2])
 def test_more_than_a_word_of_slices_in_any_mode(longest: int) -> None:
-    # a diagonal of 130: as many moves as there are entries
+    # a diagonal of 130: as many slices can be removed as there are entries
     values = np.zeros((3, 3, 130), bool)
     values[np.arange(130) % 3, np.arange(130) // 44, np.arange(130)] = True
     values = np.moveaxis(values, 2, longest)
     nothing = np.zeros((0, 2), np.int64)
     known = np.ones(values.shape, bool)
     moves = annealed_moves(values, known, nothing, steps=0, seed=0, target=999)
-    # what is played is legal: by the definition of the game
+    # each removal is valid by the definition of the method
     sure, alive = known.copy(), [np.ones(n, bool) for n in values.shape]
     for mode, index in moves.tolist():
         assert alive[mode][index]

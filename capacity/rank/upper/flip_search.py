@@ -41,7 +41,7 @@ def flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
     whole = problem.known is not None
     tensor = problem.tensor if whole else problem.core.tensor
     observed = None if problem.known is None else problem.known[:, :, 0]
-    # trees are worth more than their share: on dense facts they are the shortest starts by far
+    # trees get more than their share: on dense facts they are the shortest starts by far
     first = first_decompositions(
         tensor.astype(np.int64), np.random.default_rng(goal.seed), work=3 * goal.work
     )
@@ -151,7 +151,7 @@ def _sparse(x: Indices) -> Vector:
 
 
 def _least_work(problem: Problem) -> int:
-    """Estimate the least work that a walk is worth, from the fewest terms it could start with."""
+    """Estimate the least work that allows a walk, if it starts with as few terms as possible."""
     tensor = problem.tensor if problem.known is not None else problem.core.tensor
     fewest = min(int(np.count_nonzero(tensor.any(axis=mode))) for mode in MODES)
     return 2 * FEWEST * _cost(tensor.shape, fewest)

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from capacity.database.graphs import connected_labels
 from capacity.errors import MemoryBudgetError
 
 if TYPE_CHECKING:
@@ -86,11 +86,8 @@ def component_labels(db: Database) -> NDArray[np.int64]:
     k, q, v = db.shape
     ends = db.triples.astype(np.int64) + np.array([0, k, k + q])
     rows, columns = np.concatenate((ends[:, [0, 1]], ends[:, [0, 2]])).T
-    n = k + q + v
-    graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), shape=(n, n))
-    _, labels = connected_components(graph, directed=False)
     # no label goes unused: every vertex lies in a fact
-    return labels[db.triples[:, 0]].astype(np.int64)
+    return connected_labels(rows, columns, k + q + v)[db.triples[:, 0]]
 
 
 def is_complete(db: Database) -> bool:

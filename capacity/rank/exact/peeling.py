@@ -21,10 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from capacity.database.graphs import connected_labels
 from capacity.rank.types import Indices
 
 
@@ -61,10 +59,7 @@ class Reduction:
             return
         row, column = self.row[self.left], self.column[self.left]
         n_rows, n_columns = int(row.max()) + 1, int(column.max()) + 1
-        n = n_rows + n_columns
-        graph = coo_array((np.ones(len(row), np.int8), (row, column + n_rows)), shape=(n, n))
-        labels: NDArray[np.int32] = connected_components(graph, directed=False)[1]
-        block = labels[row]
+        block = connected_labels(row, column + n_rows, n_rows + n_columns)[row]
         order = np.argsort(block, kind="stable")
         yield from np.split(self.left[order], np.flatnonzero(np.diff(block[order])) + 1)
 

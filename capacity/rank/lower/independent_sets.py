@@ -19,10 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order, maximum_bipartite_matching
 
 from capacity.database.facts import Database
+from capacity.database.graphs import SMALL
 from capacity.database.tensor import Mode, unfolding_entries
 from capacity.rank.exact.ranks import Minor, minor_by_group
 from capacity.rank.lower.unfolding import as_unfolding
@@ -57,6 +56,11 @@ def largest_independent_set(
     """
     edges = np.unique(left * n_right + right)
     left, right = np.divmod(edges, n_right)
+    if len(edges) <= SMALL:
+        return _small_independent_set(left, right, n_left, n_right)
+    from scipy.sparse import coo_array, csr_array
+    from scipy.sparse.csgraph import breadth_first_order, maximum_bipartite_matching
+
     ones = np.ones(len(edges), np.int8)
     graph = csr_array(coo_array((ones, (left, right)), shape=(n_left, n_right)))
     match = np.asarray(maximum_bipartite_matching(graph, perm_type="column")).astype(np.int64)
@@ -72,6 +76,52 @@ def largest_independent_set(
     reached = np.zeros(source + 1, np.bool_)
     reached[breadth_first_order(walks, source, return_predecessors=False)] = True
     return reached[:n_left], ~reached[n_left:source]
+
+
+def _small_independent_set(
+    left: Indices, right: Indices, n_left: int, n_right: int
+) -> tuple[Mask, Mask]:
+    """Do the same by augmenting paths; every largest matching reaches the same vertices."""
+    near: list[list[int]] = [[] for _ in range(n_left)]
+    for a, b in zip(left.tolist(), right.tolist(), strict=True):
+        near[a].append(b)
+    of_left, of_right = [-1] * n_left, [-1] * n_right
+    for start in range(n_left):
+        came_from = _alternating([start], near, of_right, to_free=True)
+        free = next(reversed(came_from), -1)
+        if free < 0 or of_right[free] >= 0:
+            continue
+        # the edges of the path change places: those that weren't in the matching are
+        while free >= 0:
+            a = came_from[free]
+            of_right[free], of_left[a], free = a, free, of_left[a]
+    unmatched = [a for a in range(n_left) if of_left[a] < 0]
+    reached = list(_alternating(unmatched, near, of_right, to_free=False))
+    in_left, in_right = np.zeros(n_left, np.bool_), np.ones(n_right, np.bool_)
+    in_left[[*unmatched, *(of_right[b] for b in reached)]] = True
+    in_right[reached] = False
+    return in_left, in_right
+
+
+def _alternating(
+    starts: list[int], near: list[list[int]], of_right: list[int], *, to_free: bool
+) -> dict[int, int]:
+    """Walk alternating paths from some vertices on the left, to the first free one or to all.
+
+    Returns the vertices on the right that are reached, each with the one on the left before it.
+    """
+    came_from: dict[int, int] = {}
+    queue = list(starts)
+    for a in queue:
+        for b in near[a]:
+            if b in came_from:
+                continue
+            came_from[b] = a
+            if of_right[b] >= 0:
+                queue.append(of_right[b])
+            elif to_free:
+                return came_from
+    return came_from
 
 
 @dataclass(frozen=True)

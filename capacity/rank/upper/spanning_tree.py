@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
+from capacity.database.graphs import SMALL, root
 from capacity.database.tensor import MODES, Mode
 from capacity.rank.exact.factorization import factors
 from capacity.rank.exact.sparse_terms import term, vector
@@ -58,21 +58,68 @@ def spanning_tree_terms(tensor: NDArray[np.integer], mode: Mode) -> list[Term]:
     weights = np.zeros((n + 1, n + 1))
     for i in range(n):
         weights[i, i + 1 :] = np.linalg.matrix_rank((nodes[i + 1 :] - nodes[i]).astype(np.float64))
-    # scipy reads 0 as "no edge"
-    tree = minimum_spanning_tree(np.triu(weights + 1, 1))
-    order, parents = breadth_first_order(tree, 0, directed=False)
-    below = {int(node): [int(node)] for node in order}
+    order, parents = minimum_spanning_tree(weights)
+    below = {node: [node] for node in order}
     for node in order[:0:-1]:
-        below[int(parents[node])] += below[int(node)]
+        below[parents[node]] += below[node]
     terms: list[Term] = []
     _, height, width = nodes.shape
     for node in order[1:]:
-        across = vector([c - 1 for c in sorted(below[int(node)])], [1] * len(below[int(node)]))
+        across = vector([c - 1 for c in sorted(below[node])], [1] * len(below[node]))
         for left, right in factors(nodes[node] - nodes[parents[node]]):
             terms.append(
                 term(mode, across, vector(range(height), left), vector(range(width), right))
             )
     return terms
+
+
+def minimum_spanning_tree(weights: NDArray[np.float64]) -> tuple[list[int], list[int]]:
+    """Find a minimum spanning tree of a complete graph, by Kruskal's algorithm.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n, n)
+        Weight of the edge between i and j, for i < j; the rest isn't read.
+
+    Returns
+    -------
+    order : list of int
+        The vertices in the order of a breadth-first search from vertex 0.
+    parents : list of int
+        The vertex before each of them; of vertex 0 itself.
+
+    Examples
+    --------
+    >>> minimum_spanning_tree(np.array([[0.0, 5, 1], [0, 0, 2], [0, 0, 0]]))
+    ([0, 2, 1], [0, 2, 0])
+    """
+    n = len(weights)
+    if n * (n - 1) // 2 > SMALL:
+        from scipy.sparse import csgraph
+
+        # scipy reads 0 as "no edge"
+        tree = csgraph.minimum_spanning_tree(np.triu(weights + 1, 1))
+        found, before = csgraph.breadth_first_order(tree, 0, directed=False)
+        return found.tolist(), [0, *before[1:].tolist()]
+    tails, heads = np.triu_indices(n, 1)
+    edges = np.argsort(weights[tails, heads], kind="stable")
+    forest, near = list(range(n)), [[] for _ in range(n)]
+    for a, b in zip(tails[edges].tolist(), heads[edges].tolist(), strict=True):
+        one, other = root(forest, a), root(forest, b)
+        if one != other:
+            forest[one] = other
+            near[a].append(b)
+            near[b].append(a)
+    order, parents = [0], [0] * n
+    for vertex in order:
+        # as scipy visits them: larger neighbours first
+        following = sorted(v for v in near[vertex] if v > vertex)
+        following += sorted(v for v in near[vertex] if v < vertex)
+        for other in following:
+            if other != parents[vertex]:
+                parents[other] = vertex
+                order.append(other)
+    return order, parents
 
 
 SPANNING_TREE = Method("spanning tree", spanning_trees, sides=("upper",))

@@ -14,6 +14,7 @@ ALLOWED = (
     "capacity.rank.verifier",
     "capacity.rank.types",
     "capacity.database.facts",
+    "capacity.database.graphs",
     "capacity.database.required",
     "capacity.database.tensor",
     "capacity.errors",

@@ -7,16 +7,19 @@ s. Jaja's theorem gives the rank:
     rank = sum (e_i + 1) + sum (h_j + 1) + N + delta
 
 over the blocks with e_i, h_j >= 1 (those of size 0 are zero columns and rows). For a regular pencil
-with no root at A, delta is the number of invariant polynomials of J = A^-1 B that are not products
-of distinct linear factors over R. A change of the two slices' basis changes neither side.
+with A nonsingular, delta is the number of invariant polynomials of J = A^-1 B that are not products
+of distinct linear factors over R. A change of basis of the plane of the two slices changes neither
+side, so A may be taken to be nonsingular.
 
-*Why delta is a maximum.* Each invariant polynomial divides the next. A root that isn't real divides
-as many of them as it has Jordan blocks, and a real root's square as many as it has Jordan blocks of
-size two or more: the last ones. So delta is the largest of these numbers, over the roots.
+*Why delta is a maximum.* Each invariant polynomial divides the next. The linear factor of a root
+that isn't real divides as many of them as the root has Jordan blocks, and the square of that of a
+real root as many as it has Jordan blocks of size two or more; in both cases the last ones. So delta
+is the largest of these numbers, over the roots.
 
-*Direct sums.* Rows and columns without common entries split the pencil. The blocks of a direct sum
-are those of its summands, so only the roots' counts have to be added before taking the maximum.
-That, and dropping equal rows and columns, is what makes large databases feasible.
+*Direct sums.* If the rows and columns fall into sets without common entries, the pencil is a direct
+sum, and its blocks are those of the summands. So only the counts of each root have to be added
+before taking the maximum. This, and dropping equal rows and columns, makes large databases
+feasible.
 `capacity.rank.verifier.procedures.kronecker_form` finds the form of each block.
 
 References
@@ -34,10 +37,10 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from capacity.database.graphs import connected_labels
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
+from capacity.limits import shown
 from capacity.rank.types import Indices
 from capacity.rank.verifier.procedures.kronecker_form import (
     KroneckerForm,
@@ -46,9 +49,9 @@ from capacity.rank.verifier.procedures.kronecker_form import (
     nothing,
 )
 
-# entries of the largest block that is solved: seconds
+# entries of the largest block that is solved, which takes seconds
 LARGEST_BLOCK = 2_000
-# nanoseconds for a block, whatever is in it
+# nanoseconds for a block of any size
 BLOCK = 100_000
 
 
@@ -58,11 +61,17 @@ def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
     Parameters
     ----------
     A, B : integer ndarrays, shape (m, n)
+        The two slices.
+
+    Returns
+    -------
+    int
+        The rank.
 
     Raises
     ------
-    ValueError
-        If an entry exceeds 2^31.
+    InvalidArgumentError
+        If an entry exceeds 2^31 in absolute value.
     MemoryBudgetError
         If a block that doesn't split has more than `LARGEST_BLOCK` entries; raised before it is
         solved.
@@ -74,8 +83,12 @@ def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
     >>> pencil_rank(np.eye(2, dtype=int), np.array([[0, -1], [1, 0]]))
     3
     """
-    if max(np.abs(M.astype(object)).max(initial=0) for M in (A, B)) > 2**31:
-        raise InvalidArgumentError("The entries of both slices must be at most 2^31.")
+    largest = max(np.abs(M.astype(object)).max(initial=0) for M in (A, B))
+    if largest > 2**31:
+        raise InvalidArgumentError(
+            "The entries of both slices must be at most 2^31 in absolute value; got "
+            f"{shown(largest)}. Dividing a slice by a common factor keeps the rank."
+        )
     rows, columns = np.nonzero((A != 0) | (B != 0))
     values = np.stack([A[rows, columns], B[rows, columns]], axis=1).astype(np.int64)
     return sparse_pencil_rank(rows, columns, values)
@@ -94,18 +107,24 @@ def sparse_pencil_rank(
     Parameters
     ----------
     rows, columns : ndarray of int64, shape (n_entries,)
-        Places where either slice has an entry, each place once.
+        Positions where at least one slice has an entry, each position once.
     values : ndarray of int64, shape (n_entries, 2)
         The entries of both slices there.
     largest : int
-        Entries of the largest block that is solved.
-    spend : callable
-        Told, before each part of the work, about how many nanoseconds and bytes it takes.
+        Number of entries of the largest block that is solved.
+    spend : callable, optional
+        Called before each part of the work, with estimates of its nanoseconds and bytes.
+
+    Returns
+    -------
+    int
+        The rank.
 
     Raises
     ------
     MemoryBudgetError
-        As `pencil_rank` does.
+        If a block that doesn't split has more than `largest` entries, before it is solved; or from
+        `spend`.
     """
     simple = 0
     roots: Counter[tuple[int, ...]] = Counter()
@@ -113,7 +132,7 @@ def sparse_pencil_rank(
     forms: dict[tuple[bytes, tuple[int, ...]], KroneckerForm] = {}
     for both in _blocks(rows, columns, values, largest, spend):
         if 1 in both.shape[1:]:
-            # one row, or column, of vectors in the plane: their span
+            # a single row or column: the dimension of the span of vectors in the plane
             a, b = both.reshape(2, -1)
             simple += 1 + bool((a[0] * b != b[0] * a).any())
             continue
@@ -128,14 +147,13 @@ def sparse_pencil_rank(
 def _blocks(
     rows: Indices, columns: Indices, values: Indices, largest: int, spend: Spend
 ) -> Iterator[Indices]:
-    """Both slices of each connected block, shape (2, m, n), without repeated rows and columns."""
+    """Yield both slices of each connected block, shape (2, m, n), without equal rows or columns."""
     if not len(rows):
         return
     row, column = (np.unique(x, return_inverse=True)[1].ravel() for x in (rows, columns))
     n_rows = int(row.max(initial=-1)) + 1
     n = n_rows + int(column.max(initial=-1)) + 1
-    graph = coo_array((np.ones(len(row), np.int8), (row, column + n_rows)), shape=(n, n))
-    label = connected_components(graph, directed=False)[1].astype(np.int64)[row]
+    label = connected_labels(row, column + n_rows, n)[row]
     order = np.argsort(label, kind="stable")
     spend(BLOCK * (int(label.max()) + 1), 0)
     for block in np.split(order, np.flatnonzero(np.diff(label[order])) + 1):
@@ -157,7 +175,7 @@ def _blocks(
 
 
 def _distinct(line: Indices, cross: Indices, values: Indices) -> Indices:
-    """The entries of one of each set of equal lines."""
+    """Entries of one line of each set of equal lines (rows or columns)."""
     order = np.lexsort((cross, line))
     seen: set[bytes] = set()
     kept: list[Indices] = []

@@ -1,25 +1,24 @@
 """Hypothesis strategies for property tests of databases, ranks and layers (extra ``testing``).
 
-Whoever has bounds, checkers or layers of their own can hold them against these inputs, and against
-what is known of them:
+Use them to test your own bounds, checkers or layers on inputs about which something is known:
 
 ===================================  ==============================================================
 strategy                             draws
 ===================================  ==============================================================
 `databases`, `rdf_databases`         small databases, of labels or of RDF terms
-`hard_databases`                     those whose rank unfoldings alone seldom give
+`hard_databases`                     databases whose rank unfoldings alone seldom give
 `databases_of_known_rank`            0/1 databases whose rank over R is a theorem
 `databases_of_known_effective_rank`  the same for the effective rank
 `certificates`                       valid certificates of a database, of each kind
-`mutations`                          what becomes of a certificate by a few edits, as JSON data
-`tensors_of_known_rank`              integer tensors with a shortest decomposition
+`mutations`                          a certificate after a few edits, as JSON data
+`tensors_of_known_rank`              integer tensors with a decomposition of minimal length
 `layer_configs`, `layers`            attention layers with random weights
-`labels`, `rdf_terms`                terms
+`labels`, `rdf_terms`                terms of tables and of RDF
 ===================================  ==============================================================
 
 Examples
 --------
-A bound of one's own must lie between what is proved:
+Your bound must agree with the certified interval:
 
 >>> from hypothesis import given, settings
 >>> from capacity.rank import paper_bound, rank_interval
@@ -28,7 +27,7 @@ A bound of one's own must lie between what is proved:
 ...     assert rank_interval(db).upper.value <= paper_bound(db)
 >>> upper_bound_never_exceeds_the_papers()
 
-and what has a theorem must agree with it:
+and with the ranks that theorems give:
 
 >>> @given(databases_of_known_rank())
 ... @settings(max_examples=20)
@@ -36,7 +35,7 @@ and what has a theorem must agree with it:
 ...     assert known.rank in rank_interval(known.database)
 >>> known_ranks_lie_in_the_interval()
 
-A checker of one's own must accept what is valid, and nothing that `capacity.verify` refutes:
+Your checker must accept valid certificates, and nothing that `capacity.verify` refutes:
 
 >>> from capacity import verify
 >>> from capacity.errors import CertificateError
@@ -44,7 +43,7 @@ A checker of one's own must accept what is valid, and nothing that `capacity.ver
 >>> from hypothesis import strategies as st
 >>> @given(st.data())
 ... @settings(max_examples=20)
-... def valid_certificates_are_proved_and_damaged_ones_refused_in_words(data):
+... def valid_certificates_are_proved_and_damaged_ones_refused(data):
 ...     db = data.draw(databases())
 ...     certificate = data.draw(certificates(db))
 ...     assert verify(certificate, db).proved
@@ -54,7 +53,7 @@ A checker of one's own must accept what is valid, and nothing that `capacity.ver
 ...     except CertificateError:
 ...         return
 ...     assert verdict.proved or verdict.reason
->>> valid_certificates_are_proved_and_damaged_ones_refused_in_words()
+>>> valid_certificates_are_proved_and_damaged_ones_refused()
 """
 
 from capacity.lazy_names import lazy_names

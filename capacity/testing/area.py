@@ -1,4 +1,4 @@
-"""A part of a database's tensor about which an argument is made, and what is known there."""
+"""The part of a database's tensor that an argument is about, and the entries known there."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from capacity.rank import (
 from capacity.rank.types import Indices, Mask
 from capacity.testing.choices import Choices
 
-# entries: a test has no use for more
+# most entries of a tensor
 LARGEST = 2**16
 Sides: TypeAlias = tuple[list[int], list[int], list[int]]
 
 
 @dataclass(frozen=True)
 class Area:
-    """Some indices of each mode.
+    """Some indices of each mode of a database's tensor.
 
     Attributes
     ----------
     tensor : ndarray of int64, shape (n_subjects, n_predicates, n_objects)
-        D itself.
+        The whole tensor D.
     labels : tuple of three ndarrays of int64
-        The component of each index.
+        Component of each index.
     known : ndarray of bool, of the same shape as the tensor
-        Entries that an argument may rest on.
+        Entries that an argument may use.
     effective : bool
-        Whether tensors other than D represent the facts.
+        True if tensors other than D represent the facts.
     indices : tuple of three lists
+        The indices, by mode.
     """
 
     tensor: Indices
@@ -48,12 +49,12 @@ class Area:
 
     @classmethod
     def of(cls, db: Database, quantity: str) -> Area:
-        """All of a database.
+        """Take all indices of a database.
 
         Raises
         ------
         InvalidArgumentError
-            If the tensor is too large to be dense.
+            If the tensor has more than 65,536 entries.
         """
         if np.prod([float(n) for n in db.shape]) > LARGEST:
             raise InvalidArgumentError(
@@ -71,11 +72,11 @@ class Area:
         return cls(tensor, (labels[0], labels[1], labels[2]), known, effective, (k, q, v))
 
     def within(self, sides: Sides) -> Area:
-        """The same with fewer indices."""
+        """Restrict the area to fewer indices."""
         return replace(self, indices=sides)
 
     def of_components(self, components: Iterable[int]) -> Area:
-        """The indices of some components."""
+        """Restrict the area to some components."""
         wanted = list(components)
         k, q, v = (
             [i for i in side if labels[i] in wanted]
@@ -85,24 +86,24 @@ class Area:
 
     @property
     def components(self) -> list[int]:
-        """The numbers of its components."""
+        """Labels of its components."""
         return np.unique(self.labels[0][self.indices[0]]).tolist()
 
     def part(self) -> Indices:
-        """Its tensor."""
+        """Sub-tensor of its indices."""
         return self.tensor[np.ix_(*self.indices)]
 
     def sure(self) -> Mask:
-        """Which entries of its tensor are known."""
+        """Mask of the known entries of its sub-tensor."""
         return self.known[np.ix_(*self.indices)]
 
     def some(self, choose: Choices, *, most: int | None = None) -> Area:
-        """Some of its indices."""
+        """Choose some of its indices, at most `most` in each mode."""
         k, q, v = (choose.some(side, most=most) for side in self.indices)
         return self.within((k, q, v))
 
     def all_known(self, choose: Choices) -> Area:
-        """Some subjects and predicates all of whose pairs are known, around one pair at least."""
+        """Choose subjects and predicates all of whose pairs are known; empty if no pair is."""
         if self.sure().all():
             return self
         sure = self.known[:, :, self.indices[2][0]]
@@ -121,9 +122,10 @@ class Area:
         return self.within((sorted(subjects), sorted(predicates), self.indices[2]))
 
     def after(self, minor: Unfolding, *, game: bool) -> Area:
-        """What the slices that an unfolding removes leave to an argument that is made later.
+        """Area that an unfolding leaves to a later argument: the slices that it removes are gone.
 
-        For a game what they may have changed is unknown. Others need indices where they vanish.
+        For the substitution method (`game`), entries that these slices may have changed are
+        unknown. Other arguments need indices where these slices vanish.
         """
         mode, rows = minor.mode, minor.rows.tolist()
         sides = [list(side) for side in self.indices]
@@ -138,9 +140,9 @@ class Area:
 
 
 def seen(area: Area, view: View) -> tuple[Indices, Mask]:
-    """The tensor of a view, and which of its entries are known.
+    """Tensor of a view, and the mask of its known entries.
 
-    A combination is known if all that it takes part in is.
+    In another basis an entry is known if all entries that it combines are.
     """
     place = np.ix_(*view.indices)
     tensor, unknown = area.tensor[place], (~area.known[place]).astype(np.int64)

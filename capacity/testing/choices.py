@@ -1,8 +1,8 @@
-"""Random choices that Hypothesis or a seed makes, so that one generator serves both.
+"""Random choices made by Hypothesis or from a seed, so that one generator serves both.
 
-Hypothesis shrinks what its own ``draw`` chose, and a long run by seeds needs none of that. So the
-generators of this package ask for integers alone: 0 is the simplest answer, and whatever else is
-chosen is made of integers such that it becomes simpler as they become smaller.
+Hypothesis shrinks the values of its own ``draw``, which long runs from seeds don't need. So the
+generators of this package ask for integers alone. The smallest integer is the simplest, and all
+other choices are built of integers so that they become simpler as these become smaller.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class Choices:
-    """Choices made of integers.
+    """Choices built of integers.
 
     Parameters
     ----------
     integer : callable
-        Given `low` and `high` it chooses an integer between them, both included.
+        Function of `low` and `high` that chooses an integer between them, both included.
     greedy : bool
-        Whether `some` always takes all that it may.
+        True if `some` always takes as many items as allowed.
 
     Examples
     --------
@@ -39,33 +39,33 @@ class Choices:
 
     @classmethod
     def drawn(cls, draw: st.DrawFn) -> Choices:
-        """Choices that Hypothesis makes, and shrinks."""
+        """Let Hypothesis choose, and shrink."""
         return cls(lambda low, high: draw(st.integers(low, high)) if low < high else low)
 
     @classmethod
     def seeded(cls, seed: int) -> Choices:
-        """Choices that follow from a seed."""
+        """Choose pseudo-randomly from a seed."""
         return cls(random.Random(seed).randint)
 
     def sometimes_greedy(self) -> Choices:
-        """The same, but greedy in one of three cases: then bounds are often tight."""
+        """Copy these choices, greedy in one of three cases: then bounds are often tight."""
         return Choices(self.integer, greedy=self.chance(1, 3))
 
     def one(self, items: Sequence[T]) -> T:
-        """One of some items; the first is the simplest."""
+        """Choose one of some items; the first is the simplest."""
         return items[self.integer(0, len(items) - 1)]
 
     def chance(self, wins: int, of: int) -> bool:
-        """True in so many of so many cases; False is the simpler."""
+        """Return True in `wins` of `of` cases; False is simpler."""
         return self.integer(0, of - 1) >= of - wins
 
     def order(self, items: Iterable[T]) -> list[T]:
-        """The items in any order; as they are is the simplest."""
+        """Choose an order of the items; the given one is the simplest."""
         left = list(items)
         return [left.pop(self.integer(0, len(left) - 1)) for _ in range(len(left))]
 
     def some(self, items: Iterable[T], *, most: int | None = None) -> list[T]:
-        """At least one of some items, in their order, often all; all is the simplest."""
+        """Choose at least one of some items, in their order, often all; all is the simplest."""
         left = list(items)
         allowed = len(left) if most is None else min(most, len(left))
         n = allowed if self._greedy or not self.chance(1, 2) else self.integer(1, allowed)
@@ -74,5 +74,5 @@ class Choices:
         return left
 
     def seed(self) -> int:
-        """A seed for what isn't worth shrinking, such as the start of a numerical fit."""
+        """Choose a seed, for what isn't worth shrinking, such as the start of a numerical fit."""
         return self.integer(0, 2**16)

@@ -1,4 +1,4 @@
-"""Valid certificates of a database, put together at random as `capacity.rank.verifier` allows."""
+"""Valid certificates of a database, combined at random as `capacity.rank.verifier` allows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from capacity.testing.whole_components import enclosure, whole_diagonalization, 
 
 T = TypeVar("T", bound=str)
 Maker: TypeAlias = Callable[[Choices, Area], Argument | None]
-# those that add, and those of which there may be one
+# kinds whose values add up, and kinds of which a certificate may have one
 ADDING: dict[str, Maker] = {"unfolding": unfolding, "substitution": substitution}
 STRONG: dict[str, Maker] = {"koszul": koszul, "pencil": pencil, "diagonalization": diagonalization}
 WHOLE: dict[str, Maker] = {
@@ -46,7 +46,7 @@ KINDS: dict[Side, tuple[str, ...]] = {
     "lower": (*ADDING, *STRONG),
     "upper": ("boxes", "decomposition", *WHOLE),
 }
-# of a kind that is asked for
+# attempts at a certificate with the kind that is asked for
 TRIES = 30
 
 
@@ -61,26 +61,34 @@ def certificates(
 ) -> Certificate:
     """Valid certificates of a database, tight or not.
 
-    Lower bounds have arguments about different components, pairs of an unfolding and another
-    argument, and one flattening, pencil or diagonalization at most; views, bases, orders of moves
-    and primes vary. Upper bounds sort facts into boxes and terms, and give some components by
-    other arguments.
+    A lower bound has arguments about different components, pairs of an unfolding and another
+    argument, and at most one flattening, pencil or diagonalization; views, bases, primes and the
+    order of substitution steps vary. An upper bound sorts facts into boxes and terms, and covers
+    some components by other arguments.
 
     Parameters
     ----------
     db : Database
-        Small: its tensor is made dense.
+        A small database: its tensor is made dense.
     quantity : {'rank', 'effective_rank'}, optional
+        Quantity that is bounded; either if omitted.
     side : {'lower', 'upper'}, optional
+        Side of the bound; either if omitted.
     kind : str, optional
-        The `kind` of an argument that takes part, such as ``"koszul"``. Left out: any; then kinds
-        that the database can't have aren't drawn.
+        Kind of an argument that every certificate must have, such as ``"koszul"``; if omitted, any
+        kinds for which an argument is found.
+
+    Returns
+    -------
+    SearchStrategy of Certificate
+        Certificates that `capacity.verify` proves for these facts.
 
     Raises
     ------
     InvalidArgumentError
-        For an unknown quantity, side or kind, for a kind that can't argue for that side or for
-        which nothing is found in this database, or if the tensor is too large.
+        While drawing: for an unknown quantity, side or kind, for a kind that can't argue for that
+        side or of which no argument is found for these facts, or if the tensor has more than
+        65,536 entries.
 
     Examples
     --------
@@ -101,7 +109,7 @@ def drawn_certificate(
     side: Side | None = None,
     kind: str | None = None,
 ) -> Certificate:
-    """What `certificates` draws, by given choices."""
+    """Draw from `certificates` by given choices."""
     of = _one_of(choose, "quantity", quantity, get_args(Quantity))
     sides = [one for one in get_args(Side) if kind is None or kind in KINDS[one]]
     if not sides:
@@ -109,11 +117,11 @@ def drawn_certificate(
     about = _one_of(choose, "side", side, get_args(Side) if side else sides)
     if about not in sides:
         raise InvalidArgumentError(
-            f"A {about} bound can't rest on {kind!r}, which argues for a {sides[0]} bound; choose "
+            f"The {about} bound can't rest on {kind!r}, which is for the {sides[0]} bound; choose "
             f"one of {', '.join(KINDS[about])}."
         )
     area, choose = Area.of(db, of), choose.sometimes_greedy()
-    # whether a kind can be had must not depend on how lucky the choices are
+    # whether a kind is refused must not depend on these choices alone
     first = choose.integer(0, TRIES - 1) if kind else 0
     others = (Choices.seeded((first + n) % TRIES) for n in range(TRIES))
     for chooser in (choose, *others):
@@ -123,8 +131,8 @@ def drawn_certificate(
             value = sum(argument.value for argument in arguments)
             return Certificate(of, about, value, "drawn", arguments, db.facts_sha256, db.multi)
     raise InvalidArgumentError(
-        f"No argument of kind {kind!r} for a bound of this side was found for these facts; leave "
-        "`kind` out, or draw another database."
+        f"No argument of kind {kind!r} for a bound of this side was found for these facts; omit "
+        "`kind`, or draw another database."
     )
 
 
@@ -136,7 +144,7 @@ def _one_of(choose: Choices, name: str, value: T | None, allowed: Sequence[T]) -
 
 
 def _lower(choose: Choices, area: Area, kind: str | None) -> tuple[Argument, ...]:
-    """Arguments about groups of components: one, or a pair."""
+    """Choose arguments about groups of components, one or a pair for each group."""
     groups = [area]
     if not area.effective:
         left = choose.some(area.components)
@@ -169,7 +177,7 @@ def _lower(choose: Choices, area: Area, kind: str | None) -> tuple[Argument, ...
 
 
 def _groups(choose: Choices, components: list[int]) -> list[list[int]]:
-    """Components sorted into groups."""
+    """Sort components into groups."""
     groups: list[list[int]] = []
     for component in choose.order(components):
         place = choose.integer(0, len(groups))
@@ -181,14 +189,14 @@ def _groups(choose: Choices, components: list[int]) -> list[list[int]]:
 
 
 def _shuffled(choose: Choices, chains: list[list[Argument]]) -> tuple[Argument, ...]:
-    """All arguments in any order in which the first of a pair comes first."""
+    """Shuffle all arguments, with the first of each pair before the second."""
     order = choose.order([n for n, chain in enumerate(chains) for _ in chain])
     waiting = [list(chain) for chain in chains]
     return tuple(waiting[n].pop(0) for n in order)
 
 
 def _upper(choose: Choices, area: Area, db: Database, kind: str | None) -> tuple[Argument, ...]:
-    """Some components whole, and the facts of the others sorted into boxes and terms."""
+    """Cover some components whole, and sort the facts of the others into boxes and terms."""
     arguments: list[Argument] = []
     left = area.components
     whole = kind in WHOLE or choose.chance(1, 3)
@@ -227,7 +235,7 @@ def _upper(choose: Choices, area: Area, db: Database, kind: str | None) -> tuple
 
 
 def _two(choose: Choices, boxes: list[Sides], kind: str | None) -> tuple[list[Sides], list[Sides]]:
-    """What stays a box, and what becomes terms; one at least of the kind that is asked for."""
+    """Split boxes into those that stay and those for terms, at least one of the kind asked for."""
     if not boxes:
         return [], []
     some = choose.some(boxes) if kind == "decomposition" or choose.chance(1, 2) else []

@@ -1,4 +1,4 @@
-"""Random slices that aren't diagonal in common bases, and how that is shown."""
+"""Random slices that aren't diagonal in common bases, with the argument that shows it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from capacity.testing.lower_arguments import FEW, NONE
 
 
 def diagonalization(choose: Choices, area: Area) -> Diagonalization | None:
-    """Square slices that aren't diagonal in common bases: a core's, or some of two by two."""
+    """Choose square slices that aren't diagonal in common bases: of a core, or two by two."""
     small = area.all_known(choose)
     if not small.indices[0]:
         return None
@@ -40,14 +40,14 @@ def diagonalization(choose: Choices, area: Area) -> Diagonalization | None:
         return None
     chosen = [list(pair) for pair in choose.one(twisted)]
     mode = choose.integer(0, 2)
-    # more slices have no smaller rank
+    # further slices don't lower the rank
     others = [i for i in range(part.shape[mode]) if i not in chosen[mode]]
     chosen[mode] = choose.order(chosen[mode] + (choose.some(others, most=3) if others else []))
     return _not_diagonal(choose, small, chosen)
 
 
 def _twisted(part: Indices) -> list[tuple[tuple[int, int], ...]]:
-    """Pairs of indices of each mode whose tensor has rank 3 (de Silva, Lim 2008).
+    """Pairs of indices of each mode whose 2 x 2 x 2 tensor has rank 3 (de Silva, Lim 2008).
 
     Cayley's hyperdeterminant is negative, or vanishes although the tensor is concise.
     """
@@ -68,7 +68,7 @@ def _independent(two: Indices) -> bool:
 
 
 def _not_diagonal(choose: Choices, area: Area, chosen: list[list[int]]) -> Diagonalization | None:
-    """The argument for a sub-tensor, given by places in an area, if it is square and holds."""
+    """Argument for a sub-tensor, given by positions in an area, if it is square and valid."""
     k, q, v = (np.array(side)[of] for side, of in zip(area.indices, chosen, strict=True))
     view = View((k, q, v))
     for mode in choose.order(range(3)):
@@ -88,7 +88,7 @@ def _not_diagonal(choose: Choices, area: Area, chosen: list[list[int]]) -> Diago
 
 
 def some_combination(choose: Choices, slices: Indices) -> Indices | None:
-    """Coefficients of a nonsingular sum of square slices, if there are any."""
+    """Coefficients of a nonsingular combination of square slices, if any are found."""
     n = slices.shape[1]
     drawn = np.array([choose.integer(-2, 2) for _ in slices], np.int64)
     total = np.tensordot(drawn, slices, axes=1)

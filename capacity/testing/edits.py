@@ -1,4 +1,4 @@
-"""Certificates with a few edits: most prove nothing, and some still prove what they claim."""
+"""Certificates after a few edits: most prove nothing, and some still prove their claim."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from capacity.rank import Certificate
 from capacity.testing.choices import Choices
 
 Data: TypeAlias = dict[str, Any]
-# what a number may become: near ones, and those at the ends of what is read
+# steps to near numbers, and numbers at the limits of the format
 STEPS = (1, -1, 2, -2)
 EXTREMES = (0, 2**20 + 1, 2**31, 2**62, 2**63 - 1, 2**63, -(2**63))
 MODULI = (2, 3, 5, 2**31 - 1, 2**61 - 1, 2**62 - 57, 2**63 - 25, 1, 0, 4, 2**31, 2**63)
@@ -24,19 +24,35 @@ FACTORS = (1 - 1e-12, 1 + 1e-6, 0.5, 1.5, -1.0, 0.0, 1e300)
 def mutations(
     draw: st.DrawFn, certificate: Certificate, *, others: Sequence[Certificate] = ()
 ) -> dict[str, Any]:
-    """What becomes of a certificate by one to three edits, as JSON data.
+    """Certificates after one to three edits, as JSON data.
 
-    Numbers change, lists are cut, swapped, repeated and emptied, arguments doubled, dropped and
-    taken from elsewhere, sides, quantities and primes exchanged, floats nudged, bases made huge or
-    empty, keys removed. Often the claim is made to fit the arguments again, and sometimes it is one
-    more. `Certificate.from_dict` may refuse it with a `CertificateError`, `capacity.verify` as
-    well; whatever is proved must be true.
+    Numbers change, lists are cut, swapped, repeated and emptied, arguments are doubled, dropped and
+    taken from other certificates, sides, quantities and primes exchanged, floats nudged, bases made
+    huge or empty, keys removed. Often the claimed value is then adapted to the arguments, and
+    sometimes it is one better than that. `Certificate.from_dict` may refuse the data with a
+    `CertificateError`, and so may `capacity.verify`; every bound that it proves must be true.
 
     Parameters
     ----------
     certificate : Certificate
+        Certificate to edit; it isn't changed.
     others : sequence of Certificate, optional
-        Arguments of these may come in, or take another's place.
+        Certificates whose arguments may be inserted, or replace others.
+
+    Returns
+    -------
+    SearchStrategy of dict
+        Edited forms of ``certificate.to_dict()``.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> from capacity import Database, rank_interval, verify
+    >>> db = Database.from_triples([("Ada", "born_in", "London"), ("Ada", "died_in", "London")])
+    >>> lower = rank_interval(db).lower
+    >>> edited = find(mutations(lower), lambda data: data.get("value") == lower.value + 1)
+    >>> verify(Certificate.from_dict(edited), db).proved
+    False
     """
     return mutated(Choices.drawn(draw), certificate, others=others)
 
@@ -44,7 +60,7 @@ def mutations(
 def mutated(
     choose: Choices, certificate: Certificate, *, others: Sequence[Certificate] = ()
 ) -> Data:
-    """What `mutations` draws, by given choices."""
+    """Draw from `mutations` by given choices."""
     data = certificate.to_dict()
     spare = [argument for one in others for argument in one.to_dict()["arguments"]]
     for _ in range(choose.integer(1, 3)):
@@ -58,7 +74,7 @@ def mutated(
 
 
 def _places(data: Any) -> list[tuple[Any, Any]]:
-    """All (holder, key) of numbers, text and lists within JSON data."""
+    """All (container, key) pairs within JSON data."""
     keys = data.keys() if isinstance(data, dict) else range(len(data))
     found: list[tuple[Any, Any]] = []
     for key in keys:
@@ -168,7 +184,7 @@ def _replace_a_basis(choose: Choices, data: Data, spare: list[Data]) -> None:
 
 
 def _rearrange_a_minor(choose: Choices, data: Data, spare: list[Data]) -> None:
-    """Other blocks of a minor, or a row and a column more."""
+    """Change the blocks of a minor, or add a row and a column."""
     minors = [argument for argument in data["arguments"] if "blocks" in argument]
     if not minors:
         _change_a_list(choose, data, spare)
@@ -198,7 +214,7 @@ def _remove_a_key(choose: Choices, data: Data, _: list[Data]) -> None:
 
 
 Edit: TypeAlias = Callable[[Choices, Data, list[Data]], None]
-# those that leave most to prove come first, and more often
+# edits that keep most of the proof come first, and more often
 EDITS: tuple[Edit, ...] = (
     _change_a_number,
     _change_a_number,
@@ -217,7 +233,7 @@ EDITS: tuple[Edit, ...] = (
 
 
 def _make_it_fit(data: Data) -> None:
-    """Claim what the arguments give, where they can be read."""
+    """Claim the value that the arguments give, if they can be read."""
     try:
         arguments = Certificate.from_dict(data).arguments
     except CertificateError:
@@ -226,7 +242,7 @@ def _make_it_fit(data: Data) -> None:
 
 
 def _claim_one_more(choose: Choices, data: Data, _: list[Data]) -> None:
-    """A larger lower bound, or a smaller upper one, by an argument's own number too."""
+    """Claim a larger lower bound, or a smaller upper one, for an argument's own value too."""
     step = 1 if data.get("side") == "lower" else -1
     own = [argument for argument in data["arguments"] if isinstance(argument.get("value"), int)]
     if own and choose.chance(2, 3):

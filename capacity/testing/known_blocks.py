@@ -1,6 +1,6 @@
 """Small 0/1 tensors whose rank over the reals is a theorem.
 
-`tests/oracles.py` of the project takes its table of known ranks from here.
+The table of known ranks in the project's `tests/oracles.py` is taken from here.
 """
 
 from __future__ import annotations
@@ -13,23 +13,26 @@ from typing import TypeAlias
 
 import numpy as np
 
+from capacity.display import briefly_shown
 from capacity.rank.types import Indices
 from capacity.testing.choices import Choices
 
 Place: TypeAlias = tuple[int, int, int]
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Block:
-    """A 0/1 tensor.
+    """A 0/1 tensor whose rank is known.
 
     Attributes
     ----------
     places : tuple of triples
-        Where it is 1.
+        Indices of its ones.
     rank : int
+        Rank over the reals.
     why : str
-        The theorem, and who proved it.
+        The theorem, and its source.
     """
 
     places: tuple[Place, ...]
@@ -38,23 +41,24 @@ class Block:
 
 
 def cyclic(n: int) -> Block:
-    """Multiplication of R[x]/(x^n - 1): the places (i, j, i + j modulo n).
+    """Multiplication in R[x]/(x^n - 1), with ones at (i, j, i + j modulo n).
 
-    x^n - 1 has 1 + n // 2 different irreducible factors over R: x - 1, maybe x + 1, and quadratics.
-    Modulo a polynomial of degree n with k different irreducible factors the rank is 2 n - k.
+    x^n - 1 has 1 + n // 2 distinct irreducible factors over R: x - 1, x + 1 for even n, and
+    quadratics. Modulo a polynomial of degree n with k distinct irreducible factors the rank is
+    2 n - k.
     """
     places = tuple((i, j, (i + j) % n) for i in range(n) for j in range(n))
     return Block(places, 2 * n - (1 + n // 2), f"R[x]/(x^{n} - 1), Winograd 1977")
 
 
 def truncated(n: int) -> Block:
-    """Multiplication of R[x]/(x^n): x is the only irreducible factor. For n = 2 it is W."""
+    """Multiplication in R[x]/(x^n): x is the only irreducible factor. For n = 2 it is W."""
     places = tuple((i, j, i + j) for i in range(n) for j in range(n - i))
     return Block(places, 2 * n - 1, f"R[x]/(x^{n}), Winograd 1977")
 
 
 def polynomials(m: int, n: int) -> Block:
-    """Products of polynomials with m and n coefficients: m + n - 1 of them, and as many values."""
+    """Multiplication of polynomials with m and n coefficients, of rank m + n - 1."""
     places = tuple((i, j, i + j) for i in range(m) for j in range(n))
     return Block(places, m + n - 1, f"polynomials of {m} x {n} coefficients, Winograd 1980")
 
@@ -66,15 +70,15 @@ MATRIX_PRODUCTS = {
 
 
 def matrix_places(a: int, b: int, c: int) -> tuple[Place, ...]:
-    """The product of an a x b and a b x c matrix, as a tensor of ab x bc x ac."""
+    """Ones of the product of an a x b and a b x c matrix, a tensor of shape (ab, bc, ac)."""
     ranges = itertools.product(range(a), range(b), range(c))
     return tuple((i * b + j, j * c + k, i * c + k) for i, j, k in ranges)
 
 
 def matrix_product(a: int, b: int, c: int) -> Block:
-    """A product of matrices whose rank is known."""
+    """Multiplication of an a x b and a b x c matrix, for sizes whose rank is known."""
     if 1 in (a, b, c):
-        # each of the abc products is in a row or column of its own of some unfolding
+        # in some unfolding each of the abc products has a row or column of its own
         rank, who = a * b * c, "an unfolding"
     else:
         rank, who = MATRIX_PRODUCTS[a, b, c]
@@ -82,7 +86,7 @@ def matrix_product(a: int, b: int, c: int) -> Block:
 
 
 def triangular(choose: Choices) -> Block:
-    """One slice: a triangular matrix with ones on its diagonal."""
+    """Draw a single slice, a triangular matrix with ones on its diagonal."""
     n = choose.integer(1, 3)
     places = [(0, i, i) for i in range(n)]
     places += [(0, i, j) for i in range(n) for j in range(i) if choose.chance(1, 2)]
@@ -90,12 +94,13 @@ def triangular(choose: Choices) -> Block:
 
 
 def pencil_cells(choose: Choices) -> Block:
-    """Two slices that are a direct sum of Kronecker blocks.
+    """Draw two slices that are a direct sum of Kronecker blocks.
 
-    By Jaja (1979) the rank is e + 1 for each block of e x (e + 1) or (e + 1) x e, the size of the
-    regular part, and delta: so many of its invariant polynomials aren't products of different
-    linear factors over R. As each divides the next, that is the largest number of Jordan blocks
-    that a root spoils, a real one if they have size two or more, any other in any case.
+    By Jaja (1979) the rank is the sum of e + 1 for each block of e x (e + 1) or (e + 1) x e, the
+    size of the regular part, and delta, the number of its invariant polynomials that aren't
+    products of distinct linear factors over R. As each divides the next, delta is the largest
+    number of spoiling Jordan blocks of one root: of size two or more for a real root, of any size
+    for any other.
     """
     pairs: list[tuple[Indices, Indices]] = []
     simple, spoils = 0, Counter[str]()
@@ -118,7 +123,7 @@ def pencil_cells(choose: Choices) -> Block:
                 pair = one, turn
                 spoiled = [f"order {d}" for d in range(3, n + 1) if n % d == 0]
             case 4:
-                # x^2 - x - 1 has different real roots
+                # x^2 - x - 1 has distinct real roots
                 pair, n = (np.eye(2, dtype=np.int64), np.array([[1, 1], [1, 0]])), 2
             case 5:
                 pair, n = wide, n + 1
@@ -138,12 +143,12 @@ def pencil_cells(choose: Choices) -> Block:
 
 
 def thin(choose: Choices) -> Block:
-    """A block with a side of one or two."""
+    """Draw a block with a side of one or two."""
     return pencil_cells(choose) if choose.chance(2, 3) else triangular(choose)
 
 
 def thick(choose: Choices) -> Block:
-    """A block that may have larger sides."""
+    """Draw a block whose sides may all be larger."""
     match choose.integer(0, 3):
         case 0:
             return cyclic(choose.integer(2, 5))

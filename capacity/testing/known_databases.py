@@ -1,4 +1,4 @@
-"""Databases whose rank, or effective rank, is a theorem, in disguise."""
+"""Databases whose rank, or effective rank, is known by a theorem."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.database.tensor import is_complete
+from capacity.display import briefly_shown
 from capacity.testing.choices import Choices
 from capacity.testing.known_blocks import Block, Place, thick, thin
 
 Dense = NDArray[np.int64]
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class KnownDatabase:
     """A database whose rank over the reals is known.
@@ -25,9 +27,11 @@ class KnownDatabase:
     Attributes
     ----------
     database : Database
+        The facts.
     rank : int
+        Rank over the reals.
     effective_rank : int or None
-        None where no theorem gives it.
+        Effective rank over the reals; None where no theorem gives it.
     why : str
         The theorems.
     """
@@ -38,6 +42,7 @@ class KnownDatabase:
     why: str
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class KnownEffectiveRank:
     """A database whose effective rank over the reals is known.
@@ -45,9 +50,11 @@ class KnownEffectiveRank:
     Attributes
     ----------
     database : Database
+        The facts.
     effective_rank : int
+        Effective rank over the reals.
     rank : int or None
-        None where no theorem gives it.
+        Rank over the reals; None where no theorem gives it.
     why : str
         The theorems.
     """
@@ -60,34 +67,58 @@ class KnownEffectiveRank:
 
 @st.composite
 def databases_of_known_rank(draw: st.DrawFn) -> KnownDatabase:
-    """0/1 databases whose rank over R is a theorem; their effective rank is given where it is one.
+    """Databases whose rank over R is a theorem, and the effective rank where that is one.
 
-    They are direct sums in which all blocks but one have a side of one or two: there the rank is
-    additive (Jaja, Takche 1986). Blocks are matrices, pencils put together of Kronecker blocks, and
-    multiplications of polynomials, of algebras and of matrices. Neither the order of the tokens,
-    nor exchanging modes, nor slices that are copies of others or sums of them change the rank.
+    Their tensors are direct sums in which all blocks but one have a side of one or two: there the
+    rank is additive (Jaja, Takche 1986). Blocks are matrices, pencils composed of Kronecker blocks,
+    and multiplications of polynomials, of algebras and of matrices. Tokens are shuffled, modes
+    exchanged, and slices added that are copies or sums of others; none of this changes the rank.
+
+    Returns
+    -------
+    SearchStrategy of KnownDatabase
+        Databases with their ranks and the theorems.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> known = find(databases_of_known_rank(), lambda known: "x^2 - 1" in known.why)
+    >>> known.database.n_triples, known.rank
+    (4, 2)
     """
     return known_rank(Choices.drawn(draw))
 
 
 @st.composite
 def databases_of_known_effective_rank(draw: st.DrawFn) -> KnownEffectiveRank:
-    """Databases whose effective rank over R is a theorem; the rank is given where it is one.
+    """Databases whose effective rank over R is a theorem, and the rank where that is one.
 
-    * All pairs are observed: the effective rank is the rank. A subject more whose facts are those
-      that some other one has for some predicates doesn't change it, for a copy of that one's slice
-      represents it; and a predicate neither.
+    * All pairs are observed: the effective rank is the rank. It doesn't change if a subject is
+      added that has, for some predicates, just the facts of another subject, since a copy of that
+      subject's slice represents the new facts; nor if a predicate is added in the same way.
     * Each subject has one predicate (as in Example 2.4 of Wong 2025). With M the matrix of subjects
       and objects, the observed columns of the object unfolding are those of its transpose, and M
-      for every predicate represents the facts: the effective rank is the rank of M. So it is with
-      a predicate's one subject.
+      for every predicate represents the facts: the effective rank is the rank of M. The same holds
+      if each predicate has one subject.
     * The rank is that of the object unfolding, which bounds the effective rank from below.
+
+    Returns
+    -------
+    SearchStrategy of KnownEffectiveRank
+        Databases with their effective ranks and the theorems.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> known = find(databases_of_known_effective_rank(), lambda known: known.rank == 2)
+    >>> known.effective_rank in (1, 2)
+    True
     """
     return known_effective_rank(Choices.drawn(draw))
 
 
 def known_rank(choose: Choices) -> KnownDatabase:
-    """What `databases_of_known_rank` draws, by given choices."""
+    """Draw from `databases_of_known_rank` by given choices."""
     blocks = [thin(choose) for _ in range(choose.integer(0, 2))]
     if not blocks or choose.chance(1, 2):
         blocks.append(thick(choose))
@@ -102,7 +133,7 @@ def known_rank(choose: Choices) -> KnownDatabase:
 
 
 def _direct_sum(choose: Choices, blocks: Iterable[Block]) -> Dense:
-    """Blocks beside each other, each with its modes exchanged."""
+    """Direct sum of blocks, each with its modes permuted."""
     dense = np.zeros((0, 0, 0), np.int64)
     for block in blocks:
         part = np.transpose(_dense(block.places), choose.order(range(3)))
@@ -121,7 +152,7 @@ def _dense(places: Iterable[Place]) -> Dense:
 
 
 def _with_more_slices(choose: Choices, dense: Dense) -> Dense:
-    """Slices that are copies of others, or sums of two that have no fact in common."""
+    """Add slices that are copies of others, or sums of two that have no fact in common."""
     for _ in range(choose.integer(0, 2)):
         mode = choose.integer(0, 2)
         slices = np.moveaxis(dense, mode, 0)
@@ -134,7 +165,7 @@ def _with_more_slices(choose: Choices, dense: Dense) -> Dense:
 
 
 def known_effective_rank(choose: Choices) -> KnownEffectiveRank:
-    """What `databases_of_known_effective_rank` draws, by given choices."""
+    """Draw from `databases_of_known_effective_rank` by given choices."""
     match choose.integer(0, 3):
         case 0:
             return _one_predicate_a_subject(choose)
@@ -179,8 +210,8 @@ def _one_predicate_a_subject(choose: Choices) -> KnownEffectiveRank:
     M[~M.any(axis=1), 0] = 1
     dense = np.zeros((n_subjects, n_predicates, n_objects), np.int64)
     dense[np.arange(n_subjects), of] = M
-    # the subject unfolding is block diagonal, a block a predicate, and no slice has more than its
-    # block's rank
+    # the subject unfolding is block diagonal, with a block for each predicate, so its rank is the
+    # sum of the blocks'; as many terms suffice, slice by slice
     rank = sum(_rank(M[np.array(of) == q]) for q in set(of))
     if choose.chance(1, 2):
         dense = dense.swapaxes(0, 1)
@@ -194,7 +225,7 @@ def _rank(matrix: Dense) -> int:
 
 
 def _database(choose: Choices, dense: Dense) -> Database:
-    """The facts, with tokens in any order."""
+    """Make a database of a tensor, with tokens in any order."""
     order = [choose.order(range(n)) for n in dense.shape]
     rows = [
         tuple(f"{role}{of[i]}" for role, of, i in zip("kqv", order, place, strict=True))

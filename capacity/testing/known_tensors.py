@@ -9,7 +9,10 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from capacity.display import briefly_shown
 
+
+@briefly_shown
 @dataclass(frozen=True)
 class KnownRank:
     """An integer tensor whose rank is known.
@@ -17,9 +20,11 @@ class KnownRank:
     Attributes
     ----------
     tensor : ndarray of int64, shape (n0, n1, n2)
+        The tensor.
     rank : int
+        Rank over the rationals and over the reals.
     factors : tuple of three ndarrays, shapes (n0, rank), (n1, rank), (n2, rank)
-        ``tensor[i, j, k] = sum_r a[i, r] b[j, r] c[k, r]``.
+        Factor matrices a, b, c with ``tensor[i, j, k] = sum_r a[i, r] b[j, r] c[k, r]``.
     """
 
     tensor: NDArray[np.int64]
@@ -35,6 +40,23 @@ def tensors_of_known_rank(draw: st.DrawFn, *, max_dim: int = 5) -> KnownRank:
     have independent columns (each holds a unit triangular block of R rows) and c no zero column,
     so the columns b_r (x) c_r are independent, and a times their transpose, an unfolding, has rank
     R. The modes come in any order.
+
+    Parameters
+    ----------
+    max_dim : int
+        Largest dimension of each mode.
+
+    Returns
+    -------
+    SearchStrategy of KnownRank
+        Tensors with their ranks and decompositions.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> known = find(tensors_of_known_rank(), lambda known: known.rank == 2)
+    >>> bool((np.einsum("ir,jr,kr->ijk", *known.factors) == known.tensor).all())
+    True
     """
     dims: Any = [draw(st.integers(1, max_dim)) for _ in range(3)]
     order = draw(st.permutations(range(3)))

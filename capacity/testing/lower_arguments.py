@@ -1,6 +1,6 @@
-"""One function a kind of argument for lower bounds: a random one that holds by how it is made.
+"""Random arguments for lower bounds, valid by construction: one function for each kind.
 
-Each is given an `Area` and returns None where it finds nothing there.
+Each takes an `Area`, and returns None if it finds no argument there.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from capacity.testing.choices import Choices
 
 # the last is the largest below 2^62
 PRIMES = (2**31 - 1, 2, 3, 2**62 - 57)
-# indices a mode of the views of what takes long for a second checker
+# most indices in a mode of views that an independent checker takes long for
 FEW = 4
 NONE = np.zeros(0, np.int64)
 
 
 def unfolding(choose: Choices, area: Area) -> Unfolding | None:
-    """A minor with pivots of one entry first, then blocks, of an unfolding of some indices."""
+    """Choose a minor of an unfolding of some indices: pivots of one entry first, then blocks."""
     mode = 2 if area.effective else choose.integer(0, 2)
     a, b = (m for m in range(3) if m != mode)
     prime = choose.one(PRIMES)
@@ -75,10 +75,10 @@ def _pivots(matrix: Indices, prime: int) -> list[tuple[int, int]]:
 def _arranged(
     choose: Choices, minor: Indices, prime: int
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Rows and columns in the order of a certificate, the blocks, and how much is eliminated.
+    """Rows and columns in a certificate's order, sizes of the blocks, and of what is eliminated.
 
-    Taking off a one that is alone in its row, or column, leaves a nonsingular minor; and so is each
-    part of it that has no row or column in common with the others.
+    Removing a one that is alone in its row, or column, leaves a nonsingular minor; so is each part
+    of it that has no row or column in common with the others.
     """
     rows, columns = set(range(len(minor))), set(range(len(minor)))
     order: list[tuple[int, int]] = []
@@ -107,7 +107,7 @@ def _arranged(
 def _parts(
     minor: Indices, rows: set[int], columns: set[int], *, whole: bool
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Rows and columns that have no entry in common with the others; or all of them as one."""
+    """Parts of a minor that have no row or column in common; with `whole`, all as one part."""
     while rows:
         mine, across = {min(rows)}, set[int]()
         grown = 0
@@ -122,7 +122,7 @@ def _parts(
 
 
 def random_view(choose: Choices, area: Area, *, most: int | None = None) -> View:
-    """Some indices of an area, maybe in other bases."""
+    """Choose some indices of an area, possibly in other bases."""
     small = area.some(choose, most=FEW if most is None and choose.chance(1, 2) else most)
     bases = [
         _basis(choose, len(side)) if len(side) <= FEW and choose.chance(1, 4) else None
@@ -133,7 +133,7 @@ def random_view(choose: Choices, area: Area, *, most: int | None = None) -> View
 
 
 def _basis(choose: Choices, n: int) -> Indices:
-    """An integer matrix of n columns: elementary operations, or any entries and fewer rows."""
+    """Choose an integer matrix of n columns: a unimodular one, or any with at most n rows."""
     if choose.chance(1, 2):
         m = choose.integer(1, n)
         entries = [choose.integer(-2, 2) for _ in range(m * n)]
@@ -146,7 +146,7 @@ def _basis(choose: Choices, n: int) -> Indices:
 
 
 def substitution(choose: Choices, area: Area) -> Substitution | None:
-    """A game on a view: moves at random, or those that hide least; not always to the end."""
+    """Choose substitution steps on a view: at random, or greedily; not always all that can be."""
     view = random_view(choose, area)
     tensor, known = seen(area, view)
     values = tensor != 0
@@ -181,7 +181,7 @@ def _any_moves(choose: Choices, values: Mask, known: Mask) -> Indices:
 
 
 def koszul(choose: Choices, area: Area) -> Koszul | None:
-    """The flattening of a view, modulo a prime."""
+    """Choose a Koszul flattening of a view, modulo a prime."""
     small = area.all_known(choose)
     if not small.indices[0]:
         return None
@@ -197,7 +197,7 @@ def koszul(choose: Choices, area: Area) -> Koszul | None:
 
 
 def pencil(choose: Choices, area: Area) -> Pencil | None:
-    """Two slices that lie in the area, and of whose fibers all are known."""
+    """Choose two slices that lie in the area and whose fibers are all known."""
     found: list[tuple[int, int, int]] = []
     for mode in range(3):
         T = np.moveaxis(area.tensor, mode, 0)
@@ -205,7 +205,7 @@ def pencil(choose: Choices, area: Area) -> Pencil | None:
             sides = [np.flatnonzero((T[i] | T[j]).any(axis=axis)).tolist() for axis in (1, 0)]
             sides.insert(mode, [i, j])
             inside = all(set(x) <= set(y) for x, y in zip(sides, area.indices, strict=True))
-            # the checker asks for observed fibers that facts of these two slices show
+            # for effective ranks the verifier requires a fact of these slices in every object fiber
             facts = area.tensor[np.ix_(*sides)].any(axis=2).all() or not area.effective
             if inside and facts:
                 found.append((mode, i, j))
@@ -213,7 +213,7 @@ def pencil(choose: Choices, area: Area) -> Pencil | None:
 
 
 def drawn_pencil(choose: Choices, area: Area, pairs: list[tuple[int, int, int]]) -> Pencil | None:
-    """A pencil of one of some pairs of slices, each a mode and two indices; None without any."""
+    """Choose a pencil among pairs of slices, each a mode and two indices; None without any."""
     if not pairs:
         return None
     mode, i, j = choose.one(pairs)

@@ -16,17 +16,42 @@ _TEXT = st.text(
 
 
 def labels() -> st.SearchStrategy[Term]:
-    """Plain table labels, the empty one and ``NA`` among them."""
+    """Plain labels of table cells, the empty one and ``NA`` among them.
+
+    Returns
+    -------
+    SearchStrategy of Term
+        Terms of kind 'label'.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(labels(), lambda term: term.value == "NA").kind
+    'label'
+    """
     return st.one_of(st.sampled_from(["", "NA", "null", '"', "'", "a,b", "#"]), _TEXT).map(label)
 
 
 def rdf_terms(role: str = "object") -> st.SearchStrategy[Term]:
-    """IRIs and, in the place of an object, literals.
+    """IRIs, and literals if they may be objects.
+
+    Blank nodes are omitted, since their names are local to a file.
 
     Parameters
     ----------
     role : {'subject', 'predicate', 'object'}
-        What RDF allows there. Blank nodes are left out: their names are a file's own.
+        Role of the terms; RDF allows literals as objects alone.
+
+    Returns
+    -------
+    SearchStrategy of Term
+        Terms of kind 'iri' or 'literal'.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(rdf_terms("subject"), lambda term: True).value
+    'http://example.org/a0'
     """
     iris = st.integers(0, 9).map(lambda i: Term("iri", f"http://example.org/{'abc'[i % 3]}{i}"))
     if role != "object":
@@ -54,14 +79,30 @@ def databases(
     max_objects: int = 5,
     max_triples: int = 20,
 ) -> Database:
-    """Small databases of labels.
+    """Small databases of labels, in which a token may be both subject and object.
 
     Parameters
     ----------
     functional : bool, optional
-        Only functional ones, or only those with a multi-valued pair; left out: both.
+        True for functional databases, False for those with a multi-valued pair; both if omitted.
     max_subjects, max_predicates, max_objects, max_triples : int
-        Upper bounds of the sizes. A token may have several roles.
+        Upper bounds of the sizes.
+
+    Returns
+    -------
+    SearchStrategy of Database
+        Databases of at least one fact.
+
+    Raises
+    ------
+    InvalidArgumentError
+        While drawing, if multi-valued pairs need more objects or facts than allowed.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(databases(functional=False), lambda db: True).n_triples
+    2
     """
     if functional is False and min(max_objects, max_triples) < 2:
         raise InvalidArgumentError(
@@ -86,14 +127,25 @@ def databases(
 def hard_databases(draw: st.DrawFn) -> Database:
     """Small databases whose rank unfoldings alone seldom give.
 
-    All pairs of three to five subjects and predicates have one of few objects, or about half of all
-    triples of such sizes are facts.
+    There are three to five subjects and three or four predicates. Either every pair has one of
+    three objects, or about half of all triples with three or four objects are facts.
+
+    Returns
+    -------
+    SearchStrategy of Database
+        Databases of at most 80 facts.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(hard_databases(), lambda db: db.is_functional and db.n_pairs >= 9).n_triples
+    9
     """
     return hard_database(Choices.drawn(draw))
 
 
 def hard_database(choose: Choices) -> Database:
-    """What `hard_databases` draws, by given choices."""
+    """Draw from `hard_databases` by given choices."""
     k, q = choose.integer(3, 5), choose.integer(3, 4)
     pairs = [(i, j) for i in range(k) for j in range(q)]
     if choose.chance(1, 2):
@@ -108,7 +160,24 @@ def hard_database(choose: Choices) -> Database:
 
 @st.composite
 def rdf_databases(draw: st.DrawFn, *, max_triples: int = 8) -> Database:
-    """Small databases of IRIs and literals, which every RDF format can hold."""
+    """Small databases of IRIs and literals, which every RDF format can hold.
+
+    Parameters
+    ----------
+    max_triples : int
+        Largest number of facts.
+
+    Returns
+    -------
+    SearchStrategy of Database
+        Databases of at least one fact.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(rdf_databases(), lambda db: True).n_triples
+    1
+    """
     row = st.tuples(rdf_terms("subject"), rdf_terms("predicate"), rdf_terms("object"))
     return Database.from_triples(
         draw(st.lists(row, min_size=1, max_size=max_triples)), multi="keep"

@@ -1,4 +1,4 @@
-"""Random boxes and simple tensors that give facts, and hold by how they are made."""
+"""Random boxes and simple tensors that sum to given facts, valid by construction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCALES = (Fraction(1), Fraction(-1), Fraction(2), Fraction(1, 3), Fraction(-5, 7
 
 
 def partition(choose: Choices, area: Area, mine: Mask) -> list[Sides]:
-    """Boxes that hold each of some facts once, and else what lies in unknown fibers alone."""
+    """Choose boxes that contain each of some facts once, and otherwise unknown entries alone."""
     left = mine.copy()
     boxes: list[Sides] = []
     while left.any():
@@ -40,14 +40,14 @@ def partition(choose: Choices, area: Area, mine: Mask) -> list[Sides]:
 
 
 def _all_across(allowed: Mask, sides: Sides, mode: int) -> Mask:
-    """For each index of a mode, whether its slice is allowed all over the other two sides."""
+    """Mask of the indices of a mode whose slice is allowed on all of the other two sides."""
     a, b = (side for m, side in enumerate(sides) if m != mode)
     across = np.moveaxis(allowed, mode, 0)[:, a][:, :, b]
     return np.logical_and.reduce(across, axis=(1, 2))
 
 
 def terms(choose: Choices, area: Area, boxes: list[Sides]) -> list[Term]:
-    """Simple tensors that add up to some boxes: those themselves, or factors of slices."""
+    """Choose simple tensors that sum to some boxes: the boxes themselves, or factored slices."""
     found: list[Term] = []
     if boxes and choose.chance(1, 3):
         dense = np.zeros(area.tensor.shape, np.int64)
@@ -69,7 +69,7 @@ def terms(choose: Choices, area: Area, boxes: list[Sides]) -> list[Term]:
 
 
 def _disguised(choose: Choices, found: list[Term]) -> list[Term]:
-    """The same sum: a term scaled or split, or two with a common vector flipped or merged."""
+    """Change terms but not their sum: scale or split one, flip or merge two."""
     found = found[:]
     x = choose.one(SCALES)
     n, mode = choose.integer(0, len(found) - 1), choose.integer(0, 2)

@@ -1,6 +1,6 @@
-"""Random arguments for upper bounds that give all facts of some components.
+"""Random arguments for upper bounds that cover all facts of some components.
 
-Each is given an `Area` of whole components and returns None where it finds nothing.
+Each function takes an `Area` of whole components, and returns None if it finds no argument.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from capacity.testing.choices import Choices
 from capacity.testing.drawn_diagonalizations import some_combination
 from capacity.testing.lower_arguments import drawn_pencil
 
-# of an enclosure: more takes a second checker long
+# limits of an enclosure, since an independent checker takes long for larger ones
 MOST_EQUATIONS = 36
 MOST_FIBERS = 4
 
 
 def whole_pencil(choose: Choices, area: Area) -> Pencil | None:
-    """Two slices of which all others of their components are combinations."""
+    """Choose two slices of which all others of their components are combinations."""
     found: list[tuple[int, int, int]] = []
     for mode in range(3):
         T, labels = np.moveaxis(area.tensor, mode, 0), area.labels[mode]
@@ -45,7 +45,7 @@ def whole_pencil(choose: Choices, area: Area) -> Pencil | None:
 
 
 def whole_diagonalization(choose: Choices, area: Area) -> Diagonalization | None:
-    """A concise core, if its slices are diagonal in common bases."""
+    """Diagonalization of a concise core, if its slices are diagonal in common bases."""
     view = _core(choose, area)
     tensor = area.tensor[np.ix_(*view.indices)]
     for mode in choose.order(range(3)):
@@ -68,9 +68,10 @@ def _core(choose: Choices, area: Area) -> View:
 
 
 def enclosure(choose: Choices, area: Area) -> Enclosure | None:
-    """A fit with a proof that a real decomposition is near: of a core, or of what is known.
+    """Numerical fit with a proof that an exact real decomposition is near.
 
-    Facts of some fibers may be left to a simple tensor for each.
+    It fits a core, or all known entries; the facts of some fibers may be left to one simple tensor
+    for each fiber.
     """
     if choose.chance(1, 3):
         view = _core(choose, area)
@@ -91,7 +92,7 @@ def enclosure(choose: Choices, area: Area) -> Enclosure | None:
 def _fitted(
     choose: Choices, area: Area, view: View, counts: Mask, mode: int, fibers: list[list[int]]
 ) -> Enclosure | None:
-    """Fit what counts of a view, which is whole fibers of a mode, with about as many unknowns."""
+    """Fit the fibers of a view that count, with about as many unknowns as equations."""
     counts = counts[np.ix_(*view.indices)]
     equations = int(counts.sum())
     if not 0 < equations <= MOST_EQUATIONS:

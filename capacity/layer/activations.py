@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def captured_activations(
     layer: AttentionLayer, tokens: Tensor, mask: Tensor | None
 ) -> ActivationCache:
-    """Compute what the heads of a layer do; see `AttentionLayer.capture`."""
+    """Run sentences through a layer and keep its activations; see `AttentionLayer.capture`."""
     config = layer.config
     real = checked_tokens(
         tokens,

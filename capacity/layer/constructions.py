@@ -2,30 +2,32 @@
 
 Two constructions, one for each circuit, memorise any functional database at any tau:
 
-* `store_in_query_key`: one head with ``d_head_vo = 1``. Attention itself is the memory: subject k
-  pays predicate q the attention that stands for the object, and a parabola reads it out.
-* `store_in_value_output`: a head for each predicate, with ``d_head_qk = 1``. Heads only open and
-  close, the values hold the facts, and the heads add up (the *additive motif*).
+* `store_in_query_key`: one head with ``d_head_vo = 1``. Attention itself is the memory: the
+  attention from predicate q to subject k encodes the object, and a parabola decodes it.
+* `store_in_value_output`: a head for each predicate, with ``d_head_qk = 1``. Attention only
+  switches heads on and off, the values hold the facts, and the heads' outputs add up (the
+  *additive motif*).
 
-Both end in the same way. Objects are the numbers s_v = j / (|V| + 1), j = 1 ... |V|; the heads
-write a number u, and for predicate q the logits are
+Both decode in the same way. Object v is encoded as a number s_v = j / (|V| + 1), j = 1 ... |V|; the
+heads write a number u, and for predicate q the logits are
 
-    z_v = c (2 s_v u - (s_v - o_q)^2),    any token that is no object: -4 c.
+    z_v = c (2 s_v u - (s_v - o_q)^2),    and -4 c for every token that is not an object.
 
-Up to terms that are equal for all objects this is -c (u - (s_v - o_q))^2, so u = s_v - o_q leaves
+Up to terms that are equal for all objects this is -c (u - (s_v - o_q))^2, so u = s_v - o_q puts
 v ahead of every other object by c (s_v - s_w)^2 >= c / (|V| + 1)^2, and of every other token by
 3 c at least. With c = (|V| + 1)^2 ln((|T| - 1) tau / (1 - tau)) and a little more for rounding, v
 has probability tau or more. The offset o_q is 0, unless (q, q) has an object itself: there u is 0
-whatever the attention, for both positions hold the same token, and o_q = s_D(q, q) makes it right.
+for any attention, since both positions hold the same token, and o_q = s_D(q, q) corrects for it.
 
-For a given number of predicates all sizes of these layers are given, whatever the number of facts
-and the rank of D, which is |V| at least. So no function of d_model, n_heads, d_head_qk and
-d_head_vo bounds what a layer can memorise; precision does. The first construction has rank(L) <=
-min(|K|, |Q|) + 1 for disjoint subjects and predicates, for L is a matrix of attention times one
-vector, and E is ones times a vector. That is below equation (9), which says |Q| + 2.
+The sizes of these layers depend on the number of predicates alone, not on the number of facts or on
+rank(D), which is at least |V|. So no function of d_model, n_heads, d_head_qk and d_head_vo bounds
+the number of facts that a layer can memorise; precision does. With disjoint subjects and
+predicates, the first construction has rank(L) <= min(|K|, |Q|) + 1: L is the attention, a (K x Q)
+matrix, times one vector, plus E, a matrix of ones times another. Equation (9) gives |Q| + 2.
 
-Numbers of size c are added up where differences of c / (|V| + 1)^2 count: float32 holds about a
-thousand objects. What a function returns has been asked for every fact, and answers as promised.
+Numbers of size c are summed where differences of c / (|V| + 1)^2 matter, so float32 suffices for
+about a thousand objects. Each function checks the probability of every fact's object in the layer
+that it has built, and refuses to return one that misses tau.
 
 References
 ----------
@@ -49,9 +51,9 @@ from capacity.layer.model import AttentionLayer
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-# beyond what tau asks for, against rounding
+# factor on the margin that tau needs, against rounding
 SPARE = 1.25
-# a gate that is shut lets through e^-GATE of a value
+# a closed gate passes e^-GATE of a value
 GATE = 40.0
 FACTS_AT_ONCE = 4096
 
@@ -63,33 +65,35 @@ def store_in_query_key(
 
     With subjects and predicates disjoint, ``d_model = |Q| + 1, d_head_qk = |Q|``. Predicate q is
     embedded as (e_q, 0), subject k as (y_k, 1); W_Q and W_K take the first |Q| coordinates, so that
-    q scores y_k[q] for k and 1 for itself, and y_k[q] = logit(s_v) + 1 makes s_v the attention to
-    k. The value is the last coordinate: u = s_v.
+    the score of q is y_k[q] at k and 1 at itself, and y_k[q] = logit(s_v) + 1 makes s_v the
+    attention to k. The value is the last coordinate: u = s_v.
 
-    Otherwise ``d_model = 2 |Q| + 2``: tokens are embedded as (e_t, y_t, m_t, 0), zero in the roles
-    that they don't have, with y_q[q] = 0. Two heads with opposite W_K and W_O, whose value is m_t,
-    together write u = (a - (1 - a)) (m_k - m_q) with a = sigmoid(y_k[q]), of either sign. Numbers
-    m_t that are 1 apart at least for any two that can meet allow every u between -1 and 1.
+    Otherwise ``d_model = 2 |Q| + 2``: tokens are embedded as (e_t, y_t, m_t, 0), with zeros for a
+    role that t doesn't have, and y_q[q] = 0. Two heads with opposite W_K and W_O, whose value is
+    m_t, together write u = (a - (1 - a)) (m_k - m_q) with a = sigmoid(y_k[q]), of either sign. The
+    marks m_t of two different tokens that can meet are at least 1 apart, which allows every u
+    between -1 and 1.
 
     Parameters
     ----------
     db : Database
-        Functional.
+        A functional database.
     tau : float
-        Strictly between 0.5 and 1: the probability that every object is to have, or more.
+        Least probability of every fact's object, strictly between 0.5 and 1.
     dtype : torch.dtype
+        Type of the weights.
 
     Returns
     -------
     AttentionLayer
-        With ``d_vocab = db.n_tokens``.
+        A layer with ``d_vocab = db.n_tokens`` that memorises the database at `tau`.
 
     Raises
     ------
     MultiValuedError
         If the database is multi-valued.
-    ValueError
-        If tau is out of range, or the dtype can't tell so many objects apart.
+    InvalidArgumentError
+        If `tau` is out of range, or `dtype` too coarse for the number of objects.
 
     Examples
     --------
@@ -137,15 +141,35 @@ def store_in_value_output(
 
     With subjects and predicates disjoint, ``n_heads = |Q|, d_head_qk = d_head_vo = 1, d_model =
     |Q| + 3``. Subject k is embedded as (s_D(k, 1), ..., s_D(k, |Q|), 0, 0, 0), predicate q as
-    (0, ..., 0, cos t_q, sin t_q, 1) with angles t_q that are spread evenly. Head h asks with a
-    multiple of cos(t_q - t_h) less what any other predicate reaches, so that it looks at the
-    subject if q is its predicate and at q itself if not; its value is s_D(k, h), or 0.
+    (0, ..., 0, cos t_q, sin t_q, 1) with angles t_q that are spread evenly. The query of head h is
+    a multiple of cos(t_q - t_h) minus a threshold that only its own predicate exceeds, so that it
+    attends to the subject if q is its predicate and to q itself if not; its value is s_D(k, h), or
+    0.
 
     Otherwise ``n_heads = 2 |Q|, d_model = 2 |Q| + 1``, with (e_t, s_D(t, .) - o, 0) for token t, o
-    the offsets. Head h looks at the subject if q is its predicate, and evenly at both tokens if
-    not; a second head with the opposite W_O always looks evenly. What is left, times two, is u.
+    the offsets. Head h attends to the subject if q is its predicate, and evenly to both tokens if
+    not; a second head with the opposite W_O always attends evenly. With W_O = +-2 they write u.
 
-    Parameters, returns and errors are those of `store_in_query_key`.
+    Parameters
+    ----------
+    db : Database
+        A functional database.
+    tau : float
+        Least probability of every fact's object, strictly between 0.5 and 1.
+    dtype : torch.dtype
+        Type of the weights.
+
+    Returns
+    -------
+    AttentionLayer
+        A layer with ``d_vocab = db.n_tokens`` that memorises the database at `tau`.
+
+    Raises
+    ------
+    MultiValuedError
+        If the database is multi-valued.
+    InvalidArgumentError
+        If `tau` is out of range, or `dtype` too coarse for the number of objects.
 
     Examples
     --------
@@ -179,7 +203,7 @@ def store_in_value_output(
     eye = np.eye(2 * n + 1)
     W_E = np.zeros((db.n_tokens, 2 * n + 1))
     W_E[db.predicate_ids, np.arange(n)] = 1
-    # D(q, q) is the 0 that the others are measured from
+    # for (q, q) the offset makes it 0
     W_E[k, n + q] = codes.u
     gates = np.concatenate([eye[:n, :, None], np.zeros((n, 2 * n + 1, 1))])
     keys = np.tile(-GATE * eye[:n, None], (2, 1, 1))
@@ -192,23 +216,24 @@ def store_in_value_output(
 
 @dataclass(frozen=True)
 class _Codes:
-    """The numbers that stand for the objects, and how they are read.
+    """Numbers that encode the objects, and the logits that decode them.
 
     Attributes
     ----------
     k, q : (n_triples,)
-        Each fact's subject, as a token, and the number of its predicate.
+        Token of each fact's subject, and number of its predicate.
     u : (n_triples,)
-        What the heads are to write for each fact, s_v - o_q, between -1 and 1.
+        Number that the heads must write for each fact, s_v - o_q, between -1 and 1.
     slope : (n_tokens,)
-        2 c s_v, and 0 for what is no object.
+        2 c s_v for objects, 0 for other tokens.
     constant : (n_predicates, n_tokens)
-        -c (s_v - o_q)^2, and -4 c.
+        -c (s_v - o_q)^2 for objects, -4 c for other tokens.
     in_both_roles : (n_tokens,)
-        Which tokens are subject and predicate.
+        True for tokens that are both subject and predicate.
     marks : (n_tokens,)
         0 for a predicate, 1, 2, ... for tokens in both roles, one more for a subject.
     tau : float
+        Least probability of every fact's object.
     """
 
     k: Ints
@@ -248,7 +273,7 @@ class _Codes:
 def _layer(
     config: LayerConfig, db: Database, weights: tuple[Array, ...], codes: _Codes, dtype: torch.dtype
 ) -> AttentionLayer:
-    """The layer with these weights (W_E, W_U, W_Q, W_K, W_V, W_O), once it has shown its facts."""
+    """Build a layer of weights (W_E, W_U, W_Q, W_K, W_V, W_O), and check every fact's object."""
     names = ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
     tensors = {
         name: torch.tensor(array, dtype=dtype) for name, array in zip(names, weights, strict=True)
@@ -259,7 +284,8 @@ def _layer(
             log_p = layer(facts[:, :2])[:, -1].double().log_softmax(-1)
             if not bool((log_p.gather(1, facts[:, 2:]) >= math.log(codes.tau)).all()):
                 raise InvalidArgumentError(
-                    f"`dtype` must tell {len(db.object_ids):,} objects apart; {dtype} can't, in "
-                    "sums of numbers that are the square of that. Say torch.float64."
+                    f"`dtype` must tell {len(db.object_ids):,} objects apart; {dtype} can't, for "
+                    "logits grow as the square of their number. Use torch.float64, or fewer "
+                    "objects."
                 )
     return layer

@@ -26,9 +26,10 @@ MAX_FACTS = 2**31 - 1
 @with_known_options
 @dataclass(frozen=True)
 class Recipe:
-    """Hyperparameters of training; engine, precision and device are a `Compute`.
+    """Hyperparameters of training.
 
-    The defaults are our reading of Wong 2025, which doesn't state the learning rate.
+    The defaults are our reading of Wong 2025, which doesn't state the learning rate. Engine,
+    precision and device are given by a `Compute`.
 
     Parameters
     ----------

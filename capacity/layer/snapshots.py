@@ -1,9 +1,9 @@
-"""Snapshots of a run of training, from which it goes on to the same result to the last bit.
+"""Snapshots of a training run, from which it resumes with a bit-identical result.
 
-A snapshot is what an engine's epochs change: weights, moments, the state of the generator that
-orders the facts, and how many epochs are done. It is one file: a SHA-256 of the run's name and of
-the rest, then an ``.npz``. A file that is damaged, of another run, or of other arrays is ignored,
-and the run starts anew. The digest finds damage, not a forger. No torch in here.
+A snapshot holds all that epochs change: weights, moments, the state of the generator that orders
+the facts, and the number of epochs done. It is one file: a SHA-256 digest of the run's name and of
+the rest, then an ``.npz``. A file that is damaged, or belongs to another run or to other arrays, is
+ignored, and the run starts over. The digest detects damage, not forgery. No torch in here.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ from capacity.safe_files import read_file, write_whole
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
-# between two snapshots of a run, and before its first
+# least time between two snapshots of a run, and before its first
 SECONDS = 5.0
-# and at least so many times what it took to write the last: large runs are hardly slowed
+# and in multiples of the time that the last took to write: large runs are hardly slowed
 WRITINGS = 10
 _DIGEST_BYTES = hashlib.sha256().digest_size
-# name of what is no array: epoch and generator, in JSON
+# name of the member that holds epoch and generator, in JSON
 _REST = "rest"
-# of a file, beside what is in its arrays
+# most bytes of a file beside its arrays
 _REST_BYTES = 2**20
 
 
 class Snapshots:
-    """The snapshots of one run, of which the last is kept.
+    """Snapshots of one run, of which the last is kept.
 
     Parameters
     ----------
-    path : Path, optional
-        Their file. Without it nothing is kept.
+    path : Path or None
+        File of the snapshot; None to keep none.
     of : str
-        Name of the run, by all that determines its result, such as the key of a sweep's run.
+        Name of the run. It must depend on all that determines the result, as the key of a sweep's
+        run does.
     """
 
     def __init__(self, path: Path | None, of: str) -> None:
@@ -60,16 +61,16 @@ class Snapshots:
         Parameters
         ----------
         generator : numpy.random.Generator
-            Brought to the state that it had.
+            Generator of the run; set to the state of the snapshot.
         like : callable
-            Returns arrays of the names, shapes and dtypes that those of the snapshot must have.
+            Function that returns arrays with the names, shapes and dtypes that are required.
 
         Returns
         -------
         epoch : int
-            That the run goes on with; 0 without a snapshot.
+            Epoch to resume with; 0 without a snapshot.
         arrays : mapping of str to array
-            As they were before that epoch; none without a snapshot.
+            Arrays as they were before that epoch; empty without a snapshot.
         """
         anew: tuple[int, Arrays] = (0, {})
         if self._path is None:
@@ -93,17 +94,18 @@ class Snapshots:
     def offer(
         self, epoch: int, generator: np.random.Generator, arrays: Callable[[], Arrays]
     ) -> None:
-        """Write a snapshot if it is time for one.
+        """Write a snapshot if one is due.
 
-        What can't be written isn't, for a full disk, say, and training goes on.
+        If it can't be written, say on a full disk, training continues without it.
 
         Parameters
         ----------
         epoch : int
-            That is about to begin.
+            The epoch that is about to begin.
         generator : numpy.random.Generator
+            Generator of the run.
         arrays : callable
-            Returns all else that the epochs to come depend on, as it is now.
+            Function that returns all other data that the remaining epochs depend on.
         """
         if self._path is None or time.monotonic() < self._due:
             return
@@ -129,7 +131,7 @@ class Snapshots:
         return digest.digest()
 
 
-# of a run that keeps none
+# for a run that keeps none
 NO_SNAPSHOTS = Snapshots(None, "")
 
 

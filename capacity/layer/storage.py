@@ -1,8 +1,8 @@
-"""How a layer is kept in a folder: weights and configuration in one file, replaced in one step.
+"""Storage of a layer in a folder: weights and configuration in one file, replaced in one step.
 
-``weights.safetensors`` holds the weights and, in the metadata of that format, the configuration. A
-reader of this file alone sees one whole save, whatever happens to a writer and however many there
-are. ``config.json`` is a copy of the configuration for people; nothing here reads it.
+``weights.safetensors`` holds the weights and, in the metadata of that format, the configuration.
+Since this file alone is read, a reader sees one complete save, even if writers are interrupted or
+several write at once. ``config.json`` is a copy of the configuration for people; it is never read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,14 @@ _MAX_HEADER = 2**16
 
 
 def require_place(folder: str | os.PathLike[str], *others: str) -> None:
-    """Make a folder that a layer, and other files, can be written to; before there is a layer.
+    """Create a folder, and check that a layer and other files can be written there.
+
+    Parameters
+    ----------
+    folder : path
+        Folder for the layer; made if it doesn't exist.
+    *others : str
+        Names of the other files.
 
     Raises
     ------
@@ -59,11 +66,12 @@ def require_place(folder: str | os.PathLike[str], *others: str) -> None:
 
 
 def require_weights(config: LayerConfig, weights: Mapping[str, Tensor]) -> None:
-    """Refuse weights that aren't those of a layer, all of them in float32 or in float64.
+    """Refuse weights that don't fit a configuration.
 
     Raises
     ------
     InvalidArgumentError
+        For other names or shapes, or dtypes that aren't all float32 or all float64.
     """
     names = {dtype: name for name, dtype in _DTYPES.items()}
     found = {
@@ -79,12 +87,12 @@ def require_weights(config: LayerConfig, weights: Mapping[str, Tensor]) -> None:
 def write_layer(
     folder: str | os.PathLike[str], config: LayerConfig, weights: Mapping[str, Tensor]
 ) -> None:
-    """Write a layer's configuration and weights; `read_layer` sees all of it or nothing.
+    """Write a layer's configuration and weights; `read_layer` sees all of them or none.
 
     Raises
     ------
     InvalidArgumentError
-        If the weights aren't those of such a layer, all of them in float32 or in float64.
+        If the weights don't fit the configuration, or are neither all float32 nor all float64.
     StorageError
         If a file can't be written.
     """
@@ -95,22 +103,29 @@ def write_layer(
     contiguous = {name: tensor.contiguous() for name, tensor in weights.items()}
     path = Path(folder)
     write_whole(path / WEIGHTS, save(contiguous, metadata={_KEY: json.dumps(sizes)}))
-    # after the weights: if the disk is full before them, the copy still tells what is there
+    # after the weights: if they can't be written, the copy still describes the old layer
     write_whole(path / COPY, (json.dumps(sizes, indent=2) + "\n").encode())
 
 
 def read_layer(folder: str | os.PathLike[str]) -> tuple[LayerConfig, dict[str, Tensor]]:
-    """Read what `write_layer` wrote, on the CPU.
+    """Read what `write_layer` wrote, onto the CPU.
 
-    The shapes that the file states are held against its configuration before any tensor is made.
+    The shapes stated in the file are compared with its configuration before any tensor is made.
+
+    Returns
+    -------
+    config : LayerConfig
+        Sizes and options.
+    weights : dict of str to tensor
+        Weights by name.
 
     Raises
     ------
     StorageError
         If there is no such file, or it isn't a regular one.
     InvalidArgumentError
-        If it isn't whole, its weights don't fit its configuration, have other dtypes than float32
-        or float64 or several, or hold numbers that aren't finite.
+        If it isn't complete, its weights don't fit its configuration, are neither all float32 nor
+        all float64, or hold NaN or infinities.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
@@ -144,7 +159,7 @@ def _header(data: bytes) -> dict[str, Any]:
 
 
 def _configuration(metadata: object) -> tuple[LayerConfig, int]:
-    """The configuration and d_vocab that the metadata holds."""
+    """Configuration and d_vocab that the metadata holds."""
     text = metadata.get(_KEY) if isinstance(metadata, dict) else None
     if not isinstance(text, str):
         raise InvalidArgumentError("its metadata holds no configuration")
@@ -161,7 +176,7 @@ def _configuration(metadata: object) -> tuple[LayerConfig, int]:
 
 
 def _parsed(text: bytes, what: str) -> dict[str, Any]:
-    """A JSON object, without keys that come twice: of these, parsers take one or the other."""
+    """Parse a JSON object, and refuse duplicate keys, of which parsers keep different ones."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
@@ -180,7 +195,7 @@ def _parsed(text: bytes, what: str) -> dict[str, Any]:
 
 
 def _stated(entry: object) -> tuple[str, Any]:
-    """Dtype and shape that the header states of a tensor, whatever stands there."""
+    """Dtype and shape that the header states for a tensor, even if they are none."""
     stated = entry if isinstance(entry, dict) else {}
     dtype = stated.get("dtype")
     return dtype if isinstance(dtype, str) else shown(dtype), stated.get("shape")
@@ -189,10 +204,10 @@ def _stated(entry: object) -> tuple[str, Any]:
 def _misfit(
     shapes: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[str, Any]]
 ) -> str | None:
-    """Why tensors of some dtypes and shapes are not those of a layer, if they aren't."""
+    """Reason why tensors don't fit a layer's shapes and dtypes, or None if they do."""
     for what, names in (
         ("lacks", shapes.keys() - found.keys()),
-        ("has too", found.keys() - shapes.keys()),
+        ("also has", found.keys() - shapes.keys()),
     ):
         if names:
             return (

@@ -122,7 +122,7 @@ SPOILT: dict[str, tuple[Callable[[Path], Any], str]] = {
         "its configuration is broken JSON",
     ),
     "a missing tensor": (weights(lambda w: w.pop("W_U")), "lacks 'W_U'"),
-    "a tensor too many": (weights(lambda w: w.update(b_O=torch.zeros(4))), "has too 'b_O'"),
+    "a tensor too many": (weights(lambda w: w.update(b_O=torch.zeros(4))), "also has 'b_O'"),
     "transposed": (
         weights(lambda w: w.update(W_K=w["W_K"].transpose(1, 2))),
         r"W_K must have the shape \[2, 2, 4\]; it has \[2, 4, 2\]",

@@ -1,4 +1,4 @@
-"""The epochs of training by `torch.optim`, whoever computes loss and gradients."""
+"""Training epochs by `torch.optim`, for any implementation of loss and gradients."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from capacity.layer.snapshots import Arrays, Snapshots
 
 
 class Look(Protocol):
-    """Looks at some facts, or all, with the weights as they are."""
+    """Function that evaluates the present weights on some facts, or on all."""
 
     def __call__(self, members: Tensor | None, *, backward: bool) -> tuple[float, float]:
-        """Mean loss, and the least log-probability of an object; gradients into ``.grad``."""
+        """Return the mean loss and the least log-probability of an object; set ``.grad``."""
         ...
 
 
@@ -32,7 +32,7 @@ def train_epochs(
     *,
     engine: str,
 ) -> Training:
-    """Train `layer` in place, from its snapshot if there is one."""
+    """Train `layer` in place, resuming from its snapshot if there is one."""
     optimizer = _optimizer(layer, recipe)
     rates = learning_rates(recipe)
     size = recipe.facts_a_step(n_facts)
@@ -93,14 +93,14 @@ def _optimizer(layer: AttentionLayer, recipe: Recipe) -> torch.optim.Optimizer:
     )
     for p in layer.parameters():
         if p.requires_grad:
-            # as its first step makes them; made here so that a snapshot finds its place
+            # as its first step would make them, so that a snapshot can be read into them
             moments = {name: torch.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")}
             optimizer.state[p] = {"step": torch.tensor(0.0), **moments}
     return optimizer
 
 
 def _tensors(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """All that epochs change: weights, and what the optimizer has of each."""
+    """All tensors that epochs change: weights, and the optimizer's state of each."""
     tensors = {name: p.detach() for name, p in layer.named_parameters()}
     for name, p in layer.named_parameters():
         tensors |= {f"{name}.{kind}": t for kind, t in optimizer.state.get(p, {}).items()}
@@ -112,7 +112,7 @@ def _arrays(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> Arrays:
 
 
 def learning_rates(recipe: Recipe) -> list[float]:
-    """Of each epoch: constant, or the half cosine that falls to 0 over all epochs."""
+    """Learning rate of each epoch: constant, or half a cosine that falls to 0."""
     if recipe.schedule == "constant":
         return [recipe.learning_rate] * recipe.epochs
     angles = np.pi * np.arange(recipe.epochs) / max(recipe.epochs, 1)
@@ -120,6 +120,6 @@ def learning_rates(recipe: Recipe) -> list[float]:
 
 
 def _is_finite(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> bool:
-    """Whether weights and second moments are finite: an overflowed moment freezes its weight."""
+    """True if weights and second moments are finite: an overflowed moment freezes its weight."""
     moments = [state["exp_avg_sq"] for state in optimizer.state.values()]
     return all(bool(t.isfinite().all()) for t in [*layer.parameters(), *moments])

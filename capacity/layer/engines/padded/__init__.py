@@ -8,13 +8,13 @@ from capacity.layer.engines.registry import Engine
 from capacity.layer.engines.workload import StepCost, Workload, why_not_plain
 from capacity.layer.recipe import Training
 
-# facts times tokens: a batch takes about 2 kB for each, whatever else is in it
+# most facts times tokens: a batch takes about 2 kB for each, whatever the other runs
 MOST_LOGITS = 1 << 18
 
 
 def _why_not(work: Workload) -> str | None:
     if work.n_logits > MOST_LOGITS:
-        return f"facts times tokens must be at most {MOST_LOGITS:,} then"
+        return f"facts times tokens must be at most {MOST_LOGITS:,}"
     return why_not_plain(work)
 
 
@@ -28,12 +28,12 @@ def _run_many(*arguments: Any) -> list[Training]:
     return run_many(*arguments)
 
 
-# without a priority: it was made for GPUs, and hasn't been measured on one
+# without a priority: it is meant for GPUs, and hasn't been measured on one
 PADDED = Engine(
     name="padded",
     why_not=_why_not,
     run=_run,
-    # in a full group; a run alone costs as much as sixteen
+    # in a full group; a single run costs as much as sixteen
     cost=StepCost(run=1e-3, step=2e-4, logit=6e-8, product=1e-9, double=1.8),
     run_many=_run_many,
 )

@@ -1,4 +1,4 @@
-"""Runs of about a size, and some facts of each, as tensors of one shape."""
+"""Runs of similar size, and some facts of each, as tensors of one shape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GROUP = 16
 
 
 class Sizes(NamedTuple):
-    """What the runs of a batch are padded to."""
+    """Sizes that the runs of a batch are padded to."""
 
     facts: int
     tokens: int
@@ -47,7 +47,7 @@ class PaddedRun:
 
     @property
     def sizes(self) -> Sizes:
-        """Powers of two that it fits."""
+        """Sizes of the run, rounded up to powers of two."""
         c = self.layer.config
         sizes = (self.db.n_triples, self.db.n_tokens, len(self.active), c.d_model, c.n_heads,
                  max(c.d_head_qk, c.d_head_vo))  # fmt: skip
@@ -65,12 +65,13 @@ class Batch(NamedTuple):
     Attributes
     ----------
     subjects, predicates : (b, n, a)
+        Subject and predicate of each fact.
     first : (b, m, a)
         Subject of each row that predicts predicates.
     row_weights : (b, m + n, 1)
-        Of the rows in the loss, first rows and facts.
+        Weight of each row in the loss: first rows, then facts.
     targets : (b, m + n, t)
-        Of each row, the weights of the tokens that it is to predict.
+        Weight, in each row, of the tokens that it must predict.
     """
 
     subjects: Tensor
@@ -89,9 +90,9 @@ def make_batch(
     both: bool,
     like: Tensor,
 ) -> Batch:
-    """Some facts of each run, padded to n; a run may have none left.
+    """Collect some facts of each run, padded to n; a run may have none left.
 
-    `both` says whether predicates are learnt too; `like` has the device and the dtype.
+    With `both`, predicates are learnt too; `like` has the device and the dtype.
     """
     b = GROUP
     m = min(n, sizes.active) if both else 0

@@ -1,14 +1,14 @@
 """The padded engine: many runs in one padded batch, with analytic gradients, on any device.
 
-A step on all facts is the same few dozen tensor operations, whatever the runs: no branch, no
-autograd, no scatter. Facts fetch from tokens, and give back to them, by products with incidence
-matrices, which are exact and deterministic on every device. Sizes are padded to powers of two, so
-that runs of about a size share a batch, and so that a run's shapes, and with them its bits, don't
-depend on its neighbours. What is padded is zero and has zero gradient. A run that ends keeps its
-weights. Batches of facts are put together on the host, step by step.
+A step on all facts is the same few dozen tensor operations for any runs: no branch, no autograd, no
+scatter. Gathers from tokens to facts, and the sums back, are products with incidence matrices,
+which are deterministic on every device. Sizes are padded to powers of two, so that runs of similar
+size share a batch, and so that a run's shapes, and with them its bits, don't depend on the other
+runs. Padding is zero and has zero gradient. A run that has ended keeps its weights. Batches of
+facts are assembled on the host, step by step.
 
-It has been run on CPUs alone. There it is no match for the fused engine; it is for GPUs, where a
-step on all facts may be captured once and replayed, when there is one to measure that on.
+It is meant for GPUs, where a step on all facts can be captured once and replayed, and hasn't been
+measured on one. On CPUs the fused engine is much faster.
 
 For the formulas see `capacity.layer.engines.fused.attention`.
 """

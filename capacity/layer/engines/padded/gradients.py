@@ -1,6 +1,6 @@
 """Losses and gradients of a batch of runs, written out; no autograd.
 
-The formulas are those of `capacity.layer.engines.fused.attention`, in products of matrices.
+The formulas are those of `capacity.layer.engines.fused.attention`, as matrix products.
 """
 
 from __future__ import annotations
@@ -16,30 +16,34 @@ from capacity.layer.engines.padded.batch import Batch
 def losses_and_gradients(
     w: Mapping[str, Tensor], g: Mapping[str, Tensor], batch: Batch, scale: Tensor, columns: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Compute what a step needs of some facts of every run.
+    """Compute the losses of some facts of every run, and their gradients.
 
     Parameters
     ----------
-    w, g : mapping of str to tensor
+    w : mapping of str to tensor
         Weights W_E (b, a, d), W_U (b, d, t), W_Q, W_K, W_V (b, h, d, e) and W_O (b, h, e, d), with
-        keys x W_K; and what their gradients are written to.
+        keys x W_K.
+    g : mapping of str to tensor
+        Tensors of the same shapes, which the gradients are written to.
     batch : Batch
+        The facts.
     scale : (b, 1, 1)
-        Of the attention scores.
+        Factor of the attention scores.
     columns : (b, 1, t)
-        0 for a token, -inf for what isn't one.
+        0 for tokens, -inf for padding.
 
     Returns
     -------
     losses : (b,)
+        Mean loss of each run.
     least : (b,)
-        The least log-probability of an object.
+        Least log-probability of an object.
     """
     E = w["W_E"]
     (b, _, d), (_, heads, _, e) = E.shape, w["W_Q"].shape
 
     def beside(name: str) -> Tensor:
-        """Matrices of all heads beside each other, (b, d, heads e)."""
+        """Matrices of all heads side by side, (b, d, heads e)."""
         return w[name].transpose(1, 2).reshape(b, d, heads * e)
 
     Q, K, V, out = *map(beside, ("W_Q", "W_K", "W_V")), w["W_O"].reshape(b, heads * e, d)
@@ -79,5 +83,5 @@ def losses_and_gradients(
     for name, d_x in (("W_Q", d_q), ("W_K", d_k), ("W_V", d_v)):
         g[name].copy_((E.transpose(1, 2) @ d_x).view(b, d, heads, e).transpose(1, 2))
     g["W_O"].copy_(d_out.view(b, heads, e, d))
-    # a fact's row has one target; what is padded has none, and log 1
+    # a fact's row has one target; a padded row has none, and so log-probability 0
     return losses, right[:, m:].sum(-1).amin(1)

@@ -1,4 +1,4 @@
-"""A batch of runs, trained together."""
+"""Training of a group of runs in one batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from capacity.layer.recipe import Recipe, Status, Training
 
 # numbers in the widest vectors
 _LANES = 16
-# epochs between two looks at whether all runs have ended, which makes the device wait
+# epochs between two checks if all runs have ended, for which the host waits for the device
 STRIDE = 25
 
 
@@ -31,12 +31,12 @@ class Group:
         self._facts_a_step = facts_a_step
         W_E = tasks[0].layer.W_E
         self._options = {"device": W_E.device, "dtype": W_E.dtype}
-        # always as many, some of zeros: kernels round by the shapes that they are given
+        # always GROUP runs, some of zeros: the rounding of kernels depends on their shapes
         b, d, heads, e = GROUP, sizes.d_model, sizes.n_heads, sizes.d_head
         shapes = {
             "W_E": (sizes.active, d), "W_U": (d, sizes.tokens), "W_Q": (heads, d, e),
             "W_K": (heads, d, e), "W_V": (heads, d, e), "W_O": (heads, e, d),
-            # of tokens that are no subject and no predicate: weight decay alone moves them
+            # embeddings of other tokens than subjects and predicates: only weight decay moves them
             "idle": (sizes.tokens, d),
         }  # fmt: skip
         ends = np.cumsum([0, *(math.prod(shape) for shape in shapes.values())]).tolist()
@@ -61,13 +61,13 @@ class Group:
         self._whole = self._batch(everything, sizes.facts)
         self._going = torch.arange(b, device=W_E.device) < len(tasks)
         self._epochs = torch.zeros(b, dtype=torch.int64, device=W_E.device)
-        # the betas, and their powers after so many steps
+        # the betas, and their powers: beta^t after t steps of a run
         betas = torch.tensor([0.9, recipe.beta2], device=W_E.device, dtype=torch.float64)
         self._betas = betas.view(2, 1, 1)
         self._decayed = torch.ones(2, b, 1, dtype=torch.float64, device=W_E.device)
 
     def train(self) -> list[Training]:
-        """All epochs of all runs, and their weights back into the layers."""
+        """Train all runs for all epochs, and write the weights back into the layers."""
         recipe = self._recipe
         enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
         memorised, diverged = (torch.zeros_like(self._going) for _ in range(2))
@@ -98,16 +98,16 @@ class Group:
         self._write_back()
         rows = zip(*(column.tolist() for column in columns), strict=True)
         trainings: list[Training] = []
-        # without those of zeros
+        # without the runs of zeros
         for knows_all, broken, epochs, loss in list(rows)[: len(self._tasks)]:
             status: Status = "memorised" if knows_all else "completed"
             trainings.append(Training("diverged" if broken else status, epochs, loss, "padded"))
         return trainings
 
     def _train_batches(self, rate: float) -> Tensor:
-        """One epoch of batches; which runs' losses were finite."""
+        """Do one epoch of batches; return a mask of the runs whose losses were finite."""
         size = self._facts_a_step
-        # no more is taken from a generator than its run uses
+        # a run that has ended takes nothing from its generator
         going = self._going.tolist()
         orders = [
             task.rng.permutation(task.db.n_triples if goes else 0)
@@ -125,7 +125,7 @@ class Group:
         return finite
 
     def _step(self, moves: Tensor, rate: float) -> None:
-        """One step of Adam, or AdamW, of the runs that still move."""
+        """Do one step of Adam, or AdamW, for the runs in `moves`."""
         recipe, moving = self._recipe, moves[:, None]
         torch.where(moving, self._decayed * self._betas, self._decayed, out=self._decayed)
         unbias = (1 - self._decayed).to(self._values.dtype)
@@ -150,7 +150,7 @@ class Group:
         return losses_and_gradients(weights, grads, batch, self._scale, self._columns)
 
     def gradients(self, i: int) -> dict[str, Tensor]:
-        """Of a run's loss of all facts, in its layer's shapes."""
+        """Gradients of a run's full-batch loss, shaped like its layer's weights."""
         self._look(self._whole)
         found = {n: torch.zeros_like(p) for n, p in self._tasks[i].layer.named_parameters()}
         found["W_K"] = found["W_K"].transpose(1, 2)
@@ -161,7 +161,7 @@ class Group:
     def _parts(
         self, i: int, where: Mapping[str, Tensor]
     ) -> Iterator[tuple[str, Tensor, Tensor | slice, Tensor]]:
-        """Weights of a layer, which of their rows, and where these are here, without pads."""
+        """Name and weight of a layer's parameters, rows of it, and the tensor that holds them."""
         task = self._tasks[i]
         for name, parameter in task.layer.named_parameters():
             # keys are x K here

@@ -1,6 +1,6 @@
 """The reference engine: autograd, one run at a time, on any device.
 
-Plain PyTorch, kept so that it can be read: it defines what faster engines must compute.
+Plain PyTorch, written to be read: it defines the result that faster engines must compute.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _loss(logits: Tensor, sentences: Tensor, recipe: Recipe) -> Tensor:
 
 
 def _least_log_p(logits: Tensor, sentences: Tensor) -> float:
-    """Of the facts' objects; NaN if one is."""
+    """Smallest log-probability of a fact's object; NaN if any is NaN."""
     last = logits[:, -1].double()
     log_p = last.gather(1, sentences[:, 2:]).squeeze(1) - last.logsumexp(dim=1)
     return log_p.min().item()

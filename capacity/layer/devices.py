@@ -1,4 +1,4 @@
-"""The devices that tensors can lie on, as far as this machine has them."""
+"""Check that a device is known to torch and available on this machine."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 
 def require_device(device: torch.device | str) -> None:
-    """Refuse a device that torch doesn't know, and a GPU that isn't there.
+    """Refuse a device that torch doesn't know, and a GPU that isn't available.
 
     Raises
     ------
     InvalidArgumentError
+        For such a device.
     """
     import torch
 

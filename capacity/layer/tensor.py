@@ -67,7 +67,7 @@ def layer_tensor(layer: AttentionLayer, db: Database) -> LayerTensor:
     layer : AttentionLayer
         A plain layer with ``d_vocab == db.n_tokens``.
     db : Database
-        Facts, of which only the domain, the (subject, predicate) pairs, is used.
+        Database that gives the tokens and the domain.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def tensor_of_circuits(
     W_VO : tensor, shape (n_heads, n_tokens, n_tokens)
         Value-output circuits; rows of subjects and predicates, and columns of objects.
     db : Database
-        Facts, of which only the domain, the (subject, predicate) pairs, is used.
+        Database that gives the tokens and the domain.
 
     Returns
     -------
@@ -141,20 +141,20 @@ def tensor_of_circuits(
 
 
 def require_same_vocabulary(layer: AttentionLayer, db: Database) -> None:
-    """Refuse a layer that hasn't one token for each token of the database.
+    """Refuse a layer whose number of tokens isn't that of the database.
 
     Raises
     ------
     InvalidTypeError
-        For what isn't a layer and a database, in this order.
+        For arguments that aren't a layer and a database, in this order.
     InvalidArgumentError
         For another number of tokens.
     """
     if not isinstance(layer, AttentionLayer):
         raise InvalidTypeError(
-            f"The layer comes first, and then the database; got {shown(layer)} for the layer."
+            f"`layer` must be an AttentionLayer, followed by the database; got {shown(layer)}."
         )
-    require_database(db, "A layer's question")
+    require_database(db, "Training or analysing a layer")
     if layer.d_vocab != db.n_tokens:
         raise InvalidArgumentError(
             f"The layer must have the database's {db.n_tokens} tokens; its d_vocab is "

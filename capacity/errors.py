@@ -1,15 +1,15 @@
-"""The few exceptions and the two warnings that a user of the library meets.
+"""Exceptions and warnings of the library.
 
-Every message says what must hold, what came, and what to do. Whatever the user can mend derives
-from `CapacityError`, so that one ``except`` clause catches it, and from the built-in exception of
-its kind as well.
+A message says what must hold, what was given, and what to do. All errors that a user can mend
+derive from `CapacityError`, so that one ``except`` clause catches them, and also from the built-in
+exception of their kind.
 """
 
 from __future__ import annotations
 
 
 class CapacityError(Exception):
-    """Base of the errors that the input, and not the library, is responsible for."""
+    """Base class of the errors that the input causes and the user can mend."""
 
 
 class DatabaseFormatError(CapacityError, ValueError):
@@ -18,7 +18,7 @@ class DatabaseFormatError(CapacityError, ValueError):
     Parameters
     ----------
     source : str
-        The file's path, or a word for where the text came from.
+        Path of the file, or a name for the source of the text.
     reason : str
         What is wrong.
     format : str, optional
@@ -60,6 +60,7 @@ class StorageError(CapacityError, OSError):
     Parameters
     ----------
     path : str
+        Path of the file.
     reason : str
         What is wrong.
     advice : str
@@ -83,30 +84,30 @@ class InvalidArgumentError(CapacityError, ValueError):
 
 
 class InvalidTypeError(CapacityError, TypeError):
-    """An object is of a type that can't stand in its place."""
+    """An argument is of the wrong type."""
 
 
 class UnknownTokenError(CapacityError, KeyError):
-    """A token, or a pair of them, is none of the database's."""
+    """A token, or a (subject, predicate) pair, isn't in the database."""
 
     # a KeyError would show the message in quotes
     __str__ = Exception.__str__
 
 
 class MultiValuedError(CapacityError, ValueError):
-    """A question that needs a functional database was asked of a multi-valued one."""
+    """A multi-valued database was given to an operation that needs a functional one."""
 
 
 class MemoryBudgetError(CapacityError, MemoryError):
-    """The answer would not fit the memory budget; raised before anything is allocated."""
+    """The result would exceed the memory budget; raised before it is allocated."""
 
 
 class CertificateError(CapacityError, ValueError):
-    """A certificate is damaged, or about other facts than those it is held against."""
+    """A certificate is damaged, or is about other facts than those given."""
 
 
 class SweepError(CapacityError, ValueError):
-    """A sweep's plan or its folder can't be used as asked."""
+    """A sweep's plan is invalid, or its folder can't be used for it."""
 
 
 class MissingExtraError(CapacityError, ImportError):

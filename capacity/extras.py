@@ -1,7 +1,7 @@
 """Optional packages, and the extra of this library that installs each.
 
-The base install is what ranks need. What else is imported where it is used, and says what to
-install where it isn't there.
+The base install holds the packages that ranks need. Others are imported where they are used, and a
+missing one is an error that names the extra to install.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 from capacity.errors import MissingExtraError
 
-# the package, as it is imported, and the smallest extra that has it
+# by the name under which a package is imported, the smallest extra that installs it
 EXTRAS = {
     "torch": "layers",
     "safetensors": "layers",
@@ -32,12 +32,12 @@ EXTRAS = {
 }
 
 
-# what training, scoring and storing layers import
+# packages that training, scoring and storing layers import
 LAYERS = ("torch", "safetensors", "jaxtyping", "pandas", "pyarrow", "filelock")
 
 
 def missing_extra(what: str, packages: str, extra: str) -> MissingExtraError:
-    """Make the error of what needs packages that aren't installed."""
+    """Make the error for an operation that needs packages that aren't installed."""
     return MissingExtraError(
         f"{what} needs {packages}; install the extra `{extra}`: pip install "
         f"'knowledge-capacity[{extra}]', or in a clone pip install '.[{extra}]'."
@@ -68,12 +68,12 @@ def needed_by(what: str) -> Iterator[None]:
 
 
 def require_packages(what: str, packages: tuple[str, ...], extra: str) -> None:
-    """Refuse to begin what needs packages that aren't installed.
+    """Refuse an operation that needs packages that aren't installed, before it begins.
 
     Raises
     ------
     MissingExtraError
-        With all of those that are missing.
+        With all missing packages and the extra that installs them.
     """
     missing = [name for name in packages if find_spec(name) is None]
     if missing:

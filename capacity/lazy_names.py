@@ -1,7 +1,7 @@
-"""The names of a package, from its stub: each loads on first use.
+"""Names of a package that load on first use, as its stub lists them.
 
-Beside what lazy_loader does, a misspelt name gets the nearest, a missing optional package the extra
-that has it, and `help` shows a page without loading everything for it.
+This extends lazy_loader: the error for a misspelt name shows the nearest one, that for a missing
+optional package the extra that installs it, and `help` shows a page without loading every name.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import lazy_loader
 def lazy_names(
     package: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Make ``__getattr__``, ``__dir__`` and ``__all__`` of a package by the stub beside it.
+    """Make ``__getattr__``, ``__dir__`` and ``__all__`` of a package from the stub beside it.
 
     Parameters
     ----------
     package, file : str
-        Its ``__name__`` and ``__file__``.
+        ``__name__`` and ``__file__`` of the package.
     """
     load, every, names = lazy_loader.attach_stub(package, file)
 
@@ -39,7 +39,7 @@ def lazy_names(
         raise AttributeError(f"{package} has no attribute {name!r}.{hint}")
 
     def all_names() -> list[str]:
-        # pydoc takes the value of all that is listed: a page of help would load torch
+        # pydoc loads every name that is listed, so that a page of help would import torch
         if sys._getframe(1).f_globals.get("__name__") == "inspect":
             return [name for name in every() if name in vars(sys.modules[package])]
         return every()

@@ -1,8 +1,8 @@
-"""Limits of the numbers in configurations: a slip is refused, and not allocated. No torch in here.
+"""Limits of sizes and seeds; values out of range are refused before memory is allocated.
 
-A size of 10^9 is a typing error or an attack, and asking for its memory can end the process. So
-sizes have a largest value each, and the weights of a model have a budget that is held against
-their shapes before any of them is made.
+A size of 10^9 is a typing error or an attack, and allocating its memory can end the process. So
+every size has a maximum, and the shapes of a model's weights are held against a memory budget
+before any weight is made. This module needs no torch.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy as np
 
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 
-# where random numbers start: an integer, or a generator that goes on from where it is
+# seed of random numbers: an integer, or a generator, which is used in its present state
 Seed: TypeAlias = int | np.random.Generator
 
-# of dimensions, heads and positions
+# maximum of dimensions, heads and positions
 MAX_SIZE = 2**20
 # token ids are int32
 MAX_TOKENS = 2**31 - 1
 # tables keep seeds in int64
 MAX_SEED = 2**63 - 1
-# of all weights in float64, in which they are drawn
+# bytes of all weights in float64, in which they are drawn
 WEIGHTS_BUDGET = 8 * 2**30
 
 
 def shown(value: object) -> str:
-    """The beginning of a wrong value, for a message.
+    """Beginning of the repr of a wrong value, for a message.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def shown(value: object) -> str:
 
 
 def in_a_line(error: Exception) -> str:
-    """The beginning of what another library says is wrong.
+    """Type and beginning of an error of another library, in one line.
 
     Examples
     --------
@@ -58,11 +58,12 @@ def in_a_line(error: Exception) -> str:
 
 
 def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX_SIZE) -> None:
-    """Refuse what isn't an integer between two limits, both allowed.
+    """Refuse a value that isn't an integer between two limits, both included.
 
     Raises
     ------
     InvalidArgumentError
+        With the name, the limits and the value.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidArgumentError(
@@ -73,7 +74,7 @@ def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """The generator that a seed stands for; a generator stands for itself.
+    """Make a generator of a seed; a generator is returned unchanged.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def generator(seed: Seed) -> np.random.Generator:
 
 
 def integer_seed(seed: Seed) -> int:
-    """An integer from 0 to 2^32 - 1: the seed itself, or one that a generator draws.
+    """Return an integer from 0 to 2^32 - 1: the seed itself, or a draw of a generator.
 
     Raises
     ------
@@ -113,6 +114,7 @@ def require_affordable(shapes: Iterable[tuple[int, ...]]) -> None:
     Raises
     ------
     MemoryBudgetError
+        With the number of bytes.
     """
     n_bytes = 8 * sum(math.prod(shape) for shape in shapes)
     if n_bytes > WEIGHTS_BUDGET:

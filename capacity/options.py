@@ -1,4 +1,4 @@
-"""Names that a user can choose from: what isn't one of them is refused with the nearest."""
+"""Choices by name; a value that isn't one of them is refused, with the nearest choice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Class = TypeVar("_Class", bound=type[Any])
 
 
 def nearest(value: object, choices: Iterable[str]) -> str:
-    """Return a question that names the choice a wrong value resembles; empty if there is none.
+    """Return a hint with the choice nearest to a wrong value; empty if none is near.
 
     Examples
     --------
@@ -38,12 +38,12 @@ def require_choice(
     advice: str = "",
     error: type[CapacityError] = InvalidArgumentError,
 ) -> str:
-    """Refuse what isn't one of some names; return what is.
+    """Return a value that is one of the choices, and refuse any other.
 
     Raises
     ------
     InvalidArgumentError
-        Or `error`, with all choices and the nearest.
+        Or the given `error`, with all choices and the nearest.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def require_choice(
 
 
 def with_known_options(cls: _Class) -> _Class:
-    """Decorate a dataclass, so that an unknown option is refused with those that there are.
+    """Decorate a dataclass so that an unknown option is refused, with a list of its options.
 
     Raises
     ------
     InvalidTypeError
-        From the class's ``__init__``, for an option that it hasn't.
+        From the class's ``__init__``, for an unknown option.
     """
     names = [each.name for each in fields(cls) if each.init]
     init: Callable[..., None] = cls.__init__

@@ -1,6 +1,6 @@
-"""Figures from tables. Draws what it is given and computes nothing.
+"""Figures drawn from tables that are computed elsewhere.
 
-Files come out the same, byte for byte, from the same table and versions.
+The same table and versions of packages give the same file, byte for byte.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from capacity.safe_files import require_replaceable, write_whole
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# matplotlib writes the date into SVG and PDF unless told not to
+# without these, matplotlib writes the date into SVG and PDF
 METADATA: dict[str, dict[str, None] | None] = {
     ".png": None,
     ".svg": {"Date": None},
@@ -36,26 +36,38 @@ def plot_accuracy_grid(
     Parameters
     ----------
     grid : DataFrame
-        What `capacity.evaluator.accuracy_grid` gives.
+        Grid of `capacity.evaluator.accuracy_grid`.
     title : str
+        Title of the figure.
     path : path, optional
-        Also write the figure to this file, in the format that its name says.
+        File to write the figure to, with the suffix .png, .svg or .pdf.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The figure, which isn't registered with pyplot.
 
     Raises
     ------
-    ValueError
-        For a grid without cells, or a file name that doesn't end in .png, .svg or .pdf.
+    InvalidArgumentError
+        For a grid without cells, or another suffix.
     StorageError
-        If the file can't be written; there is no part of it then.
+        If the file can't be written; no part of it is left then.
+    MissingExtraError
+        Without seaborn and matplotlib (extra ``plots``).
 
     Notes
     -----
-    Each cell shows its mean accuracy and below it the number of runs, with the diverged ones after
-    a cross. Layers whose rank bound is at least the database's lie below the line.
+    Each cell shows its mean accuracy and below it the number of runs that did not diverge, with the
+    number of diverged runs after a cross. Layers whose rank bound is at least the database's lie
+    below the line.
+
+    Examples
+    --------
+    >>> grid = pd.DataFrame({"layer_rank_bin": [5, 10], "database_rank_bin": [10, 10],
+    ...     "accuracy": [0.5, 1.0], "n_runs": [2, 3], "n_diverged": [0, 1]})
+    >>> plot_accuracy_grid(grid, title="p >= 0.95").axes[0].get_title()
+    'p >= 0.95'
     """
     return _draw({title: grid}, of="mean accuracy", path=path, labels=True)
 
@@ -66,25 +78,38 @@ def plot_accuracy_grids(
     of: str = "mean accuracy",
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
-    """Draw several accuracy grids side by side, on the same axes and colours.
+    """Draw several accuracy grids side by side, with the same axes and colours.
 
     Parameters
     ----------
     grids : mapping of str to DataFrame
-        By title, what `capacity.evaluator.accuracy_grid` gives.
+        Grids of `capacity.evaluator.accuracy_grid`, by title.
     of : str
-        What the colours show.
+        Label of the colour bar: the quantity that the colours show.
     path : path, optional
-        Also write the figure to this file, in the format that its name says.
+        File to write the figure to, with the suffix .png, .svg or .pdf.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The figure, which isn't registered with pyplot.
 
     Raises
     ------
-    ValueError
-        As `plot_accuracy_grid`, or without any grid.
+    InvalidArgumentError
+        Without grids, for a grid without cells, or another suffix.
+    StorageError
+        If the file can't be written; no part of it is left then.
+    MissingExtraError
+        Without seaborn and matplotlib (extra ``plots``).
+
+    Examples
+    --------
+    >>> grid = pd.DataFrame({"layer_rank_bin": [5, 10], "database_rank_bin": [10, 10],
+    ...     "accuracy": [0.5, 1.0], "n_runs": [2, 3], "n_diverged": [0, 1]})
+    >>> figure = plot_accuracy_grids({"p >= 0.75": grid, "p >= 0.95": grid})
+    >>> [axes.get_title() for axes in figure.axes[:2]]
+    ['p >= 0.75', 'p >= 0.95']
     """
     return _draw(grids, of=of, path=path, labels=False)
 
@@ -96,33 +121,49 @@ def plot_attention(
     shares: pd.DataFrame | None = None,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
-    """Draw attention of several kinds side by side, on one scale with 0 in its middle.
+    """Draw attention patterns side by side, on one colour scale centred at 0.
 
     Parameters
     ----------
     patterns : mapping of str to DataFrame
-        By title; rows attend to columns, which are labelled by tokens.
+        Attention weights by title: rows attend to columns, and both are labelled by tokens.
     title : str
+        Title of the figure.
     shares : DataFrame, optional
-        A number from 0 to 1 for each layer (rows) and head (columns), drawn in front.
+        Effective share of each layer (rows) and head (columns), from 0 to 1, drawn in a panel to
+        the left of the patterns.
     path : path, optional
-        Also write the figure to this file, in the format that its name says.
+        File to write the figure to, with the suffix .png, .svg or .pdf.
 
     Returns
     -------
     matplotlib.figure.Figure
+        The figure, which isn't registered with pyplot.
 
     Raises
     ------
-    ValueError
-        Without a pattern, or for a file name that doesn't end in .png, .svg or .pdf.
+    InvalidArgumentError
+        Without a pattern, for a pattern without tokens, or another suffix.
+    StorageError
+        If the file can't be written; no part of it is left then.
+    MissingExtraError
+        Without seaborn and matplotlib (extra ``plots``).
+
+    Examples
+    --------
+    >>> tokens = ["Astrid", "born_in"]
+    >>> pattern = pd.DataFrame([[1.0, 0.0], [0.3, 0.7]], index=tokens, columns=tokens)
+    >>> plot_attention({"head 0": pattern}).axes[0].get_ylabel()
+    'from'
     """
     with needed_by("plot_attention"):
         import seaborn as sns
         from matplotlib.figure import Figure
 
     if not patterns or any(pattern.empty for pattern in patterns.values()):
-        raise InvalidArgumentError("A figure of attention needs patterns of tokens; got none.")
+        raise InvalidArgumentError(
+            "A figure of attention must have a pattern of at least one token; got none."
+        )
     if path is not None:
         require_drawable(path)
     n = len(next(iter(patterns.values())))
@@ -135,10 +176,10 @@ def plot_attention(
         sns.heatmap(shares, ax=first, vmin=0, vmax=1, cmap="viridis", square=True,
                     cbar_kws={"label": "effective share", "shrink": 0.4})  # fmt: skip
         first.set_title("all heads", fontsize=10)
-    # more labels than these run into each other
+    # more labels than these overlap
     labels = n <= 64
     for one, (name, pattern) in zip(axes, patterns.items(), strict=True):
-        # white is no attention; blue takes away
+        # white is 0; negative weights, which effective attention can have, are blue
         sns.heatmap(pattern, ax=one, cmap="RdBu_r", vmin=-most, vmax=most, square=True,
                     cbar=one is axes[-1], cbar_kws={"label": "weight", "shrink": 0.7},
                     xticklabels=labels, yticklabels=labels)  # fmt: skip
@@ -217,14 +258,23 @@ def _draw(
 
 
 def require_drawable(path: str | os.PathLike[str]) -> None:
-    """Refuse a file that no figure can be written to, before there is a figure.
+    """Refuse a path that no figure can be written to, before the figure is computed.
+
+    Parameters
+    ----------
+    path : path
+        File of a figure.
 
     Raises
     ------
     InvalidArgumentError
-        If its name doesn't end in .png, .svg or .pdf.
+        If its suffix isn't .png, .svg or .pdf.
     StorageError
         If it is a folder, a pipe or a device.
+
+    Examples
+    --------
+    >>> require_drawable("figure.svg")
     """
     if Path(path).suffix.lower() not in METADATA:
         raise InvalidArgumentError(f"A figure's name must end in .png, .svg or .pdf; got {path}.")

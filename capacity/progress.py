@@ -1,6 +1,6 @@
-"""Signs of progress on a terminal: a spinner, and a bar with the time left.
+"""Progress on a terminal: a spinner, and a bar with the time left.
 
-Both are silent where standard error is no terminal, and load rich only when they are used.
+Both are silent if standard error isn't a terminal, and import rich when they are used.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeAlias
 
-# what is counted, how many are done, how many there are, and about how many seconds are left;
-# None where whoever counts knows no better than the speed so far
+# called with the name of what is counted, the number done, the total, and an estimate of the
+# seconds left: None if there is no better one than the speed so far
 Progress: TypeAlias = Callable[[str, int, int, float | None], object]
 
 
 class Bar(Protocol):
-    """A `Progress` that draws a bar; the seconds that are left may be omitted."""
+    """A `Progress` that draws a bar; the seconds left may be omitted."""
 
     def __call__(self, what: str, done: int, total: int, left: float | None = None, /) -> None:
-        """Draw the bar."""
+        """Draw the bar with these numbers."""
 
 
 @contextmanager
 def spinner(what: str) -> Iterator[Callable[[str], None]]:
-    """A sign of life on standard error, silent when that is not a terminal.
+    """Show a spinner on standard error; silent if that isn't a terminal.
 
-    What it yields takes further words, such as how far the work is.
+    Yields a function that shows a text beside the spinner, such as the state of the work.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -41,7 +41,7 @@ def spinner(what: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def bar() -> Iterator[Bar]:
-    """Progress, its speed and the time left, on standard error; silent without a terminal."""
+    """Show progress, speed and time left on standard error; silent if that isn't a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -78,7 +78,7 @@ def bar() -> Iterator[Bar]:
         def tell(what: str, done: int, total: int, left: float | None = None) -> None:
             nonlocal counted
             until = None if left is None else time.monotonic() + left
-            # what was done before is no part of the speed
+            # for a new count the clock restarts: earlier work must not enter its speed
             (bar.update if what == counted else bar.reset)(
                 task, description=what, completed=done, total=total, until=until
             )

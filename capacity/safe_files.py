@@ -1,9 +1,9 @@
-"""Read and write files by name so that nothing hangs and nothing is lost.
+"""Read and write files by name, without hanging and without losing data.
 
-All files that the library opens by name go through here. What is read must be a regular file, or
-standard input: opening a named pipe that nobody writes to waits for ever, and a device may have no
-end. What is written is whole or absent: it gets a temporary name of its own, is synced to the disk,
-and then takes its name in one step.
+The library opens all files by name through this module. A file to read must be regular, or standard
+input: opening a named pipe without a writer blocks endlessly, and a device may have no end. A file
+is written whole or not at all: under a unique temporary name, synced to the disk, and then renamed
+in one step.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def read_file(path: str | os.PathLike[str], *, max_bytes: int) -> bytes:
     path : path
         ``-`` is standard input.
     max_bytes : int
-        The most bytes that are read; a file that is larger is refused before it is read.
+        Maximum size; a larger file is refused before it is read.
 
     Raises
     ------
     StorageError
-        If there is no such file, it isn't regular, can't be read, or is larger than `max_bytes`.
+        If the file is missing, not regular, unreadable, or larger than `max_bytes`.
     """
     where = os.fspath(path)
     try:
@@ -64,7 +64,7 @@ def read_file(path: str | os.PathLike[str], *, max_bytes: int) -> bytes:
 
 
 def read_pieces(where: str, stream: Any, *, max_bytes: int) -> bytes:
-    """Read a stream to its end, by pieces: a read of the whole limit at once would allocate it.
+    """Read a stream to its end, in pieces, because one read of `max_bytes` would allocate them.
 
     Raises
     ------
@@ -82,12 +82,12 @@ def read_pieces(where: str, stream: Any, *, max_bytes: int) -> bytes:
 
 
 def require_regular(path: str | os.PathLike[str]) -> None:
-    """Refuse what isn't a regular file, for readers of other libraries that open it by name.
+    """Refuse a path that isn't a regular file, before another library opens it by name.
 
     Raises
     ------
     StorageError
-        If there is no such file, it isn't regular, or can't be read.
+        If the file is missing, not regular, or unreadable.
     """
     where = os.fspath(path)
     try:
@@ -100,16 +100,32 @@ def require_regular(path: str | os.PathLike[str]) -> None:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file whole or not at all, and the folders that it needs.
+    """Write a file whole or not at all, and make missing folders.
 
-    It is written under a temporary name, synced, and renamed; then its folder is synced. A link of
-    that name is replaced, and what it points to stays as it is.
+    The file is written under a temporary name, synced, and renamed; then its folder is synced. A
+    symbolic link of that name is replaced, and its target is unchanged.
+
+    Parameters
+    ----------
+    path : path
+        File to write or to replace.
+    data : bytes
+        All that the file is to hold.
 
     Raises
     ------
     StorageError
-        If it can't be written, for a full disk, say; what was there before is there still, and no
-        temporary file is left. If the name belongs to a folder, a pipe or a device.
+        If the path is a folder, a pipe or a device, or the file can't be written, for example for
+        a full disk. An earlier file is then unchanged, and no temporary file is left.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "new", "facts.tsv")
+    ...     write_whole(path, b"Astrid")
+    ...     path.read_bytes()
+    b'Astrid'
     """
     path = Path(path)
     # process ids are equal on two machines that share the folder
@@ -132,16 +148,29 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         raise StorageError(
             os.fspath(path),
             f"can't be written ({reason})",
-            "Free some space, see to the folder's permissions, or give another place.",
+            "Free some space, check the folder's permissions, or give another path.",
         ) from None
 
 
 def require_replaceable(path: Path) -> None:
-    """Refuse to write where a folder, a pipe or a device is.
+    """Refuse a path that can't be replaced by a file.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        File to write or to replace.
 
     Raises
     ------
     StorageError
+        If it is a folder, a pipe or a device.
+
+    Examples
+    --------
+    >>> require_replaceable(Path("."))
+    Traceback (most recent call last):
+        ...
+    capacity.errors.StorageError: .: can't be written, for it is a folder. Give the name of a file.
     """
     if path.name and not path.exists():
         return
@@ -153,9 +182,9 @@ def require_replaceable(path: Path) -> None:
 
 
 def remove_parts(folder: Path, of: Callable[[str], bool]) -> None:
-    """Remove the temporary files that interrupted writers left of the files of some names.
+    """Remove the temporary files of interrupted writers of files whose names `of` accepts.
 
-    Nothing is removed through a link, and nothing that `write_whole` didn't name.
+    Nothing is removed through a symbolic link, and only files that `write_whole` named.
     """
     if folder.is_symlink():
         return
@@ -167,7 +196,7 @@ def remove_parts(folder: Path, of: Callable[[str], bool]) -> None:
 
 
 def _opened(where: str) -> IO[bytes]:
-    """Open a regular file; without waiting, should it be a pipe."""
+    """Open a regular file, without waiting if it is a pipe."""
     descriptor = os.open(where, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     kind = _KINDS.get(stat.S_IFMT(os.fstat(descriptor).st_mode))
     if kind is not None:
@@ -182,12 +211,12 @@ def _opened(where: str) -> IO[bytes]:
 
 def _too_large(where: str, max_bytes: int) -> StorageError:
     return StorageError(
-        where, f"it holds more than {max_bytes:,} bytes", "Split it, or take a part of it."
+        where, f"it holds more than {max_bytes:,} bytes", "Split it, or use a part of it."
     )
 
 
 def _sync(folder: Path) -> None:
-    """Make a rename last, where folders can be synced."""
+    """Sync a folder, where the system can, so that a rename survives a crash."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -30,6 +30,7 @@ from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd import compile as jit
 from capacity.layer.engines.workload import Workload
 from tests.oracles import figure_1
+from tests.tiers import examples
 
 # gradients, and losses after so many epochs
 TOLERANCE = {"float32": (1e-5, 1e-6, 30), "float64": (1e-12, 1e-10, 100)}
@@ -94,7 +95,7 @@ def rows_a_block(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SAME_FIXTURE)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=SAME_FIXTURE)
 @given(layers(), databases(), recipes, dtypes, st.integers(0, 9), st.sampled_from([1, 200]))
 def test_gradients_are_those_of_autograd(
     rows_a_block: None,
@@ -129,7 +130,7 @@ def test_gradients_are_those_of_autograd(
             assert np.abs(got[name] - gradient).max() <= TOLERANCE[dtype][0] * scale, name
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=SAME_FIXTURE)
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=SAME_FIXTURE)
 @given(layers(), databases(), recipes, dtypes, st.integers(0, 9), st.sampled_from([0, 1, 5, 17]))
 def test_short_trajectories_are_those_of_the_reference(
     rows_a_block: None,
@@ -246,7 +247,7 @@ def test_a_run_that_diverges_is_flagged_and_leaves_its_neighbours_alone(engine: 
     [
         (LayerConfig(9, 1, 1, 1), "cpu", "d_model must be at most 8"),
         (LayerConfig(4, 1, 1, 1, bias=True), "cpu", "no norm, biases or positions"),
-        (LayerConfig(4, 1, 1, 1), "cuda", "it computes on CPUs"),
+        (LayerConfig(4, 1, 1, 1), "cuda", "it runs on CPUs only"),
     ],
 )
 def test_an_engine_that_cannot_train_a_layer_says_why(

@@ -12,7 +12,7 @@ from capacity.layer.recipe import Training
 
 def _why_not(work: Workload) -> str | None:
     if work.device != "cpu":
-        return "it computes on CPUs"
+        return "it runs on CPUs only"
     return why_not_plain(work)
 
 
@@ -29,7 +29,7 @@ def _start(works: Iterable[Workload]) -> float:
     # its first argument is the block of logits
     kept = {str(block.dtype) for block, *_ in kept_types(errors_of)}
     missing = {work.dtype for work in works} - kept
-    # numba and torch's optimizers, which are imported, and small kernels for each dtype
+    # imports of numba and torch's optimizers, and small kernels for each dtype
     return 1.6 + 1.0 * len(missing)
 
 

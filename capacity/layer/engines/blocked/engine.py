@@ -2,13 +2,13 @@
 
 The heads are computed for tokens and facts by matrix products. Logits are computed for a block of
 rows that fits the cache: r W_U by a matrix product, all exponentials in two passes, and two more
-products for the gradients. No more than a block of logits is ever in memory.
+products for the gradients. Only one block of logits is in memory at a time.
 
-For a fact (k, q), with v the values of a token, all heads beside each other, and a their gates,
+For a fact (k, q), with v the values of a token, all heads side by side, and a their gates,
 
     r = x_q + (v_q + a (v_k - v_q)) W_O,    a = sigmoid(q_q . (k_k - k_q)),
 
-and after a subject r = x_k + v_k W_O, once for each distinct subject (`fused.attention` says why).
+and after a subject r = x_k + v_k W_O, once for each distinct subject (see `fused.attention`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 
 Ints = NDArray[np.int64]
 
-# of a block of logits: about what the second cache holds
+# size of a block of logits: about that of the L2 cache
 BLOCK_BYTES = 1 << 20
-# of a block, or W_U would be read too often
+# least rows in a block, or W_U would be read too often
 LEAST_ROWS = 64
-# whole vectors of either type
+# logits are padded to a multiple, for whole vectors of either type
 _LANES = 16
 
 
@@ -67,7 +67,7 @@ class Model:
 
     @torch.no_grad()
     def look(self, members: Tensor | None, *, backward: bool) -> tuple[float, float]:
-        """See `capacity.layer.engines.optimizer.Look`."""
+        """Evaluate the weights on some facts (`capacity.layer.engines.optimizer.Look`)."""
         chosen = slice(None) if members is None else members.numpy()
         rows, ids = self._rows[chosen], self._ids[chosen]
         subjects, starts, targets = np.zeros(0, np.int64), np.zeros(0, np.int64), ids[:, 2]
@@ -88,7 +88,7 @@ class Model:
     def _predict(
         self, rows: Tensor, starts: Ints, targets: Ints, weight: float, *, backward: bool
     ) -> tuple[NDArray[np.float64], Tensor]:
-        """Losses of all rows; their gradients, and those of W_U into ``.grad``."""
+        """Return losses of all rows and their gradients; set ``.grad`` of W_U."""
         W_U, width = self._layer.W_U, self._block.shape[1]
         U = torch.nn.functional.pad(W_U, (0, width - W_U.shape[1]))
         d_U, d_rows = torch.zeros_like(U), torch.empty_like(rows)
@@ -113,14 +113,14 @@ class Model:
 
 
 class _Heads:
-    """Residuals of rows: those after the subjects, then those after the facts' predicates."""
+    """Residuals of all rows: after the distinct subjects, then after the facts' predicates."""
 
     def __init__(self, layer: AttentionLayer, active: Tensor, facts: Ints, subjects: Ints) -> None:
         self._layer, self._active, config = layer, active, layer.config
         self._scale = config.attention_scale
         self._facts, self._subjects = facts, subjects
         d, heads = config.d_model, config.n_heads
-        # heads beside each other
+        # heads side by side
         self._Q = layer.W_Q.permute(1, 0, 2).reshape(d, -1)
         self._K = layer.W_K.permute(2, 0, 1).reshape(d, -1)
         self._V = layer.W_V.permute(1, 0, 2).reshape(d, -1)
@@ -142,7 +142,7 @@ class _Heads:
         )
 
     def backward(self, d_rows: Tensor) -> None:
-        """From gradients of the rows to those of embeddings and heads, in ``.grad``."""
+        """Set ``.grad`` of embeddings and heads, given the gradients of the rows."""
         n_first = len(self._subjects)
         d_first, d_second = d_rows[:n_first], d_rows[n_first:]
         d_O = self._values.T @ d_first + self._mixed.T @ d_second

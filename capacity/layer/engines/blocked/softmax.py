@@ -18,21 +18,23 @@ LN_2 = math.log(2)
 
 @compiled
 def errors_of(block, first, stop, starts, targets, weight, scales, losses, mask):
-    """From logits to errors, for rows `first` to `stop` - 1, which are the block's from 0 on.
+    """Replace a block of logits by errors, in place, and compute the losses.
 
     Parameters
     ----------
     block : (rows, width) flat
         In: logits to the base 2. Out: for each row powers minus the sum of the powers, shared among
         the row's targets; times `scales` that is the gradient of the loss.
-    mask : (width,)
-        0 for a token, -inf for what isn't one.
+    first, stop : int
+        Rows of the block among all rows, from `first` to `stop` - 1.
     starts, targets : (all rows + 1,), (n,)
-        The tokens that each row is to predict, from ``starts[row]`` on.
+        Tokens that each row must predict, from ``targets[starts[row]]`` on.
     weight : float
-        Of each target in the loss.
+        Weight of each target in the loss.
     scales, losses : (all rows,)
         Out: see above, and the sum of the targets' cross entropies in nats.
+    mask : (width,)
+        0 for tokens, -inf for padding.
     """
     f = block.dtype.type
     word = flush_denormals(np.int32(-1))
@@ -64,7 +66,7 @@ def errors_of(block, first, stop, starts, targets, weight, scales, losses, mask)
 
 @compiled
 def scatter_add(out, rows, values):
-    """out[rows[i]] += values[i], one after the other."""
+    """Add values[i] to out[rows[i]], one after the other: rows may repeat."""
     for i in range(len(rows)):
         for j in range(values.shape[1]):
             out[rows[i], j] += values[i, j]

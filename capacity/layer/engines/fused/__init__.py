@@ -13,9 +13,9 @@ from capacity.layer.recipe import Training
 
 def _why_not(work: Workload) -> str | None:
     if work.device != "cpu":
-        return "it computes on CPUs"
+        return "it runs on CPUs only"
     if work.layer.d_model > ROW:
-        return f"d_model must be at most {ROW} then"
+        return f"d_model must be at most {ROW}"
     return why_not_plain(work)
 
 

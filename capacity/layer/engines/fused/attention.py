@@ -1,7 +1,7 @@
 """Attention over two positions, forward and backward.
 
-A sentence (k, q) attends to two positions at most, which closes the forms of Wong 2025, (2) and
-(3). With y = x W_V W_O, and q, k for the queries and keys of a token, summed over heads:
+A sentence (k, q) has two positions, for which (2) and (3) of Wong 2025 have closed forms. With
+y = x W_V W_O, and q, k for the queries and keys of a token, summed over heads:
 
 * after the subject the residual is r = x_k + y_k, equal in all facts of the subject, so that there
   is one row for each *distinct* subject;
@@ -34,7 +34,7 @@ from capacity.layer.engines.simd.vector import (
 
 @inlined
 def forward(dims, sizes, scale, facts, weights, work):
-    """Residuals of all rows that predict: those after subjects, then those after predicates."""
+    """Compute the residuals of all rows that predict: after subjects, then after predicates."""
     d_model, heads = len(dims), sizes.heads
     zero = full8(work.y.dtype.type(0))
     for h in range(heads):
@@ -90,7 +90,7 @@ def forward(dims, sizes, scale, facts, weights, work):
 
 @inlined
 def backward(dims, sizes, scale, facts, weights, grads, work):
-    """Gradients of embeddings and heads from those of the rows."""
+    """Compute the gradients of embeddings and heads from those of the rows."""
     d_model, heads = len(dims), sizes.heads
     f = work.y.dtype.type
     zero, one = full8(f(0)), f(1)

@@ -1,7 +1,7 @@
-"""The arrays that the kernels work on, as named tuples, which numba compiles to plain arguments.
+"""Arrays of the kernels, as named tuples, which numba compiles to plain arguments.
 
 All arrays are flat and contiguous, with a multiple of 64 bytes where whole vectors are loaded; the
-shapes below say how they are to be read. Rows are 8 numbers wide, with zeros in what isn't used.
+shapes below are those of their contents. Rows are 8 numbers wide, padded with zeros.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from typing import Any, NamedTuple
 
 
 class Weights(NamedTuple):
-    """Weights, or gradients, as flat arrays: parts of one, with zeros in what is padded.
+    """Weights, or gradients, as parts of one flat array, padded with zeros.
 
     Attributes
     ----------
     E : (n_active, 8)
         Embeddings of the tokens that are a subject or a predicate; others have no gradient.
     U : (d_model, n_tokens padded to whole vectors)
+        Unembedding.
     Q, K, V : (n_heads, d_model, 8)
-        K is transposed: keys are x K.
+        Queries, keys and values; K is transposed: keys are x K.
     O : (n_heads, d_head_vo, 8)
+        Outputs.
     """
 
     E: Any
@@ -38,13 +40,13 @@ class Facts(NamedTuple):
     subjects, predicates : (n,)
         Rows of E.
     objects, columns : (n,)
-        Objects, and predicates again, as columns of U.
+        Objects, and again predicates, as columns of U.
     row_subjects : (r,)
         Subject of each row that predicts predicates; none if those aren't learnt.
     row_starts : (r + 1,)
-        Where the row's facts begin in `row_predicates`.
+        Position of each row's first fact in `row_predicates`.
     row_predicates : (n,)
-        Columns in U.
+        Predicates as columns of U, sorted by row.
     """
 
     subjects: Any
@@ -57,7 +59,7 @@ class Facts(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Numbers: of tokens with a row in E, of heads, their dimensions, of tokens."""
+    """Numbers of tokens with a row in E, of heads, of their dimensions, and of all tokens."""
 
     active: int
     heads: int
@@ -67,9 +69,10 @@ class Sizes(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Numbers of a recipe: weights of the two losses, and what Adam needs.
+    """Constants of a run: attention scale, weights of the two losses, parameters of Adam.
 
-    `size` is how many weights can change: those without a gradient do under weight decay only.
+    `size` is the number of weights that can change: those without a gradient change under weight
+    decay only.
     """
 
     scale: float
@@ -94,7 +97,7 @@ class State(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What is computed on the way.
+    """Intermediate results.
 
     Attributes
     ----------
@@ -105,14 +108,15 @@ class Work(NamedTuple):
     VO_T, Q_T, K_T : (n_heads, 8, 8)
         Transposed.
     gates : (n, n_heads)
+        Attention from each fact's predicate to its subject.
     rows, rows_2, d_rows : (rows padded, 8)
         Residuals at the positions that predict, the same times log2(e), and gradients.
     powers : (4, padded tokens)
         Probabilities of four rows, not yet normalised.
     mask : (padded tokens,)
-        0 for a token, far below for what isn't one.
+        0 for tokens, -1e30 for padding.
     shifts, sums : (rows padded,)
-        Of each row: what its logits are shifted by, and the sum of the powers then.
+        Shift of each row's logits, and the sum of its powers after that shift.
     right : (n,)
         Probability of each fact's object.
     scales : (4,)

@@ -3,7 +3,7 @@
 It does the arithmetic of `reference` in another order, about a hundred times as fast. From the
 bottom: `capacity.layer.engines.simd.vector` is a vector as a value in numba, `small_matmul`
 products of small matrices, `attention` and `logits` the layer forward and backward, `epochs` the
-epochs, and `packing` what goes in and out.
+loop over epochs, and `packing` the conversion of a run to arrays and back.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from capacity.layer.recipe import Recipe, Status, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 
 _LOG = logging.getLogger("capacity")
-# kernels that this process has, or is about to have
+# kernels that this process has loaded or compiled, or is about to
 _begun: set[tuple[int, str, bool]] = set()
 
 
@@ -52,7 +52,7 @@ def run(
 
 @contextmanager
 def compilation(d_model: int, dtype: str, *, batches: bool, wait: float = 1.0) -> Iterator[None]:
-    """Say so if a kernel is still being compiled after some seconds."""
+    """Log a warning if a kernel is still being compiled after `wait` seconds."""
     kernels = (epochs.train_epochs, epochs.train_batches)
     before = [len(kernel.signatures) for kernel in kernels]
 

@@ -1,4 +1,4 @@
-"""The loops over epochs: predict, stop early, go back, step."""
+"""Loops over epochs: forward pass, early stop, backward pass, step of Adam."""
 
 # compiled by numba, whose types have no stubs
 # pyright: basic, reportCallIssue=false
@@ -16,14 +16,14 @@ from capacity.layer.engines.simd.compile import compiled, inlined
 from capacity.layer.engines.simd.exp2 import flush_denormals
 from capacity.layer.engines.simd.vector import fma, full, lanes_of, load, sqrt, store
 
-# epochs after which the shifts are the present log-sum-exps again
+# epochs between updates of the shifts to the present log-sum-exps
 REFRESH = 16
 GOING, MEMORISED, DIVERGED = 0, 1, 2
 
 
 @inlined
 def _look(dims, sizes, rule, facts, weights, grads, work):
-    """Predict, with gradients; returns whether all logits are finite."""
+    """Predict, with gradients; return True if all logits are finite."""
     forward(dims, sizes, rule.scale, facts, weights, work)
     grads.U[:] = work.rows.dtype.type(0)
     n = len(facts.subjects)
@@ -34,7 +34,7 @@ def _look(dims, sizes, rule, facts, weights, grads, work):
 
 @inlined
 def _knows_all(facts, work, stop_tau):
-    """Whether every fact's object has the probability that ends training."""
+    """Return True if every fact's object has the probability that ends training."""
     if stop_tau <= 0:
         return False
     for i in range(len(facts.subjects)):  # noqa: SIM110 - numba has no all()
@@ -46,9 +46,9 @@ def _knows_all(facts, work, stop_tau):
 
 @compiled
 def train_epochs(dims, sizes, rule, facts, weights, grads, work, state, rates, start, stop):
-    """Full-batch epochs from `start` up to `stop`; returns how they ended, and at which epoch.
+    """Train full-batch epochs from `start` to `stop`; return their end and the epoch reached.
 
-    In the end `work` holds what the weights as they are predict, unless they have diverged.
+    At the end `work` holds the predictions of the final weights, unless training has diverged.
     """
     f = work.rows.dtype.type
     word = flush_denormals(np.int32(-1))
@@ -77,7 +77,7 @@ def train_epochs(dims, sizes, rule, facts, weights, grads, work, state, rates, s
 def train_batches(
     dims, sizes, rule, facts, weights, grads, work, state, rates, start, orders, batch, batch_work
 ):  # fmt: skip
-    """Epochs of batches, one for each row of `orders`; returns as `train_epochs` does.
+    """Train epochs of batches, one for each row of `orders`; return as `train_epochs` does.
 
     `batch` has room for a batch of facts, each with a row of its own for its subject.
     """
@@ -96,7 +96,7 @@ def train_batches(
             part = _chosen(facts, members, batch)
             if not _look(dims, sizes, rule, part, weights, grads, batch_work):
                 end = DIVERGED
-            # the rows are others in the next batch: one shift for all
+            # the next batch has other rows: one shift for all
             n_rows = len(part.row_subjects) + len(part.subjects)
             level = 0.0
             for i in range(n_rows):
@@ -111,7 +111,7 @@ def train_batches(
 
 @inlined
 def _chosen(facts, members, batch):
-    """Some of the facts, in the arrays of `batch`."""
+    """Copy some of the facts into the arrays of `batch`."""
     n = len(members)
     for i in range(n):
         j = members[i]
@@ -130,7 +130,7 @@ def _chosen(facts, members, batch):
 
 @inlined
 def adam(rule, state, rate):
-    """One step of Adam, or AdamW, on all weights that can change, in one loop."""
+    """Do one step of Adam, or AdamW, on all weights that can change, in one loop."""
     f = state.values.dtype.type
     state.decayed[0] *= rule.beta_1
     state.decayed[1] *= rule.beta_2

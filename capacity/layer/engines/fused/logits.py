@@ -1,8 +1,8 @@
 """Logits and probabilities of the rows that predict, and the loss's gradients, four at a time.
 
 The logits r W_U become probabilities without a search for their maximum: they are shifted by the
-row's log-sum-exp of some epochs ago, and the sum that this leads to tells if that was good enough.
-Exponentials and shifts are to the base 2.
+row's log-sum-exp of some epochs ago, and the sum of their exponentials tells if this shift is still
+good enough. Exponentials and shifts are to the base 2.
 """
 
 # compiled by numba, whose types have no stubs
@@ -26,9 +26,9 @@ from capacity.layer.engines.simd.vector import broadcast, full, lanes_of, load, 
 
 @inlined
 def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, work):
-    """Probabilities of all rows, and with them the gradients of the loss for rows and W_U.
+    """Compute the probabilities of all rows, and the gradients of the loss for rows and W_U.
 
-    Returns whether all logits were finite. Adds to ``grads.U``, sets ``work.d_rows``.
+    Returns True if all logits are finite. Adds to ``grads.U``, sets ``work.d_rows``.
     """
     f = work.rows.dtype.type
     width, step = len(work.mask), lanes_of(work.mask)
@@ -91,7 +91,7 @@ def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, wor
 
 @inlined
 def _shift_anew(dims, sizes, row, powers, weights, work):
-    """One row again, shifted by its true maximum; returns whether all logits are finite."""
+    """Recompute one row, shifted by its true maximum; return True if its logits are finite."""
     f = work.rows.dtype.type
     width = len(work.mask)
     most = f(-np.inf)
@@ -110,6 +110,6 @@ def _shift_anew(dims, sizes, row, powers, weights, work):
         p += power
     for t in range(sizes.tokens, width):
         work.powers[powers + t] = f(0)
-    # so that what follows is harmless
+    # finite numbers, so that the row's errors are finite too
     work.shifts[row], work.sums[row] = (most, p) if finite else (f(0), f(1))
     return finite

@@ -1,4 +1,4 @@
-"""One run, packed into the arrays that the kernels work on, and back."""
+"""Conversion of a run to the arrays of the kernels, and back."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from capacity.layer.snapshots import Snapshots
 
 Array = NDArray[Any]
 
-# an interrupt waits for about so long
+# seconds that an interrupt waits for at most, roughly
 PATIENCE_S = 0.2
-# entries of the logits that are in memory at a time
+# most logits in memory at a time, for the loss
 LOSS_ENTRIES = 1 << 20
 
 
@@ -75,13 +75,13 @@ class PackedRun:
         self._work = self._new_work(self.facts)
 
     def train(self, rng: np.random.Generator, snapshots: Snapshots) -> tuple[int, int]:
-        """All epochs, from the snapshot if there is one; how they ended, and after how many."""
+        """Train all epochs, from the snapshot if any; return their end and the epochs done."""
         recipe, n = self._recipe, len(self.facts.subjects)
         size = recipe.facts_a_step(n) or n
         batch = self._new_batch(size)
         batch_work = self._new_work(batch) if size < n else self._work
         arguments = (*self._run, self.state, np.array(learning_rates(recipe), np.float64))
-        # a call of a kernel begins with a look, whatever was before
+        # each call of a kernel begins with a look, so nothing else has to be kept
         changing = {
             **self.state._asdict(), "shifts": self._work.shifts, "batch_shifts": batch_work.shifts
         }  # fmt: skip
@@ -99,17 +99,17 @@ class PackedRun:
                 orders = np.array([rng.permutation(n) for _ in range(start, stop)])
                 end, epoch = epochs.train_batches(*arguments, start, orders, batch, batch_work)
                 if epoch < stop:
-                    # no more is taken from the generator than was used
+                    # leave the generator as after the epochs that were done
                     rng.bit_generator.state = before
                     for _ in range(start, epoch):
                         rng.permutation(n)
         if end == epochs.GOING and (size < n or not recipe.epochs):
-            # the weights as they are
+            # a look with the final weights
             end, _ = epochs.train_epochs(*arguments, epoch, epoch)
         return end, epoch
 
     def loss(self) -> float:
-        """Mean loss of what was predicted last: of residuals as they are, and else in float64."""
+        """Mean loss of the last predictions, in float64 given the residuals."""
         facts, n, rule = self.facts, len(self.facts.subjects), self._rule
         n_first = len(facts.row_subjects)
         U = torch.from_numpy(self._shaped(self.state.values)["W_U"].astype(np.float64))
@@ -121,7 +121,7 @@ class PackedRun:
         step = max(1, LOSS_ENTRIES // U.shape[1])
         for start in range(0, len(rows), step):
             stop = min(start + step, len(rows))
-            # torch's product, for a sweep holds torch to one thread
+            # by torch, which sweeps limit to one thread
             z = (torch.from_numpy(rows[start:stop].astype(np.float64)) @ U).numpy()
             most = z.max(axis=1)
             lse = most + np.log(np.exp(z - most[:, None]).sum(axis=1))
@@ -133,23 +133,26 @@ class PackedRun:
 
     @property
     def _run(self) -> tuple[Any, ...]:
-        """What all kernels take."""
+        """Arguments that all kernels share."""
         return (self._dims, self._sizes, self._rule, self.facts, self._weights, self._grads,
                 self._work)  # fmt: skip
 
     def gradients(self) -> dict[str, Array]:
-        """Of the loss of all facts, in the layer's shapes; weights stay, moments don't."""
+        """Gradients of the full-batch loss, shaped like the layer's weights.
+
+        The weights stay as they are; the moments are overwritten.
+        """
         epochs.train_epochs(*self._run, self.state, np.zeros(1), 0, 1)
         return self._unpacked(self.state.gradient)
 
     @property
     def is_finite(self) -> bool:
-        """Whether weights and second moments are: a moment that overflows freezes its weight."""
+        """True if all weights and second moments are finite: an overflow would freeze a weight."""
         state = self.state
         return bool(np.isfinite(state.values).all() and np.isfinite(state.second).all())
 
     def write_back(self) -> None:
-        """Give the layer its weights."""
+        """Write the weights back into the layer."""
         with torch.no_grad():
             for name, array in self._unpacked(self.state.values).items():
                 getattr(self._layer, name).copy_(torch.from_numpy(array))
@@ -167,7 +170,7 @@ class PackedRun:
         return buffers.Weights(*(flat[start:stop] for start, stop in bounds))
 
     def _shaped(self, flat: Array) -> dict[str, Array]:
-        """Views of the parts of a flat array as `AttentionLayer` has them, with pads left out."""
+        """Views of the parts of a flat array, shaped as in `AttentionLayer`, without padding."""
         config, names = self._layer.config, ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
         columns = (config.d_model, self._sizes.tokens, config.d_head_qk, config.d_head_qk,
                    config.d_head_vo, config.d_model)  # fmt: skip
@@ -185,7 +188,7 @@ class PackedRun:
         return rows[:, : self._layer.config.d_model]
 
     def _read(self) -> None:
-        """Take the layer's weights."""
+        """Read the layer's weights into the arrays."""
         given = {name: p.detach().numpy() for name, p in self._layer.named_parameters()}
         views = self._shaped(self.state.values)
         for name, view in views.items():
@@ -193,14 +196,14 @@ class PackedRun:
         self._idle_rows(self.state.values)[...] = given["W_E"][self._idle]
 
     def _unpacked(self, flat: Array) -> dict[str, Array]:
-        """Parts of a flat array as the layer's own arrays."""
+        """Copies of the parts of a flat array, with the layer's shapes and tokens."""
         arrays = {name: view.copy() for name, view in self._shaped(flat).items()}
         embeddings = np.zeros((self._sizes.tokens, self._layer.config.d_model), self.dtype)
         embeddings[self._active], embeddings[self._idle] = arrays["W_E"], self._idle_rows(flat)
         return {**arrays, "W_E": embeddings}
 
     def _new_batch(self, size: int) -> buffers.Facts:
-        """Room for a batch of facts."""
+        """Allocate the arrays of a batch of facts."""
         n_first = size if len(self.facts.row_subjects) else 0
         lengths = (size, size, size, 0, n_first, 0, size)
         room = buffers.Facts(*(np.zeros(length, np.int64) for length in lengths))
@@ -229,7 +232,7 @@ class PackedRun:
         return work
 
     def _epochs_a_call(self, n_steps: int) -> int:
-        """How many are done in a moment, at about 10^9 numbers a second."""
+        """Number of epochs in `PATIENCE_S` seconds, at about 10^9 numbers a second."""
         rows = len(self.facts.row_subjects) + len(self.facts.subjects)
         # a step goes over all weights several times
         numbers = 2 * rows * self._width + 20 * n_steps * len(self.state.values)
@@ -237,7 +240,7 @@ class PackedRun:
 
 
 def _facts(rows: Array, ids: Array, *, both: bool) -> buffers.Facts:
-    """Facts by rows of E and columns of U, and the rows that predict predicates."""
+    """Facts as rows of E and columns of U, and the rows that predict predicates."""
     order = np.argsort(rows[:, 0], kind="stable")
     if both:
         subjects, starts = np.unique(rows[order, 0], return_index=True)
@@ -259,7 +262,7 @@ def _padded(n: int, multiple: int) -> int:
 
 
 def _zeros(n: int, dtype: np.dtype[Any]) -> Array:
-    """Zeros that begin at a cache line."""
+    """Allocate zeros that begin at a cache line."""
     n_spare = VECTOR_BYTES // dtype.itemsize
     array = np.zeros(n + n_spare, dtype)
     start = -array.ctypes.data % VECTOR_BYTES // dtype.itemsize

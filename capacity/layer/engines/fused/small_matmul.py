@@ -2,8 +2,8 @@
 
 Sizes below 9 are too small for loops: their accumulators must stay in registers, and numba would
 keep a tuple that is indexed by a variable in memory. So each function here writes out the
-instructions for one d_model. It gets ``dims``, a tuple of d_model zeros, whose *type* tells the
-number; numba compiles, and caches, once a size.
+instructions for one d_model. The *type* of its argument ``dims``, a tuple of d_model zeros, holds
+that number, so that numba compiles, and caches, each size separately.
 
 Arrays are flat. A *row* is 8 numbers of which the first d_model count, the others are zero.
 """
@@ -80,9 +80,9 @@ def add_products(_context, dims, sums, matrix, column, width, rows, row):
 
 @intrinsic
 def add_gradients(_context, dims, sums, errors, matrix, grad, column, width, rows, row):
-    """Of a product of rows and a matrix, for errors[i] in the columns from `column` on.
+    """Add gradients of a product of rows and a matrix, given errors[i] in columns from `column` on.
 
-    grad[d, column:] += sum_i rows[row + 8 i + d] errors[i], in memory; gives, for the rows,
+    grad[d, column:] += sum_i rows[row + 8 i + d] errors[i], in memory; returns, for the rows,
     sums[i d_model + d] + errors[i] matrix[d, column:], whose lanes are still to be added.
     """
     n_dims, n_rows, vec = len(dims), errors.count, errors.dtype
@@ -132,7 +132,7 @@ def store_totals(_context, dims, sums, rows, row):
 
 
 def _totals(builder, vec: Vec, vectors):
-    """The totals of at most 8 vectors, as one vector of 8 lanes: a tree of shuffles and sums."""
+    """Totals of at most 8 vectors, as one vector of 8 lanes, by a tree of shuffles and sums."""
     n = vec.n
     while n > ROW:
         vectors = [add_halves(builder, value, n) for value in vectors]
@@ -150,7 +150,7 @@ def _totals(builder, vec: Vec, vectors):
 
 
 def _merged(builder, x, y, span: int):
-    """Lanes in blocks of 2 span: of each block the two halves added, x's beside y's."""
+    """Add the two halves of each block of 2 span lanes, with the sums of x before those of y."""
     low, high = [], []
     for block in range(0, ROW, 2 * span):
         for start in (block, ROW + block):

@@ -1,4 +1,4 @@
-"""Seconds until the fused engine's kernels are there: imported, and compiled if they aren't kept.
+"""Start-up time of the fused engine: kernels are loaded, or compiled if none are kept on disk.
 
 They are compiled for each d_model and dtype: one kernel for full batches, which every run ends
 with, and one for runs in batches. Measured in CPU seconds on a core of 2025. No torch in here.
@@ -13,20 +13,20 @@ from capacity.layer.engines.fused import epochs
 from capacity.layer.engines.simd.compile import kept_types
 from capacity.layer.engines.workload import Workload
 
-# of numba, which is imported, and of a kernel that is loaded
+# seconds to import numba, and to load a kernel
 IMPORT, LOAD = 0.5, 0.02
-# of a kernel that is compiled: by its kind, and for each dimension of the model
+# seconds to compile a kernel of each kind: constant, and for each dimension of the model
 COMPILE = {"full": (4.0, 0.15), "batches": (1.9, 0.09)}
-# float64 takes so many times as long
+# factor on these in float64
 DOUBLE = 1.2
 
 
-# name in COMPILE, d_model, dtype
+# key of COMPILE, d_model, dtype
 Kernel: TypeAlias = tuple[str, int, str]
 
 
 def start_seconds(works: Iterable[Workload]) -> float:
-    """Seconds that pass before the first of some trainings (`Engine.start`)."""
+    """Estimate the seconds that pass before the first of some trainings (`Engine.start`)."""
     needed: set[Kernel] = set()
     for work in works:
         needed |= needed_kernels(work.layer.d_model, work.dtype, batches=work.n_steps > 1)
@@ -35,12 +35,12 @@ def start_seconds(works: Iterable[Workload]) -> float:
 
 
 def needed_kernels(d_model: int, dtype: str, *, batches: bool) -> set[Kernel]:
-    """Kernels that a training uses: each ends with a look at all facts."""
+    """Kernels that a training uses: "full" always, since each ends with a look at all facts."""
     return {(name, d_model, dtype) for name in ("full", "batches")[: 1 + batches]}
 
 
 def kept_kernels() -> set[Kernel]:
-    """Kernels that are compiled, and kept for this processor."""
+    """Kernels whose compiled code is kept on disk for this processor."""
     kernels = {"full": epochs.train_epochs, "batches": epochs.train_batches}
     return {
         (name, *_kind(types)) for name, kernel in kernels.items() for types in kept_types(kernel)

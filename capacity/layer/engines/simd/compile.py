@@ -1,4 +1,4 @@
-"""How the engines' functions are compiled, and kept for the next process."""
+"""Compilation of the engines' functions, whose code is kept for the next process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": set(FLAGS)}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function when it is first called with arguments of some types; keep the code."""
+    """Compile a function at its first call with arguments of some types, and keep the code."""
     dispatcher = _njit(cache=True, **_OPTIONS)(function)
     # where numba keeps it: beside the sources, the user's own folder, or NUMBA_CACHE_DIR
     forget_stale(
@@ -32,10 +32,10 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compile a function into those that call it.
+    """Compile a function into its callers.
 
-    Its arguments are hundreds of words, for numba passes each array of a named tuple as seven: as
-    calls, the functions of an epoch would take a third of its time.
+    Numba passes each array of a named tuple as seven words, and so hundreds in a call: calls of the
+    functions of an epoch would take a third of its time.
     """
     return _njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(
         function
@@ -43,13 +43,13 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def kept_types(function: Any) -> list[tuple[Any, ...]]:
-    """Find what types of arguments a function has been compiled for, here or by another process.
+    """Find the argument types that a function is compiled for, by this or another process.
 
     Returns
     -------
     list of tuple
-        Numba's types, for this processor; none where numba keeps its index in another way than the
-        one known here.
+        Numba's types, for this processor; empty if numba stores its index in a way that isn't known
+        here.
     """
     with contextlib.suppress(AttributeError, OSError, TypeError, ValueError):
         processor = function.targetctx.codegen().magic_tuple()
@@ -66,9 +66,9 @@ def forget_stale(folder: Path, names: str, rooms: Iterable[Path]) -> None:
     Parameters
     ----------
     folder : Path
-        Of the compiled code.
+        Folder of the compiled code.
     names : str
-        Pattern of its index files.
+        Pattern of the names of its index files.
     rooms : iterable of Path
         Folders of the sources.
     """

@@ -1,4 +1,4 @@
-"""Powers of two of `simd` vectors, and the denormal numbers that they would make."""
+"""Powers of two of `simd` vectors, and flushing of denormal numbers to zero."""
 
 # as in `simd`
 # pyright: basic
@@ -63,7 +63,7 @@ def exp2(_context, x):
         n = builder.shl(builder.bitcast(shifted, integers), constant(integers, fraction_bits))
         scaled = builder.bitcast(builder.add(builder.bitcast(power, integers), n), vector)
         scaled = builder.select(vanishes, constant(vector, 0.0), scaled)
-        # whatever its payload was
+        # a NaN with any payload
         return builder.select(builder.fcmp_unordered("uno", exponent, exponent), exponent, scaled)
 
     return x(x), code
@@ -73,8 +73,8 @@ def exp2(_context, x):
 def flush_denormals(_context, word):
     """Set this thread's control word of SSE and AVX; -1 stands for one that flushes denormals.
 
-    Arithmetic with denormal numbers is tens of times slower, and softmax makes many. Gives the
-    word that was set before, for the same call to restore. Does nothing on other processors.
+    Arithmetic with denormal numbers is tens of times slower, and softmax makes many. Returns the
+    previous word, for the same call to restore. Does nothing on other processors.
     """
 
     def code(_context, builder, _signature, arguments):

@@ -1,4 +1,4 @@
-"""Pieces of LLVM code on vectors, of which `vector` and `small_matmul` are made."""
+"""Pieces of LLVM code on vectors, from which `vector` and `small_matmul` are built."""
 
 # LLVM's and numba's types have no stubs
 # pyright: basic
@@ -9,12 +9,12 @@ from llvmlite import ir
 from numba.core import cgutils
 
 _I32 = ir.IntType(32)
-# not 'reassoc': it would undo the rounding in `exp2`; not 'nnan': divergence must be seen
+# not 'reassoc': it would undo the rounding in `exp2`; not 'nnan': NaN must show divergence
 FLAGS = ("contract", "nsz", "arcp")
 
 
 def splat(builder, vector: ir.VectorType, scalar):
-    """One number in every lane."""
+    """Copy a number into every lane."""
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_I32, 0))
     nowhere = ir.Constant(ir.VectorType(_I32, vector.count), [0] * vector.count)
     return builder.shuffle_vector(first, first, nowhere)
@@ -40,7 +40,7 @@ def array_data(context, builder, array_type, array):
 
 
 def load_vector(builder, data, index, vector: ir.VectorType):
-    """The numbers from an index on."""
+    """Load a vector from an index on."""
     pointer = builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
     loaded = builder.load(pointer)
     loaded.align = 4
@@ -48,18 +48,18 @@ def load_vector(builder, data, index, vector: ir.VectorType):
 
 
 def store_vector(builder, data, index, value) -> None:
-    """Write a vector from an index on."""
+    """Store a vector from an index on."""
     pointer = builder.bitcast(builder.gep(data, [index]), value.type.as_pointer())
     builder.store(value, pointer).align = 4
 
 
 def load_scalar(builder, data, index):
-    """The number at an index."""
+    """Load the number at an index."""
     return builder.load(builder.gep(data, [index]))
 
 
 def add_halves(builder, value, n: int):
-    """The sum of the first n / 2 lanes and the next n / 2."""
+    """Add the first n / 2 lanes to the next n / 2."""
     low, high = (
         ir.Constant(ir.VectorType(_I32, n // 2), list(range(start, start + n // 2)))
         for start in (0, n // 2)

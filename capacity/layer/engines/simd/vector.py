@@ -1,7 +1,7 @@
 """Vectors of floats as values in numba: one instruction, many lanes.
 
-A loop over an array is made into vector instructions by the compiler only if it can prove that it
-may be. Here the vectors are explicit. A `Vec` is a value in numba's compiled functions, a register
+A compiler turns a loop over an array into vector instructions only if it can prove that this is
+safe. Here the vectors are explicit. A `Vec` is a value in numba's compiled functions, a register
 of n floats that LLVM knows as ``<n x float>``::
 
     @njit
@@ -15,21 +15,21 @@ There is no masking: arrays are padded to whole vectors, with zeros that stay ze
 Widths
     `load`, `broadcast` and `full` give vectors of 64 bytes, 16 lanes of float32 or 8 of float64,
     one register of AVX-512. On a processor with narrower registers LLVM makes several instructions
-    of each: two with AVX2, four with SSE or NEON. The first three are tested; ARM is written for,
-    and untested. `load8`, `broadcast8` and `full8` give 8 lanes of either, for rows of at most 8
-    numbers.
+    of each: two with AVX2, four with SSE or NEON. AVX-512, AVX2 and SSE are tested; NEON (ARM)
+    should work, and is untested. `load8`, `broadcast8` and `full8` give 8 lanes of either type, for
+    rows of at most 8 numbers.
 
 How it works
-    A numba type (`Vec`) is tied to an LLVM type (`_VecModel`). Each operation is an *intrinsic*: a
-    function that is given the types and returns the type of the result and a generator of LLVM
-    instructions. The operators + - * / are overloaded by intrinsics. Of
-    numba's insides ``numba.core.cgutils`` and two methods of its contexts are all that is used, and
-    the pieces of LLVM code are in `capacity.layer.engines.simd.llvm`.
+    A numba type (`Vec`) is mapped to an LLVM type (`_VecModel`). Each operation is an *intrinsic*:
+    a function of the argument types that returns the type of the result and a generator of LLVM
+    instructions. The operators + - * / are overloaded by intrinsics. Of numba's internals only
+    ``numba.core.cgutils`` and two methods of its contexts are used; the pieces of LLVM code are in
+    `capacity.layer.engines.simd.llvm`.
 
 Rounding
     Multiplications and additions may be contracted into one rounding, and a division by a constant
     may become a product; sums keep their order, except inside `total`. So the same machine always
-    gives the same bits. NaN and infinity are kept, for a run that diverges must be seen.
+    gives the same bits. NaN and infinity are kept, so that divergence is detected.
 """
 
 # intrinsics are functions of numba's and LLVM's types, which have no stubs
@@ -67,9 +67,9 @@ class Vec(types.Type):
     Parameters
     ----------
     scalar : numba type
-        float32 or float64.
+        Type of each lane, float32 or float64.
     n : int
-        Lanes.
+        Number of lanes.
     """
 
     def __init__(self, scalar: types.Float, n: int) -> None:
@@ -78,7 +78,7 @@ class Vec(types.Type):
 
     @property
     def key(self) -> tuple[types.Float, int]:
-        """What makes two types equal."""
+        """Key by which numba compares types."""
         return self.scalar, self.n
 
 
@@ -94,7 +94,7 @@ class _VecModel(models.PrimitiveModel):
 
 
 def lanes(scalar: types.Float) -> int:
-    """How many lanes a whole vector has."""
+    """Number of lanes in a whole vector."""
     return VECTOR_BYTES * 8 // scalar.bitwidth
 
 
@@ -108,7 +108,7 @@ def _is_flat(array) -> bool:
 
 
 def _read(n_lanes, pieces):
-    """An operation that makes a vector of what an array has at an index."""
+    """Make an operation that reads a vector from an array at an index."""
 
     @intrinsic
     def operate(_context, array, index):
@@ -152,7 +152,7 @@ def _row(_scalar: types.Float) -> int:
 load, load8 = _read(lanes, load_vector), _read(_row, load_vector)
 # (array, index): array[index] in every lane
 broadcast, broadcast8 = _read(lanes, _broadcast), _read(_row, _broadcast)
-# (number): it in every lane
+# (number): the number in every lane
 full, full8 = _full(lanes), _full(_row)
 
 
@@ -172,7 +172,7 @@ def store(_context, array, index, vec):
 
 @intrinsic
 def lanes_of(_context, array):
-    """How many lanes `load` of an array has."""
+    """Number of lanes in a vector that `load` reads from an array."""
     if not _is_flat(array):
         return None
     n = lanes(array.dtype)
@@ -210,7 +210,7 @@ for _symbol, _name in [
 
 @intrinsic
 def fma(_context, x, y, z):
-    """X y + z, rounded once where the processor can."""
+    """Multiply and add, x y + z, rounded once if the processor can."""
     if not (isinstance(x, Vec) and x == y == z):
         return None
 
@@ -222,7 +222,7 @@ def fma(_context, x, y, z):
 
 @intrinsic
 def maximum(_context, x, y):
-    """The larger of each two lanes; y where one is NaN."""
+    """Larger of the two numbers in each lane; y if one is NaN."""
     if not (isinstance(x, Vec) and x == y):
         return None
 

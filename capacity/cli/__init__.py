@@ -1,4 +1,4 @@
-"""The ``capacity`` command: parse, call, print. What it prints with --json is a contract.
+"""The ``capacity`` command: parse, call, print. Its output with --json is a contract.
 
 Exit codes: 0 done; 1 refuted (``verify`` alone); 2 wrong use or unreadable input, with one message
 on standard error; 70 an internal error, with its traceback; 130 interrupted.
@@ -22,6 +22,7 @@ from capacity.errors import CapacityError, MultiValuedWarning, PrecisionWarning
 app = typer.Typer(
     name="capacity",
     help="How big a database of facts is, and how many facts an attention layer can hold.",
+    epilog="Example: capacity rank examples/countries.ttl",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -40,7 +41,7 @@ for command in (
 
 @app.callback(invoke_without_command=True)
 def _version(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         print(__version__)
@@ -65,7 +66,9 @@ def _run(arguments: list[str]) -> int:
         print(f"capacity: {_printable(str(error))}", file=sys.stderr)
         return 2
     except MemoryError:
-        print("capacity: there is not enough memory for this; take a part of it.", file=sys.stderr)
+        print(
+            "capacity: there is not enough memory; use a smaller part of the data.", file=sys.stderr
+        )
         return 2
     except Exception as error:
         if hasattr(error, "format_message"):
@@ -77,20 +80,20 @@ def _run(arguments: list[str]) -> int:
 
 
 def _printable(message: str) -> str:
-    """A message on one line, without what a file's name could do to a terminal."""
+    """Escape line breaks and control characters, which a file's name can hold, in a message."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
 
 
 def _wrong_use(error: Any) -> int:
-    """Say in one line what the parser says in four; without a command, show the help.
+    """Print the parser's error in one line; without a command, print the help.
 
-    typer carries a click of its own, whose exceptions have no public name.
+    typer bundles its own click, whose exceptions have no public name.
     """
     message = str(error.format_message())
     if message.startswith("Usage:"):
         print(message, file=sys.stderr)
         return 2
-    # what is echoed of a wrong value is short
+    # a long wrong value is echoed in part
     short = re.sub(r"\S{61,}", lambda word: f"{word[0][:60]}...", " ".join(message.split()))
     command = error.ctx.command_path if getattr(error, "ctx", None) else "capacity"
     line = _printable(short).rstrip(".")

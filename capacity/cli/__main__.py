@@ -1,4 +1,4 @@
-"""``python -m capacity.cli``."""
+"""Run the command as ``python -m capacity.cli``."""
 
 from capacity.cli import main
 

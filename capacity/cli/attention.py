@@ -1,4 +1,4 @@
-"""``capacity attention``."""
+"""The command ``capacity attention``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def attention(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print which heads have unique attention, and draw the part of it that has an effect."""
+    """Print which heads have unique attention, and draw the part of it that has an effect.
+
+    Example: capacity attention FOLDER --text "A sentence." --out heads.png
+    """
     require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
     from capacity.transformer.activations.hooks import capture
     from capacity.transformer.activations.pretrained import load_pretrained, tokens_of

@@ -1,4 +1,4 @@
-"""``capacity train``, ``sweep`` and ``grid``."""
+"""The commands ``capacity train``, ``sweep`` and ``grid``."""
 
 from __future__ import annotations
 
@@ -33,16 +33,23 @@ def train(
     d_head_vo: Annotated[int, typer.Option(help="Inner dimension of values and outputs.")] = 2,
     format: FormatOption = None,
     multi: MultiOption = None,
-    epochs: Annotated[int, typer.Option(help="Largest number of epochs.")] = 2000,
-    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Of the initial weights.")] = 0,
+    epochs: Annotated[int, typer.Option(help="Maximum number of epochs.")] = 2000,
+    learning_rate: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Seed of the initial weights.")] = 0,
     device: DeviceOption = "auto",
     out: Annotated[
-        Path | None, typer.Option(help="Write the layer (safetensors) and its row to this folder.")
+        Path | None,
+        typer.Option(help="Write the layer (safetensors) and its row of results to this folder."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Train one attention layer on a functional database, and score it."""
+    """Train one attention layer on a functional database, and measure what it recalls.
+
+    As a start, choose d_model + n_heads * d_head_vo as large as the paper's count that `capacity
+    rank` prints: from 10 on, most such layers memorise their facts at 0.95 in the experiments.
+
+    Example: capacity train examples/figure-1.ttl --d-model 4 --out layer
+    """
     require_packages("Training", LAYERS, "layers")
     from capacity.database.io.readers import load
     from capacity.evaluator.accuracy import TAUS
@@ -69,7 +76,7 @@ def train(
         Compute(device=resolve_device(device)),
     )
     if out is not None:
-        # not after the training, to find that it can't be written
+        # before the training, which would be lost if the layer couldn't be written
         require_place(out, "run.json")
     with spinner(f"training {config.name} on {db.n_triples} facts"):
         row, layer = train_run(run)
@@ -99,38 +106,49 @@ def _print_reference(asked: bool) -> None:
 
 
 def sweep(
-    config: Annotated[Path, typer.Argument(help="TOML file.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="Folder of the sweep.")] = None,
-    workers: Annotated[int, typer.Option(help="Processes to train in.")] = 1,
+    config: Annotated[Path, typer.Argument(help="TOML file of the plan.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the sweep, new or interrupted.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Number of processes that train.")] = 1,
     device: DeviceOption = "auto",
     shard: Annotated[
-        str | None, typer.Option(help="i/N: do the i-th of N parts, counted from 0.")
+        str | None, typer.Option(help="Train one of N parts, written i/N, with i from 0.")
     ] = None,
     dask: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler whose workers train instead.")
+        str | None,
+        typer.Option(
+            help="Address of a Dask scheduler whose workers train instead of processes here."
+        ),
     ] = None,
     allow_other_engine: Annotated[
         bool,
         typer.Option(
             "--allow-other-engine",
-            help="Do all runs again beside those of another engine, dtype or version.",
+            help="Train all runs again beside those of another engine, dtype or version.",
         ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan, its time and its size.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the plan with its estimated time and size, and train nothing."
+        ),
     ] = False,
     _reference: Annotated[
         bool,
         typer.Option(
             "--reference",
-            help="Print all that a TOML file may hold.",
+            help="Print the reference of the TOML file: all tables and keys.",
             is_eager=True,
             callback=_print_reference,
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Train every run of a plan; the same command again goes on where it stopped."""
+    """Train all runs of a plan; the same command resumes an interrupted sweep.
+
+    Example: capacity sweep experiments/configs/demo.toml --out demo --workers 2
+    """
     from capacity.sweep.grammar.plan_file import read_plan
 
     part = _part(shard)
@@ -161,10 +179,10 @@ def sweep(
                 progress=progress,
             )
     except KeyboardInterrupt:
-        print("capacity: interrupted; the same command goes on from here.", file=sys.stderr)
+        print("capacity: interrupted; run the same command again to resume.", file=sys.stderr)
         raise
     if not any((out / "shards").glob("*.parquet")):
-        # a part of a job array can be empty, or be the first to end
+        # a part of a job array can be empty, and end before another part has written a shard
         print("[]" if as_json else f"{out}: 0 of {len(plan.runs)} runs done")
         return
     table = load(out)
@@ -208,14 +226,17 @@ def grid(
     tau: Annotated[
         str,
         typer.Option(
-            help="0.5 (p > 0.5), 0.75, 0.95, 0.99, another of the plan's taus, argmax or "
+            help="Threshold: 0.5 (p > 0.5), 0.75, 0.95, 0.99, another tau of the plan, argmax or "
             "argmax_paper."
         ),
     ] = "0.95",
-    out: Annotated[Path | None, typer.Option(help="Draw the grid to this PNG, SVG or PDF.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Draw the grid in this PNG, SVG or PDF.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Average the accuracies of a sweep over bins of the two rank bounds."""
+    """Average the accuracies of a sweep over bins of the two rank bounds.
+
+    Example: capacity grid demo --tau 0.95 --out grid.png
+    """
     from capacity.evaluator.grid import accuracy_grid
     from capacity.sweep.storage.runs_table import load
 

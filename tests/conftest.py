@@ -1,8 +1,30 @@
-"""One Hypothesis profile for all: the same examples on every machine, and no clock."""
+"""Profiles of Hypothesis, and the tiers of tests.
+
+The same examples are drawn on every machine, and no clock decides. ``--hypothesis-profile full`` is
+that of `make test-all`.
+"""
+
+from __future__ import annotations
+
+import sys
 
 import hypothesis
+import pytest
 
-hypothesis.settings.register_profile(
-    "capacity", deadline=None, derandomize=True, max_examples=100, print_blob=True
-)
-hypothesis.settings.load_profile("capacity")
+from tests.tiers import FULL, PART
+
+for name, examples in (("part", PART), ("full", FULL)):
+    hypothesis.settings.register_profile(
+        name, deadline=None, derandomize=True, max_examples=examples, print_blob=True
+    )
+hypothesis.settings.load_profile("part")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--no-torch", action="store_true", help="refuse imports of torch")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--no-torch"):
+        # an import of None fails
+        sys.modules["torch"] = None  # type: ignore[assignment]

@@ -38,6 +38,7 @@ from capacity.testing.drawn_certificates import drawn_certificate
 from capacity.testing.known_databases import known_rank
 from capacity.testing.small_databases import hard_database
 from tests.oracles import database, figure_1
+from tests.tiers import examples
 
 # ---- databases ----------------------------------------------------------------------------------
 
@@ -88,7 +89,7 @@ def test_hard_databases_are_functional_or_not() -> None:
 
 
 @given(databases_of_known_rank())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_known_ranks_lie_in_the_certified_interval(known: KnownDatabase) -> None:
     analysis = RankAnalysis(known.database)
     assert known.rank in analysis.rank
@@ -97,7 +98,7 @@ def test_known_ranks_lie_in_the_certified_interval(known: KnownDatabase) -> None
 
 
 @given(databases_of_known_effective_rank())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_known_effective_ranks_lie_in_the_certified_interval(known: KnownEffectiveRank) -> None:
     assert known.effective_rank in effective_rank_interval(known.database)
     assert known.rank is None or known.rank in rank_interval(known.database)
@@ -158,7 +159,7 @@ def test_a_kind_that_can_not_be_had_is_refused_in_words() -> None:
 
 
 @given(st.data(), databases())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_mutations_are_json_and_leave_the_certificate_as_it_is(
     data: st.DataObject, db: Database
 ) -> None:

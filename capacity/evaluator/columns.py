@@ -84,6 +84,18 @@ def scale_column(tau: float) -> str:
     return f"scale_{_decimals(tau)}"
 
 
+def thresholds(table: pd.DataFrame) -> list[str]:
+    """List the thresholds that a table of runs has accuracies for, as `tau` takes them.
+
+    Examples
+    --------
+    >>> thresholds(pd.DataFrame(columns=["accuracy_argmax", "accuracy_p95", "loss"]))
+    ['argmax', '0.95']
+    """
+    found = (re.fullmatch("accuracy_(p?)(.+)", str(name)) for name in table.columns)
+    return [f"0.{one[2]}" if one[1] else one[2] for one in found if one]
+
+
 def _decimals(tau: float) -> str:
     """Write p and the decimals of a number from 0.5 to below 1; different numbers differ."""
     # Python writes the shortest decimals that are read as the same number

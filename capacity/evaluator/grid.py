@@ -10,7 +10,7 @@ from __future__ import annotations
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.columns import Threshold, accuracy_column, with_current_names
+from capacity.evaluator.columns import Threshold, accuracy_column, thresholds, with_current_names
 
 LAYER_BIN = 5
 DATABASE_BIN = 10
@@ -52,10 +52,15 @@ def accuracy_grid(table: pd.DataFrame, tau: Threshold = 0.95) -> pd.DataFrame:
     needed = ["layer_rank_bound", "database_rank_bound", "status", column]
     missing = [name for name in needed if name not in table.columns]
     if missing:
-        there = ", ".join(c for c in table.columns if c.startswith("accuracy_")) or "none"
+        if missing == [column]:
+            taus = ", ".join(thresholds(table)) or "none"
+            raise InvalidArgumentError(
+                f"`tau` must be a threshold that the runs were scored at: {taus}; got {tau}. "
+                "Others are scored if the plan of the sweep names them: taus, under [runs]."
+            )
         raise InvalidArgumentError(
-            f"The table must have the columns {', '.join(needed)}; it lacks {', '.join(missing)}. "
-            f"Its accuracies are: {there}."
+            f"The table must hold runs, with the columns {', '.join(needed)}; it lacks "
+            f"{', '.join(missing)}. `capacity.sweep.load` reads such a table."
         )
     diverged = table["status"] == "diverged"
     cells = pd.DataFrame(

@@ -8,6 +8,7 @@ from capacity.evaluator import decoded_facts, evaluate
 from capacity.layer import AttentionLayer, LayerConfig, store_in_query_key
 from capacity.testing import databases, layers
 from tests.oracles import figure_1
+from tests.tiers import examples
 
 
 def terms_of(db: Database) -> set[tuple[Term, ...]]:
@@ -15,7 +16,7 @@ def terms_of(db: Database) -> set[tuple[Term, ...]]:
 
 
 @given(databases(functional=True))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_a_layer_that_memorises_says_the_facts_and_nothing_else(db: Database) -> None:
     layer = store_in_query_key(db, 0.9)
     assert decoded_facts(layer, db, 0.9) == db
@@ -27,7 +28,7 @@ def test_a_layer_that_memorises_says_the_facts_and_nothing_else(db: Database) ->
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_share_of_facts_said_is_the_accuracy(data: st.DataObject) -> None:
     db = data.draw(databases(functional=True))
     layer = data.draw(layers(db.n_tokens))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from capacity.errors import InvalidArgumentError, StorageError
-from capacity.plots import plot_attention
+from capacity.plots import plot_accuracy_grid, plot_attention
 from tests.odd_places import KINDS, put
 
 PATTERNS = {"attention": pd.DataFrame([[1.0, 0.0], [0.5, 0.5]])}
@@ -39,3 +39,9 @@ def test_a_full_disk_names_the_figure_and_leaves_no_part(
 def test_a_name_without_a_kind_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match=r"must end in \.png, \.svg or \.pdf"):
         plot_attention(PATTERNS, path=tmp_path / "figure.txt")
+
+
+def test_a_table_of_runs_is_told_to_become_a_grid_first() -> None:
+    runs = pd.DataFrame({"layer_rank_bound": [4], "accuracy_p95": [1.0]})
+    with pytest.raises(InvalidArgumentError, match=r"accuracy_grid\(runs, tau\)"):
+        plot_accuracy_grid(runs)

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 from capacity.evaluator import accuracy_of_logits, margins, memorises, pair_logits, smallest_scale
 from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
 from tests.oracles import figure_1
+from tests.tiers import examples
 
 LOGITS = hnp.arrays(
     np.float64,
@@ -19,7 +20,7 @@ LOGITS = hnp.arrays(
 
 
 @given(LOGITS, st.sampled_from([0.51, 0.75, 0.95, 0.999999]))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_a_little_less_than_the_smallest_scale_is_too_little(z: np.ndarray, tau: float) -> None:
     targets = z.argmax(axis=1)
     c = smallest_scale(z, targets, tau)
@@ -33,7 +34,7 @@ def test_a_little_less_than_the_smallest_scale_is_too_little(z: np.ndarray, tau:
 
 
 @given(LOGITS, st.floats(0.1, 10))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_scaled_logits_need_so_much_less_scale(z: np.ndarray, by: float) -> None:
     targets = z.argmax(axis=1)
     c = smallest_scale(z, targets, 0.9)

@@ -12,6 +12,7 @@ from capacity.evaluator import attention_of_pairs, layer_terms, query_key_freedo
 from capacity.evaluator.accuracy import pair_logits
 from capacity.layer import AttentionLayer, LayerConfig, store_in_value_output, tensor_of_circuits
 from capacity.testing import databases
+from tests.tiers import examples
 
 DTYPES = [(torch.float64, 1e-10), (torch.float32, 1e-4)]
 
@@ -44,7 +45,7 @@ def test_the_terms_sum_to_the_logits_of_the_forward_pass(
 
 
 @pytest.mark.parametrize(("dtype", "slack"), DTYPES)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(databases())
 def test_the_terms_are_those_of_the_layer_tensor(
     dtype: torch.dtype, slack: float, db: Database

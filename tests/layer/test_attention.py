@@ -14,6 +14,7 @@ from capacity.layer import AttentionLayer, LayerConfig
 from capacity.layer.initial import initial_weights
 from capacity.limits import shown
 from capacity.testing import layer_configs, layers
+from tests.tiers import examples
 
 
 def equation_2(layer: AttentionLayer, sentence: list[int]) -> np.ndarray:
@@ -33,21 +34,21 @@ def equation_2(layer: AttentionLayer, sentence: list[int]) -> np.ndarray:
 
 
 @given(layers(7), st.lists(st.integers(0, 6), min_size=1, max_size=6))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_forward_is_equation_2_for_any_length(layer: AttentionLayer, sentence: list[int]) -> None:
     logits = layer(torch.tensor([sentence]))[0].detach().numpy()
     np.testing.assert_allclose(logits, equation_2(layer, sentence), rtol=1e-9, atol=1e-9)
 
 
 @given(layers(6))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_later_tokens_change_nothing_before_them(layer: AttentionLayer) -> None:
     a, b = layer(torch.tensor([[0, 1, 2], [0, 1, 5]]))
     assert torch.equal(a[:2], b[:2])
 
 
 @given(layers(8))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_circuits_have_at_most_the_ranks_of_their_inner_dimensions(layer: AttentionLayer) -> None:
     c = layer.config
     for circuit, bound in ((layer.W_QK, c.d_head_qk), (layer.W_VO, c.d_head_vo)):

@@ -20,6 +20,7 @@ from capacity.layer.tensor import layer_tensor
 from capacity.rank import database_bounds
 from capacity.testing import databases
 from tests.oracles import figure_1
+from tests.tiers import examples
 
 WRITERS = [store_in_query_key, store_in_value_output]
 Writer = Callable[..., AttentionLayer]
@@ -40,7 +41,7 @@ def facts_of_few_tokens(draw: st.DrawFn) -> Database:
                  facts_of_few_tokens()),
     tau=st.sampled_from([0.51, 0.75, 0.99, 0.99999]),
 )  # fmt: skip
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_every_functional_database_is_memorised_at_any_tau(
     write: Writer, dtype: torch.dtype, db: Database, tau: float
 ) -> None:

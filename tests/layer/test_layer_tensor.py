@@ -10,10 +10,11 @@ from capacity.layer.tensor import layer_tensor
 from capacity.rank import matrix_rank
 from capacity.testing import databases, layers
 from tests.oracles import figure_1
+from tests.tiers import examples
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_fibers_on_the_domain_are_the_logits_of_the_forward_pass(data: st.DataObject) -> None:
     db = data.draw(databases())
     layer = data.draw(layers(db.n_tokens))
@@ -35,7 +36,7 @@ def test_a_token_asked_about_itself_is_answered_the_same() -> None:
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_off_the_domain_attention_is_zero_and_l_is_e(data: st.DataObject) -> None:
     db = data.draw(databases())
     layer = data.draw(layers(db.n_tokens))
@@ -52,7 +53,7 @@ def test_off_the_domain_attention_is_zero_and_l_is_e(data: st.DataObject) -> Non
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_rank_of_l_stays_below_the_sharper_bound(data: st.DataObject) -> None:
     db = data.draw(databases())
     layer = data.draw(layers(db.n_tokens))

@@ -7,6 +7,7 @@ from capacity.rank import concise_core, effective_rank_interval, matrix_rank, ra
 from capacity.rank.reductions.core import Core
 from capacity.testing import KnownRank, databases, tensors_of_known_rank
 from tests.oracles import FIGURE_1
+from tests.tiers import examples
 
 
 def rebuilt(core: Core, shape: tuple[int, ...]) -> np.ndarray:
@@ -25,7 +26,7 @@ def rebuilt(core: Core, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @given(databases(max_triples=30))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_the_core_is_a_concise_part_that_gives_the_whole(db: Database) -> None:
     whole = db.to_numpy().astype(np.int64)
     core = concise_core(whole)

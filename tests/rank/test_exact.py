@@ -14,6 +14,7 @@ from capacity.rank.exact import block_rank
 from capacity.rank.exact import ranks as exact
 from capacity.rank.exact.elimination import eliminate
 from capacity.rank.verifier.checker import verify
+from tests.tiers import examples
 
 
 def rational_rank(matrix: np.ndarray) -> int:
@@ -113,7 +114,7 @@ def test_a_sample_of_rows_is_enough_for_tall_matrices() -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_sparse_elimination_keeps_the_rank(seed: int) -> None:
     rng = np.random.default_rng(seed)
     dense = rng.integers(-2, 3, (25, 20)) * (rng.random((25, 20)) < 0.25)

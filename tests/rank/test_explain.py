@@ -15,6 +15,7 @@ from capacity.rank.lower.koszul import best_flattening, highest_bound
 from capacity.rank.verifier.checker import verify
 from tests.oracles import database
 from tests.searches import progress_of
+from tests.tiers import examples
 
 
 def numbers(line: str) -> tuple[int, int]:
@@ -53,7 +54,7 @@ def test_what_is_too_large_is_said_to_be() -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_no_flattening_shows_more_than_the_highest_bound(seed: int) -> None:
     rng = np.random.default_rng(seed)
     tensor = rng.integers(0, 2, rng.integers(1, 8, 3))

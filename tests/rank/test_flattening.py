@@ -9,6 +9,7 @@ from capacity.rank.lower.koszul import best_flattening, koszul_matrix
 from capacity.rank.verifier.checker import verify
 from capacity.testing import KnownRank, tensors_of_known_rank
 from tests.oracles import KNOWN_RANKS, database, matrix_product
+from tests.tiers import examples
 
 PRIME = 2**31 - 1
 
@@ -22,7 +23,7 @@ def test_a_simple_tensor_has_the_rank_of_its_wedge(a: int, p: int) -> None:
 
 
 @given(tensors_of_known_rank())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_flattenings_never_exceed_the_rank(known: KnownRank) -> None:
     found = best_flattening(known.tensor, seed=0, prime=PRIME, work=10**9)
     assert found is None or found[0] <= known.rank

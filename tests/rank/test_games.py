@@ -20,6 +20,7 @@ from capacity.rank.problem import (
 from capacity.rank.verifier.checker import verify
 from capacity.testing import databases
 from tests.second_checker import claim, second_checker
+from tests.tiers import examples
 
 
 def masked(db: Database, effective: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +40,7 @@ def game(db: Database, moves: np.ndarray, effective: bool, **view) -> None:
 
 
 @given(databases(max_triples=30), st.booleans(), st.integers(0, 9))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_annealed_games_are_proved_and_no_shorter(db: Database, effective: bool, seed: int) -> None:
     tensor, known = masked(db, effective)
     greedy = greedy_moves(tensor != 0, known, games=1, seed=seed)
@@ -49,7 +50,7 @@ def test_annealed_games_are_proved_and_no_shorter(db: Database, effective: bool,
 
 
 @given(databases(max_triples=30), st.booleans(), st.integers(0, 9))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_games_in_sparser_bases_are_proved(db: Database, effective: bool, seed: int) -> None:
     tensor, known = masked(db, effective)
     X, sure, bases = sparser(tensor, known, np.random.default_rng(seed))

@@ -21,10 +21,11 @@ from capacity.testing import databases
 from tests.oracles import KNOWN_RANKS, database, example_2_4, figure_1
 from tests.searches import progress_of
 from tests.second_checker import claim, second_checker
+from tests.tiers import examples
 
 
 @given(databases())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_both_ends_are_proved_at_quick(db: Database) -> None:
     for interval in (rank_interval(db), effective_rank_interval(db)):
         assert interval.lower.value <= interval.upper.value
@@ -35,7 +36,7 @@ def test_both_ends_are_proved_at_quick(db: Database) -> None:
 
 
 @given(databases())
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_more_effort_never_widens_the_interval(db: Database) -> None:
     for bound in (rank_interval, effective_rank_interval):
         quick, standard = (bound(db, effort=effort) for effort in EFFORTS[:2])
@@ -163,7 +164,7 @@ def test_the_lower_end_of_the_effective_rank_raises_that_of_the_rank() -> None:
 
 
 @given(databases(functional=True))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_what_bounds_the_effective_rank_bounds_the_rank(db: Database) -> None:
     analysis = RankAnalysis(db, effort="standard")
     interval = analysis.effective_rank

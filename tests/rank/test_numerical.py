@@ -4,10 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.rank import numerical_rank_estimates
+from tests.tiers import examples
 
 
 @given(st.integers(1, 6), st.integers(0, 2**32 - 1))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_sums_of_few_simple_tensors_are_told_exactly(rank: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     a, b, c = (rng.normal(size=(rank, n)) for n in (7, 6, 8))

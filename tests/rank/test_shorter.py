@@ -25,6 +25,7 @@ from capacity.testing import KnownRank, databases, tensors_of_known_rank
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, matrix_product, w_tensor
 from tests.searches import progress_of
 from tests.second_checker import claim, second_checker
+from tests.tiers import examples
 
 
 def fibers(tensor: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -40,7 +41,7 @@ def total(factors: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 @given(tensors_of_known_rank(), st.integers(0, 99))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_walks_are_exact_and_never_below_the_rank(known: KnownRank, seed: int) -> None:
     start = fibers(known.tensor)
     if np.abs(known.tensor).max() > 2:
@@ -52,7 +53,7 @@ def test_walks_are_exact_and_never_below_the_rank(known: KnownRank, seed: int) -
 
 
 @given(databases(functional=True), st.integers(0, 99))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_masked_walks_agree_where_it_matters(db: Database, seed: int) -> None:
     tensor = db.to_numpy().astype(np.int64)
     observed = np.asarray(tensor.any(axis=2))
@@ -179,7 +180,7 @@ def test_fully_observed_tensors_have_the_effective_rank_of_their_rank() -> None:
 
 
 @given(databases(functional=True))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_standard_effort_is_proved_too(db: Database) -> None:
     analysis = RankAnalysis(db, effort="standard")
     rank, effective = analysis.rank, analysis.effective_rank
@@ -202,7 +203,7 @@ def test_walks_ignore_nothing_that_is_observed() -> None:
 
 
 @given(databases(max_subjects=6, max_objects=8, max_triples=24), st.booleans(), st.integers(0, 9))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_slices_of_a_single_entry_come_off_exactly(
     db: Database, effective: bool, seed: int
 ) -> None:

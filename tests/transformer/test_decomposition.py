@@ -227,7 +227,7 @@ def test_a_model_without_a_head_predicts_nothing(build: Build, sentences: Senten
         output_head(build("Bert").bert)
     split = decompose(capture(build("Bert"), sentences))
     nowhere = torch.zeros(3, 9, dtype=torch.bool)
-    with pytest.raises(InvalidArgumentError, match="names no token"):
+    with pytest.raises(InvalidArgumentError, match="`where` marks none"):
         partial_sum_accuracy(lambda e: e, [(split, sentences["input_ids"], nowhere)])
 
 

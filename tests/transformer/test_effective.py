@@ -12,6 +12,7 @@ from torch import Tensor
 from capacity.errors import InvalidArgumentError
 from capacity.transformer import capture, effective_attention
 from capacity.transformer.effective.attention import EffectiveMode, effective_layer, effective_share
+from tests.tiers import examples
 
 DTYPES = [torch.float64, torch.float32]
 SLACK = {torch.float64: 1e-10, torch.float32: 2e-5}
@@ -67,7 +68,7 @@ def clear_cut(s: Tensor, relative: float) -> bool:
 
 @pytest.mark.parametrize("mode", ["plain", "simplex", "causal"])
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(heads())
 def test_effective_attention_gives_the_same_output(
     dtype: torch.dtype, mode: EffectiveMode, drawn: tuple[Tensor, Tensor, torch.Generator]
@@ -80,7 +81,7 @@ def test_effective_attention_gives_the_same_output(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(heads())
 def test_plain_is_the_projection_that_the_singular_vectors_give(
     dtype: torch.dtype, drawn: tuple[Tensor, Tensor, torch.Generator]
@@ -103,7 +104,7 @@ def test_plain_is_the_projection_that_the_singular_vectors_give(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(heads())
 def test_causal_rows_are_the_shortest_on_their_own_support(
     dtype: torch.dtype, drawn: tuple[Tensor, Tensor, torch.Generator]
@@ -154,7 +155,7 @@ def test_independent_rows_keep_their_attention(dtype: torch.dtype, mode: Effecti
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(heads())
 def test_simplex_rows_sum_to_one_and_know_no_value_bias(
     dtype: torch.dtype, drawn: tuple[Tensor, Tensor, torch.Generator]
@@ -181,7 +182,7 @@ def well(v: Tensor) -> bool:
 
 @pytest.mark.parametrize("mode", ["plain", "causal"])
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(heads())
 def test_mixing_the_columns_of_v_changes_nothing(
     dtype: torch.dtype, mode: EffectiveMode, drawn: tuple[Tensor, Tensor, torch.Generator]
@@ -200,7 +201,7 @@ def test_mixing_the_columns_of_v_changes_nothing(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(heads())
 def test_plain_follows_a_permutation_of_tokens(
     dtype: torch.dtype, drawn: tuple[Tensor, Tensor, torch.Generator]

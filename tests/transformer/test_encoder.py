@@ -13,13 +13,14 @@ from capacity.transformer.activations.cache import ActivationCache, Normed, Writ
 from capacity.transformer.activations.validation import check
 from capacity.transformer.encoder.config import EncoderConfig, initial_weights
 from capacity.transformer.encoder.model import EncoderClassifier
+from tests.tiers import examples
 
 CONFIG = EncoderConfig(20, 3, 7, 6, 3, 2, 5, "concatenate")
 ADD = replace(CONFIG, combine="add")
 BOTH = pytest.mark.parametrize("config", [CONFIG, ADD], ids=["concatenate", "add"])
 # double: a few roundings of numbers of size 10 or less; single: the same, 5e8 times larger
 DTYPES = pytest.mark.parametrize(("dtype", "off"), [(torch.float64, 1e-12), (torch.float32, 2e-5)])
-few = settings(deadline=None, max_examples=25)
+few = settings(deadline=None, max_examples=examples(25))
 
 
 # d_model is 2 at least: a norm of one number is constant

@@ -12,11 +12,12 @@ from capacity.transformer.identifiability.nullity import (
     unique_rows,
     value_ranks,
 )
+from tests.tiers import examples
 
 DTYPES = [torch.float32, torch.float64]
 both = pytest.mark.parametrize("dtype", DTYPES)
 seeds = st.integers(0, 10_000)
-few = settings(deadline=None, max_examples=25)
+few = settings(deadline=None, max_examples=examples(25))
 
 
 def normal(*shape: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:

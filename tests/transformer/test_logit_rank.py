@@ -8,10 +8,11 @@ from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.identifiability.logit_rank import minimum_logit_rank, p4_defect, p4_excess
+from tests.tiers import examples
 
 both = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 seeds = st.integers(0, 10_000)
-few = settings(deadline=None, max_examples=25)
+few = settings(deadline=None, max_examples=examples(25))
 
 
 def normal(*shape: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:

@@ -49,7 +49,7 @@ def test_shares_are_of_absolute_weights_and_the_largest_is_signed() -> None:
     assert table.loc["delimiter", "largest"] == pytest.approx((0.5 + 0.75) / 2)
     assert table.loc["none", "share"] == 0
     assert math.isnan(float(table.loc["none", "largest"]))  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InvalidArgumentError, match="`rows` names none"):
+    with pytest.raises(InvalidArgumentError, match="`rows` must mark at least one"):
         token_shares(pattern, kinds, ~ALL)
 
 
@@ -79,5 +79,5 @@ def test_marks_of_tokens_must_fit() -> None:
         token_shares(pattern, {"verbs": ALL[:, :3]}, ALL)
     with pytest.raises(InvalidArgumentError, match=r"'rows' is torch.int64"):
         token_shares(pattern, {"verbs": ALL}, ALL.long())
-    with pytest.raises(InvalidArgumentError, match="`kinds` names none"):
+    with pytest.raises(InvalidArgumentError, match="`kinds` must name at least one"):
         token_shares(pattern, {}, ALL)

@@ -5,13 +5,14 @@ from hypothesis import strategies as st
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.encoder.vocabulary import RESERVED, Vocabulary, words_of
+from tests.tiers import examples
 
 PIECES = ["A", "b", " ", "\n", "'", '"', ".", ",", "(", ")", "!", "?", ";", ":", "<br />", "<", "-"]
 texts = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
 @given(texts)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_words_are_those_of_the_documented_replacements_one_after_another(text: str) -> None:
     expected = text.lower()
     for old, new in (

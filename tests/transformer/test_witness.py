@@ -7,6 +7,7 @@ from torch import Tensor
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.identifiability.logit_rank import minimum_logit_rank, p4_excess
 from capacity.transformer.identifiability.witness import find_witness, query_key_weights
+from tests.tiers import examples
 
 
 def normal(*shape: int, seed: int) -> Tensor:
@@ -23,7 +24,7 @@ def head(n: int, d_head_qk: int, d: int, *, seed: int) -> tuple[Tensor, Tensor, 
 
 
 @given(seed=st.integers(0, 10_000), scale=st.sampled_from([0.1, 0.5, 1.0]))
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=examples(10))
 def test_p4_does_not_save_attention_that_a_witness_replaces(seed: int, scale: float) -> None:
     q, k, T = head(16, 4, 4, seed=seed)
     pattern = torch.softmax(scale * q @ k.T, dim=-1)

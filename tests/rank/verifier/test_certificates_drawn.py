@@ -34,9 +34,10 @@ from capacity.testing.edits import mutated
 from capacity.testing.known_databases import known_effective_rank, known_rank
 from tests.oracles import database
 from tests.second_checker import second_checker
+from tests.tiers import examples
 
 # where one is asked for, the simplest isn't
-UNSHRUNK = settings(phases=[Phase.generate], max_examples=1000)
+UNSHRUNK = settings(phases=[Phase.generate], max_examples=examples(1000))
 QUANTITIES: Any = ("rank", "effective_rank")
 # Z/3 of which all pairs are observed, W of which one isn't, and a single fact: every kind is here,
 # for the effective rank too, which isn't the rank
@@ -65,7 +66,7 @@ def within(certificate: Certificate, known: KnownDatabase | KnownEffectiveRank) 
 
 
 @given(st.data(), st.one_of(databases(), hard_databases()))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_what_is_drawn_is_proved_by_both_checkers_in_memory_and_after_json(
     data: st.DataObject, db: Database
 ) -> None:
@@ -78,7 +79,7 @@ def test_what_is_drawn_is_proved_by_both_checkers_in_memory_and_after_json(
 
 
 @given(st.data(), st.one_of(databases_of_known_rank(), databases_of_known_effective_rank()))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_no_drawn_certificate_contradicts_a_theorem(
     data: st.DataObject, known: KnownDatabase | KnownEffectiveRank
 ) -> None:
@@ -89,7 +90,7 @@ def test_no_drawn_certificate_contradicts_a_theorem(
 
 
 @given(st.data(), st.one_of(databases(), hard_databases()))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_a_mutation_that_is_proved_is_proved_by_the_second_checker_too(
     data: st.DataObject, db: Database
 ) -> None:

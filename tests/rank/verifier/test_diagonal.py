@@ -12,12 +12,13 @@ from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
 )
 from tests.oracles import KNOWN_RANKS, database
 from tests.second_checker import claim, second_checker
+from tests.tiers import examples
 
 entries = st.integers(-2, 2)
 
 
 @given(st.integers(1, 3), st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_two_square_slices_agree_with_their_pencil(n: int, data: st.DataObject) -> None:
     flat = data.draw(st.lists(entries, min_size=2 * n * n, max_size=2 * n * n))
     slices = np.array(flat).reshape(2, n, n)
@@ -30,7 +31,7 @@ def test_two_square_slices_agree_with_their_pencil(n: int, data: st.DataObject) 
 
 
 @given(st.integers(2, 4), st.integers(1, 4), st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_slices_made_diagonal_in_common_bases_pass(n: int, m: int, data: st.DataObject) -> None:
     def unitriangular() -> np.ndarray:
         flat = data.draw(st.lists(entries, min_size=n * n, max_size=n * n))

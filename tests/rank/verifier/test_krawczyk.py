@@ -17,6 +17,7 @@ from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.procedures.krawczyk import contracts
 from tests.oracles import database, w_tensor
 from tests.second_checker import claim, second_checker
+from tests.tiers import examples
 
 
 def fitted(tensor: np.ndarray, rank: int, seed: int, observed: np.ndarray | None = None) -> Fit:
@@ -30,7 +31,7 @@ def whole(db: Database) -> View:
 
 
 @given(st.integers(0, 999))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_dense_tensors_have_real_decompositions_near_their_fits(seed: int) -> None:
     rows = np.argwhere(np.random.default_rng(seed).random((3, 3, 3)) < 0.5).tolist()
     db = database([(k, q, v) for k, q, v in [*rows, [0, 0, 0]]])

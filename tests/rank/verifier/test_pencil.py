@@ -14,6 +14,7 @@ from capacity.rank.verifier.procedures.real_roots import distinct_real_roots
 from capacity.testing import databases
 from tests.oracles import database
 from tests.second_checker import claim, rank_of_two_slices, second_checker
+from tests.tiers import examples
 
 ONE = np.eye(2, dtype=int)
 entries = st.integers(-2, 2)
@@ -75,7 +76,7 @@ def test_a_jordan_block_of_the_rotation_counts_once() -> None:
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.data())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_invariants_agree_with_determinantal_divisors(m: int, n: int, data: st.DataObject) -> None:
     flat = data.draw(st.lists(entries, min_size=2 * m * n, max_size=2 * m * n))
     two = np.array(flat).reshape(2, m, n)
@@ -83,7 +84,7 @@ def test_invariants_agree_with_determinantal_divisors(m: int, n: int, data: st.D
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_the_rank_never_exceeds_a_decomposition_and_no_basis_changes_it(
     m: int, n: int, r: int, data: st.DataObject
 ) -> None:
@@ -103,7 +104,7 @@ def test_the_rank_never_exceeds_a_decomposition_and_no_basis_changes_it(
 
 
 @given(databases(max_predicates=2))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_two_predicates_are_solved(db: Database) -> None:
     interval = rank_interval(db)
     assert interval.closed

@@ -41,6 +41,7 @@ from capacity.testing.edits import mutated
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, example_2_4, figure_1
 from tests.rank.verifier.test_krawczyk import peeled_example
 from tests.second_checker import claim, second_checker
+from tests.tiers import examples
 
 # ---- what is found is proved --------------------------------------------------------------------
 
@@ -60,7 +61,7 @@ def through_json(certificate: Certificate) -> Certificate:
 
 
 @given(databases())
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 def test_what_is_found_is_proved_after_json_by_both_checkers(db: Database) -> None:
     for certificate in certificates_of(db):
         again = through_json(certificate)
@@ -160,7 +161,7 @@ def test_other_facts_and_other_policies_are_refused() -> None:
 
 
 @given(databases(), databases(), st.booleans())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_arguments_about_other_facts_prove_nothing_false(
     a: Database, b: Database, effective: bool
 ) -> None:
@@ -177,13 +178,13 @@ def test_the_failing_step_is_named() -> None:
     db = figure_1()
     moves = np.array([[0, 0], [0, 0]])
     verdict = verify(claim(db, Substitution(whole(db), moves)), db)
-    assert verdict.reason == "move 1, slice 0 of mode 0: it was removed before"
+    assert verdict.reason == "substitution step 1, slice 0 of mode 0: it was removed before"
     box = Boxes(np.zeros(8, np.int64))
     reason = verify(claim(db, box, side="upper"), db).reason
     # five subjects x three predicates x four objects
-    assert reason == "box 0 holds 8 of 60 triples"
+    assert reason == "box 0 has facts at 8 of 60 triples"
     nothing = Boxes(np.full(8, -1))
-    assert "is not given once" in str(verify(claim(db, nothing, side="upper"), db).reason)
+    assert "is not given exactly once" in str(verify(claim(db, nothing, side="upper"), db).reason)
 
 
 def test_lower_bounds_of_one_component_do_not_add() -> None:
@@ -273,7 +274,7 @@ def test_a_negative_index_is_no_other_name_for_a_column() -> None:
     verdict = verify(claim(db, first, second), db)
     assert verdict.reason == "an index is out of range"
     game = Substitution(whole(db), np.array([[-1, 0]]))
-    assert verify(claim(db, game), db).reason == "there is no such mode"
+    assert verify(claim(db, game), db).reason == "a mode must be 0, 1 or 2"
 
 
 def test_an_argument_for_the_other_side_proves_nothing() -> None:
@@ -290,7 +291,7 @@ def test_huge_numbers_are_refused_in_words() -> None:
                                              [[0], ["1"]]]]}
     ]  # fmt: skip
     verdict = verify(Certificate.from_dict(data), db)
-    assert verdict.reason == "the terms give neither 0 nor 1 at (0, 0, 0)"
+    assert verdict.reason == "the terms add up to neither 0 nor 1 at (0, 0, 0)"
     lower = rank_interval(KNOWN_RANKS["matrices 2 x 2 x 2"][0]()).lower.to_dict()
     lower["arguments"][0]["value"] = 9 * 10**4299
     with pytest.raises(CertificateError, match="64 bits"):
@@ -309,7 +310,7 @@ def test_what_takes_too_long_to_check_is_refused() -> None:
     assert verdict.reason == "term 0 has an index twice"
     lacks = (((0, 1), (Fraction(1),)), ((0,), (Fraction(1),)), ((0,), (Fraction(1),)))
     verdict = verify(claim(db, Decomposition((lacks,)), side="upper"), db)
-    assert verdict.reason == "term 0 lacks a number, or an index"
+    assert verdict.reason == "term 0 must have a coefficient for each index"
 
 
 def test_fractions_take_the_longer_the_more_digits_they_have() -> None:
@@ -357,5 +358,5 @@ def test_a_box_of_many_unobserved_fibers_is_checked_by_its_observed_ones() -> No
     mine = np.array([int(str(other.objects[v]) == "w") for v in other.triples[:, 2]])
     certificate = claim(other, Boxes(mine), quantity="effective_rank", side="upper")
     verdict = verify(certificate, other)
-    assert str(verdict.reason).startswith("box 0 gives what aren't facts at")
+    assert str(verdict.reason).startswith("box 0 has triples that aren't facts at")
     assert not second_checker(certificate, other)

@@ -1,6 +1,6 @@
-"""Connected components of graphs of any size; small ones without scipy's graph routines.
+"""Connected components of graphs, without scipy's graph routines where the graph is small.
 
-Importing those takes longer than most small databases need.
+Importing these takes longer than the answer for a small database.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ def connected_labels(
     tails, heads : integer ndarray, shape (n_edges,)
         Ends of the edges.
     n_vertices : int
+        Number of vertices; each end is below it.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What isn't a database where one is needed, and the call that makes one of it."""
+"""Check of arguments that must be a database; the error names the call that makes one."""
 
 from __future__ import annotations
 
@@ -8,38 +8,40 @@ from capacity.database.facts import Database
 from capacity.errors import InvalidTypeError
 from capacity.limits import shown
 
-# by the module and the name of a class, so that none has to be imported
+# by the module and the name of a class, so that no library has to be imported
 _CALLS = {
-    ("pandas", "DataFrame"): "a table: say capacity.database.from_pandas(table) first",
-    ("rdflib", "Graph"): "an rdflib graph: say capacity.database.from_rdflib(graph) first",
-    ("networkx", "Graph"): "a networkx graph: say capacity.database.from_networkx(graph) first",
-    ("numpy", "ndarray"): "an array: for one of zeros and ones say capacity.database."
+    ("pandas", "DataFrame"): "a table: call capacity.database.from_pandas(table) first",
+    ("rdflib", "Graph"): "an rdflib graph: call capacity.database.from_rdflib(graph) first",
+    ("networkx", "Graph"): "a networkx graph: call capacity.database.from_networkx(graph) first",
+    ("numpy", "ndarray"): "an array: for one of zeros and ones call capacity.database."
     "from_numpy(array) first",
-    ("torch", "Tensor"): "a tensor: for one of zeros and ones say capacity.database."
+    ("torch", "Tensor"): "a tensor: for one of zeros and ones call capacity.database."
     "from_numpy(tensor.numpy()) first",
-    ("torch", "Module"): "a model: the database and the layer have changed places",
+    ("torch", "Module"): "a model: swap the layer and the database",
 }
 
 
 def require_database(value: object, call: str) -> Database:
-    """Return a database, and refuse anything else with the call that makes one of it.
+    """Return a database, and refuse any other value with the call that makes one of it.
 
     Parameters
     ----------
     value : object
+        Argument that must be a database.
     call : str
         The function with its arguments, for the message.
 
     Raises
     ------
     InvalidTypeError
+        If it isn't one.
     """
     if isinstance(value, Database):
         return value
     if isinstance(value, str | os.PathLike):
         advice = f"{shown(value)}, a path: load it first, with capacity.load(path)"
     elif isinstance(value, list | tuple | set):
-        advice = f"a {type(value).__name__}: say capacity.Database.from_triples(rows) first"
+        advice = f"a {type(value).__name__}: call capacity.Database.from_triples(rows) first"
     else:
         names = ((one.__module__.partition(".")[0], one.__name__) for one in type(value).__mro__)
         known = next((_CALLS[name] for name in names if name in _CALLS), None)

@@ -1,4 +1,4 @@
-"""Dense arrays of zeros and ones, as databases: an entry of one is a fact."""
+"""Conversion of dense 0/1 arrays to `Database`: each one is a fact."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def from_numpy(tensor: ArrayLike) -> Database:
     Returns
     -------
     Database
-        Its tokens are labels such as ``subject 0``. Its tensor has the rank of the array: slices
-        of zeros alone, which no fact is in, don't count.
+        Facts over labels such as ``subject 0``. Its tensor is the array without its zero slices,
+        and has the same rank.
 
     Raises
     ------
     InvalidArgumentError
-        Unless the array has three modes, entries of 0 and 1 alone, and a one among them.
+        If the array hasn't three modes, holds other entries than 0 and 1, or holds no 1.
 
     Examples
     --------
@@ -44,10 +44,10 @@ def from_numpy(tensor: ArrayLike) -> Database:
         )
     if not np.isin(array, (0, 1)).all() or not array.any():
         raise InvalidArgumentError(
-            "`tensor` must hold zeros and at least one one, and nothing else: a database is a set "
-            f"of facts; got entries from {array.min(initial=0)} to {array.max(initial=0)}."
+            "`tensor` must hold only zeros and ones, and at least one 1: a database is a set of "
+            f"facts; got entries from {array.min(initial=0)} to {array.max(initial=0)}."
         )
-    # of as many digits as the largest index, so that labels sort as indices do
+    # indices padded with zeros, so that labels sort as indices do
     labels = [
         Term("label", f"{role} {index:0{len(str(n - 1))}}")
         for role, n in zip(("subject", "predicate", "object"), array.shape, strict=True)

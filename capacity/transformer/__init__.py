@@ -1,4 +1,4 @@
-"""Analysis of what attention uses: effective attention, identifiability, additive decomposition."""
+"""Analyses of transformers: effective attention, identifiability, additive decomposition."""
 
 from capacity.lazy_names import lazy_names
 

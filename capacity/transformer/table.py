@@ -1,4 +1,4 @@
-"""One table of a model's heads: how unique their attention is, and how much of it has an effect."""
+"""Table of a model's heads: uniqueness of their attention, and the share that has an effect."""
 
 from __future__ import annotations
 
@@ -15,18 +15,37 @@ if TYPE_CHECKING:
 
 
 def attention_table(captured: ActivationCache, effective: EffectiveAttention) -> pd.DataFrame:
-    """Tabulate each head as `identifiability_table` does, with its ``effective_share``.
+    """Tabulate identifiability and effective share of every head.
 
     Parameters
     ----------
-    captured : Captured
+    captured : ActivationCache
+        Activations of a model on some sentences, such as `capture` returns.
     effective : EffectiveAttention
-        Of the same sentences.
+        Effective attention of the same activations.
 
     Returns
     -------
     pandas.DataFrame
-        One row a sentence, layer and head.
+        One row for each sentence, layer and head, all counted from 0: the columns of
+        `identifiability_table`, and ``effective_share`` (see `effective_share`).
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the model's numbers are too coarse for ranks.
+
+    Examples
+    --------
+    >>> from capacity.layer import AttentionLayer, LayerConfig
+    >>> from capacity.transformer import effective_attention
+    >>> layer = AttentionLayer(LayerConfig(4, 2, 2, 2), d_vocab=10, seed=0)
+    >>> captured = layer.capture(torch.tensor([[3, 7]]))
+    >>> table = attention_table(captured, effective_attention(captured))
+    >>> table[["layer", "head", "nullity"]].to_numpy().tolist()
+    [[0, 0, 0], [0, 1, 0]]
+    >>> table["effective_share"].tolist()
+    [1.0, 1.0]
     """
     table = identifiability_table(captured)
     shares = torch.stack(

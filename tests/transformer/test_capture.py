@@ -289,7 +289,7 @@ def test_padding_changes_nothing_for_a_layer_of_the_project() -> None:
         layer.capture(torch.tensor([[9, 1, 2]]), torch.tensor([[0, 1, 1]]))
     with pytest.raises(InvalidArgumentError, match="between 0 and d_vocab - 1 = 9; got -1"):
         capture(layer, torch.tensor([[1, -1]]))
-    with pytest.raises(InvalidArgumentError, match="captured by input_ids, attention_mask; got"):
+    with pytest.raises(InvalidArgumentError, match="among input_ids, attention_mask; got"):
         capture(layer, {"input_ids": torch.tensor([[1]]), "position_ids": torch.tensor([[0]])})
 
 
@@ -351,13 +351,13 @@ def test_heads_that_do_something_else_are_refused(build: Build, sentences: Sente
     wrong = {
         "rows are off by 0.1": replace(first, pattern=first.pattern * 0.9, z=first.z * 0.9),
         "heads by 0.2": replace(first, z=first.z * 1.25),
-        "put out others": replace(first, z=first.z * torch.nan),
-        "what was written differs": replace(first, W_O=first.W_O.flip(1)),
+        "NaN or infinite": replace(first, z=first.z * torch.nan),
+        "what they added differs": replace(first, W_O=first.W_O.flip(1)),
     }
     for message, layer in wrong.items():
         with pytest.raises(InvalidArgumentError, match=message):
             check(ActivationCache(**{**_fields(captured), "layers": (layer, second)}))
-    with pytest.raises(InvalidArgumentError, match="must see nothing to come"):
+    with pytest.raises(InvalidArgumentError, match="must not attend to later tokens"):
         check(ActivationCache(**{**_fields(captured), "causal": True}))
 
 

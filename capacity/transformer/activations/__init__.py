@@ -1,1 +1,1 @@
-"""Run a pretrained model and keep what its attention saw; a function a model family."""
+"""Record the activations of pretrained models: hooks, families, checks, folders."""

@@ -1,8 +1,9 @@
-"""Architectures, as `capture` needs them: which modules of a model do what.
+"""Roles of a model's modules, as `capture` needs them.
 
-`Architecture` and `Block` say for each layer which module attends, which writes heads to the
-residual stream, which ends the feed-forward has, which norms lie on the stream, and how queries,
-keys and values are read from recorded calls.
+For each layer `Block` names the module that attends, the one that writes the heads' outputs to the
+residual stream, the first and last of the feed-forward and the norms on the stream, and reads
+queries, keys and values from recorded calls. `Architecture` has the layers, and what precedes and
+follows them.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """The input and output of one call of a module."""
+    """Input and output of one call of a module."""
 
     input: Any
     output: Any
@@ -26,29 +28,34 @@ class Call:
 
 
 Calls = dict[nn.Module, list[Call]]
-# of recorded calls and the turn of a shared module: q, k, v by heads, and the values' bias
+# (recorded calls, number of the module's call) -> q, k, v by heads, and the values' bias;
+# a module that layers share is called several times
 Read = Callable[[Calls, int], tuple[Tensor, Tensor, Tensor, Tensor | None]]
 
 
+@briefly_shown
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One layer: its modules, and how its heads are read.
+    """Modules of one layer by their roles, and a function that reads its heads.
 
     Attributes
     ----------
     attention : module
-        Gives (output, pattern).
+        Module that returns (output, pattern).
     reads : tuple of modules
-        Whose calls ``read`` needs.
+        Modules whose calls ``read`` needs.
     read : callable
+        Maps recorded calls, and the number of the module's call, to q, k and v, shape
+        (batch, n_heads, n, d_head), and the bias of the values, shape (n_heads, d_head), or None.
     output : module
-        Takes z, heads side by side, and writes to the stream: W_O and b_O.
+        Linear module with W_O and b_O, from z, heads side by side, to the stream.
     feed_forward, feed_forward_output : module
-        The one takes the feed-forward's input, the other gives its output.
+        Modules that receive the feed-forward's input and return its output; the same one if
+        it does both.
     norm_after_heads, norm_after_feed_forward : module or None
         Norms on the stream itself; None where norms are on the sublayers' inputs (pre-LN).
     scale : float
-        Of the logits.
+        Factor of the logits.
     """
 
     attention: nn.Module
@@ -62,21 +69,31 @@ class Block:
     scale: float
 
 
+@briefly_shown
 @dataclass(frozen=True, eq=False)
 class Architecture:
-    """A model's layers and what surrounds them.
+    """Layers of a model, and the modules around them.
 
     Attributes
     ----------
     blocks : tuple of Block
+        Layers, from the first to the last.
     starts_at : module
-        Whose first input is the residual stream as it begins.
-    embedding_norm, mapping, final_norm : module or None
+        Module whose first input is the initial residual stream.
+    embedding_norm : module or None
+        Norm of the embeddings.
+    mapping : module or None
+        Linear map from embeddings to the first layer's input, as in ALBERT.
+    final_norm : module or None
+        Norm after the last layer.
     causal : bool
+        True if tokens attend to themselves and earlier tokens only.
     d_vocab : int
+        Size of the vocabulary.
     n_positions : int
+        Largest number of tokens in a sentence.
     longest : str
-        Where ``n_positions`` comes from, for messages.
+        Name of that limit, for messages.
     """
 
     blocks: tuple[Block, ...]
@@ -90,7 +107,7 @@ class Architecture:
     longest: str = "the model's max_position_embeddings"
 
     def modules(self) -> list[nn.Module]:
-        """Modules whose calls are needed, once each."""
+        """Modules whose calls must be recorded, without repetition."""
         ends = (self.starts_at, self.embedding_norm, self.final_norm)
         inner = [
             module
@@ -102,14 +119,14 @@ class Architecture:
 
 
 def matrix(module: Any) -> Tensor:
-    """A copy of a linear module's weights, as ``x @ W``, shape (d_in, d_out)."""
+    """Copy of a linear module's weights, for ``x @ W``: shape (d_in, d_out)."""
     _require_linear(module)
     weight = module.weight.detach().clone()
     return weight.T if isinstance(module, nn.Linear) else weight
 
 
 def bias_of(module: Any) -> Tensor | None:
-    """A copy of a linear module's bias, or None."""
+    """Copy of a linear module's bias, or None."""
     _require_linear(module)
     return None if module.bias is None else module.bias.detach().clone()
 
@@ -124,5 +141,5 @@ def _require_linear(module: Any) -> None:
 
 
 def split_heads(x: Tensor, d_head: int) -> Tensor:
-    """(batch, n, n_heads * d_head) to (batch, n_heads, n, d_head)."""
+    """Reshape (batch, n, n_heads * d_head) to (batch, n_heads, n, d_head)."""
     return x.unflatten(-1, (-1, d_head)).transpose(1, 2)

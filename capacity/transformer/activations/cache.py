@@ -1,9 +1,10 @@
 """Activations of a transformer on some sentences: heads, and steps of the residual stream.
 
-Heads carry TransformerLens's names: ``pattern`` for the attention A, ``q``, ``k``, ``v``, and ``z``
-for A V. Rows act from the left. The residual stream is kept as where it started and the steps that
-followed, in order; a step is linear in the stream once the scales of norms are known, which is what
-makes e = i + h + f + c exact (Mickus et al. 2022, equation 1).
+Tensors of heads have TransformerLens's names: ``pattern`` for the attention A, ``q``, ``k``, ``v``,
+and ``z`` for A V. Rows act from the left. The residual stream is stored as its initial value and
+the steps that change it, in order. Once the scales of norms are known every step is affine in the
+stream, so that e = i + h + f + c is exact (Mickus et al. 2022, equation 1). Layers and heads are
+counted from 0.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from capacity.display import briefly_shown
 
 
+@briefly_shown
 @dataclass(frozen=True, eq=False)
 class LayerActivations:
-    """The heads of one attention layer at work.
+    """Activations and weights of the heads of one attention layer.
 
     Attributes
     ----------
@@ -32,12 +35,15 @@ class LayerActivations:
         Values with their bias, 0 at padding. Grouped keys and values are repeated: one for each
         query head.
     z : (batch, n_heads, n, d_head_vo)
-        What heads put out, ``pattern @ v``; 0 at padding.
+        Outputs of the heads, ``pattern @ v``; 0 at padding.
     W_O : (n_heads, d_head_vo, d_model)
+        Output weights of each head.
     b_V : (n_heads, d_head_vo) or None
+        Bias of the values.
     b_O : (d_model,) or None
+        Bias of the layer's output.
     scale : float
-        Of the logits; 1/sqrt(d_head_qk) in most models, 1 in `AttentionLayer`.
+        Factor of the logits; 1/sqrt(d_head_qk) in most models, 1 in `AttentionLayer`.
     """
 
     pattern: Float[Tensor, "batch heads n n"]
@@ -51,7 +57,7 @@ class LayerActivations:
     scale: float
 
     def without_padding(self, mask: Bool[Tensor, "batch n"]) -> LayerActivations:
-        """The same, with 0 for what stands at padding in attention, values and outputs."""
+        """Return the activations with 0 at padding in attention, values and outputs."""
         if mask.all():
             return self
         pad = ~mask[:, None, :, None]
@@ -74,25 +80,27 @@ class LayerActivations:
 
     @property
     def T(self) -> Float[Tensor, "batch heads n d_model"]:
-        """T = V W_O of Bhardwaj et al. (2021), equation (2): what a head's output averages."""
+        """Vectors that heads average: T = V W_O, Bhardwaj et al. (2021), equation (2)."""
         return self.v @ self.W_O
 
 
+@briefly_shown
 @dataclass(frozen=True, eq=False)
 class Written:
-    """A sublayer adds its output to the residual stream.
+    """Addition of a sublayer's output to the residual stream.
 
     Attributes
     ----------
     layer : int
         Index of the layer, counted from 0.
-    term : "heads" or "feed_forward"
+    term : {"heads", "feed_forward"}
+        Kind of the sublayer.
     output : (batch, n, d_model)
-        Without ``bias``.
+        Output without ``bias``.
     bias : (d_model,) or None
-        The sublayer's own, and for heads that of their values as well: b_V W_O + b_O.
+        Bias of the sublayer; for heads b_V W_O + b_O, with the bias of their values.
     input : (batch, n, d_model) or None
-        What a feed-forward sublayer was given.
+        Input of a feed-forward sublayer; None for heads.
     """
 
     layer: int
@@ -109,7 +117,7 @@ class Written:
 
 @dataclass(frozen=True, eq=False)
 class Normed:
-    """A norm on the residual stream: x becomes gain * (x - mean) / scale + bias.
+    """Norm on the residual stream: x becomes gain * (x - mean) / scale + bias.
 
     Attributes
     ----------
@@ -141,7 +149,7 @@ class Normed:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A linear map of the residual stream, such as ALBERT's from embeddings to hidden states.
+    """Affine map of the residual stream, such as ALBERT's from embeddings to hidden states.
 
     Attributes
     ----------
@@ -166,24 +174,25 @@ class Mapped:
 Step = Written | Normed | Mapped
 
 
+@briefly_shown
 @dataclass(frozen=True, eq=False)
 class ActivationCache:
-    """A batch of sentences in a model.
+    """Activations of a model on a batch of sentences.
 
     Attributes
     ----------
-    layers : tuple of CapturedLayer
-        From the first attention layer to the last.
+    layers : tuple of LayerActivations
+        Attention layers, from the first to the last.
     mask : (batch, n) bool
-        Tokens; False for padding.
+        True for tokens, False for padding.
     causal : bool
-        Whether a token attends to itself and what came before it only.
+        True if tokens attend to themselves and earlier tokens only.
     start : (batch, n, d_embedding)
-        The residual stream as it began: embeddings of tokens, positions and segments.
+        Initial residual stream: embeddings of tokens, positions and segments.
     steps : tuple of Written, Normed and Mapped
-        What happened to it, in order.
+        Changes of the residual stream, in order.
     source : str
-        The model's class.
+        Name of the model's class.
     """
 
     layers: tuple[LayerActivations, ...]
@@ -200,7 +209,7 @@ class ActivationCache:
 
     @property
     def outputs_of_heads(self) -> tuple[Written, ...]:
-        """Additions of the heads to the residual stream, one a layer."""
+        """Additions of the heads to the residual stream, one for each layer."""
         steps = (step for step in self.steps if isinstance(step, Written))
         return tuple(step for step in steps if step.term == "heads")
 
@@ -246,7 +255,7 @@ def normed(index: int | None, norm: nn.Module, stream: Float[Tensor, "batch n d_
     eps = known.eps if isinstance(norm, nn.LayerNorm) else known.variance_epsilon
     centred = stream if mean is None else stream - mean
     scale = (centred.square().mean(-1, keepdim=True) + eps).sqrt()
-    # copies: the model may train on
+    # copies: the model may be trained further
     gain = torch.ones_like(stream[0, 0]) if known.weight is None else known.weight.detach().clone()
     bias = getattr(norm, "bias", None)
     return Normed(index, mean, scale, gain, None if bias is None else bias.detach().clone())

@@ -1,7 +1,7 @@
-"""The families of models that are known: for each one function and one registered line.
+"""Registered families of models, each with an adapter to `Architecture`.
 
-The function, an adapter, takes a model without its head and returns its `Architecture`. To add a
-family, write such a function and register it; `register_family` does so from outside as well.
+An adapter is a function from a model without its head to its `Architecture`. To add a family, write
+an adapter and register it: at the end of this module, or from outside by `register_family`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.options import require_choice
 from capacity.transformer.activations.architecture import (
@@ -25,19 +26,21 @@ from capacity.transformer.activations.architecture import (
 )
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Family:
-    """A family of models.
+    """Family of models that `capture` can read.
 
     Attributes
     ----------
     body : str
-        Name of the class of its models without a head, such as ``BertModel``; subclasses count.
+        Class name of its models without a head, such as ``BertModel``. Subclasses belong to the
+        family.
     architecture : callable
-        From such a model to its `Architecture`.
+        Adapter: a function from such a model to its `Architecture`.
     heads : mapping of str to str
-        Names of the classes that predict tokens, each with the name of the module that turns last
-        embeddings into logits.
+        Class names of models that predict tokens, each with the name of the attribute that maps
+        last embeddings to logits.
     """
 
     body: str
@@ -45,49 +48,88 @@ class Family:
     heads: Mapping[str, str] = field(default_factory=dict)
 
 
-# by the class of models without a head, in the order of messages
+# by `body`; messages list them in this order
 FAMILIES: dict[str, Family] = {}
 
 
 def register_family(family: Family) -> None:
-    """Make a family known to `capture` and `output_head`.
+    """Register a family of models with `capture` and `output_head`.
+
+    Parameters
+    ----------
+    family : Family
+        Its class name must not be registered yet.
 
     Raises
     ------
     InvalidArgumentError
-        If there is one for models of this class.
+        If a family with this class name is registered.
+
+    Examples
+    --------
+    The modules of a RoBERTa have the names of BERT's, so that BERT's adapter reads it:
+
+    >>> from transformers import RobertaConfig, RobertaModel
+    >>> from capacity.transformer import capture
+    >>> bert = FAMILIES["BertModel"].architecture
+    >>> register_family(Family("RobertaModel", bert, {"RobertaForMaskedLM": "lm_head"}))
+    >>> sizes = dict(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, vocab_size=20,
+    ...              intermediate_size=8, attn_implementation="eager")
+    >>> capture(RobertaModel(RobertaConfig(**sizes)), torch.tensor([[0, 7, 2]])).n_layers
+    1
+    >>> unregister_family("RobertaModel").heads
+    {'RobertaForMaskedLM': 'lm_head'}
     """
     if family.body in FAMILIES:
         raise InvalidArgumentError(
-            f"A family must be for models of a class of its own; {family.body} is taken. Take the "
-            "other out with unregister_family."
+            f"A family must have a class of models of its own; {family.body} is taken. Remove "
+            "the other family with unregister_family."
         )
     FAMILIES[family.body] = family
 
 
 def unregister_family(body: str) -> Family:
-    """Take a family out of the registry, and return it.
+    """Remove a family from the registry, and return it.
+
+    Parameters
+    ----------
+    body : str
+        Class name of its models without a head.
+
+    Returns
+    -------
+    Family
+        The family that was removed.
 
     Raises
     ------
     InvalidArgumentError
-        If there is none for models of that class.
+        If no family with this class name is registered.
+
+    Examples
+    --------
+    >>> register_family(Family("MyModel", FAMILIES["BertModel"].architecture))
+    >>> unregister_family("MyModel").body
+    'MyModel'
+    >>> "MyModel" in FAMILIES
+    False
     """
     return FAMILIES.pop(require_choice("A family", body, FAMILIES))
 
 
 def prediction_heads() -> dict[str, str]:
-    """The heads that predict tokens, of all families: the model's class, and the module's name."""
+    """Heads of all families: class names of models that predict tokens, and of their attributes."""
     return {model: head for family in FAMILIES.values() for model, head in family.heads.items()}
 
 
 def architecture_of(body: nn.Module) -> Architecture:
-    """The architecture of a model without its head, by the adapter of its family.
+    """Architecture of a model without its head, by the adapter of its family.
 
     Raises
     ------
     InvalidArgumentError
-        If the family isn't known, attends across two sequences, or hides its patterns.
+        If the family isn't registered, or the model attends across two sequences, doesn't return
+        its patterns, or feeds sentences forward in chunks.
     """
     family = next(
         (FAMILIES[c.__name__] for c in type(body).__mro__ if c.__name__ in FAMILIES), None
@@ -96,27 +138,27 @@ def architecture_of(body: nn.Module) -> Architecture:
         raise InvalidArgumentError(
             f"The model must be one of {', '.join(FAMILIES)}, with any head on top, or have a "
             "method capture(tokens, mask) that returns an ActivationCache; got "
-            f"{type(body).__name__}. A family becomes known by `register_family`, with a function "
-            "that names its modules: those that attend, hold queries, keys and values, write to "
-            "the residual stream and norm it; capacity/transformer/activations/families.py has "
-            "examples."
+            f"{type(body).__name__}. Add a family with `register_family` and a function that names "
+            "its modules: those that attend, hold queries, keys and values, write to the residual "
+            "stream and norm it; capacity/transformer/activations/families.py has examples."
         )
     config: Any = body.config
     kernels = getattr(config, "_attn_implementation", None)
     if kernels != "eager":
         raise InvalidArgumentError(
-            f"The model must attend with attn_implementation='eager'; got {kernels!r}, which hides "
-            "the attention. Load it so, or call model.set_attn_implementation('eager')."
+            f"The model must have attn_implementation='eager'; got {kernels!r}, which doesn't "
+            "return the attention. Load it with this option, or call "
+            "model.set_attn_implementation('eager')."
         )
     if getattr(config, "add_cross_attention", False):
         raise InvalidArgumentError(
-            f"Only self-attention is known; this {type(body).__name__} attends across sequences as "
-            "well (add_cross_attention=True)."
+            f"The model must have self-attention alone; got a {type(body).__name__} that attends "
+            "across sequences as well. Load it with add_cross_attention=False."
         )
     if getattr(config, "chunk_size_feed_forward", 0) != 0:
         raise InvalidArgumentError(
-            "The model must feed whole sentences forward: set config.chunk_size_feed_forward = 0; "
-            f"got {config.chunk_size_feed_forward}."
+            "The model must feed whole sentences forward, with config.chunk_size_feed_forward = 0; "
+            f"got {config.chunk_size_feed_forward}. Set it to 0."
         )
     return family.architecture(body)
 
@@ -222,7 +264,7 @@ def _read_rotated(own: Any) -> Read:
 
 
 def _is_causal(config: Any) -> bool:
-    # decoders turned into encoders say so
+    # decoders that were made encoders have is_causal = False
     return getattr(config, "is_causal", True) is not False
 
 

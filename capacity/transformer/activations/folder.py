@@ -1,9 +1,8 @@
-"""A pretrained model's folder, looked at before transformers opens it.
+"""Checks of a pretrained model's folder before transformers opens it.
 
-transformers trusts what a folder says: it waits for pipes, follows an index out of the folder, and
-builds as many layers and buffers as config.json asks for before it looks at the weights. Here
-nothing but regular files is let through, and what config.json asks for is held against the bytes
-that the weights' files have.
+transformers trusts a folder: it waits for pipes, follows an index out of the folder, and builds as
+many layers and buffers as config.json asks for before it reads the weights. Here only regular files
+pass, and the sizes in config.json are compared with the bytes of the weights' files.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 # a model's configuration has a few thousand bytes, a large tokenizer 35 million
 MAX_CONFIG = 2**24
 MAX_TEXT = 2**28
-# each layer is a module that is built; the largest models of the day have 126
+# each layer is a module that is built; Llama 3.1 with 405 billion weights has 126
 MAX_LAYERS = 512
 MAX_LABELS = 2**16
 MAX_BUFFERS = 2**30
 _WEIGHTS = (".safetensors", ".bin")
-# what families call their sizes, and what each may be at most
+# names of sizes in the families' config.json, with the largest value of each
 _LIMITS = {
     **dict.fromkeys(("num_hidden_layers", "n_layer", "num_hidden_groups", "inner_group_num"),
                     MAX_LAYERS),
@@ -42,20 +41,21 @@ _LIMITS = {
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that holds no model, or one that it isn't safe to open.
+    """Refuse a folder that holds no model, or that isn't safe to open.
 
     Raises
     ------
     StorageError
-        If something in it is a pipe, a socket or a device, or a text file is too large.
+        If something in it is a pipe, a socket or a device, or config.json or an index is too large.
     InvalidArgumentError
-        If it holds no config.json, one of a family that isn't known or with sizes out of their
-        range, or no tokenizer; or if an index of its weights leads out of it.
+        If it holds no config.json, one of a family that isn't registered or with sizes out of
+        their range, or no tokenizer; if a text file is too large; or if an index of its weights
+        names files outside the folder.
     """
     if not (folder / "config.json").exists():
         raise InvalidArgumentError(
-            f"{folder} must be a folder that save_pretrained of Hugging Face's transformers has "
-            "written; it holds no config.json."
+            f"{folder} must be a folder that save_pretrained of Hugging Face's transformers wrote; "
+            "it holds no config.json. Save the model and its tokenizer there."
         )
     for path in _entries(folder):
         if path.exists() and not path.is_dir():
@@ -63,10 +63,10 @@ def check_folder(folder: Path) -> None:
             if path.suffix in (".json", ".txt", ".model") and path.stat().st_size > MAX_TEXT:
                 raise InvalidArgumentError(
                     f"{path} must hold at most {MAX_TEXT:,} bytes; it holds "
-                    f"{path.stat().st_size:,}."
+                    f"{path.stat().st_size:,}. No tokenizer is that large."
                 )
     if not any((folder / name).exists() for name in TOKENIZERS) and not any(folder.glob("*.model")):
-        # transformers would make an empty one, to which all words are unknown
+        # transformers would make an empty tokenizer, to which all words are unknown
         raise InvalidArgumentError(
             f"{folder} must hold the model's tokenizer, one of {', '.join(TOKENIZERS)} or *.model; "
             "write it there with tokenizer.save_pretrained."
@@ -77,7 +77,8 @@ def check_folder(folder: Path) -> None:
         for name in named.values() if isinstance(named, dict) else ():
             if not isinstance(name, str) or name != Path(name).name:
                 raise InvalidArgumentError(
-                    f"{index} must name files of its folder; it names {shown(name)}."
+                    f"{index} must name files of its folder; it names {shown(name)}. Save the "
+                    "model again with save_pretrained."
                 )
 
 
@@ -87,32 +88,37 @@ def check_size(folder: Path, model: Any) -> None:
     Parameters
     ----------
     folder : Path
+        Folder of the model, with its weights' files.
     model : nn.Module
-        On the device ``meta``, where weights have shapes and nothing else.
+        Model on the device ``meta``, where weights are shapes without numbers.
 
     Raises
     ------
     InvalidArgumentError
+        If config.json asks for more weights than the files have bytes, or for buffers of more than
+        `MAX_BUFFERS` bytes.
     """
     asked = sum(parameter.numel() for parameter in model.parameters())
     held = sum(path.stat().st_size for path in folder.iterdir() if path.suffix in _WEIGHTS)
-    # a weight takes a byte at least
+    # a weight takes at least one byte
     if asked > held:
         raise InvalidArgumentError(
             f"{folder} must hold a model and its tokenizer, with all weights of its config.json, "
-            f"which asks for {asked:,} numbers; its weights' files have {held:,} bytes."
+            f"which asks for {asked:,} numbers; its weights' files have {held:,} bytes. Save the "
+            "model again with save_pretrained."
         )
     buffers = sum(buffer.numel() * buffer.itemsize for buffer in model.buffers())
     if buffers > MAX_BUFFERS:
         raise InvalidArgumentError(
             f"{folder / 'config.json'} must ask for at most {MAX_BUFFERS:,} bytes beside the "
-            f"weights, for tables of positions and the like; it asks for {buffers:,}."
+            f"weights, for tables of positions and the like; it asks for {buffers:,}. Reduce its "
+            "max_position_embeddings."
         )
 
 
 def _entries(folder: Path) -> Iterator[Path]:
     yield from folder.iterdir()
-    # the only folder below that transformers looks into
+    # the only subfolder that transformers reads
     templates = folder / "additional_chat_templates"
     if templates.is_dir():
         yield from templates.iterdir()
@@ -129,11 +135,11 @@ def _check_sizes(path: Path, config: dict[str, Any]) -> None:
     if not isinstance(family, str) or family not in known:
         raise InvalidArgumentError(
             f"{path} must have the model_type of a family that is known, one of "
-            f"{', '.join(sorted(known))}; got {shown(family)}. "
-            "capacity/transformer/activations/families.py says how to register one."
+            f"{', '.join(sorted(known))}; got {shown(family)}. Add another with "
+            "capacity.transformer.register_family."
         )
     for name, most in _LIMITS.items():
-        # whatever isn't an integer, transformers refuses or has a default for
+        # transformers refuses, or replaces by a default, whatever isn't an integer
         if isinstance(config.get(name), int):
             least = 0 if name in ("num_labels", "type_vocab_size") else 1
             try:
@@ -147,7 +153,12 @@ def _object(path: Path, max_bytes: int) -> dict[str, Any]:
     try:
         found = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"{path} must hold JSON; {error!s:.60}.") from None
+        raise InvalidArgumentError(
+            f"{path} must hold JSON; {error!s:.60}. Save the model again with save_pretrained."
+        ) from None
     if not isinstance(found, dict):
-        raise InvalidArgumentError(f"{path} must hold a JSON object; got {shown(found)}.")
+        raise InvalidArgumentError(
+            f"{path} must hold a JSON object; got {shown(found)}. Save the model again with "
+            "save_pretrained."
+        )
     return found

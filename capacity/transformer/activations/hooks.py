@@ -1,8 +1,8 @@
-"""`capture`: what the attention layers of a pretrained transformer compute on some sentences.
+"""`capture`: record the activations of a pretrained transformer on some sentences.
 
-Forward hooks read what the model's own modules take and give; a family of models is known by one
-adapter (`capacity.transformer.activations.families`), which says which modules do what. So the
-numbers are the model's own; they are checked, not computed anew.
+Forward hooks read inputs and outputs of the model's own modules; an adapter for each family of
+models (`capacity.transformer.activations.families`) tells the roles of the modules. So the
+activations are the model's own: they are checked, not recomputed.
 """
 
 from __future__ import annotations
@@ -42,44 +42,45 @@ from capacity.transformer.activations.validation import (
     require_affordable_attention,
 )
 
-# what tokenizers return besides, and no model reads
+# keys that tokenizers return and no model reads
 TOLD_BY_TOKENIZERS = {"special_tokens_mask", "offset_mapping", "length", "num_truncated_tokens",
                       "overflowing_tokens", "overflow_to_sample_mapping"}  # fmt: skip
 
 
 @torch.no_grad()
 def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> ActivationCache:
-    """Run a model and keep what its heads computed, and what was done to its residual stream.
+    """Run a model on sentences, and record its heads and the steps of its residual stream.
 
     Parameters
     ----------
     model : nn.Module
         A Hugging Face BERT, ALBERT, GPT-2, Llama, Mistral or Qwen2, with any head on top, loaded
         with ``attn_implementation="eager"``; or a module with a method ``capture`` of its own, such
-        as `AttentionLayer` and `EncoderClassifier`. It is run in eval mode, and left as it was.
+        as `AttentionLayer` and `EncoderClassifier`. It is run in eval mode, and its own mode is
+        restored.
     inputs : mapping, or integer tensor of shape (batch, n)
-        What a tokenizer returns, as tensors (``return_tensors="pt"``), or token ids alone.
-        Padding, on either side, is what ``attention_mask`` says it is; positions are counted from
-        a sentence's first token unless ``position_ids`` says otherwise.
+        Outputs of a tokenizer, as tensors (``return_tensors="pt"``), or token ids alone. Padding,
+        on either side, is given by ``attention_mask``; positions are counted from a sentence's
+        first token unless there are ``position_ids``.
 
     Returns
     -------
-    Captured
-        Detached, on the model's device.
+    ActivationCache
+        Activations on the model's device, without gradients.
 
     Raises
     ------
     InvalidArgumentError
-        For a model whose family isn't known, or whose kernels hide the attention; for a sentence
-        that is longer than the model's positions, of padding alone, or has tokens that the model
-        doesn't know.
+        If the model's family isn't registered, or its attention implementation doesn't return
+        patterns; if a sentence has more tokens than the model has positions, padding alone, or
+        tokens outside the vocabulary; if heads do anything but average values.
     MemoryBudgetError
         If the attention of all layers and heads would take more than 2 GiB.
 
     Warns
     -----
     PrecisionWarning
-        For a model in half precision: a copy of it in float32 is run instead.
+        If the model is in half precision: a copy of it in float32 is run instead.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> ActivationC
         model = copy.deepcopy(model).float()
     device = weights[0].device if weights else torch.device("cpu")
     given = {key: x.to(device) if isinstance(x, Tensor) else x for key, x in given.items()}
-    # what the model computes in is what its weights are
+    # autocast would compute in another dtype than that of the weights
     with torch.autocast(device.type, enabled=False):
         own: Any = getattr(model, "capture", None)
         if own is not None:
@@ -113,10 +114,10 @@ def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> ActivationC
         known = architecture_of(body)
         mask = _require_inputs(given, known, body.config)
         if "position_ids" not in given and (mask[:, 1:] & ~mask[:, :-1]).any():
-            # padding before a token doesn't move it
+            # padding before a sentence doesn't shift the positions of its tokens
             given["position_ids"] = (mask.cumsum(1) - 1).clamp_min(0)
         if known.causal:
-            # no cache is needed of a sentence that is read once
+            # keys and values are cached for later tokens, and there are none
             given["use_cache"] = False
         n_heads = body.config.num_attention_heads
         require_affordable_attention(given["input_ids"], len(known.blocks), n_heads)
@@ -126,7 +127,7 @@ def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> ActivationC
 
 
 def assemble(known: Architecture, calls: Calls, mask: Tensor, *, source: str) -> ActivationCache:
-    """Put recorded calls in order; layers that share modules take turns."""
+    """Make a cache of recorded calls; those of a shared module belong to its layers in turn."""
     first = calls[known.starts_at][0].input
     steps: list[Step] = []
     if known.embedding_norm is not None:
@@ -157,7 +158,7 @@ def _layer(block: Block, calls: Calls, turn: int, mask: Tensor) -> LayerActivati
     pattern = calls[block.attention][turn].output[1]
     layer = LayerActivations(pattern, q, k, v, z, W_O.unflatten(0, (heads, d_head_vo)), b_V,
                           bias_of(block.output), block.scale)  # fmt: skip
-    # a padded row attends to whatever the model leaves it, if to anything
+    # in rows of padding attention is arbitrary
     return layer.without_padding(mask)
 
 
@@ -183,8 +184,8 @@ def _named(inputs: Any) -> dict[str, Any]:
         return {"input_ids": inputs}
     if not isinstance(inputs, Mapping) or "input_ids" not in inputs:
         raise InvalidArgumentError(
-            "Inputs must be a tensor of token ids, or a mapping with input_ids, as a tokenizer "
-            f"returns it; got {type(inputs).__name__}."
+            "Inputs must be a tensor of token ids, or a mapping with the key input_ids, such as a "
+            f"tokenizer returns; got {type(inputs).__name__}."
         )
     return {key: x for key, x in inputs.items() if key not in TOLD_BY_TOKENIZERS}
 
@@ -192,12 +193,14 @@ def _named(inputs: Any) -> dict[str, Any]:
 def _require_only(given: Mapping[str, Any], names: Sequence[str], model: str) -> None:
     others = sorted(set(given) - set(names))
     if others:
-        raise InvalidArgumentError(f"{model} is captured by {', '.join(names)}; got {others} too.")
+        raise InvalidArgumentError(
+            f"Inputs of {model} must be among {', '.join(names)}; got {others} too. Omit these."
+        )
 
 
 def _require_inputs(given: Mapping[str, Any], known: Architecture, config: Any) -> Tensor:
     names = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
-    _require_only(given, names, "A model")
+    _require_only(given, names, "a pretrained model")
     tokens = given["input_ids"]
     real = checked_tokens(
         tokens,
@@ -213,16 +216,22 @@ def _require_inputs(given: Mapping[str, Any], known: Architecture, config: Any) 
         if ids is None:
             continue
         if not isinstance(ids, Tensor) or ids.shape != tokens.shape:
-            raise InvalidArgumentError(f"`{name}` must have the shape of the tokens.")
-        if int(ids.min()) < 0 or int(ids.max()) >= end:
-            raise InvalidArgumentError(f"`{name}` must lie between 0 and {end - 1}.")
+            got = tuple(ids.shape) if isinstance(ids, Tensor) else type(ids).__name__
+            raise InvalidArgumentError(
+                f"`{name}` must have the shape of the tokens, {tuple(tokens.shape)}; got {got}."
+            )
+        least, most = int(ids.min()), int(ids.max())
+        if least < 0 or most >= end:
+            raise InvalidArgumentError(
+                f"`{name}` must lie between 0 and {end - 1}; got {least if least < 0 else most}."
+            )
     positions = given.get("position_ids")
     if positions is not None and known.causal:
         both = real[:, 1:] & real[:, :-1]
         if ((positions.diff(dim=1) <= 0) & both).any():
             raise InvalidArgumentError(
-                "`position_ids` must grow along a sentence; several sentences in one row don't see "
-                "each other. Give each a row of its own."
+                "`position_ids` must grow along a row; several sentences in one row don't attend "
+                "to each other, and can't be analysed. Give each a row of its own."
             )
     return real
 

@@ -1,4 +1,4 @@
-"""Checks of sentences and of captured activations, whichever model they are of."""
+"""Checks of sentences and of recorded activations, for models of any family."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.transformer.activations.cache import ActivationCache, LayerActivations
 
-# of the attention of all sentences, layers and heads
+# bytes for the attention of all sentences, layers and heads
 ATTENTION_BUDGET = 2 * 2**30
 
 
@@ -25,30 +25,37 @@ def checked_tokens(
     longest: str = "n_positions",
     padding_after: bool = False,
 ) -> Bool[Tensor, "batch n"]:
-    """Mask of the tokens of sentences that a model can read.
+    """Check that a model can read sentences, and return the mask of their tokens.
 
     Parameters
     ----------
     tokens : integer tensor, shape (batch, n)
+        Token ids.
     mask : tensor of 0 and 1, shape (batch, n), or None
         1 for tokens, 0 for padding; None: no padding.
     d_vocab : int
+        Size of the model's vocabulary.
     n_positions : int or None
-        How long a sentence may be; None: as long as it likes.
+        Largest number of tokens in a sentence; None: no limit.
     longest : str
-        Where that comes from.
+        Name of that limit, for the message.
     padding_after : bool
-        Whether padding must come after a sentence.
+        Require that padding comes after the tokens of a sentence.
+
+    Returns
+    -------
+    (batch, n) bool
+        True for tokens, False for padding.
 
     Raises
     ------
     InvalidArgumentError
-        If the model can't read them.
+        If the model can't read the sentences.
     """
     if not isinstance(tokens, Tensor) or tokens.ndim != 2 or not tokens.numel():
         what = tuple(tokens.shape) if isinstance(tokens, Tensor) else type(tokens).__name__
         raise InvalidArgumentError(
-            f"Tokens must be a tensor of shape (batch, n), at least one; got {what}. A tokenizer "
+            f"Tokens must be a tensor of shape (batch, n), not empty; got {what}. A tokenizer "
             "gives one with return_tensors='pt' (and padding=True for several sentences)."
         )
     if tokens.dtype not in (torch.int32, torch.int64):
@@ -67,19 +74,21 @@ def checked_tokens(
     real = sentence_mask(mask, tokens.shape).to(tokens.device)
     if padding_after and (real[:, 1:] & ~real[:, :-1]).any():
         raise InvalidArgumentError(
-            "Padding must come after a sentence's tokens; the mask has a token after padding."
+            "Padding must come after a sentence's tokens; got a mask with a token after padding. "
+            "Pad on the right."
         )
     return real
 
 
 def require_affordable_attention(tokens: Tensor, n_layers: int, n_heads: int) -> None:
-    """Refuse sentences whose attention, of all layers and heads, is over `ATTENTION_BUDGET` bytes.
+    """Refuse sentences whose attention, in all layers and heads, exceeds `ATTENTION_BUDGET` bytes.
 
-    Analyses need two to three times as much.
+    Analyses need two to three times as much memory.
 
     Raises
     ------
     MemoryBudgetError
+        If float32 attention of all sentences, layers and heads needs more.
     """
     batch, n = tokens.shape
     n_bytes = 4 * batch * n_layers * n_heads * n * n
@@ -92,7 +101,7 @@ def require_affordable_attention(tokens: Tensor, n_layers: int, n_heads: int) ->
 
 
 def sentence_mask(mask: Any, shape: Sequence[int]) -> Bool[Tensor, "batch n"]:
-    """The tokens of sentences; without a mask, all.
+    """Boolean mask of the tokens of sentences; without a mask, all are tokens.
 
     Raises
     ------
@@ -114,28 +123,28 @@ def sentence_mask(mask: Any, shape: Sequence[int]) -> Bool[Tensor, "batch n"]:
     if empty:
         raise InvalidArgumentError(
             f"Every sentence must have a token; number {empty[0]} (counted from 0) is padding "
-            "alone. Leave it out."
+            "alone. Omit it."
         )
     return real
 
 
 @torch.no_grad()
 def check(captured: ActivationCache) -> ActivationCache:
-    """Refuse what isn't attention, or isn't what the model has done with it.
+    """Check that recorded heads average values by their attention; return the cache.
 
     Raises
     ------
     InvalidArgumentError
-        If numbers aren't finite, rows of attention don't sum to 1 or see what a causal model must
-        not, heads put out anything but ``pattern @ v``, or write anything but z W_O.
+        If a number isn't finite, rows of attention don't sum to 1, a causal model attends to later
+        tokens, heads output anything but ``pattern @ v``, or write anything but z W_O.
     """
     for index, layer in enumerate(captured.layers):
         of = f"layer {index} of {captured.source}"
         if not (layer.z.isfinite().all() and layer.v.isfinite().all()):
             raise InvalidArgumentError(
-                f"Every number must be finite; heads of {of} put out others. Its weights are "
-                "damaged, or its precision can't hold its own mask (Llama in float64 with padding "
-                "on the left: pad on the right, or use float32)."
+                f"Values and outputs of heads must be finite; {of} has NaN or infinite ones. Its "
+                "weights are damaged, or its precision can't hold its own mask (Llama in float64 "
+                "with padding on the left: pad on the right, or use float32)."
             )
         off_rows, off_heads = _off(layer, captured.mask)
         # some models take the softmax in float32 whatever they compute in
@@ -145,17 +154,17 @@ def check(captured: ActivationCache) -> ActivationCache:
                 f"Attention must average values: rows that sum to 1, and z = pattern @ v. In {of} "
                 f"rows are off by {off_rows:.1g} and heads by {off_heads:.1g} of their size: its "
                 "heads do something else as well (a sink, a mask on heads, another path), which "
-                "the analyses don't know."
+                "these analyses don't cover."
             )
         if captured.causal and layer.pattern.triu(1).any():
             raise InvalidArgumentError(
-                f"A causal model's attention must see nothing to come; that of {of} does."
+                f"Tokens of a causal model must not attend to later tokens; those of {of} do."
             )
     off = _off_stream(captured)
     if not off <= 1e3 * torch.finfo(captured.start.dtype).eps:
         raise InvalidArgumentError(
-            f"Heads must write z W_O + b_O to the residual stream; in {captured.source} what was "
-            f"written differs by {off:.1g} of its size. Its output weights are wrapped (merge "
+            f"Heads must add z W_O + b_O to the residual stream; in {captured.source} what they "
+            f"added differs by {off:.1g} of its size. Its output weights are wrapped (merge "
             "adapters into the model first), or their output is changed on the way."
         )
     return captured
@@ -170,7 +179,7 @@ def _off(layer: LayerActivations, mask: Tensor) -> tuple[float, float]:
 
 
 def _off_stream(captured: ActivationCache) -> float:
-    """Relative error of the heads' sum at first tokens, for a wrong W_O is wrong for all."""
+    """Relative error of the heads' sum at first tokens, where a wrong W_O shows as anywhere."""
     first = captured.mask.int().argmax(dim=1)
     batch = torch.arange(len(first), device=first.device)
     off = 0.0

@@ -1,19 +1,20 @@
 """Effective attention of causal models: the shortest row on its own support with the same output.
 
 Row i of A has support 0 ... i. Its effective part is x_i = o_i V_i^+, with V_i the first i + 1 rows
-of V, o_i = a_i V and V_i^+ the pseudo-inverse: the a_i of least norm that gives o_i. As long as the
-rows of V_i are independent x_i = a_i. Beyond, with the Gram matrix G_i = V_i^T V_i,
+of V, o_i = a_i V and V_i^+ the pseudo-inverse: the row of least norm on this support whose output
+is o_i. While the rows of V_i are independent, x_i = a_i. Beyond, with the Gram matrix
+G_i = V_i^T V_i,
 
     x_i = w_i V_i^T,   w_i = o_i G_i^-1,
 
-and the w of a block of rows come together. With G = L L^T before the block (V_b, O_b),
+and the w of a block of rows are computed together. With G = L L^T before the block (V_b, O_b),
 U = V_b L^-T, Z = O_b L^-T, C C^T = I + U U^T and M = C^-1 U, row i of the block has
 G_i = L (I + U_i^T U_i) L^T. By Woodbury's identity, and as the leading part of C is the factor of
 the leading part of C C^T, the inverse of the bracket is I - M_i^T M_i, with the rows of M up to i:
 so W = (Z - tril(Z M^T) M) L^-1, in O(n d^2 + n^2 d) operations a head, as for plain projection.
 
 Where G is too ill conditioned to start a block, or lacks rank, single rows are projected by the
-singular vectors of their own V_i. All of it is in float64.
+singular vectors of their own V_i. All computations are in float64.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from torch import Tensor
 
 from capacity.transformer.effective.column_space import inverted, rank_threshold
 
-# of V_i; G_i has its square, of which float64 leaves eight digits, and ten
+# largest condition number of V before a block; that of G is its square, 1e8 and 1e6, so that
+# eight and ten digits of float64 remain
 _BLOCK_CONDITION = {torch.float32: 1e4, torch.float64: 1e3}
-# prefixes of just over d rows are ill conditioned, which passes after a few
+# sizes of the first blocks: prefixes of just over d rows are ill conditioned, but not for long
 _FIRST_BLOCKS = (4, 12, 48)
-# prefixes that are held at once
+# prefixes of V that are in memory at once
 _SINGLE = 32
 
 
@@ -37,20 +39,26 @@ def project_causally(
     v: Float[Tensor, "batch heads n d"],
     mask: Bool[Tensor, "batch n"],
 ) -> Float[Tensor, "batch heads n n"]:
-    """Project each row of attention onto the column space of the values up to it.
+    """Project each row of attention onto the column space of the values up to its own token.
 
     Parameters
     ----------
     pattern : (batch, heads, n, n)
-        Nothing above the diagonal.
+        Attention, 0 above the diagonal.
     v : (batch, heads, n, d)
-        Rows of padding are 0.
+        Values, 0 at padding.
     mask : (batch, n) bool
+        True for tokens; padding may be on either side.
+
+    Returns
+    -------
+    (batch, heads, n, n)
+        Projected attention, 0 above the diagonal.
     """
     relative = rank_threshold(mask, v.shape[-1], v.dtype)
     if mask.all():
         return _of_sentences(pattern, v, relative)
-    # tokens first, so that the first rows are those of the sentence on whichever side padding is
+    # tokens first, so that rows before a token are those of its sentence wherever padding is
     order = (~mask).sort(dim=1, stable=True).indices[:, None, :, None]
     moved = pattern.take_along_dim(order, -2).take_along_dim(order.mT, -1)
     x = _of_sentences(moved, v.take_along_dim(order, dim=-2), relative)
@@ -68,35 +76,36 @@ def _of_sentences(pattern: Tensor, v: Tensor, relative: Tensor) -> Tensor:
 def independent_rows(
     v: Float[Tensor, "batch heads n d"], relative: Float[Tensor, "batch"]
 ) -> Tensor:
-    """Number of the first rows of each V that are independent, shape (batch, heads).
+    """Number of leading rows of each V that are independent, shape (batch, heads).
 
-    Rows are columns of V^T = Q R, and the first i of them have the leading i x i part of R, whose
-    inverse is the leading part of R^-1: one decomposition bounds the condition of every prefix.
+    Rows of V are columns of V^T = Q R. The factor of the first i of them is the leading i x i part
+    of R, whose inverse is the leading part of R^-1: so one decomposition bounds the condition
+    number of every prefix.
     """
     n, d = v.shape[-2:]
     first = v[..., : min(n, d), :].double()
     R = torch.linalg.qr(first.mT, mode="r").R
     pivots = R.diagonal(dim1=-2, dim2=-1).abs()
-    # what follows a dependent row doesn't matter
+    # rows after a dependent one don't count
     alive = (pivots > 0).cumprod(-1).bool()
     R = torch.where(alive[..., None, :], R, torch.eye(R.shape[-1], dtype=R.dtype, device=R.device))
     eye = torch.eye(R.shape[-1], dtype=R.dtype, device=R.device).expand_as(R)
     inverse = torch.linalg.solve_triangular(R, eye, upper=True)
-    # squared norms of leading parts: columns above the diagonal, added up
+    # squared Frobenius norms of the leading parts, as cumulative sums over columns
     sizes = R.square().sum(-2).cumsum(-1) * inverse.square().sum(-2).cumsum(-1)
     independent = alive & (sizes.sqrt() * relative[:, None, None] < 1)
     return independent.cumprod(-1).sum(-1)
 
 
 def _projected(a: Tensor, v: Tensor, kept: Tensor, least: Tensor) -> Tensor:
-    """Rows x of heads side by side; the first ``kept`` rows of each are a's own."""
+    """Projected rows of heads; the first ``kept`` rows of each head are those of a."""
     n, d = v.shape[-2:]
     start = int(kept.min())
     x = a.clone()
     G = v[:, :start].mT @ v[:, :start]
     first = iter(_FIRST_BLOCKS)
     while start < n:
-        # fewer rows than columns have no inverse Gram matrix to begin with
+        # the Gram matrix of fewer rows than columns has no inverse
         end = min(n, start + next(first, d) if start >= d else d)
         new, seen = v[:, start:end], v[:, :end]
         rows = a[:, start:end, :end].double()
@@ -117,7 +126,7 @@ def _projected(a: Tensor, v: Tensor, kept: Tensor, least: Tensor) -> Tensor:
 
 
 def _block(inverse: Tensor, v: Tensor, o: Tensor) -> Tensor:
-    """W of rows v with outputs o, after rows whose Gram matrix is R^T R; ``inverse`` is R^-1."""
+    """W for rows v with outputs o, after rows with Gram matrix R^T R; ``inverse`` is R^-1."""
     U, Z = v @ inverse, o @ inverse
     C = torch.linalg.cholesky(torch.eye(v.shape[-2], dtype=v.dtype, device=v.device) + U @ U.mT)
     M = torch.linalg.solve_triangular(C, U, upper=False)
@@ -125,7 +134,7 @@ def _block(inverse: Tensor, v: Tensor, o: Tensor) -> Tensor:
 
 
 def _one_by_one(a: Tensor, v: Tensor, least: Tensor) -> Tensor:
-    """Rows of one head, the last of those of v, each projected by its own prefix of v."""
+    """Project the last rows of one head, each by the singular vectors of its own prefix of v."""
     n = len(v)
     parts = []
     for rows, numbers in zip(

@@ -1,11 +1,11 @@
 """Orthonormal bases of the column spaces of many tall matrices at once.
 
-In float32 a basis is V R^-1 with R^T R the Cholesky decomposition of V^T V in float64, which costs
-little beside a forward pass; in float64 it is the Q of V = Q R, for a Gram matrix would lose half
-of the digits. Both are silently wrong where V lacks rank. The guard is an upper bound of V's
-condition number, |R|_F |R^-1|_F: below the reciprocal of the rank threshold no singular value can
-be under it. Heads that fail, and heads whose Gram matrix is too ill conditioned for orthonormal
-columns, go to a singular value decomposition in float64.
+In float32 the basis is V R^-1 with R^T R the Cholesky decomposition of V^T V in float64, which is
+cheap beside a forward pass; in float64 it is the Q of V = Q R, as a Gram matrix would lose half of
+the digits. Both are silently wrong where V lacks rank. The guard is |R|_F |R^-1|_F, an upper bound
+of V's condition number: if it is below the reciprocal of the rank threshold, no singular value is
+under the threshold. Heads for which it isn't, and heads whose Gram matrix is too ill conditioned
+for orthonormal columns, take a singular value decomposition in float64.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-# up to this condition number z R^-1 is about as exact as z
+# largest condition number at which z R^-1 is about as exact as z
 WELL_CONDITIONED = 300
-# up to this one columns of V R^-1 are orthonormal to 1e-8, by a Gram matrix in float64
+# largest one at which columns of V R^-1 are orthonormal to 1e-8, with a Gram matrix in float64
 GRAM_CONDITION = 1e4
 
 
@@ -31,8 +31,7 @@ class Span:
     basis : (..., n, d)
         Orthonormal columns, then columns of zeros where the rank is below d.
     inverse : (..., d, d) or None
-        R^-1 with ``basis = V @ inverse``; None unless every V is well conditioned, for one method
-        serves the batch.
+        R^-1 with ``basis = V @ inverse``; None unless every V of the batch is well conditioned.
     rank : (...)
         Numerical ranks.
     """
@@ -43,7 +42,7 @@ class Span:
 
 
 def rank_threshold(mask: Bool[Tensor, "batch n"], columns: int, dtype: torch.dtype) -> Tensor:
-    """max(n, columns) times the precision, with n the number of tokens of each sentence."""
+    """Relative rank threshold: max(n, columns) times the machine epsilon, n tokens a sentence."""
     return mask.sum(1).clamp_min(columns) * torch.finfo(dtype).eps
 
 
@@ -53,17 +52,22 @@ def column_span(
     *,
     of: Float[Tensor, "batch heads n d"] | None = None,
 ) -> Span:
-    """Bases of column spaces.
+    """Orthonormal bases of the column spaces of matrices.
 
     Parameters
     ----------
     v : (batch, heads, n, d)
-        Rows that don't count are 0.
+        Matrices; rows to disregard are 0.
     relative : (batch,)
         Singular values up to this share of the largest count as 0.
     of : tensor like v, optional
-        Whose largest singular value that is, and whose dtype the basis has; `v` itself by default.
-        For `v` that was made of it in float64, and is no more exact than it.
+        Matrices that `v` was computed from in float64, and whose precision it has: their dtype is
+        that of the basis, and their largest singular value the one above. `v` itself by default.
+
+    Returns
+    -------
+    Span
+        Bases and numerical ranks.
     """
     n, d = v.shape[-2:]
     of = v if of is None else of
@@ -76,7 +80,7 @@ def column_span(
     condition = size * of.double().flatten(-2).norm(dim=-1)
     safe = condition * least < 1
     if exact:
-        # rows of zeros were left out, and rounding must not lend them weight
+        # rows of zeros are disregarded, and rounding must not give them weight
         basis = Q * (v != 0).any(-1, keepdim=True)
     else:
         basis = (v.double() @ R_inverse).to(of.dtype)
@@ -90,7 +94,7 @@ def column_span(
 
 
 def row_condition(v: Float[Tensor, "... n d"]) -> Float[Tensor, "..."]:
-    """A bound of the condition number of V's rows; infinite if they are dependent."""
+    """Upper bound of the condition number of V's rows; infinite if they are dependent."""
     vt = v.mT
     R = torch.linalg.qr(vt, mode="r").R if v.dtype == torch.float64 else _cholesky(vt)
     return inverted(R)[1] * v.double().flatten(-2).norm(dim=-1)
@@ -102,10 +106,10 @@ def _cholesky(v: Tensor) -> Tensor:
 
 
 def inverted(R: Float[Tensor, "... d d"]) -> tuple[Float[Tensor, "... d d"], Tensor]:
-    """R^-1 and |R^-1|_F; the identity, and infinity, where R has no inverse."""
+    """Return R^-1 and |R^-1|_F, or the identity and infinity where R has no inverse."""
     eye = torch.eye(R.shape[-1], dtype=R.dtype, device=R.device)
     pivots = R.diagonal(dim1=-2, dim2=-1).abs()
-    # a Cholesky decomposition that failed leaves a pivot of 0, or no number
+    # a failed Cholesky decomposition leaves a pivot of 0 or NaN
     bad = ~(pivots > 0).all(-1) | ~R.isfinite().all(-1).all(-1)
     R = torch.where(bad[..., None, None], eye, R)
     inverse = torch.linalg.solve_triangular(R, eye.expand_as(R), upper=True)
@@ -117,6 +121,6 @@ def _by_svd(v: Float[Tensor, "... n d"], least: Tensor, of: Float[Tensor, "... n
     U, s, _ = torch.linalg.svd(v.double(), full_matrices=False)
     largest = s[..., :1] if of is v else torch.linalg.svdvals(of.double())[..., :1]
     counts = s > least[..., None] * largest
-    # rounding must not lend weight to rows that were left out
+    # rows of zeros are disregarded, and rounding must not give them weight
     basis = (U * counts[..., None, :] * (v != 0).any(-1, keepdim=True)).to(of.dtype)
     return Span(torch.nn.functional.pad(basis, (0, d - min(n, d))), None, counts.sum(-1))

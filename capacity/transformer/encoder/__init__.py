@@ -1,1 +1,1 @@
-"""A small encoder that is trained here: model, vocabulary, training."""
+"""A small encoder classifier: model, vocabulary, training."""

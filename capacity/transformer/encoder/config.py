@@ -1,4 +1,4 @@
-"""`EncoderConfig`: the sizes of an `EncoderClassifier`, and the weights that it begins with.
+"""`EncoderConfig`: sizes of an `EncoderClassifier`, and its initial weights.
 
 References
 ----------
@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.limits import (
     MAX_SIZE,
@@ -29,27 +30,36 @@ from capacity.limits import (
 Combine = Literal["concatenate", "add"]
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class EncoderConfig:
-    """Sizes of a one-layer encoder that classifies sentences, with d_head_qk decoupled.
+    """Sizes of a one-layer encoder that classifies sentences, with d_head_qk free.
 
     Parameters
     ----------
-    d_vocab, n_classes : int
+    d_vocab : int
+        Number of tokens of the vocabulary.
+    n_classes : int
+        Number of classes, at least 2.
     n_positions : int
-        The longest sentence.
-    d_model, n_heads : int
+        Largest number of tokens in a sentence.
+    d_model : int
+        Size of embeddings.
+    n_heads : int
+        Number of heads; a divisor of d_model if they are concatenated.
     d_head_qk : int
-        Any; small ones make attention more identifiable (section 4).
+        Size of queries and keys. According to the paper, small ones make attention more
+        identifiable (section 4).
     d_feed_forward : int
+        Number of hidden units of the feed-forward.
     combine : {'concatenate', 'add'}
-        What becomes of the heads' outputs.
+        Concatenate the heads' outputs, or add them up.
 
     Raises
     ------
     InvalidArgumentError
-        For a size that isn't an integer from 1 to 2^20 (d_vocab: 2^31 - 1), or heads to
-        concatenate that don't divide d_model.
+        If a size isn't an integer from 1 to 2^20 (n_classes: from 2; d_vocab: to 2^31 - 1), or
+        n_heads doesn't divide d_model for concatenated heads.
 
     Examples
     --------
@@ -91,12 +101,12 @@ class EncoderConfig:
 
     @property
     def d_head_vo(self) -> int:
-        """Size of a head's values: d_model / n_heads if concatenated, d_model if added."""
+        """Size of values: d_model / n_heads if heads are concatenated, d_model if added."""
         return self.d_model if self.combine == "add" else self.d_model // self.n_heads
 
     @property
     def n_parameters(self) -> int:
-        """Number of weights, biases and gains without the embeddings."""
+        """Number of weights, biases and gains, embeddings excluded."""
         d, d_ff = self.d_model, self.d_feed_forward
         heads = self.n_heads * (d + 1) * (2 * self.d_head_qk + self.d_head_vo)
         norms = 4 * d
@@ -105,7 +115,7 @@ class EncoderConfig:
 
     @property
     def n_embedding_parameters(self) -> int:
-        """Number of weights of the embeddings of tokens and positions."""
+        """Number of weights in the embeddings of tokens and positions."""
         return (self.d_vocab + self.n_positions) * self.d_model
 
 
@@ -113,14 +123,26 @@ def initial_weights(config: EncoderConfig, seed: Seed) -> dict[str, NDArray[np.f
     """Draw initial weights in float64, the same for every device and dtype.
 
     Embeddings of tokens and positions are N(0, 1) (section 6). All other weights and biases are
-    U(-1/sqrt(fan_in), 1/sqrt(fan_in)), as those of `torch.nn.Linear`.
+    U(-1/sqrt(fan_in), 1/sqrt(fan_in)), as in `torch.nn.Linear`.
+
+    Parameters
+    ----------
+    config : EncoderConfig
+        Sizes.
+    seed : int or numpy.random.Generator
+        Seed of the draw.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Weights by their names in `EncoderClassifier`.
 
     Raises
     ------
     InvalidArgumentError
-        For a seed out of its range.
+        If the seed is out of range.
     MemoryBudgetError
-        Before anything is drawn, if the weights would take more than 8 GiB in float64.
+        If the weights would take more than 8 GiB in float64; nothing is drawn then.
     """
     c, d = config, config.d_model
     embeddings = {"W_E": (c.d_vocab, d), "W_pos": (c.n_positions, d)}

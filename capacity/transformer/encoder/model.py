@@ -1,20 +1,20 @@
 """`EncoderClassifier`: a one-layer encoder in two variants, one with identifiable attention.
 
-For tokens with embeddings plus positions x (section 2.2), rows acting from the left,
+With x the sum of the embeddings of tokens and positions (section 2.2), rows acting from the left,
 
     A^h = softmax((x W_Q^h + b_Q^h) (x W_K^h + b_K^h)^T / sqrt(d_head_qk)),      (1)
     x'  = norm_1(x + heads),
     y   = norm_2(x' + relu(x' W_1 + b_1) W_2 + b_2),
-    logits = y_1 W_C + b_C, of the first token alone,
+    logits = y_1 W_C + b_C, with y_1 the row of the first token.
 
-and with z^h = A^h (x W_V^h + b_V^h) the heads put out, in the two variants of section 4,
+Heads output z^h = A^h (x W_V^h + b_V^h), and together, in the two variants of section 4,
 
 * *concatenate* ("Con"): [z^1 ... z^H] W_O + b_O, with d_head_vo = d_model / n_heads;
-* *add* ("Add"): (z^1 + ... + z^H) W_O + b_O, with d_head_vo = d_model, so that A^h T^h, T^h =
-  (x W_V^h + b_V^h) W_O, determines A^h for sentences of up to d_model tokens.
+* *add* ("Add"): (z^1 + ... + z^H) W_O + b_O, with d_head_vo = d_model, so that A^h T^h, with
+  T^h = (x W_V^h + b_V^h) W_O, determines A^h for sentences of up to d_model tokens.
 
-d_head_qk is free in both. The code published with the paper forms sums over H neighbouring features
-of one head where its text adds heads; here heads are added.
+d_head_qk is free in both. The code published with the paper sums H neighbouring features of one
+head where its text adds heads; here heads are added.
 
 References
 ----------
@@ -47,29 +47,47 @@ from capacity.transformer.encoder.config import EncoderConfig, initial_weights
 
 
 class EncoderClassifier(nn.Module):
-    """One encoder layer, normed after each sublayer, and a linear classifier of its first token.
+    """One encoder layer with post-layer norms, and a linear classifier of its first token.
 
     Parameters
     ----------
     config : EncoderConfig
+        Sizes.
     seed : int or numpy.random.Generator
-        Of the initial weights, drawn in float64 by `initial_weights`; norms begin as norms.
+        Seed of the initial weights, drawn in float64 by `initial_weights`; norms begin with gain 1
+        and bias 0.
     dtype : torch.dtype
+        Type of the weights.
     device : torch.device or str
+        Device of the weights.
 
     Attributes
     ----------
     W_E, W_pos : (d_vocab, d_model), (n_positions, d_model)
+        Embeddings of tokens and positions.
     W_Q, W_K : (n_heads, d_model, d_head_qk)
+        Query and key weights.
     W_V : (n_heads, d_model, d_head_vo)
+        Value weights.
     W_O : (d_model, d_model)
-        Acts on the concatenation, or on the sum, of heads; `W_O_of_heads` has one for each head.
+        Output weights, for the concatenation or the sum of heads; `W_O_of_heads` has one matrix
+        for each head.
     W_1, W_2 : (d_model, d_feed_forward), (d_feed_forward, d_model)
+        Weights of the feed-forward.
     W_C : (d_model, n_classes)
+        Weights of the classifier.
     b_Q, b_K, b_V, b_O, b_1, b_2, b_C
-        Their biases. b_K adds the same to all logits of a row, so no output depends on it, and
-        training leaves it as it is.
+        Biases of these weights. b_K adds the same number to all logits of a row, so that no output
+        depends on it, and training doesn't change it.
     norm_1, norm_2 : torch.nn.LayerNorm
+        Norms after the heads and after the feed-forward.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the seed is out of range.
+    MemoryBudgetError
+        If the weights would take more than 8 GiB in float64.
 
     Examples
     --------
@@ -112,7 +130,7 @@ class EncoderClassifier(nn.Module):
 
     @property
     def W_O_of_heads(self) -> Float[Tensor, "heads d_head_vo d_model"]:
-        """The matrix on each head's output: its rows of W_O if concatenated, all of it if added."""
+        """Output weights of each head: its rows of W_O if concatenated, all of W_O if added."""
         heads, d_head_vo, d = self.config.n_heads, self.config.d_head_vo, self.config.d_model
         if self.config.combine == "add":
             return self.W_O.expand(heads, d_head_vo, d)
@@ -121,28 +139,30 @@ class EncoderClassifier(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None
     ) -> Float[Tensor, "batch n_classes"]:
-        """Logits of the classes.
+        """Logits of the classes of sentences.
 
         Parameters
         ----------
         tokens : integer tensor, shape (batch, n)
+            Token ids.
         mask : tensor of 0 and 1, shape (batch, n), optional
             1 for tokens, 0 for the padding after them.
 
         Returns
         -------
         tensor, shape (batch, n_classes)
+            Logits.
 
         Raises
         ------
         InvalidArgumentError
-            For tokens outside the vocabulary, a sentence that is too long or padding alone, or
-            padding before a token.
+            If a token is outside the vocabulary, a sentence is too long or padding alone, or
+            padding precedes a token.
         """
         real = self.checked_mask(tokens, mask)
         x = self._embedded(tokens)
-        # The first token's attention is all that the classes depend on. So W_K and W_V meet one
-        # vector a head, by (q W_K^T) x^T and (A x) W_V, instead of every token; b_K drops out.
+        # The classes depend on the first token's attention alone. So W_K and W_V multiply one
+        # vector a head, in (q W_K^T) x^T and (A x) W_V, instead of every token; b_K cancels.
         first = x[:, :1]
         asked = einsum("bhie,hde->bhid", self._project(first, self.W_Q, self.b_Q), self.W_K)
         pattern = self._attention(einsum("bhid,bnd->bhin", asked, x), real)
@@ -156,25 +176,30 @@ class EncoderClassifier(nn.Module):
     def capture(
         self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None
     ) -> ActivationCache:
-        """Capture what the layer computes on sentences, for the analyses.
+        """Record the layer's activations on sentences, for the analyses.
 
-        Its steps lead from ``start`` to y, for all tokens. Weights are copied, so that later
-        training doesn't change what was captured.
+        The steps lead from ``start`` to y, for all tokens. Weights are copied, so that later
+        training doesn't change the cache.
 
         Parameters
         ----------
-        tokens, mask
-            As in `forward`.
+        tokens : integer tensor, shape (batch, n)
+            Token ids.
+        mask : tensor of 0 and 1, shape (batch, n), optional
+            1 for tokens, 0 for the padding after them.
 
         Returns
         -------
-        Captured
-            Of one layer. Added heads share one W_O, which is repeated for each.
+        ActivationCache
+            Activations of one layer. Added heads share one W_O, which is repeated for each.
 
         Raises
         ------
         InvalidArgumentError
-            As `forward` does.
+            If a token is outside the vocabulary, a sentence is too long or padding alone, or
+            padding precedes a token.
+        MemoryBudgetError
+            If the attention would take more than 2 GiB.
         """
         real = self.checked_mask(tokens, mask)
         require_affordable_attention(tokens, 1, self.config.n_heads)
@@ -208,8 +233,8 @@ class EncoderClassifier(nn.Module):
     def checked_mask(
         self, tokens: Int[Tensor, "batch n"], mask: Tensor | None
     ) -> Bool[Tensor, "batch n"]:
-        """Mask of the tokens of sentences that the model can read; raises as `forward` does."""
-        # the first token is classified
+        """Check sentences as `forward` does, and return the boolean mask of their tokens."""
+        # padding must follow, as the first token is classified
         return checked_tokens(
             tokens,
             mask,
@@ -238,5 +263,5 @@ class EncoderClassifier(nn.Module):
         return together @ self.W_O
 
     def _feed_forward(self, x: Tensor) -> Float[Tensor, "batch n d_model"]:
-        """Without b_2."""
+        """Output of the feed-forward, without b_2."""
         return torch.relu(x @ self.W_1 + self.b_1) @ self.W_2

@@ -1,7 +1,7 @@
 """`train_classifier`: fit an `EncoderClassifier` to labelled sentences.
 
 Section 6 of Bhardwaj et al. (2021): cross entropy, Adam with learning rate 0.001, batches of 256,
-20 epochs, and the weights of the epoch that does best on sentences held out for validation.
+20 epochs, and the weights of the epoch with the best accuracy on validation sentences.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn import functional
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, integer_seed
 from capacity.transformer.encoder.model import EncoderClassifier
@@ -23,19 +24,20 @@ Labelled = tuple[Tensor, Tensor, Tensor | None]
 SENTENCES_AT_ONCE = 1024
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class ClassifierTraining:
-    """Outcome of training.
+    """Losses and accuracies of training, by epoch.
 
     Attributes
     ----------
     losses : tuple of float
-        Of each epoch: the mean cross entropy (nats) of its sentences as they were learnt.
+        Mean cross entropy of each epoch's batches, each before its own step, in nats.
     validation_accuracies : tuple of float
-        After each epoch; empty without validation.
+        Accuracy on validation sentences after each epoch; empty without validation.
     best_epoch : int
-        Counted from 1, the one whose weights the model has: the first of the best on validation,
-        or the last without.
+        Epoch, counted from 1, whose weights the model has: the first with the best validation
+        accuracy, or the last without validation.
     """
 
     losses: tuple[float, ...]
@@ -56,37 +58,44 @@ def train_classifier(
     validation: Labelled | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ClassifierTraining:
-    """Train a model in place, from the weights that it has.
+    """Train a model in place, starting from its current weights.
 
-    Interrupted, or stopped by any error, it leaves the model with the best weights so far: those it
-    came with if no epoch was finished.
+    If training is interrupted, or stopped by an error, the model has the best weights so far, or
+    its initial ones if no epoch was finished.
 
     Parameters
     ----------
     model : EncoderClassifier
+        Model to train.
     tokens : integer tensor, shape (n_sentences, n)
+        Token ids of the sentences.
     labels : integer tensor, shape (n_sentences,)
         Classes, counted from 0.
     mask : tensor of 0 and 1, shape (n_sentences, n), optional
         1 for tokens, 0 for the padding after them.
-    epochs, batch_size : int
+    epochs : int
+        Number of passes over the sentences.
+    batch_size : int
+        Number of sentences in a step.
     learning_rate : float
-        Of Adam.
+        Learning rate of Adam.
     seed : int or numpy.random.Generator
-        Of the order of the sentences.
+        Seed of the order of the sentences.
     validation : (tokens, labels, mask or None), optional
+        Sentences that select the best epoch.
     progress : callable, optional
-        Called with the number of epochs done and of all, after each.
+        Called after each epoch with the number of epochs done and the number of all.
 
     Returns
     -------
     ClassifierTraining
+        Losses and accuracies by epoch, and the epoch that was selected.
 
     Raises
     ------
     InvalidArgumentError
-        For sentences that the model can't read, labels that aren't its classes, numbers out of
-        range, or training that diverges.
+        If the model can't read a sentence, a label isn't one of its classes, a number is out of
+        range, or training diverges.
 
     Examples
     --------
@@ -124,7 +133,7 @@ def train_classifier(
             if not math.isfinite(loss):
                 raise InvalidArgumentError(
                     f"`learning_rate` must let training converge; with {learning_rate} the loss is "
-                    f"{loss} in epoch {epoch}. Take a smaller one."
+                    f"{loss} in epoch {epoch}. Give a smaller one."
                 )
             losses.append(loss / len(training))
             if held_out is not None:
@@ -145,25 +154,35 @@ def accuracy(
     labels: Int[Tensor, "sentences"],
     mask: Tensor | None = None,
 ) -> float:
-    """Share of the sentences whose class has the largest logit; logits must be finite to count.
+    """Share of sentences whose class has the largest logit.
 
     Parameters
     ----------
     model : EncoderClassifier
-    tokens, labels, mask
-        As in `train_classifier`.
+        Classifier.
+    tokens : integer tensor, shape (n_sentences, n)
+        Token ids of the sentences.
+    labels : integer tensor, shape (n_sentences,)
+        Classes, counted from 0.
+    mask : tensor of 0 and 1, shape (n_sentences, n), optional
+        1 for tokens, 0 for the padding after them.
+
+    Returns
+    -------
+    float
+        Accuracy; sentences with a logit that isn't finite count as wrong.
 
     Raises
     ------
     InvalidArgumentError
-        For sentences that the model can't read, or labels that aren't its classes.
+        If the model can't read a sentence, or a label isn't one of its classes.
     """
     return _accuracy(model, _Sentences.of(model, tokens, labels, mask))
 
 
 @dataclass(frozen=True, eq=False)
 class _Sentences:
-    """Labelled sentences that were checked, on the model's device."""
+    """Checked sentences and labels, on the model's device."""
 
     tokens: Int[Tensor, "sentences n"]
     labels: Int[Tensor, "sentences"]
@@ -192,7 +211,7 @@ class _Sentences:
         return len(self.tokens)
 
     def at(self, rows: Tensor) -> _Sentences:
-        """Some of the sentences, without columns that are padding in all of them."""
+        """Select sentences, without columns that are padding in all of them."""
         rows = rows.to(self.tokens.device)
         mask = self.mask[rows]
         n = int(mask.sum(dim=1).max())
@@ -205,7 +224,7 @@ def _accuracy(model: EncoderClassifier, sentences: _Sentences) -> float:
     for rows in torch.arange(len(sentences)).split(SENTENCES_AT_ONCE):
         batch = sentences.at(rows)
         logits = model(batch.tokens, batch.mask)
-        # argmax over NaN would name the first class
+        # argmax over NaN would return a class
         wins = logits.isfinite().all(dim=1) & (logits.argmax(dim=1) == batch.labels)
         right += int(wins.sum())
     return right / len(sentences)

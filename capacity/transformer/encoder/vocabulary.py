@@ -1,8 +1,8 @@
-"""`Vocabulary`: from texts to the tokens of an `EncoderClassifier`.
+"""`Vocabulary`: map texts to tokens of an `EncoderClassifier`.
 
-Texts are normalised as by torchtext's ``basic_english``, which Bhardwaj et al. (2021, section 6)
+Texts are normalised as in torchtext's ``basic_english``, which Bhardwaj et al. (2021, section 6)
 use: lower case; ``. , ( ) ! ?`` and the apostrophe are words of their own; ``"``, ``;``, ``:`` and
-the line breaks of HTML are dropped.
+HTML line breaks are dropped.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 
 PAD, UNK, CLS = range(3)
@@ -37,20 +38,21 @@ def words_of(text: str) -> list[str]:
     return _WORD_OF_ITS_OWN.sub(r" \g<0> ", _BLANK.sub(" ", text)).split()
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words that have a token of their own.
+    """Words that have a token of their own.
 
     Parameters
     ----------
     words : tuple of str
-        All different; token t is ``words[t]``. The first are ``<pad>``, ``<unk>`` and ``<cls>``,
-        which no text can write.
+        Different words; token t is ``words[t]``. The first are ``<pad>``, ``<unk>`` and ``<cls>``,
+        which don't stand for words of a text.
 
     Raises
     ------
     InvalidArgumentError
-        If a word comes twice, or the first three are others.
+        If a word is repeated, or the first three are others.
 
     Examples
     --------
@@ -68,26 +70,34 @@ class Vocabulary:
         if self.words[: len(RESERVED)] != RESERVED:
             raise InvalidArgumentError(
                 f"`words` must begin with {', '.join(RESERVED)}; got "
-                f"{', '.join(self.words[: len(RESERVED)]) or 'none'}. Say Vocabulary.of_texts(...)."
+                f"{', '.join(self.words[: len(RESERVED)]) or 'none'}. Use Vocabulary.of_texts(...)."
             )
         if len(set(self.words)) < len(self.words):
             twice = Counter(self.words).most_common(1)[0][0]
-            raise InvalidArgumentError(f"`words` must all be different; {twice!r:.60} comes twice.")
+            raise InvalidArgumentError(
+                f"`words` must all differ; {twice!r:.60} comes twice. Drop one."
+            )
 
     @classmethod
     def of_texts(cls, texts: Iterable[str], *, at_least: int = 1) -> Vocabulary:
-        """Build the vocabulary of texts, the frequent words first, equals in the alphabet's order.
+        """Build the vocabulary of texts, by decreasing frequency, then in alphabetical order.
 
         Parameters
         ----------
         texts : iterable of str
+            Texts whose words get tokens.
         at_least : int
-            How often a word must occur.
+            Smallest number of occurrences of a word that gets a token.
+
+        Returns
+        -------
+        Vocabulary
+            Reserved tokens, then words.
 
         Raises
         ------
         InvalidArgumentError
-            For a single string in place of texts, or `at_least` below 1.
+            If `texts` is a single string, or `at_least` is below 1.
         """
         if at_least < 1:
             raise InvalidArgumentError(f"`at_least` must be at least 1; got {at_least}.")
@@ -97,7 +107,7 @@ class Vocabulary:
         return cls((*RESERVED, *sorted(kept, key=lambda word: (-counts[word], word))))
 
     def __len__(self) -> int:
-        """Number of tokens, the d_vocab of a model."""
+        """Number of tokens, d_vocab of a model."""
         return len(self.words)
 
     @cached_property
@@ -108,25 +118,26 @@ class Vocabulary:
     def encode(
         self, texts: Sequence[str], n_positions: int
     ) -> tuple[Int[Tensor, "batch n"], Bool[Tensor, "batch n"]]:
-        """Write texts as tokens: ``<cls>``, then words, clipped and padded.
+        """Encode texts as tokens: ``<cls>``, then words, truncated and padded.
 
         Parameters
         ----------
         texts : sequence of str
+            Texts to encode; unknown words become ``<unk>``.
         n_positions : int
-            The most tokens that a text may have, ``<cls>`` among them.
+            Largest number of tokens of a text, including ``<cls>``.
 
         Returns
         -------
         tokens : int64 tensor, shape (len(texts), n)
-            With n the length of the longest, at most `n_positions`.
+            Token ids, with n the length of the longest text, at most `n_positions`.
         mask : bool tensor, shape (len(texts), n)
-            False for padding.
+            True for tokens, False for padding.
 
         Raises
         ------
         InvalidArgumentError
-            For a single string in place of texts, no text, or `n_positions` below 1.
+            If `texts` is a single string or empty, or `n_positions` is below 1.
         """
         if n_positions < 1:
             raise InvalidArgumentError(f"`n_positions` must be at least 1; got {n_positions}.")
@@ -145,4 +156,6 @@ class Vocabulary:
 
 def _refuse_a_string(texts: object) -> None:
     if isinstance(texts, str):
-        raise InvalidArgumentError("`texts` must be several texts; got one string. Say [text].")
+        raise InvalidArgumentError(
+            "`texts` must be a sequence of texts; got one string. Put it in a list: [text]."
+        )

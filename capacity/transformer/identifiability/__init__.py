@@ -1,1 +1,1 @@
-"""Identifiability of attention from a model's outputs: null spaces, ranks, alternatives."""
+"""Identifiability of attention from a model's outputs: null spaces, ranks, other attention."""

@@ -1,15 +1,15 @@
-"""P4: attention must come from logits of rank d_head_qk, which most attention does not.
+"""P4: attention must come from logits of rank at most d_head_qk, which most attention does not.
 
-Attention A with A T = H is *unidentifiable* if some other A + A~ puts out the same. For softmax the
-conditions on A~ are (Bhardwaj et al. 2021, section 3.2.2)
+Attention A with A T = H is *unidentifiable* if some other A + A~ gives the same output. For softmax
+the conditions on A~ are (Bhardwaj et al. 2021, section 3.2.2)
 
     A + A~ >= 0 (P1),    A~ T = 0 (P2),    A~ 1 = 0 (P3),
     A + A~ = softmax(A_l) for some A_l of rank d_head_qk at most (P4).
 
-The paper postulates that P4 makes A the more identifiable the smaller d_head_qk is. Here that is
-counted (`p4_excess`) and tested at given queries and keys (`p4_defect`). At d_head_qk = d_head_vo
-the postulate doesn't help: for generic T the excess is d (n - 1 - d), positive as soon as
-LN([T, 1]) isn't {0}. Everything here is about bidirectional attention.
+The paper postulates that with P4 A is the more identifiable the smaller d_head_qk is. Here
+dimensions are counted (`p4_excess`), and computed at given queries and keys (`p4_defect`). At
+d_head_qk = d_head_vo = d the postulate doesn't help: for generic T the excess is d (n - 1 - d),
+positive as soon as LN([T, 1]) isn't {0}. Everything here is about bidirectional attention.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from capacity.errors import InvalidArgumentError
 
 
 def p4_excess(n: int, d_head_qk: int, rank_simplex: int) -> int:
-    """Dimension of the attention that logits reach, less the number of constraints on it.
+    """Dimension of the attention that P4 allows, less the number of constraints on it.
 
-    Row shifts c 1^T of the logits don't change A, so only A_l P counts, P = I - 1 1^T / n. These
-    are all n x n matrices M with M 1 = 0 of rank r = min(d_head_qk, n - 1) at most, a variety of
-    dimension r (n + (n - 1) - r) = r (2n - 1 - r), and softmax maps them one to one to A. On rows
-    that sum to 0, P2 asks that A~ P T = 0: n rank(P T) = n (rank[T, 1] - 1) equations. A smooth map
-    from more dimensions to fewer has fibres of positive dimension, so with
+    Row shifts c 1^T of the logits don't change A, so only A_l P matters, P = I - 1 1^T / n. The
+    A_l P are all n x n matrices M with M 1 = 0 of rank r = min(d_head_qk, n - 1) at most, a variety
+    of dimension r (n + (n - 1) - r) = r (2n - 1 - r), and softmax maps them one to one to A. For
+    rows that sum to 0, P2 means A~ P T = 0: n rank(P T) = n (rank[T, 1] - 1) equations. A smooth
+    map from more dimensions to fewer has fibres of positive dimension, so if
 
         r (2n - 1 - r) - n (rank[T, 1] - 1) > 0
 
-    A is not unique under P1-P4: a continuum of other attention near A puts out the same. This holds
-    for all queries and keys but a set of measure zero. That A is locally unique otherwise is not
-    proved: `p4_defect` decides it for the queries and keys at hand, and agreed on all random ones.
+    then A is not unique under P1-P4: a continuum of other attention near A gives the same output.
+    This holds for all queries and keys but a set of measure zero. That A is locally unique
+    otherwise is not proved: `p4_defect` decides it for given queries and keys, and agreed on all
+    random ones.
 
-    P4 speaks of the rank of logits alone. Where a sentence is longer than the rank of its inputs,
+    P4 restricts the rank of logits alone. Where a sentence is longer than the rank of its inputs,
     queries and keys can't be chosen freely, and A may be unique in spite of an excess.
 
     Parameters
@@ -44,8 +45,14 @@ def p4_excess(n: int, d_head_qk: int, rank_simplex: int) -> int:
     n : int
         Number of tokens.
     d_head_qk : int
+        Size of a head's queries and keys.
     rank_simplex : int
-        rank[T, 1].
+        rank[T, 1], from 1 to n.
+
+    Returns
+    -------
+    int
+        Above 0 if A is not unique under P1-P4.
 
     Raises
     ------
@@ -76,9 +83,9 @@ def p4_defect(
     *,
     scale: float,
 ) -> int:
-    """Dimension of the first-order changes of A that come from q and k and leave A T as it is.
+    """Dimension of the first-order changes of A, by q and k, that leave A T unchanged.
 
-    That is rank(J_A) - rank(J_AT) for the Jacobians of (q, k) -> A = softmax(scale q k^T) and of
+    This is rank(J_A) - rank(J_AT) for the Jacobians of (q, k) -> A = softmax(scale q k^T) and of
     (q, k) -> A T. With a_i the rows of A and S_i = diag(a_i) - a_i^T a_i,
 
         dA_i = scale (dq_i k^T + q_i dk^T) S_i.
@@ -87,14 +94,14 @@ def p4_defect(
     whose image R^n (x) col(P k) + col(q) (x) 1^perp has dimension
     n r_k + (n - 1) r_q - r_q r_k, where r_q = rank q and r_k = rank(P k).
     The rank of J_AT depends on q, P k and S_i U through their column spaces only (U a basis of
-    col(P T)). Orthonormal bases take the place of all three, and dk^T moves in the complement of
-    1 and col(P k), which is all that dq k^T doesn't reach: unequal scales and sharp attention
-    don't spoil the numerical rank of what is left, rank(J_A) columns.
+    col(P T)). Orthonormal bases replace all three, and dk^T varies in the complement of 1 and
+    col(P k), which is all that dq k^T doesn't reach: so unequal scales and sharp attention don't
+    spoil the numerical rank of the remaining rank(J_A) columns.
 
     With q and P k of full rank the defect is at least max(0, `p4_excess`), and it was equal to that
     on random ones with n up to 24 and d_head_qk of 2 and more. With d_head_qk = 1 the numbers
     exp(q_i k_j) are a smooth kernel on a line, whose numerical rank falls short of n at about 20
-    tokens; then the defect also counts changes that float64 can't tell from none.
+    tokens; then the defect also counts changes that float64 doesn't distinguish from 0.
 
     Cost: an SVD with n rank(P T) rows and 2 n d_head_qk columns at most; under a second at 40
     tokens and heads of size 32.
@@ -102,12 +109,12 @@ def p4_defect(
     Parameters
     ----------
     q, k : (n, d_head_qk)
-        Of one head and sentence, bidirectional, without padding.
+        Queries and keys of one head and sentence, bidirectional, without padding.
     T : (n, d)
-        V W_O, or any matrix with the same left null space, such as V if W_O has full rank; as
-        exact as its dtype says (see `alternative_attention`).
+        V W_O, or any matrix with the same left null space, such as V if W_O has full rank. Its
+        dtype sets the rank threshold: rounding in float32 counts as rank if cast to float64.
     scale : float
-        Of the logits.
+        Factor of the logits.
 
     Returns
     -------
@@ -119,6 +126,13 @@ def p4_defect(
     ------
     InvalidArgumentError
         If the shapes don't fit.
+
+    Examples
+    --------
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> q, k, T = (torch.randn(8, 2, generator=generator) for _ in range(3))
+    >>> p4_defect(q, k, T, scale=1.0), p4_excess(8, d_head_qk=2, rank_simplex=3)
+    (10, 10)
     """
     require_one_head(q, k, T)
     n = q.shape[0]
@@ -139,21 +153,22 @@ def minimum_logit_rank(
 ) -> int | Tensor:
     """Smallest rank of logits A_l with softmax(A_l) = A.
 
-    Logits are log A + c 1^T for any column c (equation (9)). Their columns span the differences of
-    the columns of log A at least, and no more if c is minus the first column: the rank is the
-    dimension of the columns' affine span, n - 1 at most.
+    Logits are log A + c 1^T for any column c (equation (9)). The span of their columns contains the
+    differences of the columns of log A, and is spanned by them if c is minus the first column: the
+    smallest rank is the dimension of the columns' affine span, n - 1 at most.
 
     Parameters
     ----------
     pattern : (..., rows, n)
         Attention, positive everywhere.
     threshold : float, optional
-        Singular values up to this share of the largest count as 0. By default
-        max(rows, n) eps with the eps of the pattern's dtype, the paper's.
+        Singular values up to this share of the largest count as 0. The default is the paper's,
+        max(rows, n) eps with the eps of the pattern's dtype.
 
     Returns
     -------
-    int, or an integer tensor of shape (...)
+    int or integer tensor of shape (...)
+        Smallest rank; a tensor for a batch of patterns.
 
     Raises
     ------
@@ -169,8 +184,8 @@ def minimum_logit_rank(
     if not (pattern > 0).all():
         raise InvalidArgumentError(
             "Every entry of `pattern` must be positive: softmax of finite logits never gives "
-            f"{float(pattern.min()):.3g}. Leave out padding and the future of a causal model; "
-            "an underflow needs logits in float64."
+            f"{float(pattern.min()):.3g}. Omit padding and the later tokens of a causal model; "
+            "if weights underflow, compute the attention in float64."
         )
     if threshold is None:
         threshold = max(pattern.shape[-2:]) * torch.finfo(pattern.dtype).eps
@@ -191,7 +206,7 @@ def require_one_head(q: Tensor, k: Tensor, T: Tensor) -> None:
 def attention(
     q: Float[Tensor, "n d_head_qk"], k: Float[Tensor, "n d_head_qk"], scale: float
 ) -> Float[Tensor, "n n"]:
-    """A = softmax(scale q k^T), equation (1)."""
+    """Attention A = softmax(scale q k^T), equation (1)."""
     return torch.softmax(scale * q @ k.T, dim=-1)
 
 
@@ -203,8 +218,8 @@ def column_space(matrix: Float[Tensor, "n d"], *, centred: bool = False) -> Floa
     matrix : (n, d)
         Singular values up to max(n, d) eps ||matrix||_2 count as 0, with the eps of its dtype.
     centred : bool
-        Take the mean from each column first. The result, of rank[matrix, 1] - 1 columns, and 1
-        are a basis of what [matrix, 1] spans.
+        Subtract the mean of each column first. The result has rank[matrix, 1] - 1 columns, which
+        with 1 are a basis of the column space of [matrix, 1].
     """
     x = matrix.double()
     largest = torch.linalg.matrix_norm(x, 2)
@@ -215,7 +230,7 @@ def column_space(matrix: Float[Tensor, "n d"], *, centred: bool = False) -> Floa
 def softmax_blocks(
     pattern: Float[Tensor, "n n"], basis: Float[Tensor, "n m"]
 ) -> Float[Tensor, "n n m"]:
-    """S_i U for each row i of the attention, S_i = diag(a_i) - a_i^T a_i its softmax's Jacobian."""
+    """Products S_i U for each row a_i of A, with its softmax Jacobian diag(a_i) - a_i^T a_i."""
     # row j is a_ij sum_l a_il (U_j - U_l): where a_ij is almost 1, U_j - a_i U would cancel
     differences = basis[:, None] - basis
     return pattern[:, :, None] * torch.einsum("il,jlc->ijc", pattern, differences)
@@ -231,13 +246,18 @@ def jacobian(
     Parameters
     ----------
     blocks : (n, n, m)
+        One matrix for each row i.
     left : (n, r_left)
+        Factor of y^T.
     right : (n, r_right)
+        Factor of x.
 
     Returns
     -------
     by_x : (n, m, n, r_right)
+        Derivatives of output (i, c) by x.
     by_y : (n, m, n, r_left)
+        Derivatives of output (i, c) by y.
     """
     n, _, m = blocks.shape
     by_x = blocks.new_zeros(n, m, n, right.shape[1])

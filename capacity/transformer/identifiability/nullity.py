@@ -1,23 +1,24 @@
-"""Is attention unique? Ranks of T = V W_O, left null spaces, and P4, head by head.
+"""Uniqueness of attention: ranks of T = V W_O, left null spaces, and P4, for each head.
 
-Other attention A + A~ puts out the same if A~ T = 0 (Bhardwaj et al. 2021, section 3). How far A is
-from unique is the dimension of what A~ can be, for one row:
+Other attention A + A~ has the same output if A~ T = 0 (Bhardwaj et al. 2021, section 3). How far A
+is from unique is the dimension of A~, for one row, which depends on what must be preserved:
 
-* ``nullity``, LN(T) = {a : a T = 0}: the output alone (equation (4)); * ``nullity_simplex``, LN([T,
-1]): rows keep summing to 1 as well (P1-P3); * ``joint_nullity``: all heads of a layer at once,
-where later layers see only their sum; * ``p4_excess``: A comes from logits of rank d_head_qk
-(P1-P4, `capacity.transformer.identifiability.logit_rank`).
+* ``nullity``, dim LN(T) with LN(T) = {a : a T = 0}: the head's output (equation (4));
+* ``nullity_simplex``, dim LN([T, 1]): the sums of rows as well (P1-P3);
+* ``joint_nullity``: the sum of the outputs of all heads of a layer, on which later layers depend;
+* ``p4_excess``: A must come from logits of rank d_head_qk (P1-P4,
+  `capacity.transformer.identifiability.logit_rank`). The last two aren't in the paper.
 
-A singular value of T counts as 0 up to max(n, d_model) eps ||T||_2, the paper's rule, where eps is
-that of the numbers the model computed in; everything here is computed in float64. The rule is
-relative: it doesn't change if values are scaled. For the same reason rank[T, 1] is counted as
-1 + rank(P T), where P = I - 1 1^T / n takes means away, with T's own threshold: [T, 1] itself would
-weigh T against ones. (Column operations turn [T, 1] into [P T, 1], whose parts are orthogonal.)
-By interlacing rank[T, 1] then is rank(T) or rank(T) + 1, as it must be.
+A singular value of T counts as 0 up to max(n, d_model) eps ||T||_2, the paper's rule, with the eps
+of the dtype that the model computed in; everything here is computed in float64. The rule is
+relative: it doesn't depend on the scale of values. For the same reason rank[T, 1] is computed as
+1 + rank(P T), where P = I - 1 1^T / n subtracts means, with the threshold of T: in [T, 1] itself
+the scale of T would matter. (Column operations turn [T, 1] into [P T, 1], whose parts are
+orthogonal.) By interlacing rank[T, 1] then is rank(T) or rank(T) + 1, as it must be.
 
-One QR a head gives it all. With [1, V] = Q R, rows R[:, 1:] have the Gram matrix of V and rows
-R[1:, 1:] that of P V; so the singular values of T are those of the small matrix R[:, 1:] R_O^T,
-where W_O^T = Q_O R_O.
+One QR decomposition of each head is enough. With [1, V] = Q R, R[:, 1:] has the Gram matrix of V
+and R[1:, 1:] that of P V; so the singular values of T are those of the small matrix
+R[:, 1:] R_O^T, where W_O^T = Q_O R_O.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ class ValueRanks:
         rank[T, 1].
     joint : (batch,) int64
         Rank of the constraints on (a^1 ... a^H), one row of each head: sum_h a^h T^h = 0 and
-        a^h 1 = 0 for each h. Held against the largest singular value of any of the T^h.
+        a^h 1 = 0 for each h. Its threshold is relative to the largest singular value of all T^h.
     threshold : (batch,) float64
-        Relative: max(n_tokens, d_model) eps.
+        Relative threshold, max(n_tokens, d_model) eps.
     """
 
     values: Int[Tensor, "batch heads"]
@@ -63,11 +64,12 @@ class ValueRanks:
 
 @torch.no_grad()
 def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
-    """Tell how far from unique the attention of every head is.
+    """Tabulate how far from unique the attention of every head is.
 
     Parameters
     ----------
-    captured : Captured
+    captured : ActivationCache
+        Activations of a model on some sentences, such as `capture` returns.
 
     Returns
     -------
@@ -75,21 +77,21 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
         One row for each sentence, layer and head, all counted from 0:
 
         ``sentence, layer, head, n_tokens, d_head_qk, d_head_vo``
-            Tokens without padding.
+            Indices and sizes; ``n_tokens`` is without padding.
         ``rank_values, nullity``
             rank(T), and n_tokens - rank(T) = dim LN(T).
         ``nullity_simplex``
             dim LN([T, 1]).
         ``joint_nullity``
-            Dimension of the changes to one row in all heads that leave the sum of their outputs,
-            and the sums of rows, as they are; one number for the layer. Generically
-            max(0, n H - d_model - H). In a causal model it is that of the last token, the one row
-            that sees all tokens.
+            Dimension of the changes to one row in all heads that preserve the sum of their outputs
+            and the sums of rows; one number for the layer. Generically max(0, n H - d_model - H).
+            In a causal model it is that of the last token, which alone attends to all tokens.
         ``identifiable_rows``
             Number of rows of A that are unique given P2 and P3. Bidirectional: all or none. Causal:
-            row i sees i tokens, so it is the number of leading rows of [T, 1] that are independent.
+            the number of leading rows of [T, 1] that are independent, as a row depends on the
+            tokens up to its own.
         ``p4_excess``
-            Above 0, A is not unique under P1-P4 (see `p4_excess`). Missing for a causal model,
+            Result of `p4_excess`: above 0, A is not unique under P1-P4. Missing for a causal model,
             for which no such count is known.
         ``threshold``
             Singular values up to this share of the largest count as 0.
@@ -97,11 +99,15 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
     Raises
     ------
     InvalidArgumentError
-        If the model's numbers are too coarse for ranks (a threshold of 1 or more).
+        If the dtype is too coarse for ranks (a threshold of 1 or more).
 
-    References
-    ----------
-    Bhardwaj et al. 2021, section 3. Joint nullity and P4's count are not in the paper.
+    Examples
+    --------
+    >>> from capacity.transformer import EncoderClassifier, EncoderConfig
+    >>> model = EncoderClassifier(EncoderConfig(20, 2, 16, 4, 2, 2, 8, "concatenate"))
+    >>> table = identifiability_table(model.capture(torch.arange(3, 11)[None]))
+    >>> table[["layer", "head", "rank_values", "nullity", "nullity_simplex"]].to_numpy().tolist()
+    [[0, 0, 2, 6, 5], [0, 1, 2, 6, 5]]
     """
     import pandas as pd
 
@@ -157,12 +163,14 @@ def value_ranks(
     v : (batch, n_heads, n, d_head_vo)
         Values; the eps of their dtype sets the threshold.
     W_O : (n_heads, d_head_vo, d_model)
+        Output weights.
     n_tokens : integers, (batch,), optional
-        Rows of each sentence that are tokens: the first ones. The others are dropped.
+        Number of tokens of each sentence, which come first; later rows are dropped.
 
     Returns
     -------
     ValueRanks
+        Ranks and their threshold.
 
     Raises
     ------
@@ -183,7 +191,7 @@ def value_ranks(
     stacked = (triangles[..., 1:, 1:] @ W_O.double()).flatten(1, 2)
     tolerance = heads.tolerance.amax(dim=1).tolist()
     joint = [_rank(rows, t) for rows, t in zip(stacked, tolerance, strict=True)]
-    # to the stacked P T^h come H rows of ones, orthogonal to them
+    # the H constraints a^h 1 = 0 are orthogonal to the stacked P T^h, and add H to the rank
     return ValueRanks(heads.values, heads.simplex, torch.tensor(joint) + len(W_O), threshold)
 
 
@@ -195,23 +203,29 @@ def unique_rows(
 ) -> Int[Tensor, "batch heads"]:
     """Number of rows of a causal A that are unique given P2 and P3.
 
-    Row i sees tokens 1 ... i, so it is unique exactly if those rows of [T, 1] are independent; then
-    so are fewer. The smallest singular value only falls and the threshold only rises as rows are
-    added, so that bisection finds the last i, at most rank[T, 1].
+    The i-th row attends to the first i tokens, so it is unique exactly if those rows of [T, 1] are
+    independent; then earlier rows are unique as well. As rows are added the smallest singular value
+    only decreases and the threshold only increases: bisection finds the last i, at most rank[T, 1].
 
     Parameters
     ----------
-    v, W_O, n_tokens
-        As for `value_ranks`.
+    v, W_O, n_tokens : tensors
+        Values, output weights and numbers of tokens, in the shapes of `value_ranks`.
 
     Returns
     -------
     (batch, n_heads) int64
+        Number of unique rows, at least 1.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the shapes don't fit, or the dtype is too coarse.
     """
     v, W_O, n, _ = _checked(v, W_O, n_tokens)
     compact = _compact(W_O)
     first = v[..., : v.shape[-1] + 1, :]
-    # the first row of [T, 1] alone is independent, for it isn't 0
+    # the first row of [T, 1] alone is independent, as it isn't 0
     low = torch.ones(v.shape[:2], dtype=torch.int64)
     high = n.clamp(max=first.shape[2])[:, None].expand_as(low)
     while (low < high).any():
@@ -284,12 +298,12 @@ def _rank(rows: Float[Tensor, "m d"], tolerance: float) -> int:
     gram = rows @ rows.mT if rows.shape[0] < rows.shape[1] else rows.mT @ rows
     rounding = 4 * max(rows.shape) * torch.finfo(torch.float64).eps * float(gram.trace())
     if tolerance**2 <= rounding:
-        # G has lost what is to be counted
+        # rounding of the Gram matrix exceeds the squared threshold
         return int((torch.linalg.svdvals(rows) > tolerance).sum())
-    # singular values above t are positive eigenvalues of G - t^2 I, whose signs L D L^T keeps
+    # singular values above t are positive eigenvalues of G - t^2 I = L D L^T; D has as many
     # (Sylvester), at a tenth of the cost of computing them
     gram.diagonal().sub_(tolerance**2)
     LD, pivots = torch.linalg.ldl_factor(gram)
     alone = pivots > 0
-    # a 2 x 2 block of D, marked in both its rows, has an eigenvalue of each sign
+    # a 2 x 2 block of D, marked in both of its rows, has one eigenvalue of each sign
     return int((LD.diagonal()[alone] > 0).sum() + (~alone).sum() // 2)

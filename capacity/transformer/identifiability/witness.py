@@ -1,7 +1,7 @@
 """Proof by example that attention isn't unique under P1-P4: other queries and keys, same output.
 
-`find_witness` walks to attention that comes from queries and keys of a head's own size, and
-`query_key_weights` finds the weights that make them. Where both succeed, the size of queries and
+`find_witness` moves to other attention from queries and keys of the same size, and
+`query_key_weights` finds weights that produce them. Where both succeed, the size of queries and
 keys doesn't make attention identifiable, whatever the rank of constructed alternatives.
 """
 
@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, integer_seed
 from capacity.transformer.identifiability.logit_rank import (
@@ -24,26 +25,29 @@ from capacity.transformer.identifiability.logit_rank import (
     softmax_blocks,
 )
 
-# of the residual A T - H in a basis of col(T), whose entries are below 1
+# largest entry of the residual A T - H, in a basis of col(T) with entries below 1
 CONVERGED = 1e-14
+# Newton steps of one correction, and halvings of a step's length
 CORRECTIONS = 50
 HALVINGS = 20
 POWER_ITERATIONS = 4
 
 
+@briefly_shown
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """Queries and keys that give other attention and the same output.
+    """Queries and keys with other attention A' and the same output.
 
     Attributes
     ----------
     q, k : (n, d_head_qk) float64
+        Queries and keys.
     pattern : (n, n) float64
-        Their attention, softmax(scale q k^T).
+        Their attention A' = softmax(scale q k^T).
     relative_change : float
-        ||A' - A|| / ||A|| in the Frobenius norm.
+        ||A' - A|| / ||A|| in the Frobenius norm, with A the given attention.
     residual : float
-        Largest entry of |A' T - A T|, over the largest of |A T|.
+        Largest entry of |A' T - A T|, divided by the largest of |A T|.
     """
 
     q: Float[Tensor, "n d_head_qk"]
@@ -64,7 +68,7 @@ def find_witness(
     step: float = 0.1,
     seed: Seed = 0,
 ) -> Witness:
-    """Find other queries and keys of the same size whose attention puts out the same.
+    """Find other queries and keys of the same size, with other attention and the same output.
 
     Those with softmax(scale q k^T) T = H form a manifold through the given ones. Each step goes
     along the tangent that changes A most (power iterations in the Jacobian's kernel), and Newton
@@ -73,26 +77,37 @@ def find_witness(
     Parameters
     ----------
     q, k : (n, d_head_qk)
-        Of one head and sentence, bidirectional, without padding.
+        Queries and keys of one head and sentence, bidirectional, without padding.
     T : (n, d)
-        V W_O, or any matrix with the same left null space. Its dtype says how exact it is.
+        V W_O, or any matrix with the same left null space. Its dtype sets the rank threshold.
     scale : float
-        Of the logits.
+        Factor of the logits.
     steps : int
+        Number of steps.
     step : float
-        Relative change of A that a step aims at. It is shorter where a logit would change by more
-        than 1, or where Newton steps don't converge.
+        Relative change of A that each step aims at. A step is shorter where a logit would change
+        by more than 1, or where Newton steps don't converge.
     seed : int or numpy.random.Generator
-        Of the first direction.
+        Seed of the first direction.
 
     Returns
     -------
     Witness
+        The queries and keys after the last step, with their attention.
 
     Raises
     ------
     InvalidArgumentError
-        If `p4_excess` isn't positive, an argument is out of range, or no step converges.
+        If the shapes don't fit, `p4_excess` isn't positive, an argument is out of range, or Newton
+        steps converge for no length of step.
+
+    Examples
+    --------
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> q, k, T = (torch.randn(8, 2, generator=generator) for _ in range(3))
+    >>> found = find_witness(q, k, T, scale=1.0, steps=2)
+    >>> found.relative_change > 0.05, found.residual < 1e-12
+    (True, True)
     """
     require_one_head(q, k, T)
     if not (steps >= 1 and step > 0):
@@ -104,9 +119,9 @@ def find_witness(
     excess = p4_excess(n, d_head_qk, 1 + basis.shape[1])
     if excess <= 0:
         raise InvalidArgumentError(
-            f"P4's excess must be positive for other attention to be expected; it is {excess} for "
-            f"{n} tokens, d_head_qk = {d_head_qk} and rank[T, 1] = {1 + basis.shape[1]}. Longer "
-            "sentences or larger queries and keys raise it."
+            f"`p4_excess` must be positive for other attention to be expected; it is {excess} for "
+            f"{n} tokens, d_head_qk = {d_head_qk} and rank[T, 1] = {1 + basis.shape[1]}. Take a "
+            "longer sentence, or larger queries and keys."
         )
     head = _Head(scale, basis, attention(q.double(), k.double(), scale) @ basis)
     point = torch.stack([q.double(), k.double()])
@@ -132,24 +147,34 @@ def query_key_weights(
     q: Float[Tensor, "n d_head_qk"],
     k: Float[Tensor, "n d_head_qk"],
 ) -> tuple[Float[Tensor, "d_model d_head_qk"], Float[Tensor, "d_model d_head_qk"]]:
-    """Find weights that make given queries and keys of given inputs: x W_Q = q and x W_K = k.
+    """Find weights that map given inputs to given queries and keys: x W_Q = q and x W_K = k.
 
     Parameters
     ----------
     x : (n, d_model)
-        Inputs of the attention layer, in independent rows.
+        Inputs of the attention layer; rows must be linearly independent.
     q, k : (n, d_head_qk)
-        Before any rotation of positions.
+        Queries and keys, before any rotation of positions.
 
     Returns
     -------
     W_Q, W_K : (d_model, d_head_qk) float64
-        Of least norm. They act on rows from the right; transpose W_K for `AttentionLayer`.
+        Weights of least norm. They act on rows from the right; transpose W_K for `AttentionLayer`.
 
     Raises
     ------
     InvalidArgumentError
-        If the rows of x are dependent, so that not every q and k can be made.
+        If the shapes don't fit, or the rows of x are dependent, so that not every q and k can be
+        reached.
+
+    Examples
+    --------
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> x = torch.randn(3, 4, generator=generator)
+    >>> q, k = torch.randn(2, 3, 2, generator=generator)
+    >>> W_Q, W_K = query_key_weights(x, q, k)
+    >>> W_Q.shape, torch.allclose(x.double() @ W_Q, q.double())
+    (torch.Size([4, 2]), True)
     """
     if x.ndim != 2 or q.shape != k.shape or q.shape[:-1] != x.shape[:1]:
         raise InvalidArgumentError(
@@ -159,8 +184,8 @@ def query_key_weights(
     rank = int(torch.linalg.matrix_rank(x))
     if rank < len(x):
         raise InvalidArgumentError(
-            f"The inputs of {len(x)} tokens must be independent; their rank is {rank}. Take a "
-            "shorter sentence, without repeated inputs."
+            f"The inputs of {len(x)} tokens must be linearly independent; their rank is {rank}. "
+            "Take a shorter sentence, without repeated inputs."
         )
     inverse = torch.linalg.pinv(x.double())
     return inverse @ q.double(), inverse @ k.double()
@@ -168,7 +193,7 @@ def query_key_weights(
 
 @dataclass(frozen=True, eq=False)
 class _Head:
-    """Pairs (q, k), stacked, with softmax(scale q k^T) basis = target."""
+    """Manifold of the stacked pairs (q, k) with softmax(scale q k^T) basis = target."""
 
     scale: float
     basis: Float[Tensor, "n m"]
@@ -192,8 +217,8 @@ class _Head:
                 return found, tangent
             length /= 2
         raise InvalidArgumentError(
-            "Newton steps must converge, and did for no length of step: attention may be so sharp "
-            "that outputs hardly depend on queries and keys. Try another seed or head."
+            "Newton steps must converge, and did so for no length of step: attention may be so "
+            "sharp that outputs hardly depend on queries and keys. Try another seed or head."
         )
 
     def _change(self, pattern: Tensor, point: Tensor, tangent: Tensor) -> tuple[Tensor, Tensor]:
@@ -202,7 +227,7 @@ class _Head:
         return logits, _softmax_derivative(pattern, logits)
 
     def _strongest(self, pattern: Tensor, point: Tensor, tangent: Tensor) -> Tensor:
-        # J_A^T J_A; the softmax's derivative is symmetric
+        # a power iteration with J_A^T J_A; the derivative of softmax is symmetric
         _, change = self._change(pattern, point, tangent)
         logits = self.scale * _softmax_derivative(pattern, change)
         return torch.stack([logits @ point[1], logits.T @ point[0]])
@@ -213,7 +238,7 @@ class _Head:
             residual = pattern @ self.basis - self.target
             if residual.abs().max() <= CONVERGED:
                 return point
-            # one Jacobian serves all: linear convergence, at the price of a product each
+            # one Jacobian for all steps: convergence is linear, and a step costs one product
             shift = torch.linalg.solve_triangular(R.T, residual.reshape(-1, 1), upper=False)
             point = point - (Q @ shift).view_as(point)
         return None

@@ -1,1 +1,1 @@
-"""The residual stream as a sum of terms: additive decomposition and what each term does."""
+"""The residual stream as a sum of terms: decomposition, importance, prediction from terms."""

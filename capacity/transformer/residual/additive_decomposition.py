@@ -1,13 +1,13 @@
-"""e = i + h + f + c: what each part of a transformer adds to an embedding.
+"""Additive decomposition of embeddings: e = i + h + f + c.
 
 After any layer an embedding is a sum of four terms (Mickus et al. 2022, equations (1) to (5)): the
-*input* i, what the *heads* h and the *feed-forward* sublayers f have written, each as the norms
-above have rescaled it, and the *constant* c, all biases and what norms subtract. One pass over the
-recorded steps keeps the four up to date:
+*input* i, the outputs of all *heads* h and *feed-forward* sublayers f, each as rescaled by the
+norms above, and the *constant* c of all biases and of the means that norms subtract. One pass over
+the recorded steps updates the four:
 
-* a sublayer's output joins h or f, its bias joins c;
-* a norm maps every term u to g u / s, and c gets - g m / s + b besides;
-* a linear map applies to every term, its bias joins c.
+* a sublayer's output is added to h or f, its bias to c;
+* a norm maps every term u to g u / s, and adds - g m / s + b to c;
+* a linear map applies to every term, and its bias is added to c.
 
 This holds for norms after sublayers (BERT), before them (GPT-2), and without means (RMSNorm), where
 c is 0 if there are no biases.
@@ -22,24 +22,26 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from capacity.display import briefly_shown
 from capacity.transformer.activations.cache import ActivationCache, Mapped, Normed, Written
 
 TERMS = ("input", "heads", "feed_forward", "constant")
 INPUT, HEADS, FEED_FORWARD, CONSTANT = range(4)
 
 
+@briefly_shown
 @dataclass(frozen=True, eq=False)
 class AdditiveDecomposition:
-    """The four terms of every embedding.
+    """Four terms of every embedding, before the first layer and after each.
 
     Attributes
     ----------
     terms : (n_layers + 1, 4, batch, n, d_model)
-        In the order of `TERMS`; first what enters layer 1, then what leaves each layer. The norm
-        that follows the last layer of GPT-2 and Llama belongs to that layer, as it does in Hugging
-        Face's hidden states.
+        Terms in the order of `TERMS`. ``terms[0]`` is the input of layer 0, ``terms[l + 1]`` the
+        output of layer l. The norm that follows the last layer of GPT-2 and Llama belongs to that
+        layer, as in Hugging Face's hidden states.
     mask : (batch, n) bool
-        Tokens; what stands at padding has no meaning.
+        True for tokens; numbers at padding have no meaning.
     """
 
     terms: Float[Tensor, "stages 4 batch n d_model"]
@@ -47,22 +49,27 @@ class AdditiveDecomposition:
 
     @cached_property
     def embeddings(self) -> Float[Tensor, "stages batch n d_model"]:
-        """e, the sum of the terms."""
+        """Embeddings e, the sums of the terms."""
         return self.terms.sum(dim=1)
 
     def importance(self) -> Float[Tensor, "stages 4 batch n"]:
-        """mu(e, u) = e . u / |e|^2 of each term u (equation 6); sums to 1 over terms."""
+        """Importance mu(e, u) = e . u / |e|^2 of each term u (equation 6); sums to 1 over terms."""
         e = self.embeddings
         return torch.einsum("lbnd,lubnd->lubn", e, self.terms) / e.square().sum(-1)[:, None]
 
     def constant_rank(self, *, relative: float | None = None) -> list[int]:
-        """Numerical rank, after each layer, of the constants of all tokens.
+        """Numerical ranks of the constants of all tokens, before the first layer and after each.
 
         Parameters
         ----------
         relative : float, optional
             Singular values up to this share of the largest count as 0; by default
-            max(tokens, d_model) times the precision of the terms.
+            max(tokens, d_model) times the machine epsilon of the terms.
+
+        Returns
+        -------
+        list of int
+            One rank for each of the n_layers + 1 stages of ``terms``.
         """
         constants = self.terms[:, CONSTANT][:, self.mask].double()
         s = torch.linalg.svdvals(constants)
@@ -77,12 +84,13 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
 
     Parameters
     ----------
-    captured : Captured
+    captured : ActivationCache
+        Activations of a model on some sentences, such as `capture` returns.
 
     Returns
     -------
     AdditiveDecomposition
-        Its ``embeddings`` are the model's hidden states, up to rounding.
+        Terms whose sums, ``embeddings``, are the model's hidden states up to rounding.
 
     Examples
     --------
@@ -92,6 +100,8 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
     >>> split = decompose(layer.capture(torch.tensor([[3, 7]])))
     >>> split.terms.shape
     torch.Size([2, 4, 1, 2, 4])
+    >>> split.importance().sum(dim=1).allclose(torch.ones(2, 1, 2))
+    True
     """
     terms = captured.start.new_zeros(len(TERMS), *captured.start.shape)
     terms[INPUT] = captured.start
@@ -120,13 +130,32 @@ def _applied(step: Written | Normed | Mapped, terms: Tensor) -> Tensor:
 
 
 def constant_rank_bound(captured: ActivationCache) -> list[int]:
-    """Upper bound of the rank of c over tokens, after each layer.
+    """Upper bounds of the rank of c over tokens, before the first layer and after each.
 
     c is a sum of fixed vectors with scalars that vary from token to token (Mickus et al. 2022,
-    appendix B). A norm starts a new scalar for whatever constants follow it, which all share it
-    until the next norm, and another for the mean that it subtracts. So N norms give at most 2N + 1
-    vectors if a bias precedes the first, and 2N otherwise. The paper counts two a sublayer, and
-    forgets the norm of BERT's embeddings.
+    appendix B). The constants between two norms share one scalar, and the mean that a norm
+    subtracts has another. So N norms give at most 2N + 1 vectors if a bias precedes the first, and
+    2N otherwise. The paper counts two for each sublayer, and omits the norm of BERT's embeddings.
+
+    Parameters
+    ----------
+    captured : ActivationCache
+        Activations of a model on some sentences, such as `capture` returns.
+
+    Returns
+    -------
+    list of int
+        One bound for each of the n_layers + 1 stages of `AdditiveDecomposition.terms`.
+
+    Examples
+    --------
+    Three vectors: the bias of the heads, the mean that the norm after them subtracts (along its
+    gain), and the norm's own bias.
+
+    >>> from capacity.layer import AttentionLayer, LayerConfig
+    >>> layer = AttentionLayer(LayerConfig(4, 2, 2, 2, bias=True, layer_norm=True), d_vocab=10)
+    >>> constant_rank_bound(layer.capture(torch.tensor([[3, 7]])))
+    [0, 3]
     """
     bounds: list[int] = []
     closed, is_open = 0, False
@@ -143,10 +172,29 @@ def constant_rank_bound(captured: ActivationCache) -> list[int]:
 
 @torch.no_grad()
 def head_terms(captured: ActivationCache) -> Float[Tensor, "layers heads batch n d_model"]:
-    """Term of each head of each layer in the last embeddings; the sum over both is h.
+    """Additive term of each head in the last embeddings; the sum of all is h.
 
-    Equation (4) with A (X W_V) W_O in this order: n^2 d_head_vo + n d_head_vo d_model operations a
-    head instead of the n^2 d_model of weighing every token's x W_V W_O.
+    Equation (4), computed in the order (A (X W_V)) W_O: n^2 d_head_vo + n d_head_vo d_model
+    operations for each head, instead of n^2 d_model for averaging the tokens' x W_V W_O.
+
+    Parameters
+    ----------
+    captured : ActivationCache
+        Activations of a model on some sentences, such as `capture` returns.
+
+    Returns
+    -------
+    (n_layers, n_heads, batch, n, d_model)
+        Term of each head; the sum over layers and heads is h.
+
+    Examples
+    --------
+    >>> from capacity.layer import AttentionLayer, LayerConfig
+    >>> layer = AttentionLayer(LayerConfig(4, 2, 2, 2), d_vocab=10, seed=0)
+    >>> captured = layer.capture(torch.tensor([[3, 7]]))
+    >>> h = decompose(captured).terms[-1, HEADS]
+    >>> torch.allclose(head_terms(captured).sum(dim=(0, 1)), h, atol=1e-6)
+    True
     """
     return torch.stack(
         [
@@ -158,7 +206,29 @@ def head_terms(captured: ActivationCache) -> Float[Tensor, "layers heads batch n
 
 @torch.no_grad()
 def head_importance(captured: ActivationCache) -> Float[Tensor, "layers heads batch n"]:
-    """mu(e, u) of each head's term u in the last embeddings e, without making the terms."""
+    """Importance mu(e, u) of each head's term u in the last embeddings e.
+
+    The terms themselves (`head_terms`) are not computed, which saves time and memory.
+
+    Parameters
+    ----------
+    captured : ActivationCache
+        Activations of a model on some sentences, such as `capture` returns.
+
+    Returns
+    -------
+    (n_layers, n_heads, batch, n)
+        Importance of each head at each token; the sum over layers and heads is that of h.
+
+    Examples
+    --------
+    >>> from capacity.layer import AttentionLayer, LayerConfig
+    >>> layer = AttentionLayer(LayerConfig(4, 2, 2, 2), d_vocab=10, seed=0)
+    >>> captured = layer.capture(torch.tensor([[3, 7]]))
+    >>> of_h = decompose(captured).importance()[-1, HEADS]
+    >>> torch.allclose(head_importance(captured).sum(dim=(0, 1)), of_h, atol=1e-6)
+    True
+    """
     e = decompose(captured).embeddings[-1]
     shares = []
     for layer, kept in zip(captured.layers, scales_after_heads(captured), strict=True):
@@ -169,12 +239,12 @@ def head_importance(captured: ActivationCache) -> Float[Tensor, "layers heads ba
 
 
 def scales_after_heads(captured: ActivationCache) -> list[Tensor]:
-    """Scaling of heads' terms after they are written: gains over scales of all later norms.
+    """Factors of heads' terms by all later norms: products of gains over scales.
 
     Returns
     -------
     list of tensors
-        One a layer, (batch, n, d_model), or (d_model,) where no norm follows.
+        One for each layer, (batch, n, d_model), or (d_model,) where no norm follows.
     """
     factor = torch.ones_like(captured.layers[0].W_O[0, 0])
     kept: list[Tensor] = []
@@ -184,6 +254,6 @@ def scales_after_heads(captured: ActivationCache) -> list[Tensor]:
         elif isinstance(step, Written) and step.term == "heads":
             kept.append(factor)
             if len(kept) == captured.n_layers:
-                # what comes before the first layer isn't on the heads' way
+                # steps before the first layer don't follow any heads
                 break
     return kept[::-1]

@@ -1,9 +1,9 @@
 """Linearity of feed-forward sublayers: r^2 of the best affine map from input to output.
 
 Mickus et al. (2022, section 2.3, Figure 2) fit a least-squares regression from the z-scaled inputs
-of a feed-forward to its z-scaled outputs. With an intercept, r^2 doesn't depend on the scaling of
-inputs, and the z-scaling of outputs makes it the plain mean over features. Only second moments are
-kept, in float64, so that a corpus of any length takes the memory of one batch.
+of a feed-forward to its z-scaled outputs. With an intercept r^2 doesn't depend on the scaling of
+inputs, and z-scaled outputs make it the plain mean over features. Only second moments are stored,
+in float64, so that a corpus of any length takes the memory of one batch.
 """
 
 from __future__ import annotations
@@ -15,19 +15,24 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.cache import ActivationCache, Written
 
 
+@briefly_shown
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over tokens, for one layer: of x x^T, x y^T and y^2, with a 1 appended to x.
+    """Second moments of a feed-forward's inputs x and outputs y: sums over tokens, for one layer.
 
     Attributes
     ----------
     xx : (d_model + 1, d_model + 1)
+        Sum of x x^T, with a 1 appended to x.
     xy : (d_model + 1, d_model)
+        Sum of x y^T, with a 1 appended to x.
     yy : (d_model,)
+        Sum of the squares of y.
     """
 
     xx: Float[Tensor, "d1 d1"]
@@ -35,11 +40,11 @@ class Moments:
     yy: Float[Tensor, "d_out"]
 
     def __add__(self, other: Moments) -> Moments:
-        """Moments of both sets of tokens."""
+        """Moments of both sets of tokens together."""
         return Moments(self.xx + other.xx, self.xy + other.xy, self.yy + other.yy)
 
     def cpu(self) -> Moments:
-        """The same where LAPACK is."""
+        """Copy on the CPU, where LAPACK solves the regression."""
         return Moments(self.xx.cpu(), self.xy.cpu(), self.yy.cpu())
 
     @property
@@ -54,13 +59,21 @@ def feed_forward_moments(batches: Iterable[ActivationCache]) -> list[Moments]:
 
     Parameters
     ----------
-    batches : iterable of Captured
-        All of one model.
+    batches : iterable of ActivationCache
+        Activations of one model, such as `capture` returns for each batch.
 
     Returns
     -------
     list of Moments
-        One a layer; empty for a model without feed-forwards.
+        One for each layer; empty for a model without feed-forwards.
+
+    Examples
+    --------
+    >>> from capacity.transformer import EncoderClassifier, EncoderConfig
+    >>> model = EncoderClassifier(EncoderConfig(20, 2, 16, 4, 2, 2, 8, "add"))
+    >>> batches = (model.capture(torch.arange(n)[None]) for n in (10, 16))
+    >>> [moments.n_tokens for moments in feed_forward_moments(batches)]
+    [26]
     """
     total: list[Moments] = []
     for captured in batches:
@@ -79,28 +92,50 @@ def _moments(x: Tensor, y: Tensor) -> Moments:
 
 
 def feed_forward_r2(fitted: Moments, on: Moments | None = None) -> float:
-    """r^2 of the least-squares affine map, averaged over output features.
+    """Coefficient r^2 of the least-squares affine map, averaged over output features.
 
     Parameters
     ----------
     fitted : Moments
-        Of the tokens that the map is fitted to.
+        Moments of the tokens that the map is fitted to.
     on : Moments, optional
-        Of the tokens that it is scored on; the same by default, which flatters it when tokens are
-        few.
+        Moments of the tokens that it is scored on; by default the same, which overestimates r^2 if
+        tokens are few.
+
+    Returns
+    -------
+    float
+        Explained share of the variance, 1 for an affine feed-forward; below 0 if the map does worse
+        on other tokens than their mean.
 
     Raises
     ------
     InvalidArgumentError
-        Unless there are more tokens than features; fewer are always fitted. If no output varies.
+        If there aren't more tokens than coefficients of an output feature, d_model + 1, or no
+        output varies.
+
+    Examples
+    --------
+    A feed-forward whose hidden units are all active is affine:
+
+    >>> from capacity.transformer import EncoderClassifier, EncoderConfig
+    >>> model = EncoderClassifier(EncoderConfig(20, 2, 16, 4, 2, 2, 8, "add"))
+    >>> tokens = torch.arange(16)[None]
+    >>> bent = feed_forward_moments([model.capture(tokens)])[0]
+    >>> with torch.no_grad():
+    ...     _ = model.b_1.add_(10)
+    >>> straight = feed_forward_moments([model.capture(tokens)])[0]
+    >>> feed_forward_r2(bent) < 0.99, round(feed_forward_r2(straight), 6)
+    (True, 1.0)
     """
     d = len(fitted.xx) - 1
     if fitted.n_tokens <= d + 1:
         raise InvalidArgumentError(
-            f"A linear fit of {d} features needs more than {d + 1} tokens; got {fitted.n_tokens}."
+            f"A linear fit of {d} features needs more than {d + 1} tokens; got {fitted.n_tokens}. "
+            "Add sentences."
         )
     fitted, on = fitted.cpu(), (on or fitted).cpu()
-    # unit diagonal, for features of very different sizes
+    # a unit diagonal conditions the system if features have very different sizes
     size = fitted.xx.diagonal().sqrt()
     size = torch.where(size > 0, size, 1.0)
     gram = fitted.xx / size[:, None] / size
@@ -108,8 +143,11 @@ def feed_forward_r2(fitted: Moments, on: Moments | None = None) -> float:
     weights = weights / size[:, None]
     left = on.yy - 2 * (weights * on.xy).sum(0) + (weights * (on.xx @ weights)).sum(0)
     spread = on.yy - on.xy[-1].square() / on.n_tokens
-    # a feature that never varies has nothing to explain
+    # a constant feature has no variance to explain
     varies = spread > 1e-12 * on.yy
     if not varies.any():
-        raise InvalidArgumentError("r^2 is a share of variance, and no output feature varies.")
+        raise InvalidArgumentError(
+            "Some output must vary, as r^2 is a share of variance; no output feature varies on "
+            "these tokens. Add sentences."
+        )
     return float((1 - left[varies] / spread[varies]).mean())

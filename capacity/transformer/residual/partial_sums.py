@@ -1,4 +1,4 @@
-"""Predictions from sums of some of the terms of e = i + h + f + c (Mickus et al. 2022, Table 2)."""
+"""Predictions from partial sums of the terms of e = i + h + f + c (Mickus et al. 2022, Table 2)."""
 
 from __future__ import annotations
 
@@ -19,25 +19,43 @@ if TYPE_CHECKING:
 
 
 def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
-    """The part of a model that turns its last embeddings into logits of tokens.
+    """Find the module of a model that maps its last embeddings to logits of tokens.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Model with a masked-LM or LM head, of a registered family.
+
+    Returns
+    -------
+    callable
+        The head: from embeddings (..., d_model) to logits (..., d_vocab).
 
     Raises
     ------
     InvalidArgumentError
-        For a model without such a head.
+        If the model has no such head, or its family isn't registered.
+
+    Examples
+    --------
+    >>> from transformers import BertConfig, BertForMaskedLM
+    >>> config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+    ...                     intermediate_size=8, vocab_size=20)
+    >>> output_head(BertForMaskedLM(config))(torch.zeros(3, 8)).shape
+    torch.Size([3, 20])
     """
     heads = prediction_heads()
     name = next((heads[c.__name__] for c in type(model).__mro__ if c.__name__ in heads), None)
     if name is None:
         raise InvalidArgumentError(
             f"The model must predict tokens: one of {', '.join(heads)}; got "
-            f"{type(model).__name__}, which has no masked-LM or LM head."
+            f"{type(model).__name__}, which has no masked-LM or LM head. Load it with its head."
         )
     return getattr(model, name)
 
 
 def subsets(n: int) -> Iterator[tuple[int, ...]]:
-    """All subsets of 0 ... n - 1 but the empty one, smaller ones first."""
+    """Non-empty subsets of 0 ... n - 1, smaller ones first."""
     for size in range(1, n + 1):
         yield from combinations(range(n), size)
 
@@ -49,26 +67,39 @@ def partial_sum_accuracy(
         tuple[AdditiveDecomposition, Int[Tensor, "batch n"], Bool[Tensor, "batch n"]]
     ],
 ) -> pd.DataFrame:
-    """Accuracy of predicting tokens from every sum of terms.
+    """Accuracy of predicting tokens from every partial sum of terms.
 
     Parameters
     ----------
     head : callable
-        From embeddings (m, d_model) to logits (m, d_vocab), such as `output_head` gives.
+        Map from embeddings (m, d_model) to logits (m, d_vocab), such as `output_head` returns.
     decompositions : iterable of (AdditiveDecomposition, targets, where)
-        Batches: the tokens to predict, and the places to predict them at, both (batch, n). For a
-        causal model the target at a place is the token after it.
+        Batches, each with the tokens to predict and the positions to predict them at (bool), both
+        (batch, n). For a causal model the target at a position is the next token.
 
     Returns
     -------
     pandas.DataFrame
-        One row a subset of terms: a boolean column for each of `TERMS`, ``accuracy`` by argmax,
-        ``n``, the number of predictions.
+        One row for each subset of terms: a boolean column for each of `TERMS`, ``accuracy`` by
+        argmax, and ``n``, the number of predictions.
 
     Raises
     ------
     InvalidArgumentError
-        If there is nothing to predict.
+        If `where` marks no token.
+
+    Examples
+    --------
+    >>> from capacity.layer import AttentionLayer, LayerConfig
+    >>> from capacity.transformer import decompose
+    >>> layer = AttentionLayer(LayerConfig(4, 2, 2, 2), d_vocab=10, seed=0)
+    >>> tokens = torch.tensor([[3, 7]])
+    >>> predicted = layer(tokens).argmax(-1)
+    >>> where = torch.tensor([[False, True]])
+    >>> batch = decompose(layer.capture(tokens)), predicted, where
+    >>> table = partial_sum_accuracy(lambda e: e @ layer.W_U, [batch])
+    >>> len(table), table.query("input and heads")["accuracy"].tolist()
+    (15, [1.0, 1.0, 1.0, 1.0])
     """
     import pandas as pd
 
@@ -82,7 +113,9 @@ def partial_sum_accuracy(
             said = head(terms[list(chosen)].sum(0)).argmax(-1)
             right[row] += (said == wanted).sum().cpu()
     if not n:
-        raise InvalidArgumentError("Accuracy is a share of predictions; `where` names no token.")
+        raise InvalidArgumentError(
+            "There must be a token to predict; `where` marks none that isn't padding."
+        )
     return pd.DataFrame(
         [
             {**{name: number in chosen for number, name in enumerate(TERMS)},
@@ -101,20 +134,29 @@ def masked(
     share: float = 0.15,
     generator: torch.Generator,
 ) -> tuple[Any, Any]:
-    """BERT's corruption: a share of tokens is chosen; of these 80 % are masked, 10 % replaced.
+    """Corrupt tokens as BERT does: of those chosen 80 % are masked, 10 % replaced at random.
 
     Parameters
     ----------
-    tokens, where : (batch, n)
-        Tokens, and those that may be chosen.
-    mask_token, d_vocab : int
+    tokens : (batch, n) integers
+        Original tokens.
+    where : (batch, n) bool
+        Tokens that may be chosen.
+    mask_token : int
+        Token that masks.
+    d_vocab : int
+        Size of the vocabulary from which replacements are drawn.
     share : float
+        Share of the tokens to choose.
     generator : torch.Generator
+        Source of all random numbers.
 
     Returns
     -------
-    tokens, chosen : (batch, n)
-        What the model reads, and where it is asked.
+    tokens : (batch, n) integers
+        Corrupted tokens, which the model reads.
+    chosen : (batch, n) bool
+        Tokens that the model has to predict.
     """
     chosen = where & (torch.rand(tokens.shape, generator=generator) < share)
     fate = torch.rand(tokens.shape, generator=generator)

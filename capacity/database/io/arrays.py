@@ -27,7 +27,7 @@ def from_numpy(tensor: ArrayLike) -> Database:
     Raises
     ------
     InvalidArgumentError
-        If the array hasn't three modes, holds other entries than 0 and 1, or holds no 1.
+        If the array doesn't have three modes, has entries other than 0 and 1, or has no 1.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 A format is one registered `Format`, with a function that parses checked content. Those of the
 library are registered in `rdf_formats` and `tables`; `register_format` adds others. A file with the
-name of a table is one; else its format is guessed from its content first and its name second:
-``@prefix`` in a ``.nt`` file is Turtle.
+suffix of a table, such as ``.csv``, is read as one. The format of another file is guessed from its
+content first and its name second: ``@prefix`` in a ``.nt`` file is Turtle.
 """
 
 from __future__ import annotations
@@ -203,5 +203,5 @@ def guess_format(content: Content) -> Format | None:
     likeliest = max(FORMATS, key=likelihoods.__getitem__)
     if not likelihoods[likeliest] or (by_name and likelihoods[by_name.name]):
         return by_name
-    # a file with a name of RDF is no table because of its tabs: the RDF parser tells what is wrong
+    # tabs alone don't make a file with an RDF name a table: the RDF parser reports what is wrong
     return by_name if by_name and FORMATS[likeliest].kind == "table" else FORMATS[likeliest]

@@ -101,8 +101,8 @@ def read_rdf(
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "facts.nq")
-    ...     _ = path.write_text("<x:a> <x:p> <x:b> <x:g> . <x:a> <x:p> <x:c> <x:h> .")
+    ...     path = Path(folder, "facts.trig")
+    ...     _ = path.write_text("<x:g> { <x:a> <x:p> <x:b> } <x:h> { <x:a> <x:p> <x:c> }")
     ...     db = read_rdf(path, graph="x:g")
     >>> db.n_triples
     1

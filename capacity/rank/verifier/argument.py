@@ -8,7 +8,7 @@ argument           side   value
 =================  =====  =======================================================================
 `Unfolding`        lower  the size of a nonsingular minor of an unfolding
 `Substitution`     lower  the number of steps of the substitution method, with unknown entries
-`Koszul`           lower  the rank of a Koszul flattening, divided by that of a simple tensor's
+`Koszul`           lower  the rank of a Koszul flattening, divided by a simple tensor's
 `Diagonalization`  both   n if n x n slices are diagonal in common bases, n + 1 if they are not
 `Pencil`           both   the rank of two slices, by Kronecker's canonical form
 `Boxes`            upper  the number of boxes that facts fill

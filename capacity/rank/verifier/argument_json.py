@@ -1,4 +1,4 @@
-"""Arguments of certificates to JSON and back, a reader and a writer for each form of field."""
+"""Conversion of arguments to JSON and back: a reader and a writer for each form of field."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ def argument_to_dict(argument: Argument) -> dict[str, Any]:
 
 
 def argument_from_dict(data: object) -> Argument:
-    """Read what `argument_to_dict` wrote.
+    """Read an argument that `argument_to_dict` wrote.
 
     Raises
     ------
     CertificateError
+        If the data hasn't the form of an argument of a registered kind.
     """
     fields = mapping(data, "an argument")
     kind = fields.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise CertificateError(
-            f"An argument must be of a kind of {', '.join(KINDS)}; got {shown(kind)}."
+            f"The kind of an argument must be one of {', '.join(KINDS)}; got {shown(kind)}. "
+            "Other kinds must be registered first (`register_kind`)."
         )
     made = KINDS[kind].argument
     forms = made.forms
@@ -69,32 +71,32 @@ def _write_terms(name: str, terms: Iterable[Term]) -> dict[str, Any]:
 
 
 def items(data: object, n: int | None, what: str) -> list[object]:
-    """A list, maybe of a certain length, or an error."""
+    """Return JSON data that must be a list, of length n if it is given."""
     if not isinstance(data, list) or (n is not None and len(cast(list[object], data)) != n):
-        raise CertificateError(f"{what} must be a list{'' if n is None else f' of {n}'}.")
+        raise CertificateError(f"{what} must be a list{'' if n is None else f' of {n} items'}.")
     return cast(list[object], data)
 
 
 def _integer(data: object) -> int:
     if not isinstance(data, int) or isinstance(data, bool) or abs(data) >= 2**63:
-        raise CertificateError("An index must be an integer of 64 bits.")
+        raise CertificateError(f"An index must be an integer of 64 bits; got {shown(data)}.")
     return data
 
 
 def mapping(data: object, what: str) -> Mapping[str, object]:
-    """A JSON object, or an error."""
+    """Return JSON data that must be an object."""
     if not isinstance(data, dict):
         raise CertificateError(f"{what} must be a JSON object; got {type(data).__name__}.")
     return cast(dict[str, object], data)
 
 
 def field(fields: Mapping[str, object], name: str, kind: Callable[..., Any]) -> Any:
-    """A field of a type, or an error; integers are of 64 bits."""
+    """Return a field that must be of a type; an integer must fit 64 bits."""
     value = fields.get(name)
     if type(value) is not kind:
         raise CertificateError(f"`{name}` must be of type {kind.__name__}; got {shown(value)}.")
     if isinstance(value, int) and abs(value) >= 2**63:
-        raise CertificateError(f"`{name}` must be an integer of 64 bits.")
+        raise CertificateError(f"`{name}` must be an integer of 64 bits; got {shown(value)}.")
     return value
 
 
@@ -109,7 +111,7 @@ def _read_real(fields: Mapping[str, object], name: str) -> float:
 def _indices(fields: Mapping[str, object], name: str, *, least: int = 0) -> Indices:
     values = [_integer(x) for x in items(field(fields, name, list), None, name)]
     if any(not least <= x < 2**31 for x in values):
-        raise CertificateError(f"`{name}` must hold indices from {least} on.")
+        raise CertificateError(f"`{name}` must hold indices from {least} to 2^31 - 1.")
     return np.array(values, dtype=np.int64)
 
 
@@ -129,7 +131,7 @@ def _coefficients(fields: Mapping[str, object], name: str) -> Indices:
 def _integers(data: object, what: str) -> Indices:
     values = [_integer(x) for x in items(data, None, what)]
     if any(abs(x) > 2**20 for x in values):
-        raise CertificateError(f"{what} must hold integers of at most 2^20.")
+        raise CertificateError(f"{what} must hold integers from -2^20 to 2^20.")
     return np.array(values, np.int64)
 
 
@@ -155,14 +157,14 @@ def _read_factors(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     a, b, c = (_reals(factor) for factor in items(field(fields, name, list), 3, name))
     if len({f.shape[1] for f in (a, b, c)}) != 1:
-        raise CertificateError(f"`{name}` must have as many columns each.")
+        raise CertificateError(f"The matrices of `{name}` must have the same number of columns.")
     return a, b, c
 
 
 def _reals(data: object) -> NDArray[np.float64]:
     rows = [items(row, None, "a row of a factor") for row in items(data, None, "a factor")]
     if len({len(row) for row in rows}) != 1 or not rows[0]:
-        raise CertificateError("A factor must be a matrix.")
+        raise CertificateError("A factor must be a matrix with at least one row and one column.")
     if not all(type(x) is float and math.isfinite(x) for row in rows for x in row):
         raise CertificateError("A factor must hold finite floating-point numbers.")
     return np.array(rows, np.float64)
@@ -186,17 +188,22 @@ def _vector(data: object) -> Vector:
 def _coefficient(data: object) -> Fraction:
     # no exponents: "1e300000000" is a short text and a long number
     if not isinstance(data, str) or not re.fullmatch(r"-?[0-9]{1,400}(/[0-9]{1,400})?", data):
-        raise CertificateError(f"A coefficient must be a fraction; got {shown(data)}.")
+        raise CertificateError(
+            'A coefficient must be a fraction such as "3/4", with at most 400 digits above and '
+            f"below; got {shown(data)}."
+        )
     return _fraction(data)
 
 
-# most coefficients are one of a few: each is kept in memory once
+# most coefficients have one of a few values: each value is kept in memory once
 @lru_cache(maxsize=1024)
 def _fraction(text: str) -> Fraction:
     try:
         return Fraction(text)
     except ZeroDivisionError:
-        raise CertificateError("A coefficient must be a fraction; got one over 0.") from None
+        raise CertificateError(
+            f"A coefficient must be a fraction with a nonzero denominator; got {shown(text)}."
+        ) from None
 
 
 _READERS: dict[Form, Callable[[Mapping[str, object], str], Any]] = {
@@ -212,7 +219,7 @@ _READERS: dict[Form, Callable[[Mapping[str, object], str], Any]] = {
     "factors": _read_factors,
     "terms": _read_terms,
 }
-# the others are written as they are
+# fields of the other forms are written as they are
 _WRITERS: dict[Form, Callable[[str, Any], dict[str, Any]]] = {
     "view": _write_view,
     "factors": _write_factors,

@@ -57,8 +57,8 @@ class Certificate:
     def __repr__(self) -> str:
         bounded = f"{self.quantity.replace('_', ' ')} {'>=' if self.side == 'lower' else '<='}"
         return (
-            f"Certificate({bounded} {self.value}, by {self.by:.60}; {len(self.arguments)} arguments, "
-            f"facts {self.facts_sha256:.12})"
+            f"Certificate({bounded} {self.value}, by {self.by:.60}; {len(self.arguments)} "
+            f"arguments, facts {self.facts_sha256:.12})"
         )
 
     def to_dict(self) -> dict[str, Any]:

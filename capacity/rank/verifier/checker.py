@@ -1,4 +1,4 @@
-"""How the arguments of a certificate add up: `verify`, with the proof."""
+"""The function `verify`, with the proof that the arguments of a certificate may be added."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.rank.verifier.view import Removed
 
-# steps for each argument, whatever it is
+# steps for an argument of any kind
 ARGUMENT = 200_000
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a certificate proves its bound.
+    """The result of checking a certificate.
 
     Attributes
     ----------
     proved : bool
+        True if the certificate proves its bound.
     reason : str or None
-        The step that fails, if it doesn't.
+        The step of the check that failed; None if the bound is proved.
     """
 
     proved: bool
@@ -64,71 +65,89 @@ def verify(
     Parameters
     ----------
     certificate : Certificate or RankInterval
-        An interval is proved if both of its ends are.
+        A certificate, or an interval, which is proved if both of its ends are.
     db : Database
+        The facts that the bound is about, under the same policy for multi-valued pairs.
     budget : CheckBudget, optional
-        Shared by the certificates of a file, which draw on it; a new one if omitted.
+        Work that the check may take, shared by the certificates of a file; a new budget if omitted.
 
     Returns
     -------
     Verdict
+        Either `proved`, or with the `reason` why not.
 
     Raises
     ------
+    InvalidTypeError
+        If `certificate` is neither a certificate nor an interval, or `db` is no database.
     CertificateError
-        If the certificate is for other facts or another policy, of no known quantity or side, or
+        If the certificate is for other facts or another policy, has an unknown quantity or side, or
         has an argument of a kind that no checker is registered for.
     MemoryBudgetError
-        If it takes more memory, or time, to check than the budget leaves.
+        If the check takes more memory or time than the budget has left.
 
     Notes
     -----
     *Lower bounds of the rank* add over arguments about different components. Let D = A (+) B. An
-    argument for A removes slices of A, S_m of mode m: moves of the game, or the r independent
-    slices of an unfolding of rank r, each nonzero when its turn comes, and the rank falls by one
-    each time. What is left at the indices of B is D with multiples of the slices S_m added in each
-    mode m, so it is
+    argument for A removes slices of A, those of mode m in a set S_m: by steps of the substitution
+    method, or as the r independent slices of an unfolding of rank r. Each of them is nonzero when
+    its turn comes, and the rank falls by at least one each time. What remains at the indices of B
+    is D with multiples of the slices S_m added in each mode m, so it is
 
         B + sum over (i, j, k) in S_0 x S_1 x S_2 of A[i, j, k] times a simple tensor,
 
-    for all other products meet zeros of D. But A vanishes on S_0 x S_1 x S_2. For an unfolding two
-    of the sets are empty. In the game, if A[i, j, k] weren't zero, the first of the three slices to
-    go, say i, would hide (x, j, k) for all x; then j, unknown there, would hide (x, y, k) for all x
-    and y; and k, of which nothing is known any more, couldn't go. So B is left as it was. If the
-    game is played on a view of A, restrict to the view first. One component may have any lower
-    bound of its rank, such as a flattening's: the others' slices are removed first. Two such
-    bounds don't add in general (Shitov's counterexample to Strassen's additivity); but one
-    flattening may be about several components at once: its rank is the sum of theirs.
+    for all other products meet zeros of D. But A vanishes on S_0 x S_1 x S_2. For an unfolding, two
+    of the sets are empty. For the substitution method, suppose that A[i, j, k] isn't zero. The
+    first of the three slices to be removed, say i, would hide (make unknown) (x, j, k) for all x;
+    then j, unknown there, would hide (x, y, k) for all x and y; and k, of which no entry is known
+    any more, couldn't be removed. So B stays as it was. If the substitution is in a view of A,
+    restrict to the view first. One component may have any lower bound of its rank, such as a
+    flattening's: the slices of the others are removed first. Two such bounds don't add in general
+    (Shitov's counterexample to Strassen's additivity); but one flattening may be about several
+    components at once: its rank is the sum of theirs.
 
     *Pairs.* An unfolding and another argument may be about the same components, if the slices that
-    the unfolding removes are none of the other's sub-tensor, and vanish on it: it then stays as it
-    is, too. A game needs less: where they don't vanish its entries are hidden from the start, for
-    multiples of them were subtracted there. An argument can be in one such pair; in longer chains
-    what was subtracted first could come back. If the game is played on a view, the unfolding's
-    slices go first, of all of D, and then D is restricted: an entry of the view that they may have
-    changed is hidden, for its hidden fibers are those with any such entry among their summands.
+    the unfolding removes are none of the other's sub-tensor, and vanish on it: the sub-tensor then
+    stays as it is, too. The substitution method needs less: where these slices don't vanish, its
+    entries are hidden from the start, because multiples of the slices were subtracted there. An
+    argument can be in one such pair; in longer chains, slices subtracted first could come back. If
+    the substitution is in a view, the unfolding's slices are removed first, from all of D, and then
+    D is restricted: an entry of the view that they may have changed is hidden, for its hidden
+    fibers are those with any such entry among their summands.
 
-    A pair leaves a third component alone, as a game does by itself. Let I be the rows of the
-    unfolding, of mode m, and look at the sum above, with I among the slices S_m that were removed.
-    If A[i, j, k] isn't zero for an i in I, then (x, j, k) is hidden for all x of mode m from the
-    start. If the game removes j, it hides (x, y, k) for all x and y, so that nothing is known of k,
-    which can't go after it; nor can j after k. So no such term has j and k among the removed
-    slices. For the terms whose three slices the game removes, the argument above holds with "isn't
-    known to be zero" in place of "isn't zero". If the second of the pair isn't a game, the slices
-    of I vanish on its sub-tensor, in which all that it removes lies: no such term is left.
-    Components are taken one after the other, a pair at a time: B has all the others.
+    A pair leaves a third component alone, as a substitution does by itself. Let I be the rows of
+    the unfolding, of mode m, and consider the sum above, with I among the removed slices S_m. If
+    A[i, j, k] isn't zero for an i in I, then (x, j, k) is hidden for all x of mode m from the
+    start. If the substitution removes j, it hides (x, y, k) for all x and y, so that nothing is
+    known of k, which can't be removed after j; nor can j after k. So no such term has j and k among
+    the removed slices. For the terms whose three slices the substitution removes, the argument
+    above holds with "isn't known to be zero" in place of "isn't zero". If the second of the pair is
+    no substitution, the slices of I vanish on its sub-tensor, which contains all that it removes,
+    and no such term remains. Components are taken one after the other, a pair at a time: B has all
+    the others.
 
     *Lower bounds of the effective rank* don't add over components: two token-disjoint databases can
-    share terms in the unobserved fibers. They have one argument, or a pair: the unfolding's minor
-    lies in observed fibers, and where its slices vanish on observed fibers of the other's
-    sub-tensor, these stay as they are, which is all that the other argument knows.
+    share terms in the unobserved fibers. Such a certificate has one argument, or a pair: the
+    unfolding's minor lies in observed fibers, and where its slices vanish on observed fibers of the
+    other's sub-tensor, these stay as they are, and the other argument uses no more than these.
 
-    If all fibers are observed, D alone represents the facts: the effective rank is the rank.
+    If all fibers are observed, D alone represents the facts, and the effective rank is the rank.
     Flattenings, pencils and diagonalizations bound the effective rank where their sub-tensor has
-    observed fibers alone, for it is then the same in every tensor that represents the facts.
+    only observed fibers, because it is then the same in every tensor that represents the facts.
 
     *Upper bounds* add: D is a sum of simple tensors, one for each box and each term, and as many as
     the rank of the components that an argument of another kind gives.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from capacity import rank_interval
+    >>> db = Database.from_triples([("a", "p", "x"), ("a", "q", "y"), ("b", "p", "y")])
+    >>> interval = rank_interval(db)
+    >>> verify(interval, db)
+    Verdict(proved=True, reason=None)
+    >>> verify(replace(interval.upper, value=2), db).reason
+    'the arguments give 3'
     """
     require_database(db, "verify(certificate, db)")
     budget = budget or CheckBudget.of(len(db.triples))
@@ -182,7 +201,7 @@ def _verify(certificate: Certificate, db: Database, budget: CheckBudget) -> Verd
         require(fit, f"an argument can't argue for a {side} bound")
         alone = Counter(kind.name for kind in kinds if kind.alone)
         several = [name for name, n in alone.items() if n > 1]
-        require(not several, f"there may be one {', '.join(several)} at most")
+        require(not several, f"only one argument may be of the kind {', '.join(several)}")
         checked(arguments, kinds, facts)
     except Refuted as refuted:
         return Verdict(False, str(refuted))
@@ -203,7 +222,7 @@ def _kinds(certificate: Certificate) -> list[Kind]:
 
 def _check_lower(arguments: tuple[Argument, ...], kinds: list[Kind], facts: Facts) -> None:
     strong = sum(not kind.adds for kind in kinds)
-    require(strong <= 1, "of such arguments only one may be there: they don't add")
+    require(strong <= 1, "only one argument may be of a kind whose values don't add")
     touched: list[Touched] = []
     for argument, kind in zip(arguments, kinds, strict=True):
         if kind.lower is None:
@@ -221,13 +240,13 @@ def _pairs(
     touched: list[Touched],
     facts: Facts,
 ) -> dict[int, Removed]:
-    """For each argument that is the second of a pair, the slices of an unfolding that go first."""
+    """Slices of the unfolding that goes first, for each argument that is the second of a pair."""
     owner: dict[int, int] = {}
     paired: set[int] = set()
     before: dict[int, Removed] = {}
     for j, indices in enumerate(touched):
         about = {0} if facts.effective else _components(indices, facts)
-        # whoever was there first
+        # the earlier argument about each component
         for i in {owner.setdefault(component, j) for component in about} - {j}:
             first = arguments[i]
             if (
@@ -243,8 +262,8 @@ def _pairs(
 
 
 def _leaves(argument: Unfolding, indices: Touched, facts: Facts) -> bool:
-    """Whether the slices of an unfolding vanish on the sub-tensor of some indices."""
-    # columns of a minor come again
+    """Return True if the slices of an unfolding vanish on the sub-tensor of some indices."""
+    # columns of a minor share indices
     inside = [np.unique(of) for of in indices]
     inside[argument.mode] = argument.rows
     return not len(facts.among(inside))
@@ -261,12 +280,12 @@ def _components(touched: Touched, facts: Facts) -> set[int]:
 
 
 def _check_upper(arguments: tuple[Argument, ...], kinds: list[Kind], facts: Facts) -> None:
-    """D, or a tensor that represents the facts, is a sum of so many simple tensors.
+    """Check that D, or a tensor that represents the facts, is a sum of the claimed simple tensors.
 
     Each fact is given once: by the terms, added up exactly, or by its box. A box is the simple
-    tensor of the indicators of its subjects, predicates and objects; it gives each fact of its own
-    and nothing else if those are as many as its triples. For the effective rank only the observed
-    fibers have to agree, so triples of a box that lie in unobserved ones don't count.
+    tensor of the indicators of its subjects, predicates and objects; it gives its own facts and
+    nothing else if they are as many as its triples. For the effective rank only the observed fibers
+    have to agree, so triples of a box that lie in unobserved fibers don't count.
     """
     given: list[Indices] = []
     n_given = 0
@@ -279,4 +298,4 @@ def _check_upper(arguments: tuple[Argument, ...], kinds: list[Kind], facts: Fact
     facts.budget.spend(SORT * len(facts))
     times = np.bincount(np.concatenate([np.zeros(0, np.int64), *given]), minlength=len(facts))
     wrong = np.flatnonzero(times != 1)
-    require(not len(wrong), f"fact {wrong[:1]} is not given once")
+    require(not len(wrong), f"fact {wrong[:1]} is not given exactly once")

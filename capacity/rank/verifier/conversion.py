@@ -1,10 +1,10 @@
-"""The one place where the fields of arguments are checked for what they hold, and converted.
+"""Type checks and conversions of the fields of arguments, all in this one place.
 
-Checkers compute with products and sums of indices. An array of int8, say, would wrap where an array
-of int64 doesn't, and a minor of other columns than those that are named would be looked at. So each
-array is converted to int64 here, before any checker sees it, and nothing but integers passes:
-neither floating-point numbers, nor booleans, nor objects. Sizes of a database are below 2^31, and
-so a product of two of them fits 64 bits.
+Checkers compute with products and sums of indices. In an array of int8, say, these would wrap where
+int64 doesn't, and the checker would look at other columns of a minor than those that are named. So
+each array is converted to int64 here, before any checker sees it, and only integers pass: not
+floating-point numbers, booleans or objects. Sizes of a database are below 2^31, so a product of two
+of them fits 64 bits.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.facts import Refuted, require
 
-# entries of bases, which are multiplied with each other
+# largest entry of a basis: entries of different bases are multiplied with each other
 LARGEST_ENTRY = 2**20
-# steps for a number that is looked at
+# steps for checking a number
 VALUE = 50
 _Argument = TypeVar("_Argument", bound=Argument)
 
 
 def checked_claim(certificate: Certificate) -> None:
-    """Refuse a certificate whose own fields are of no quantity, side or value.
+    """Refuse a certificate with an unknown quantity or side, or with a field of a wrong type.
 
     Raises
     ------
     CertificateError
+        If a field of the certificate itself, arguments aside, is wrong.
     """
     for name, known in (("quantity", ("rank", "effective_rank")), ("side", ("lower", "upper"))):
         got = getattr(certificate, name)
@@ -53,13 +54,16 @@ def checked_claim(certificate: Certificate) -> None:
                 f"`{name}` of a certificate must be of type {kind.__name__}; got {shown(got)}."
             )
     if abs(certificate.value) >= 2**63:
-        raise CertificateError("`value` of a certificate must be an integer of 64 bits.")
+        raise CertificateError(
+            "`value` of a certificate must be an integer of 64 bits; got "
+            f"{shown(certificate.value)}."
+        )
 
 
 def checked_argument(argument: _Argument, budget: CheckBudget) -> _Argument:
-    """Convert the fields of an argument; ends the check if one holds anything else.
+    """Convert the fields of an argument to their forms; end the check if one has another form.
 
-    The forms are those of its class, and the argument is made anew of its fields alone.
+    The forms are those that its class declares, and a new argument is made of these fields alone.
     """
     kind = type(argument)
     fields: dict[str, Any] = {
@@ -84,7 +88,7 @@ def _real(value: object, name: str, _budget: CheckBudget) -> float:
 
 def _array(value: object, name: str, ndim: int, budget: CheckBudget) -> Indices:
     array = _plain(value)
-    # a view of one number may say that it has very many
+    # a broadcast view of a single number can have any size
     budget.spend(VALUE * array.size, 10 * array.size)
     require(array.dtype.kind in ("i", "u"), f"{name} must be an array of integers")
     require(array.ndim == ndim, f"{name} must have {ndim} dimensions")
@@ -95,7 +99,7 @@ def _array(value: object, name: str, ndim: int, budget: CheckBudget) -> Indices:
 
 
 def _plain(value: object) -> NDArray[Any]:
-    """An array without what subclasses add; of anything else an empty one of no allowed type."""
+    """Return an array as a plain ndarray, and anything else as an empty array, which is refused."""
     if isinstance(value, np.ndarray):
         return np.asarray(cast("NDArray[Any]", value))
     return np.zeros(0, object)
@@ -159,7 +163,7 @@ def _factors(value: object, name: str, budget: CheckBudget) -> tuple[NDArray[np.
 
 
 def _terms(value: object, name: str, budget: CheckBudget) -> object:
-    """Terms as they are: tuples, integers and fractions don't change."""
+    """Return terms as they are, once checked: tuples, integers and fractions are immutable."""
     for term in _tuple(value, None, f"{name} must be a tuple of terms"):
         for vector in _tuple(term, 3, "a term must have a vector for each mode"):
             indices, values = (

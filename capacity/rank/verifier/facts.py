@@ -1,7 +1,7 @@
-"""The facts that a certificate is held against, found by index and by component.
+"""The facts that a certificate is checked against, looked up by index and by component.
 
-A checker asks for the facts that its argument is about, and pays for these alone: a certificate may
-have as many arguments as a database has components.
+A checker asks for the facts that its argument is about, and only these are charged to the budget: a
+certificate may have as many arguments as a database has components.
 """
 
 from __future__ import annotations
@@ -16,39 +16,43 @@ from capacity.database.tensor import component_labels, is_complete
 from capacity.rank.types import Indices
 from capacity.rank.verifier.budget import CheckBudget
 
-# steps for each row that is sorted, and for each that is looked at
+# steps for sorting a row, and for reading one
 SORT, PASS = 220, 30
 
 
 class Refuted(Exception):  # noqa: N818 - a verdict, not an error
-    """A step of a certificate fails."""
+    """The check of a certificate failed at some step."""
 
 
 def require(holds: object, otherwise: str) -> None:
-    """End the check, with the step that fails, unless it holds."""
+    """End the check, with a reason, unless a condition holds."""
     if not holds:
         raise Refuted(otherwise)
 
 
 class Facts:
-    """The facts of a database, and the budget for what is checked of them.
+    """The facts of a database, and the budget for checking bounds of their rank.
 
     Parameters
     ----------
     db : Database
+        The database.
     effective : bool
-        Check a bound of the effective rank.
+        True to check a bound of the effective rank.
     budget : CheckBudget
+        Budget that the checks draw on.
 
     Attributes
     ----------
     triples : ndarray of int64, shape (n_triples, 3)
-        A product of two of its indices fits 64 bits.
+        Indices of the facts; a product of two of them fits 64 bits.
     shape : tuple of three ints
+        Numbers of subjects, predicates and objects.
     effective : bool
-        Some tensor other than D represents the facts, and the bound is to hold for it as well.
-        False if every fiber is observed, for then D alone does.
+        True if the bound must hold for every tensor that represents the facts, and not only for D.
+        False if every fiber is observed, since D alone represents the facts then.
     budget : CheckBudget
+        Budget that the checks draw on.
     """
 
     def __init__(self, db: Database, *, effective: bool, budget: CheckBudget) -> None:
@@ -70,9 +74,9 @@ class Facts:
         return component_labels(self._db)
 
     def among(self, indices: Sequence[Indices | None]) -> Indices:
-        """Rows of the facts that lie within some indices of each mode; None stands for all.
+        """Rows of the facts within some indices of each mode; None stands for all indices.
 
-        They are looked for by the mode that leaves fewest.
+        The search starts from the mode that leaves the fewest facts.
         """
         found: Indices | None = None
         for mode, of in enumerate(indices):
@@ -96,14 +100,14 @@ class Facts:
         return order[starts[k] : starts[k + 1]].tolist()
 
     def require_distinct(self, indices: Indices, mode: int) -> None:
-        """End the check unless these are different indices of a mode."""
+        """End the check unless these are distinct indices of a mode."""
         self.budget.spend(SORT * len(indices))
         inside = len(indices) == 0 or (indices.min() >= 0 and indices.max() < self.shape[mode])
         require(inside, "an index is out of range")
         require(len(np.unique(indices)) == len(indices), "an index is used twice")
 
     def of_components(self, rows: Indices) -> Indices:
-        """Rows of all facts of the components that some facts lie in."""
+        """Rows of all facts in the components of some facts."""
         order, starts = self._by_component
         components = np.unique(self.labels[rows])
         found = _ranges(order, starts[components], starts[components + 1])
@@ -112,7 +116,7 @@ class Facts:
 
     @cached_property
     def _by_index(self) -> list[tuple[Indices, Indices]]:
-        """For each mode the rows in the order of its indices, and where each index begins."""
+        """Rows in the order of each mode's indices, and the position where each index begins."""
         self.budget.spend(3 * SORT * len(self), 100 * len(self))
         return [_sorted(self.triples[:, mode], n) for mode, n in enumerate(self.shape)]
 
@@ -123,13 +127,13 @@ class Facts:
 
 
 def _sorted(numbers: Indices, n: int) -> tuple[Indices, Indices]:
-    """Rows in the order of their numbers, and where each of the n numbers begins."""
+    """Rows in the order of their numbers, and the position where each of n numbers begins."""
     order = np.argsort(numbers, kind="stable")
     return order, np.searchsorted(numbers[order], np.arange(n + 1))
 
 
 def _ranges(order: Indices, begin: Indices, end: Indices) -> Indices:
-    """The parts of an order between each beginning and its end, one after the other."""
+    """Concatenate the parts of an order between each beginning and its end."""
     lengths = end - begin
     offsets = np.repeat(begin - np.cumsum(lengths) + lengths, lengths)
     return order[offsets + np.arange(len(offsets))]

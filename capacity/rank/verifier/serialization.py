@@ -1,7 +1,7 @@
 """Files of certificates.
 
-Reading trusts nothing: what hasn't the form of a certificate is a `CertificateError`, and what has
-it is still only a claim, for `capacity.rank.verifier` to check.
+Reading trusts nothing. A file that hasn't the form of certificates raises `CertificateError`; a
+certificate that is read is still only a claim, until `capacity.verify` has checked it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from capacity.rank.verifier.certificate import Certificate
 from capacity.safe_files import read_file, write_whole
 
 MAX_BYTES = 64 * 2**20
-# what takes some 100 bytes of memory each, of as few as three in the file
+# limits on parts that take about 100 bytes of memory each, from as few as three in the file
 MOST = {
     "lists and objects": ((b"[", b"{"), 5_000_000),
     "keys": ((b":",), 500_000),
@@ -28,12 +28,31 @@ MOST = {
 
 
 def save_certificates(path: str | os.PathLike[str], certificates: Iterable[Certificate]) -> None:
-    """Write certificates to a JSON file, whole or not at all, and the folders that it needs.
+    """Write certificates to a JSON file, completely or not at all.
+
+    Parameters
+    ----------
+    path : path
+        The file, which is overwritten; missing folders are created.
+    certificates : iterable of Certificate
+        The certificates.
 
     Raises
     ------
     StorageError
         If the file can't be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from capacity import Database, rank_interval
+    >>> db = Database.from_triples([("Ada", "born in", "London"), ("Alan", "born in", "London")])
+    >>> interval = rank_interval(db)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_certificates(Path(folder, "bounds.json"), [interval.lower, interval.upper])
+    ...     [bound.value for bound in load_certificates(Path(folder, "bounds.json"))]
+    [1, 1]
     """
     text = json.dumps([certificate.to_dict() for certificate in certificates])
     write_whole(path, text.encode() + b"\n")
@@ -42,19 +61,36 @@ def save_certificates(path: str | os.PathLike[str], certificates: Iterable[Certi
 def load_certificates(
     path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES
 ) -> list[Certificate]:
-    """Read what `save_certificates` wrote.
+    """Read certificates that `save_certificates` wrote, without checking that they are true.
 
     Parameters
     ----------
     path : path
-        ``-`` is standard input.
+        The file; ``-`` is standard input.
     max_bytes : int
-        A file that is larger is refused before it is read.
+        Largest size of the file in bytes; a larger file is refused before it is read.
+
+    Returns
+    -------
+    list of Certificate
+        The certificates, at least one.
 
     Raises
     ------
     CertificateError
         If the file can't be read, is too large, or doesn't hold at least one certificate.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from capacity import Database, rank_interval, verify
+    >>> db = Database.from_triples([("Ada", "born in", "London"), ("Alan", "born in", "London")])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_certificates(Path(folder, "bound.json"), [rank_interval(db).upper])
+    ...     (bound,) = load_certificates(Path(folder, "bound.json"))
+    >>> bound.quantity, bound.side, bound.value, verify(bound, db).proved
+    ('rank', 'upper', 1, True)
     """
     try:
         text = read_file(path, max_bytes=max_bytes)
@@ -75,7 +111,7 @@ def load_certificates(
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys come once: two readers might take two different ones."""
+    """Make a dict of distinct keys; of a key with two values, readers might take different ones."""
     found = dict(pairs)
     if len(found) < len(pairs):
         again = Counter(name for name, _ in pairs).most_common(1)[0][0]

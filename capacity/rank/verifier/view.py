@@ -1,4 +1,4 @@
-"""The tensor of a view, and which of its entries are known."""
+"""The tensor of a view, with a mask of its known entries."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from capacity.rank.verifier.facts import SORT, Facts, require
 
 # steps and bytes for each entry of a dense tensor, and steps for each product with a basis
 ENTRY, ENTRY_BYTES, PRODUCT = 20, 24, 3
-# modulo this prime a rank is bounded before it is computed exactly
+# prime for a rank that is computed before the exact one, which it doesn't exceed
 PRIME = 2**31 - 1
-# for the effective rank these arguments need a sub-tensor that every completion has
-UNOBSERVED = "there are unobserved fibers among its entries"
+# for the effective rank, these arguments need a sub-tensor that is the same in every completion
+UNOBSERVED = "the sub-tensor has entries in unobserved fibers"
 
 
 class Removed(NamedTuple):
-    """Slices of a mode that another argument removed before, with multiples of them subtracted."""
+    """Slices of a mode that an earlier argument removed, subtracting multiples of them."""
 
     mode: int
     slices: Indices
 
 
 def require_prime(n: int) -> None:
-    """End the check unless n is a prime of 63 bits at most."""
-    require(2 <= n < 2**63 and flint.fmpz(n).is_prime(), "the modulus is no prime")
+    """End the check unless n is a prime of at most 63 bits."""
+    require(2 <= n < 2**63 and flint.fmpz(n).is_prime(), "the modulus is not a prime below 2^63")
 
 
 def view_tensor(view: View, facts: Facts, *, before: Removed | None = None) -> tuple[Indices, Mask]:
-    """The tensor of a view, and which of its entries are known.
+    """Return the tensor of a view, and a mask of its known entries.
 
-    All are known of D itself. Of a tensor that represents the facts, known are the observed fibers,
-    and of their combinations, those that take only observed ones. If slices were removed
-    `before`, fibers across its mode are known where all these slices vanish.
+    All entries of D itself are known. For the effective rank, the known entries are those of
+    observed fibers and, in other bases, of combinations of observed fibers alone. If slices were
+    removed `before`, a fiber along their mode is known where all these slices vanish.
     """
     require(all(len(of) for of in view.indices), "a sub-tensor must have indices in each mode")
     shape = [len(of) for of in view.indices]
@@ -52,7 +52,7 @@ def view_tensor(view: View, facts: Facts, *, before: Removed | None = None) -> t
     hidden = np.zeros((shape[a], shape[b]), np.int64)
     if facts.effective:
         hidden[:] = 1
-        # across the mode any object will do: the fiber is observed
+        # any index along the mode will do: a fiber with a fact is observed
         hidden[_fibers(view, facts, across, None)] = 0
     if before is not None:
         hidden[_fibers(view, facts, across, before.slices)] = 1
@@ -72,7 +72,7 @@ def view_tensor(view: View, facts: Facts, *, before: Removed | None = None) -> t
 
 
 def _charge(view: View, shape: list[int], facts: Facts) -> None:
-    """Pay for the largest tensor on the way, and for the products with bases."""
+    """Charge the largest intermediate tensor, and the products with bases, to the budget."""
     now, largest, products = shape[:], math.prod(shape), 0
     for mode, P in enumerate(view.bases):
         if P is not None:
@@ -83,12 +83,12 @@ def _charge(view: View, shape: list[int], facts: Facts) -> None:
 
 
 def _places(view: View, facts: Facts, rows: Indices) -> tuple[Indices, ...]:
-    """Where facts stand in the sub-tensor of a view that they lie in."""
+    """Positions of facts within the sub-tensor of a view that contains them."""
     return tuple(place(of, facts.triples[rows, mode]) for mode, of in enumerate(view.indices))
 
 
 def _fibers(view: View, facts: Facts, across: int, indices: Indices | None) -> tuple[Indices, ...]:
-    """Which fibers of a view have a fact at some indices of the mode that they go along."""
+    """Positions of a view's fibers along a mode that have a fact at some indices of the mode."""
     chosen: list[Indices | None] = list(view.indices)
     chosen[across] = indices
     rows = facts.among(chosen)
@@ -98,13 +98,16 @@ def _fibers(view: View, facts: Facts, across: int, indices: Indices | None) -> t
 
 
 def place(of: Indices, values: Indices) -> Indices:
-    """Where each value stands in a list of distinct ones that holds it."""
+    """Position of each value in an array of distinct values that contains it."""
     order = np.argsort(of)
     return order[np.searchsorted(of, values, sorter=order)]
 
 
 def facts_of_view(view: View, facts: Facts) -> Indices:
-    """The facts of a view's components, if the other slices are combinations of the view's."""
+    """Rows of the facts of a view's components.
+
+    The check ends unless their other slices are linear combinations of the view's.
+    """
     rows = facts.of_components(facts.among((view.indices[0], None, None)))
     facts.budget.spend(4 * SORT * len(rows))
     used = [np.unique(facts.triples[rows, mode]) for mode in range(3)]
@@ -112,7 +115,7 @@ def facts_of_view(view: View, facts: Facts) -> Indices:
     sizes = [len(of) for of in view.indices]
     for mode, n in enumerate(sizes):
         chosen = np.isin(used[mode], view.indices[mode])
-        require(chosen.sum() == n, "an index is elsewhere")
+        require(chosen.sum() == n, "an index of the view is outside its components")
         if chosen.all():
             continue
         slices = np.moveaxis(whole, mode, 0).reshape(len(used[mode]), -1)
@@ -123,9 +126,9 @@ def facts_of_view(view: View, facts: Facts) -> Indices:
 
 
 def _span(some: Indices, rows: Indices, most: int, facts: Facts) -> bool:
-    """Return True if all rows are combinations of some, and their rank is `most` at most.
+    """Return True if all rows are combinations of some of them, and have rank at most `most`.
 
-    A large rank takes hours, exactly. Modulo a prime it is no larger, and takes a second.
+    A large exact rank takes hours. The rank modulo a prime is no larger, and takes a second.
     """
     facts.budget.spend(4 * SORT * rows.size, DENSE_BYTES * rows.size)
     different = np.unique(rows, axis=0)
@@ -133,7 +136,7 @@ def _span(some: Indices, rows: Indices, most: int, facts: Facts) -> bool:
     facts.budget.spend(steps_of_rank(m, n))
     if flint.nmod_mat(m, n, different.ravel().tolist(), PRIME).rank() > most:
         return False
-    # fractions of up to `most` rows, and so of minors of that size
+    # entries of at most `most` eliminated rows, which are as long as minors of that size
     facts.budget.spend(2 * m * n * most * (10 + most))
     return _rank(different) == _rank(some)
 

@@ -1,4 +1,4 @@
-"""The number of boxes that facts fill, from above."""
+"""Upper bound by boxes: products of sets of subjects, predicates and objects, filled by facts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.facts import SORT, Facts, require
 from capacity.rank.verifier.kind import Kind
 
-# steps for a pair of a subject and a predicate, for an index, and for a box that others than facts
-# may lie in
+# steps for a pair of a subject and a predicate, for an index, and for a box that contains other
+# triples than facts
 PAIR, INDEX, BOX = 1_000, 500, 150_000
 # bytes for a pair
 PAIR_BYTES = 250
@@ -22,12 +22,12 @@ PAIR_BYTES = 250
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes(FromAbove):
-    """Facts sorted into boxes: sets of subjects, predicates and objects, and all their triples.
+    """Boxes filled by facts: all triples of some subjects, some predicates and some objects.
 
     Attributes
     ----------
     box : ndarray of int64, shape (n_triples,)
-        For each row of ``Database.triples`` the number of its box, or -1 for none.
+        Number of the box of each row of ``Database.triples``, or -1 for none.
     """
 
     kind: ClassVar[str] = "boxes"
@@ -36,13 +36,16 @@ class Boxes(FromAbove):
 
     @property
     def value(self) -> int:
-        """The number of boxes."""
+        """Number of boxes."""
         return len(np.unique(self.box[self.box >= 0]))
 
 
 def facts_of_boxes(argument: Boxes, facts: Facts) -> Indices:
-    """Check that each box holds its own facts, and no other triple that counts."""
-    require(len(argument.box) == len(facts), "there must be a box, or -1, for each fact")
+    """Check that each box has facts at all its triples that count; return the rows of its facts.
+
+    For the rank, all triples of a box count; for the effective rank, those in observed fibers.
+    """
+    require(len(argument.box) == len(facts), "each fact must have a box, or -1")
     facts.budget.spend(4 * SORT * len(facts))
     rows = np.flatnonzero(argument.box >= 0)
     number, box = np.unique(argument.box[rows], return_inverse=True)
@@ -55,7 +58,7 @@ def facts_of_boxes(argument: Boxes, facts: Facts) -> Indices:
     sizes = np.bincount(box.ravel(), minlength=len(number))
     more = np.flatnonzero(sides != sizes)
     if len(more):
-        wrong = f"box {number[more[0]]} holds {sizes[more[0]]} of {sides[more[0]]} triples"
+        wrong = f"box {number[more[0]]} has facts at {sizes[more[0]]} of {sides[more[0]]} triples"
         require(facts.effective, wrong)
         _only_unobserved(facts, box.ravel(), mine, number, more)
     return rows
@@ -64,9 +67,9 @@ def facts_of_boxes(argument: Boxes, facts: Facts) -> Indices:
 def _only_unobserved(
     facts: Facts, box: Indices, mine: Indices, number: Indices, boxes: Indices
 ) -> None:
-    """Check that all else in these boxes lies in unobserved fibers.
+    """Check that all other triples in these boxes lie in unobserved fibers.
 
-    An observed pair of a subject and a predicate of a box must have all its objects, as facts.
+    An observed (subject, predicate) pair of a box must have facts with all objects of the box.
     """
     facts.budget.spend(2 * PAIR * len(facts), PAIR_BYTES * len(facts))
     observed: defaultdict[int, set[int]] = defaultdict(set)
@@ -87,7 +90,7 @@ def _only_unobserved(
             for q in observed[k] & predicates:
                 require(
                     complete.get((k, q)) == n_objects,
-                    f"box {number[b]} gives what aren't facts at {k, q}",
+                    f"box {number[b]} has triples that aren't facts at {k, q}",
                 )
 
 

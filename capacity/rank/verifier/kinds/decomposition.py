@@ -1,4 +1,4 @@
-"""The number of simple tensors that add up to facts, from above."""
+"""Upper bound by a decomposition: the number of simple tensors that add up to facts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.facts import Facts, require
 from capacity.rank.verifier.kind import Kind
 
-# products of integers a fact that the library itself writes at most
+# largest number of integer products per fact in decompositions that the library writes
 PRODUCTS_A_FACT = 20
 # steps for a product that is added up, for a pair of a subject and a predicate, for an index, and
-# for a subject of some terms
+# for a subject of any term
 PRODUCT, PAIR, INDEX, SUBJECT = 190, 1_000, 500, 6_000
 # bytes for a pair
 PAIR_BYTES = 250
@@ -27,12 +27,12 @@ PAIR_BYTES = 250
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decomposition(FromAbove):
-    """Simple tensors, each the product of three sparse vectors.
+    """A sum of simple tensors, each the outer product of three sparse vectors.
 
     Attributes
     ----------
     terms : tuple of (vector, vector, vector)
-        Over subjects, predicates and objects; a vector is (indices, coefficients).
+        Vectors over subjects, predicates and objects; each is a pair (indices, coefficients).
     """
 
     kind: ClassVar[str] = "decomposition"
@@ -41,18 +41,18 @@ class Decomposition(FromAbove):
 
     @property
     def value(self) -> int:
-        """The number of terms."""
+        """Number of terms."""
         return len(self.terms)
 
 
 def products_of_fraction(bits: int) -> int:
-    """Count the products of integers that take as long as one of fractions so long."""
-    # a common divisor takes time in proportion to the square of the length
+    """Count the products of integers that take as long as one of fractions of `bits` bits."""
+    # the time of a greatest common divisor is quadratic in the length
     return 15 + bits // 12 + (bits // 400) ** 2
 
 
 def products_of_terms(terms: Iterable[Term]) -> int:
-    """Count the products of coefficients that terms are, a fraction for several."""
+    """Count the products of coefficients in some terms; one of fractions counts as several."""
     count = 0
     for term in terms:
         products = math.prod(len(indices) for indices, _ in term)
@@ -70,10 +70,10 @@ def products_of_terms(terms: Iterable[Term]) -> int:
 
 
 def facts_of_terms(argument: Decomposition, facts: Facts) -> Indices:
-    """Add the terms up; what they give must be 1 at some facts and 0 elsewhere.
+    """Check that the terms add up to 1 at some facts and 0 elsewhere; return the facts' rows.
 
-    Subject by subject, and fiber by fiber: a term of a few bytes can have more entries than there
-    is memory for.
+    They are added up by subject and by fiber, because a term of a few bytes can have more entries
+    than fit in memory.
     """
     require(len(argument.terms) > 0, "a decomposition must have terms")
     for term in argument.terms:
@@ -85,7 +85,8 @@ def facts_of_terms(argument: Decomposition, facts: Facts) -> Indices:
         for (indices, values), n in zip(term, facts.shape, strict=True):
             require(all(0 <= i < n for i in indices), f"term {number} has an index out of range")
             require(len(set(indices)) == len(indices), f"term {number} has an index twice")
-            require(len(values) == len(indices), f"term {number} lacks a number, or an index")
+            fits = len(values) == len(indices)
+            require(fits, f"term {number} must have a coefficient for each index")
         (subjects, values), (predicates, _), _ = term
         for k, x in zip(subjects, _plain(values), strict=True):
             of_subject[k].append((number, x))
@@ -101,7 +102,7 @@ def facts_of_terms(argument: Decomposition, facts: Facts) -> Indices:
 def _given(
     k: int, members: list[tuple[int, int | Fraction]], argument: Decomposition, facts: Facts
 ) -> list[int]:
-    """Rows of the facts of a subject that some terms, each times a coefficient, give."""
+    """Rows of the facts of a subject that its terms, times their coefficients, add up to."""
     fibers: defaultdict[int, list[tuple[int, int | Fraction]]] = defaultdict(list)
     for number, x in members:
         _, (predicates, values), _ = argument.terms[number]
@@ -118,9 +119,9 @@ def _given(
         for v, x in _sum(parts, argument, facts).items():
             if x == 0:
                 continue
-            # the number itself may have more digits than anyone wants to see
-            require(x == 1, f"the terms give neither 0 nor 1 at {k, q, v}")
-            require(v in objects[q], f"the terms give 1 at {k, q, v}, which is no fact")
+            # the sum itself may have too many digits for a message
+            require(x == 1, f"the terms add up to neither 0 nor 1 at {k, q, v}")
+            require(v in objects[q], f"the terms add up to 1 at {k, q, v}, which is no fact")
             given.append(objects[q][v])
     return given
 
@@ -128,7 +129,7 @@ def _given(
 def _sum(
     parts: list[tuple[int, int | Fraction]], argument: Decomposition, facts: Facts
 ) -> dict[int, int | Fraction]:
-    """Entries of a fiber, by object."""
+    """Entries of a fiber of the sum, by object."""
     total: defaultdict[int, int | Fraction] = defaultdict(int)
     for number, xy in parts:
         _, _, (indices, values) = argument.terms[number]
@@ -141,7 +142,7 @@ def _sum(
 
 
 def _plain(values: tuple[Fraction, ...]) -> list[int | Fraction]:
-    """Integers as such: they are added ten times faster."""
+    """Convert integer fractions to int, which are added ten times faster."""
     return [x.numerator if x.denominator == 1 else x for x in values]
 
 

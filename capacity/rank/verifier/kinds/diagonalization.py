@@ -1,4 +1,4 @@
-"""Slices of n x n that are diagonal in common bases, or not: the rank is n, or n + 1 at least."""
+"""Bounds by square slices: rank n if diagonal in common bases, at least n + 1 if not."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ class Diagonalization(Shown):
     Attributes
     ----------
     view : View
-        Its tensor has n x n slices in the mode.
+        Sub-tensor whose slices in the mode are n x n.
     mode : int
+        Mode of the slices.
     combination : ndarray of int64
-        Coefficients of the slices, of a sum that is nonsingular; empty if all are singular.
+        Coefficients of a nonsingular combination of the slices; empty if all are singular.
     value : int
-        n from above, n + 1 from below.
+        The bound: n for an upper bound, n + 1 for a lower bound.
     """
 
     kind: ClassVar[str] = "diagonalization"
@@ -53,7 +54,7 @@ class Diagonalization(Shown):
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """From above if the value is n, from below if it is larger."""
+        """The upper side if the value is n, otherwise the lower side."""
         mode = (self.mode + 1) % 3
         basis = self.view.bases[mode]
         n = len(self.view.indices[mode] if basis is None else basis)
@@ -61,15 +62,15 @@ class Diagonalization(Shown):
 
 
 def check_not_diagonal(argument: Diagonalization, facts: Facts) -> Touched:
-    """rank(X) >= n + 1 if the n x n slices of X are not diagonal in common bases.
+    """Check that the n x n slices of X are not diagonal in common bases, so rank(X) >= n + 1.
 
-    `capacity.rank.verifier.procedures.simultaneous_diagonalization` has the proof, and decides it.
-    If all combinations of the slices are singular, the unfoldings of the other two modes must have
-    rank n.
+    `capacity.rank.verifier.procedures.simultaneous_diagonalization` decides this, and has the
+    proof. If all combinations of the slices are singular, the unfoldings of the other two modes
+    must have rank n.
     """
     require(view_tensor(argument.view, facts)[1].all(), UNOBSERVED)
     slices, n = square_slices(argument, facts)
-    require(argument.value == n + 1, f"slices of {n} x {n} can show {n + 1}")
+    require(argument.value == n + 1, f"slices of {n} x {n} prove the lower bound {n + 1}")
     if len(argument.combination):
         why = why_slices_are_not_diagonal(argument, slices)
         require(why is not None, "the slices are diagonal in common bases")
@@ -86,26 +87,26 @@ def check_not_diagonal(argument: Diagonalization, facts: Facts) -> Touched:
 
 
 def facts_of_diagonal(argument: Diagonalization, facts: Facts) -> Indices:
-    """Check that the facts of a view's components have the rank n of the view.
+    """Check that the facts of a view's components have the rank n of the view; return their rows.
 
     `capacity.rank.verifier.procedures.simultaneous_diagonalization` decides that the view's n x n
-    slices are diagonal in common bases. Its sub-tensor stands for all facts of its components if in
-    each mode their slices are combinations of its own: if the unfolding of all facts has no larger
-    rank.
+    slices are diagonal in common bases. Its sub-tensor has the rank of all facts of its components
+    if, in each mode, their slices are linear combinations of its own; that is, if the unfolding of
+    all these facts has no larger rank.
     """
     slices, n = square_slices(argument, facts)
-    require(argument.value == n, f"slices of {n} x {n} can show {n}")
+    require(argument.value == n, f"slices of {n} x {n} prove the upper bound {n}")
     why = why_slices_are_not_diagonal(argument, slices)
     require(why is None, f"the slices are not diagonal in common bases: {why}")
     return facts_of_view(argument.view, facts)
 
 
 def square_slices(argument: Diagonalization, facts: Facts) -> tuple[Indices, int]:
-    """The slices of a view, shape (m, n, n), and n; pays for what is done with them."""
-    require(argument.mode in (0, 1, 2), "there is no such mode")
-    require(all(P is None for P in argument.view.bases), "the view must be a part of the facts")
+    """Return the slices of a view, shape (m, n, n), and n; charge the work on them."""
+    require(argument.mode in (0, 1, 2), "a mode must be 0, 1 or 2")
+    require(all(P is None for P in argument.view.bases), "the view must have no bases")
     small = np.abs(argument.combination) <= LARGEST_COEFFICIENT
-    require(small.all(), f"a coefficient of a slice is above {LARGEST_COEFFICIENT:,}")
+    require(small.all(), f"a coefficient of a slice exceeds {LARGEST_COEFFICIENT:,}")
     sides = [len(of) for of in argument.view.indices]
     require_at_most("slices, or rows of a slice", max(sides), LARGEST_SIDE)
     slices = np.moveaxis(view_tensor(argument.view, facts)[0], argument.mode, 0)
@@ -117,8 +118,8 @@ def square_slices(argument: Diagonalization, facts: Facts) -> tuple[Indices, int
 
 
 def why_slices_are_not_diagonal(argument: Diagonalization, slices: Indices) -> str | None:
-    """Why slices aren't diagonal in common bases, if the combination shows that they aren't."""
-    require(len(argument.combination) == len(slices), "a coefficient a slice must be given")
+    """Return the reason why slices aren't diagonal in common bases, or None if they are."""
+    require(len(argument.combination) == len(slices), "each slice must have a coefficient")
     try:
         return why_not_diagonal(slices, argument.combination)
     except ValueError as error:

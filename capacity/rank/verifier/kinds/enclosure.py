@@ -1,4 +1,4 @@
-"""The number of simple tensors near which some add up to facts, from above."""
+"""Upper bound by a floating-point fit that has an exact real decomposition near it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,23 @@ from capacity.rank.verifier.view import facts_of_view, place, view_tensor
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Enclosure(FromAbove):
-    """Simple tensors in floating point, near which there are real ones that add up to facts.
+    """A floating-point CP decomposition, and a box around it that contains an exact real one.
 
     Attributes
     ----------
     view : View
-        A part of the facts, in its own bases.
+        Sub-tensor of the facts, without `bases`.
     factors : tuple of three ndarrays of float64, shapes (n_m, rank)
+        Factors of the floating-point decomposition.
     varying : ndarray of int64
-        The unknowns that vary, numbered along the rows of the three factors.
+        Unknowns that vary, numbered along the rows of the three factors.
     radius : float
-        By which they vary at most.
+        Largest change of an unknown that varies: half the side of the box.
     mode : int
+        Mode of the fibers.
     fibers : ndarray of int64, shape (n, 2)
-        Fibers of the mode that have a simple tensor each, and so may be anything before.
+        Fibers of the mode that each get a simple tensor of their own. The decomposition may take
+        any values there.
     """
 
     kind: ClassVar[str] = "enclosure"
@@ -52,35 +55,36 @@ class Enclosure(FromAbove):
 
     @property
     def value(self) -> int:
-        """The number of terms, and of fibers."""
+        """Number of terms plus number of fibers."""
         return self.factors[0].shape[1] + len(self.fibers)
 
 
 def facts_of_enclosure(argument: Enclosure, facts: Facts) -> Indices:
-    """Check that a view has an exact real decomposition, and stands for its components.
+    """Check that a view has an exact real decomposition, which extends to its components.
 
-    `capacity.rank.verifier.procedures.krawczyk` proves the decomposition. As many unknowns vary as
-    entries count: all of the view, or for the effective rank those of observed fibers.
+    `capacity.rank.verifier.procedures.krawczyk` proves that it exists. The number of unknowns that
+    vary is the number of entries that count: all entries of the view or, for the effective rank,
+    those of observed fibers.
 
-    If all count, other slices must be combinations of the view's. Otherwise the view must hold all
-    facts of its components: what a slice of a completion is a combination of is unknown. Fibers
-    that have a simple tensor each, which puts them right whatever the decomposition makes of them,
-    don't count, and facts in them may lie outside the view.
+    If all entries count, the other slices must be combinations of the view's. Otherwise the view
+    must contain all facts of its components, because the slices of a completion needn't satisfy
+    such combinations. Entries of `fibers` don't count, and facts in them may lie outside the view:
+    the fiber's own simple tensor corrects any values that the decomposition has there.
     """
     view, fibers = argument.view, argument.fibers
-    require(all(P is None for P in view.bases), "the view must be a part of the facts")
+    require(all(P is None for P in view.bases), "the view must have no bases")
     tensor, known = view_tensor(view, facts)
     rank = argument.factors[0].shape[1]
     shapes = [(n, rank) for n in tensor.shape]
     require([f.shape for f in argument.factors] == shapes, "the factors don't fit the view")
     beside, in_fibers = _beside_fibers(argument, facts)
-    # what gives all entries represents the facts as well
+    # a decomposition of all entries represents the facts as well
     masked = facts.effective and len(argument.varying) < beside.sum()
     counts = known & beside if masked else beside
     fit = argument.factors, argument.varying, argument.radius
     facts.budget.spend(*cost_of_contraction(*fit))
     near = contracts(tensor, *fit, counts)
-    require(near, "the fit isn't shown to have an exact decomposition near it")
+    require(near, "no exact decomposition is proved to exist near the fit")
     if not (masked or len(fibers)):
         return facts_of_view(view, facts)
     inside = facts.among((view.indices[0], None, None))
@@ -88,15 +92,15 @@ def facts_of_enclosure(argument: Enclosure, facts: Facts) -> Indices:
     facts.budget.spend(4 * SORT * len(rows))
     mine, beside_them = facts.triples[rows], facts.triples[np.setdiff1d(rows, in_fibers)]
     for mode, of in enumerate(view.indices):
-        require(np.isin(of, mine[:, mode]).all(), "an index is elsewhere")
-        require(np.isin(beside_them[:, mode], of).all(), "a fact is left out")
+        require(np.isin(of, mine[:, mode]).all(), "an index of the view is outside its components")
+        require(np.isin(beside_them[:, mode], of).all(), "a fact lies outside the view")
     return rows
 
 
 def _beside_fibers(argument: Enclosure, facts: Facts) -> tuple[Mask, Indices]:
-    """Which entries of the view lie beside the fibers, and the rows of the facts in them."""
+    """Mask of the view's entries outside the fibers, and the rows of the facts in the fibers."""
     mode, fibers, indices = argument.mode, argument.fibers, argument.view.indices
-    require(mode in (0, 1, 2), "there is no such mode")
+    require(mode in (0, 1, 2), "a mode must be 0, 1 or 2")
     a, b = (m for m in range(3) if m != mode)
     width = facts.shape[b]
     inside = (fibers >= 0).all() and (fibers < [facts.shape[a], width]).all()

@@ -1,4 +1,4 @@
-"""The rank of a Koszul flattening over that of a simple tensor, from below."""
+"""Lower bound by a Koszul flattening: its rank divided by its rank for a simple tensor."""
 
 from __future__ import annotations
 
@@ -17,23 +17,26 @@ from capacity.rank.verifier.facts import Facts, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import UNOBSERVED, require_prime, view_tensor
 
-# slices of a flattening
+# largest number of slices of a flattening
 MOST_SLICES = 13
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Koszul(FromBelow):
-    """The rank of a Koszul flattening.
+    """The rank of a Koszul flattening, with the lower bound that it gives.
 
     Attributes
     ----------
     view : View
-        Its tensor has a slices in the mode.
-    mode, p : int
+        Sub-tensor; the number of its slices in the mode is called a.
+    mode : int
+        Mode of the slices.
+    p : int
+        Exterior power of the flattening, from 0 to a - 1.
     prime : int
-        The rank is taken modulo this prime.
+        Prime modulo which the rank is computed.
     value : int
-        The rank of the flattening over C(a - 1, p), rounded up.
+        Rank of the flattening divided by C(a - 1, p), rounded up.
     """
 
     kind: ClassVar[str] = "koszul"
@@ -52,14 +55,15 @@ class Koszul(FromBelow):
 
 
 def check_koszul(argument: Koszul, facts: Facts) -> Touched:
-    """rank(X) >= rank(M) / C(a - 1, p) for the Koszul flattening M = sum_i (e_i ^ .) (x) X_i.
+    """Check the rank of a Koszul flattening M of X; rank(X) >= rank(M) / C(a - 1, p).
 
-    X_i are the a slices of the view; M maps wedge^p (x) B to wedge^(p+1) (x) C. It is linear in X,
-    and for a simple X = x (x) y (x) z it is (x ^ .) (x) y (x) z, of the rank of x ^ . on wedge^p,
-    which is C(a - 1, p) for a nonzero x: in a basis that begins with x, what survives are the
-    p-subsets of the other a - 1 vectors. The rank modulo a prime is no larger than the rank.
+    M = sum_i (e_i ^ .) (x) X_i, for the a slices X_i of the view, maps wedge^p (x) B to
+    wedge^(p+1) (x) C. It is linear in X. For a simple X = x (x) y (x) z it is (x ^ .) (x) y (x) z,
+    which has the rank of x ^ . on wedge^p. This is C(a - 1, p) for a nonzero x: in a basis that
+    begins with x, the p-subsets of the other a - 1 vectors survive. The rank modulo a prime is no
+    larger than the rank.
     """
-    require(argument.mode in (0, 1, 2), "there is no such mode")
+    require(argument.mode in (0, 1, 2), "a mode must be 0, 1 or 2")
     tensor, known = view_tensor(argument.view, facts)
     require(known.all(), UNOBSERVED)
     X = np.moveaxis(tensor, argument.mode, 0)

@@ -1,4 +1,4 @@
-"""The rank of two slices, by Kronecker's canonical form, from both sides."""
+"""Bounds by pencils: the rank of two slices, by Kronecker's canonical form."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from capacity.rank.verifier.view import UNOBSERVED
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pencil(Shown):
-    """The rank of a tensor of two slices, which is known exactly.
+    """The rank of a tensor of two slices, computed exactly.
 
     Attributes
     ----------
     mode : int
+        Mode of the slices.
     slices : ndarray of int64, shape (2,)
-        Two indices of the mode. From above, the other slices of their components are combinations
-        of these two.
+        Two indices of the mode. For an upper bound, the other slices of their components must be
+        combinations of these two.
     value : int
         The rank of these two slices.
     """
@@ -37,12 +38,12 @@ class Pencil(Shown):
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """Both: the rank is known exactly."""
+        """Both sides, since the rank of two slices is computed exactly."""
         return ("lower", "upper")
 
 
 def check_pencil(argument: Pencil, facts: Facts) -> Touched:
-    """rank(D) >= the rank of a sub-tensor of two slices, by `procedures.pencils`."""
+    """Check the rank of a sub-tensor of two slices, a lower bound of rank(D)."""
     mine = facts.triples[require_pencil(argument, facts)]
     used = [np.unique(mine[:, mode]) for mode in range(3)]
     if facts.effective:
@@ -55,8 +56,9 @@ def check_pencil(argument: Pencil, facts: Facts) -> Touched:
 def facts_of_pencil(argument: Pencil, facts: Facts) -> Indices:
     """Check that the facts of two slices' components have the rank of these two slices.
 
-    Each other slice is, as a vector, one of the two, their sum or a difference: the combinations
-    that are made of zeros and ones. So the tensor is a matrix times that of the two slices.
+    Each other slice must be one of the two, their sum or a difference: these are the nonzero
+    combinations whose entries are zeros and ones. So the tensor is a matrix times the tensor of the
+    two slices, and has no larger rank.
     """
     rows = facts.of_components(require_pencil(argument, facts))
     a, b = (m for m in range(3) if m != argument.mode)
@@ -77,10 +79,10 @@ def facts_of_pencil(argument: Pencil, facts: Facts) -> Indices:
 
 
 def require_pencil(argument: Pencil, facts: Facts) -> Indices:
-    """End the check unless two slices have the rank that is claimed; return their rows."""
+    """End the check unless two slices have the claimed rank; return the rows of their facts."""
     mode = argument.mode
-    require(mode in (0, 1, 2), "there is no such mode")
-    require(len(argument.slices) == 2, "a pencil has two slices")
+    require(mode in (0, 1, 2), "a mode must be 0, 1 or 2")
+    require(len(argument.slices) == 2, "a pencil must have two slices")
     chosen: list[Indices | None] = [None, None, None]
     chosen[mode] = argument.slices
     rows = facts.among(chosen)

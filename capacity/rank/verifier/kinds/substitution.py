@@ -1,4 +1,4 @@
-"""The number of moves of the masked substitution game, from below."""
+"""Lower bound by the substitution method, with unknown entries: its number of steps."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from capacity.rank.verifier.facts import Facts, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import Removed, view_tensor
 
-# steps for each entry of the view in a game, and for each move
+# budget for each entry of the view, and for each slice that is removed
 GAME_ENTRY, MOVE = 50, 30_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Substitution(FromBelow):
-    """Moves of the masked substitution game.
+    """Steps of the substitution method: slices of a view that are removed one after the other.
 
     Attributes
     ----------
     view : View
+        Sub-tensor whose slices are removed.
     moves : ndarray of int64, shape (n, 2)
-        Pairs (mode, index): the slices of the view that are removed, in this order. Indices are
-        the view's, numbered from 0.
+        Pairs (mode, index) of the slices, in the order of their removal. Indices are those of the
+        view's tensor, from 0.
     """
 
     kind: ClassVar[str] = "substitution"
@@ -36,35 +37,35 @@ class Substitution(FromBelow):
 
     @property
     def value(self) -> int:
-        """The number of moves."""
+        """Number of slices that are removed."""
         return len(self.moves)
 
 
 def check_substitution(argument: Substitution, facts: Facts, before: Removed | None) -> None:
-    """Each move removes a slice and lowers the rank by at least one.
+    """Check that each step removes a nonzero slice, which lowers the rank by at least one.
 
     Let T be a sum of R simple tensors a_r (x) b_r (x) c_r, and let its slice T_i, of mode 0 say, be
     nonzero: it is, since an entry of it is known and nonzero. Then some a_r[i] is nonzero. Subtract
     a_r[j] / a_r[i] times T_i from every other slice T_j: term r vanishes from all of them, so the
-    slices without T_i are a tensor of rank at most R - 1. The multiples aren't known, so what was
-    subtracted hides the entries of T_j wherever T_i isn't known to be zero; the others are as they
-    were. For the effective rank the unobserved fibers are hidden from the start, and so are those
-    that slices removed `before` may have changed.
+    slices without T_i are a tensor of rank at most R - 1. The multiples are unknown. So the entries
+    of T_j become unknown (are hidden) wherever T_i isn't known to be zero, and the others stay as
+    they were. For the effective rank, the unobserved fibers are hidden from the start, and so are
+    those that slices removed `before` may have changed.
     """
     moves = argument.moves
     tensor, known = view_tensor(argument.view, facts, before=before)
     values = tensor != 0
     facts.budget.spend(GAME_ENTRY * values.size + MOVE * len(moves), 6 * values.size)
-    require(((moves[:, 0] >= 0) & (moves[:, 0] < 3)).all(), "there is no such mode")
+    require(((moves[:, 0] >= 0) & (moves[:, 0] < 3)).all(), "a mode must be 0, 1 or 2")
     inside = (moves[:, 1] >= 0) & (moves[:, 1] < np.array(values.shape)[moves[:, 0]])
     require(inside.all(), "a slice is out of range")
     alive = [np.ones(n, bool) for n in values.shape]
-    # fibers along each mode that are hidden already: each is hidden once, and a game of any length
-    # costs a few times the entries
+    # fibers along each mode that are hidden already: each is hidden once, so any number of steps
+    # costs a few times the number of entries
     gone = [np.zeros(np.delete(values.shape, mode), bool) for mode in range(3)]
     steps: list[list[int]] = moves.tolist()
     for step, (mode, index) in enumerate(steps):
-        where = f"move {step}, slice {index} of mode {mode}"
+        where = f"substitution step {step}, slice {index} of mode {mode}"
         require(alive[mode][index], f"{where}: it was removed before")
         a, b = (m for m in range(3) if m != mode)
         slice_known, slice_value = known.take(index, mode), values.take(index, mode)

@@ -1,4 +1,4 @@
-"""The size of a nonsingular minor of an unfolding, from below."""
+"""Lower bound by an unfolding: the size of a nonsingular minor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from capacity.rank.verifier.view import require_prime
 
 # steps for each product while a block is sparse
 SPARSE_PRODUCT = 150
-# entries of blocks while they are sparse, of about 200 bytes each
+# largest number of entries of a sparse block, of about 200 bytes each
 MOST_ENTRIES = 2**21
 
 
@@ -29,16 +29,17 @@ class Unfolding(FromBelow):
     Attributes
     ----------
     mode : int
+        Mode of the unfolding.
     rows : ndarray of int64, shape (r,)
-        Indices of the mode, distinct.
+        Distinct indices of the mode.
     columns : ndarray of int64, shape (r, 2)
-        Indices of the other two modes in ascending order of modes, distinct.
+        Distinct pairs of indices of the other two modes, in ascending order of modes.
     blocks : ndarray of int64
-        Sizes of the diagonal blocks at the end of the minor; before them stand single pivots.
+        Sizes of the diagonal blocks at the end of the minor, after its single pivots.
     eliminated : ndarray of int64
-        How many pivots of each block, at its beginning, are to be eliminated while it is sparse.
+        Number of leading pivots of each block to eliminate sparsely before the rest is made dense.
     prime : int
-        The blocks are nonsingular modulo this prime.
+        Prime modulo which the blocks are nonsingular.
     """
 
     kind: ClassVar[str] = "unfolding"
@@ -59,21 +60,22 @@ class Unfolding(FromBelow):
 
     @property
     def value(self) -> int:
-        """The size of the minor."""
+        """Size of the minor."""
         return len(self.rows)
 
 
 def check_unfolding(argument: Unfolding, facts: Facts) -> Touched:
-    """rank(D) >= the rank of an unfolding >= the size of a nonsingular minor.
+    """Check that a minor is nonsingular; rank(D) >= the rank of the unfolding >= its size.
 
     A sum of R simple tensors unfolds to a sum of R matrices of rank one. The determinant of the
-    minor expands along a row, or a column, with one entry among those that are left, which leaves
-    that entry times a smaller determinant; at last along diagonal blocks with zeros below them,
-    each nonsingular modulo a prime, hence nonsingular. For the effective rank the mode is 2 and the
-    columns are observed fibers: every representing tensor has the same entries there.
+    minor is expanded along rows or columns with a single nonzero entry, the pivot, among the
+    remaining ones; each expansion leaves the pivot times a smaller determinant. In the end there
+    are diagonal blocks with zeros below them, each nonsingular modulo a prime, hence nonsingular.
+    For the effective rank the mode is 2 and the columns are observed fibers, where every tensor
+    that represents the facts has the same entries.
     """
     mode, r = argument.mode, argument.value
-    require(mode in (0, 1, 2), "there is no such mode")
+    require(mode in (0, 1, 2), "a mode must be 0, 1 or 2")
     require(not facts.effective or mode == 2, "only the object unfolding bounds the effective rank")
     require(r > 0 and len(argument.columns) == r, "a minor must be square")
     facts.require_distinct(argument.rows, mode)
@@ -90,7 +92,9 @@ def check_unfolding(argument: Unfolding, facts: Facts) -> Touched:
     row_goes_on[i[i < j]] = True
     column_goes_on[j[j < i]] = True
     require(diagonal[:t].all(), "a pivot is zero")
-    require(not (row_goes_on & column_goes_on)[:t].any(), "a pivot is not alone")
+    require(
+        not (row_goes_on & column_goes_on)[:t].any(), "a pivot isn't alone in its row or column"
+    )
     _check_blocks(i, j, np.append(t, t + np.cumsum(argument.blocks)), argument, facts)
     touched = [np.zeros(0, np.int64)] * 3
     touched[mode] = argument.rows
@@ -99,7 +103,7 @@ def check_unfolding(argument: Unfolding, facts: Facts) -> Touched:
 
 
 def _places(argument: Unfolding, facts: Facts, others: list[int]) -> tuple[Indices, Indices]:
-    """Rows and columns of the ones of the minor."""
+    """Positions, within the minor, of its nonzero entries."""
     chosen: list[Indices | None] = [None, None, None]
     chosen[argument.mode] = argument.rows
     mine = facts.triples[facts.among(chosen)]
@@ -121,8 +125,11 @@ def _places(argument: Unfolding, facts: Facts, others: list[int]) -> tuple[Indic
 def _check_blocks(
     i: Indices, j: Indices, bounds: Indices, argument: Unfolding, facts: Facts
 ) -> None:
-    """Diagonal blocks between the bounds are nonsingular, and zeros stand below them."""
-    require(len(argument.eliminated) == len(bounds) - 1, "a number for each block must be given")
+    """Check that the diagonal blocks between some bounds are nonsingular, with zeros below them."""
+    require(
+        len(argument.eliminated) == len(bounds) - 1,
+        "`eliminated` must have a number for each block",
+    )
     if len(bounds) == 1:
         return
     require_prime(argument.prime)
@@ -150,10 +157,10 @@ def _check_blocks(
 def _eliminated(
     i: Indices, j: Indices, n: int, t: int, prime: int, facts: Facts
 ) -> list[dict[int, int]]:
-    """The rows of an n x n block that are left when its first t pivots have cleared their columns.
+    """Rows of an n x n block that remain once its first t pivots have cleared their columns.
 
     Adding multiples of rows keeps the determinant: it is the product of the pivots, which aren't
-    zero modulo the prime, and of the determinant of what is left.
+    zero modulo the prime, times the determinant of the remaining matrix.
     """
     rows: list[dict[int, int]] = [{} for _ in range(n)]
     below: list[set[int]] = [set() for _ in range(n)]
@@ -164,7 +171,7 @@ def _eliminated(
     held = len(places)
     for s in range(t):
         pivot = rows[s].pop(s, 0)
-        require(pivot % prime, f"pivot {s} of a block vanishes")
+        require(pivot % prime, f"pivot {s} of a block vanishes modulo the prime")
         inverse = pow(pivot, -1, prime)
         later = [r for r in below[s] if r > s]
         facts.budget.spend(SPARSE_PRODUCT * (len(below[s]) + len(later) * (len(rows[s]) + 2)))
@@ -181,7 +188,7 @@ def _eliminated(
                     below[k].discard(r)
             held += len(rows[r])
             require_at_most("entries of a block before it is dense", held, MOST_ENTRIES)
-        # a row that has cleared its column isn't needed any more
+        # a row that has cleared its column is no longer needed
         held -= len(rows[s])
         for k in rows[s]:
             below[k].discard(s)

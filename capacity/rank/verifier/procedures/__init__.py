@@ -1,1 +1,1 @@
-"""The decision procedures that checkers call, each with its proof."""
+"""Decision procedures that the checkers call, each with its proof."""

@@ -1,22 +1,23 @@
-"""Prove, in integer arithmetic, that a decomposition over the real numbers exists near a fit.
+"""A proof, in integer arithmetic, that a real decomposition exists near a floating-point fit.
 
 Not every decomposition has rational factors. Let F(x) = sum_r a_r (x) b_r (x) c_r - T on the M
-entries that matter, and let M of the unknowns x vary, y, while the others stay at the floating-
-point numbers that they are. With y_0 the fit, any matrix C, and the box Y of radius rho around y_0,
-Krawczyk's theorem says: if
+entries that count. M of the unknowns x vary, and are called y; the others keep their floating-point
+values. With y_0 the fit, any matrix C, and the box Y of radius rho around y_0, Krawczyk's theorem
+says: if
 
     |C F(y_0)| + |I - C J(y)| rho < rho    for all y in Y,
 
-row by row, the second with sums of absolute values, then K(y) = y - C F(y) maps the box into
-itself: K(y) - K(y_0) is I - C J, averaged along the way, times y - y_0, and such averages obey any
-bound of the entries that holds all along. So K has a fixed point there, by Brouwer's theorem, where
-C F vanishes, and F, for C is nonsingular: |I - C J| < 1.
-An entry of the Jacobian J is a product of two unknowns, x x', and differs from that at y_0 by
-(|x| + |x'|) rho + rho^2 at most.
+row by row, where |I - C J(y)| has the sums of absolute values of the rows, then K(y) = y - C F(y)
+maps the box into itself: K(y) - K(y_0) is the average of I - C J along the segment from y_0 to y,
+times y - y_0, and an average obeys every bound of the entries that holds along the segment. By
+Brouwer's theorem, K has a fixed point in the box. There C F vanishes, and so does F, because
+|I - C J| < 1 makes C nonsingular.
+An entry of the Jacobian J is a product of two unknowns, x x', and differs from its value at y_0 by
+at most (|x| + |x'|) rho + rho^2.
 
-Floating-point numbers are integers over a power of two, and C may be rounded to such as well: so
-all is computed exactly. C is an approximate inverse of the Jacobian; were it a bad one, the
-inequality would fail.
+Floating-point numbers are integers over a power of two, and C is rounded to such numbers too, so
+everything is computed exactly. C approximates the inverse of the Jacobian; if it is a poor
+approximation, the inequality fails.
 
 References
 ----------
@@ -34,11 +35,12 @@ from numpy.typing import NDArray
 from capacity.rank.types import Indices, Mask
 
 Array = NDArray[np.float64]
-# equations of the largest system that is looked at, which takes ten seconds, and entries of its
-# Jacobian with respect to all unknowns
+# largest number of equations, which takes about ten seconds, and of entries of the Jacobian with
+# respect to all unknowns
 MOST_EQUATIONS = 1_500
 MOST_ENTRIES = 2**23
-# of the inverse's entries, after the point; of any number, before and after it
+# binary places after the point of the inverse's entries; places before, and after, that of any
+# number
 INVERSE_BITS = 30
 MOST_BITS = 256
 
@@ -50,20 +52,27 @@ def contracts(
     radius: float,
     known: Mask | None = None,
 ) -> bool:
-    """Whether a tensor, where it is known, has an exact real decomposition near some factors.
+    """Return True if a tensor is proved to have an exact real decomposition near some factors.
 
     Parameters
     ----------
     tensor : ndarray of int64, shape (n_0, n_1, n_2)
+        The tensor.
     factors : tuple of three ndarrays of float64, shapes (n_m, rank)
-        Read as the exact binary fractions that they are.
+        Factors of the fit, taken as exact binary fractions.
     varying : ndarray of int64, shape (M,)
-        Which unknowns vary, numbered along the rows of the three factors; as many as entries of
-        the tensor are known.
+        Unknowns that vary, numbered along the rows of the three factors; as many as there are
+        known entries.
     radius : float
-        Of the box.
+        Half the side of the box, between 0 and 1.
     known : ndarray of bool, shape (n_0, n_1, n_2), optional
-        Entries on which the sum matters; left out: all.
+        Entries that the decomposition must have; all of them if omitted.
+
+    Returns
+    -------
+    bool
+        True if it is proved for the known entries. False decides nothing: the fit may be too rough,
+        the system too large, or its Jacobian singular.
 
     Examples
     --------
@@ -128,10 +137,10 @@ def cost_of_contraction(
     n, rank = len(varying), factors[0].shape[1]
     sizes = np.abs(np.concatenate([[radius], *(f.ravel() for f in factors)]))
     if not 0 < n <= MOST_EQUATIONS or n * len(sizes) > MOST_ENTRIES or not sizes.any():
-        # what is refused before anything is done
+        # refused before any work is done
         return 30 * len(sizes), 40 * len(sizes)
     least, most = np.log2([sizes[sizes > 0].min(), sizes.max()])
-    # of the longest number: up to 53 after the least one's first
+    # places of the longest number: up to 53 from the first of the smallest one
     bits = min(MOST_BITS, 53 - least) + max(0, most)
     longer = max(1.0, bits / 64)
     return (
@@ -141,7 +150,7 @@ def cost_of_contraction(
 
 
 def _scaled(x: Array, bits: int) -> NDArray[np.object_]:
-    """Numbers times 2^bits, which are integers."""
+    """Numbers times 2^bits, as exact integers."""
     flat = [p * ((1 << bits) // q) for p, q in map(float.as_integer_ratio, x.ravel().tolist())]
     return np.array(flat, object).reshape(x.shape)
 

@@ -1,11 +1,12 @@
 """The Kronecker form of a pencil A + sB of two small dense matrices, over the rationals.
 
-*The L blocks* span W, the limit of W_0 = 0 and W_(i+1) = {x: Ax in B W_i}, if the pencil has no
-root at A (Berger, Trenn); dividing W out leaves the rest. The transposed pencil gives the others.
+*The L blocks* span W, the limit of W_0 = 0 and W_(i+1) = {x: Ax in B W_i}, if s = 0 is no root of
+the pencil (Berger, Trenn). The quotient by W has the other blocks; the transposed pencil gives the
+transposed L blocks.
 
-A root at A shows: then B W is larger than A W, and another A + sB is taken. Otherwise A maps W onto
-B W, so that W is made of L blocks alone, and A is injective on what is left; after the transposed
-pencil's turn that is regular, with no root at A.
+A root at s = 0 is detected: then B W is larger than A W, and A is replaced by another A + sB.
+Otherwise A maps W onto B W, so that W consists of L blocks alone, and A is injective on the
+quotient. After the same for the transposed pencil, the rest is regular, with no root at s = 0.
 
 References
 ----------
@@ -28,29 +29,30 @@ from capacity.rank.types import Indices
 from capacity.rank.verifier.procedures.real_roots import cost_of_real_roots, distinct_real_roots
 
 Row: TypeAlias = list[flint.fmpq]
-# told, before each part of the work, about how many nanoseconds and bytes it takes
+# called before each part of the work, with estimates of its nanoseconds and bytes
 Spend: TypeAlias = Callable[[int, int], None]
 PRIME = 2**61 - 1
 # nanoseconds for an entry of the slices, times the square of their longer side; for a place of a
-# row that is reduced, for a sum there, and for a bit of its fractions
+# row that is reduced, for an addition there, and for a bit of its fractions
 ENTRY, PLACE, SUM, BIT = 25, 30, 200, 8
 # nanoseconds for any pencil, however small
 LEAST = 1_000_000
-# bytes for a place of a dense row, and of its companion, on its way into flint
+# bytes for a place of a dense row, and of its companion, while it is converted for flint
 BYTES = 250
 
 
 @dataclass(frozen=True)
 class KroneckerForm:
-    """What a Kronecker form means for the rank.
+    """The parts of a Kronecker form that determine the rank.
 
     Attributes
     ----------
     size : int
-        The rank but for delta.
+        The rank without delta.
     excess : Counter
-        For each bad root what it adds to delta. Roots are named by the primitive integer
-        coefficients of their irreducible polynomial in s; () is the root at infinity.
+        Contribution to delta of each root that isn't real, or has a Jordan block larger than 1 x 1.
+        Roots are named by the primitive integer coefficients of their irreducible polynomial in s;
+        () is the root at infinity.
     """
 
     size: int
@@ -58,18 +60,23 @@ class KroneckerForm:
 
 
 def nothing(_steps: int, _bytes: int) -> None:
-    """Let any work be done."""
+    """Accept any amount of work, for callers without a budget."""
 
 
 def kronecker_form(slices: Indices, spend: Spend = nothing) -> KroneckerForm:
-    """The Kronecker form of the pencil A + sB.
+    """Compute the Kronecker form of the pencil A + sB.
 
     Parameters
     ----------
     slices : ndarray of int64, shape (2, m, n)
         A and B, with entries of at most 2^31.
-    spend : callable
-        Told, before each part of the work, about how many nanoseconds and bytes it takes.
+    spend : callable, optional
+        Called before each part of the work, with estimates of its nanoseconds and bytes.
+
+    Returns
+    -------
+    KroneckerForm
+        The parts of the form that determine the rank.
 
     Examples
     --------
@@ -77,7 +84,7 @@ def kronecker_form(slices: Indices, spend: Spend = nothing) -> KroneckerForm:
     2
     """
     A, B = slices
-    # the rank of A + sB for most s, as far as one prime tells; any s that has no root there will do
+    # the rank of A + sB for most s, as far as one prime shows it; any s that is no root will do
     generic = max(_rank_modulo(A + s * B) for s in (1_000_003, 2_000_029))
     for shift in itertools.count():
         m, n = A.shape
@@ -91,11 +98,11 @@ def kronecker_form(slices: Indices, spend: Spend = nothing) -> KroneckerForm:
 
 
 def _form(A: Indices, B: Indices, shift: int, spend: Spend) -> KroneckerForm | None:
-    """The Kronecker form, by way of C = A + shift B; None if the pencil has a root there."""
+    """Compute the Kronecker form by C = A + shift B; None if the shift is a root of the pencil."""
     pencil = _matrix(A + shift * B), _matrix(B)
     size = 0
     for side in ((A, B), (A.T, B.T)):
-        # zero columns, in suitable bases, are no blocks
+        # columns that are zero in suitable bases count for no block
         free = side[0].shape[1] - _matrix(np.concatenate(side)).rank()
         found = _without_span(*pencil, spend)
         if found is None:
@@ -115,12 +122,12 @@ class _Echelon:
 
     def __init__(self, spend: Spend) -> None:
         self.rows: dict[int, tuple[Row, Row]] = {}
-        # what it costs to subtract a multiple of each row, beside the bits of the factor
+        # costs of subtracting a multiple of each row, without the bits of the factor
         self._costs: dict[int, tuple[int, int]] = {}
         self._spend = spend
 
     def reduced(self, row: Row, companion: Row) -> tuple[Row, Row]:
-        """What is left of a row after subtracting multiples of the others."""
+        """Return a row and its companion, less multiples of the rows so far."""
         row, companion = row[:], companion[:]
         self._spend(PLACE * len(self.rows), 0)
         for pivot, (other, its) in self.rows.items():
@@ -136,7 +143,7 @@ class _Echelon:
         return row, companion
 
     def add(self, row: Row, companion: Row) -> bool:
-        """Take a row that is reduced already; say whether it was nonzero."""
+        """Add a row that is reduced already; return True if it is nonzero."""
         pivot = next((j for j, x in enumerate(row) if x), None)
         if pivot is None:
             return False
@@ -150,7 +157,7 @@ class _Echelon:
 def _without_span(
     C: flint.fmpq_mat, D: flint.fmpq_mat, spend: Spend
 ) -> tuple[int, tuple[flint.fmpq_mat, flint.fmpq_mat]] | None:
-    """The dimension of the columns' span W of the L blocks, and the pencil without them.
+    """Return the dimension of the span W of the L blocks' columns, and the pencil without them.
 
     None if D W isn't C W.
     """
@@ -182,10 +189,10 @@ def _without_span(
             found.append(x)
     if not found:
         return 0, (C, D)
-    # the reduced basis of their span: its numbers are short, and ranks of long ones take minutes
+    # the reduced basis of their span has short numbers; ranks of long ones take minutes
     W = flint.fmpq_mat(found).rref()[0].transpose()
     image_c, image_d = C * W, D * W
-    # C W is part of D W, by the way W was found
+    # C W is part of D W, by the construction of W
     if image_d.rank() > len(found) - (n - r):
         return None
     left = [j for j in range(n) if j not in span.rows]
@@ -213,9 +220,9 @@ def _kernel(reduced: list[Row], pivots: list[int], n: int) -> list[Row]:
 
 
 def _excess(J: flint.fmpq_mat, shift: int, spend: Spend) -> Counter[tuple[int, ...]]:
-    """For each root of J what it adds to delta."""
+    """Contribution of each root of J to delta."""
     n, bits = J.nrows(), max(x.height_bits() for x in J.entries())
-    # modulo as many primes as the polynomial's coefficients are long
+    # the number of primes for the polynomial is proportional to the length of its coefficients
     spend(2 * n**3 * (1 + n * bits // 60), n**2 * (1 + bits // 8))
     excess: Counter[tuple[int, ...]] = Counter()
     for p, times in J.charpoly().factor()[1]:
@@ -225,10 +232,10 @@ def _excess(J: flint.fmpq_mat, shift: int, spend: Spend) -> Counter[tuple[int, .
         if times == 1:
             count = 0 if real else 1
         else:
-            # products of ever longer fractions, the last ones twice as long
+            # products of fractions that get longer, the last ones twice as long
             spend(2 * (d + 2) * n**3 * (1 + d * bits // 60), n**2 * (1 + d * bits // 4))
             at_p = _evaluated(p, J)
-            # by way of reduced rows: long fractions take minutes otherwise
+            # ranks by reduced row echelon form: long fractions take minutes otherwise
             once = at_p.rref()[1]
             # Jordan blocks of a root, or those of size two or more
             count = (once - (at_p * at_p).rref()[1] if real else n - once) // d
@@ -246,7 +253,7 @@ def _evaluated(p: flint.fmpq_poly, J: flint.fmpq_mat) -> flint.fmpq_mat:
 
 
 def _root_name(p: flint.fmpq_poly, shift: int) -> tuple[int, ...]:
-    """Name the roots of p(J) as roots s of A + sB: there 1/J = shift - s."""
+    """Name the roots j of p as roots s of A + sB, where 1/j = shift - s."""
     reverse = flint.fmpq_poly(p.coeffs()[::-1])
     in_s = reverse(flint.fmpq_poly([shift, -1])).numer()
     if in_s.degree() < 1:

@@ -1,9 +1,9 @@
-"""How many real roots a polynomial has, exactly, by Sturm's theorem.
+"""The number of distinct real roots of a polynomial, exactly, by Sturm's theorem.
 
-For a polynomial f over Q the sequence f, f', and on with minus the remainders of division, changes
-signs fewer times at plus infinity than at minus infinity, by the number of distinct real roots of f
-(Sturm 1829; it holds for f with repeated roots as well). So f is a product of distinct linear
-factors over R if and only if that number is its degree.
+The Sturm sequence of a polynomial f over Q begins with f and f', and continues with the negated
+remainders of division. Its signs change more often at minus infinity than at plus infinity, and the
+difference is the number of distinct real roots of f (Sturm 1829; also for f with repeated roots).
+So f is a product of distinct linear factors over R if and only if that number is its degree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def distinct_real_roots(f: flint.fmpq_poly) -> int:
 
     Examples
     --------
-    (x - 1)^2 (x^2 + 1) has one:
+    The polynomial (x - 1)^2 (x^2 + 1) has one:
 
     >>> distinct_real_roots(flint.fmpq_poly([1, -2, 2, -2, 1]))
     1
@@ -37,14 +37,14 @@ def distinct_real_roots(f: flint.fmpq_poly) -> int:
 def cost_of_real_roots(f: flint.fmpq_poly) -> int:
     """Estimate the nanoseconds that `distinct_real_roots` takes.
 
-    As many numbers as the square of the degree, up to the degree times as long as the coefficients,
-    are multiplied.
+    For degree d, it multiplies about d^2 numbers, which are up to d times as long as the
+    coefficients.
     """
     d, bits = f.degree(), max(c.height_bits() for c in f.coeffs())
     return int(20 * d**2 * (1 + d * bits / 64) ** 1.3)
 
 
 def _primitive(f: flint.fmpq_poly) -> flint.fmpq_poly:
-    """A positive multiple with coprime integer coefficients: signs stay, and numbers stay short."""
+    """Positive multiple with coprime integer coefficients: short numbers, and the same signs."""
     numerator = f.numer()
     return flint.fmpq_poly(numerator / abs(numerator.content())) if numerator else f

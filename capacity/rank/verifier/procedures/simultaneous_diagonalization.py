@@ -1,4 +1,4 @@
-"""Is the rank n, or more? For tensors of m slices X_1, ..., X_m of shape n x n.
+"""Decide if the rank of a tensor of m slices X_1, ..., X_m of shape n x n is n, or larger.
 
 If the rank is n, the slices are A D_i B^T with diagonal D_i and n x n matrices A, B, not depending
 on i. If some combination X of the slices is nonsingular, then so are A, B and the D of X, and
@@ -12,9 +12,9 @@ least n + 1 if they fail. A matrix is diagonalisable over R if and only if its m
 a product of distinct linear factors over R.
 
 If all combinations are singular, but the unfoldings of the two modes of size n have rank n, the
-rank is n + 1 at least as well: in a sum of n simple tensors A and B were nonsingular, each term
-would occur in some slice, or the unfoldings had a smaller rank, and so most combinations would be
-nonsingular.
+rank is at least n + 1 as well. In a sum of n simple tensors, A and B would be nonsingular and each
+term would occur in some slice, because otherwise the unfoldings would have a smaller rank; but then
+most combinations would be nonsingular.
 
 References
 ----------
@@ -34,26 +34,32 @@ from capacity.errors import InvalidArgumentError
 from capacity.rank.types import Indices
 from capacity.rank.verifier.procedures.real_roots import distinct_real_roots
 
-# what is decided at all, in seconds: n and m, coefficients, and the number of determinants that
-# show that all are singular
+# limits of what is decided, within seconds: n and m, coefficients, and the number of determinants
+# for showing that all combinations are singular
 LARGEST_SIDE = 24
 LARGEST_COEFFICIENT = 1_000
 MOST_DETERMINANTS = 20_000
 
 
 def why_not_diagonal(slices: Indices, combination: Indices) -> str | None:
-    """Say why slices aren't diagonal in common bases, or None if they are.
+    """Return the reason why slices aren't diagonal in common bases, or None if they are.
 
     Parameters
     ----------
     slices : ndarray of int64, shape (m, n, n)
+        The slices.
     combination : ndarray of int64, shape (m,)
-        Coefficients of a nonsingular sum of the slices.
+        Coefficients of a nonsingular combination of the slices.
+
+    Returns
+    -------
+    str or None
+        The step that fails, with the numbers of the slices.
 
     Raises
     ------
-    ValueError
-        If the sum is singular: then nothing is said.
+    InvalidArgumentError
+        If the combination is singular, and so decides nothing.
 
     Examples
     --------
@@ -78,10 +84,11 @@ def why_not_diagonal(slices: Indices, combination: Indices) -> str | None:
 
 
 def all_singular(slices: Indices) -> bool | None:
-    """Whether all combinations of slices are singular; None if that is too much to find out.
+    """Return True if all combinations of slices are singular, None if deciding it takes too long.
 
     The determinant is a homogeneous polynomial of degree n in the m coefficients. It is zero if it
-    is where the first of them is 1, and there if it is wherever the others lie in {0, ..., n}.
+    vanishes wherever the first of them is 1, and for that it suffices that it vanishes there for
+    all values of the others in {0, ..., n}.
 
     Examples
     --------
@@ -99,7 +106,7 @@ def all_singular(slices: Indices) -> bool | None:
 
 
 def n_determinants(slices: Indices) -> int:
-    """Count the determinants that `all_singular` takes."""
+    """Count the determinants that `all_singular` computes."""
     m, n = slices.shape[:2]
     return (n + 1) ** (m - 1)
 

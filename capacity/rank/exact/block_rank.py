@@ -1,17 +1,18 @@
 """Rank, basis rows and basis columns of one sparse block that doesn't peel.
 
 A block with many rows and columns is first eliminated over the integers, as far as it stays sparse
-(`capacity.rank.exact.elimination`). What is left, M with n columns and at least as many rows, is
-looked at through a sample S of its rows:
+(`capacity.rank.exact.elimination`). The remaining matrix M, with n columns and at least as many
+rows, is examined through a sample S of its rows:
 
 * r independent columns of S modulo a prime are independent over Q, so rank(M) >= r;
 * if n - r independent vectors x satisfy M x = 0 in integers, rank(M) <= r.
 
-The vectors come from S modulo the prime, as fractions with small terms. Rows with M x != 0 join the
-sample, until there are none. This is exact, and only S becomes dense: a table of a million facts
-with some hundred categories needs a thousand of its rows.
+The vectors are reconstructed from S modulo the prime, as fractions with small numerators and
+denominators. Rows with M x != 0 are added to the sample, until there are none. This is exact, and
+only S becomes dense: a table of a million facts with some hundred categories needs a thousand of
+its rows.
 
-If a vector can't be read off the prime, M is made dense, and its rank taken modulo several primes:
+If a vector can't be reconstructed, M is made dense, and its rank is taken modulo several primes:
 
     rank_Q(M) = max over p of rank_p(M), as soon as the product of the primes exceeds H,
 
@@ -41,14 +42,14 @@ from capacity.rank.exact.elimination import LARGEST_ENTRY, eliminate
 from capacity.rank.types import Indices
 
 DENSE_BUDGET = 2**31
-# a flint entry is one 64-bit word, and an entry on its way there a Python int as well
+# a flint entry is one 64-bit word, and while it is converted also a Python int
 BYTES_AN_ENTRY = 48
 # shorter side from which a block is eliminated first
 LONG = 400
 
 
 def previous_prime(n: int) -> int:
-    """The largest prime below n."""
+    """Largest prime below n."""
     n -= 1
     while not flint.fmpz(n).is_prime():
         n -= 1
@@ -65,11 +66,13 @@ class Basis:
     Attributes
     ----------
     rank : int
+        Exact rank.
     rows, columns : ndarray of int64
-        By the numbers that the block was given with; the first `eliminated` are pivots in order.
-        None if they weren't asked for; fewer than the rank in the unlikely case that the prime
-        divides all minors that are larger.
+        Numbers of the rows and columns, as given. The first `eliminated` are pivots in order, and
+        the only ones if no submatrix was asked for. There are fewer than the rank in the unlikely
+        case that the prime divides all larger minors.
     eliminated : int
+        Number of pivots from the sparse elimination.
     """
 
     rank: int
@@ -84,9 +87,14 @@ def block_basis(rows: Indices, columns: Indices, values: Indices, *, minor: bool
     Parameters
     ----------
     rows, columns, values : ndarray of int64, shape (n_entries,)
-        Places, each once, and nonzero entries.
+        Positions of the nonzero entries, each position once, and the entries.
     minor : bool
-        Whether rows and columns are asked for.
+        True to find the rows and columns of a nonsingular submatrix too.
+
+    Returns
+    -------
+    Basis
+        The rank, and the rows and columns.
 
     Raises
     ------
@@ -124,11 +132,11 @@ def block_basis(rows: Indices, columns: Indices, values: Indices, *, minor: bool
 
 
 def _tall_rank(M: csr_array) -> tuple[int, Indices, list[int]]:
-    """The rank of a matrix with no fewer rows than columns, a sample of rows, and its pivots."""
+    """Rank of a matrix with n columns and m >= n rows, a sample of rows, and pivot columns."""
     m, n = M.shape
     rng = np.random.default_rng(0)
     sample = np.sort(rng.permutation(m)[: n + 50])
-    # times the kernel's 2^20 at most, this must fit 64 bits
+    # times an entry of the kernel, of at most 2^20, this must fit 64 bits
     heaviest = float((abs(M.astype(np.float64)) @ np.ones(n)).max())
     while True:
         S = _dense(M, sample)
@@ -151,7 +159,7 @@ def _dense(M: csr_array, rows: Indices) -> Indices:
         raise MemoryBudgetError(
             f"An exact rank must fit the budget of {DENSE_BUDGET:,} bytes; a dense block of "
             f"{m} x {n} entries is left, which would take about {m * n * BYTES_AN_ENTRY:,}. "
-            "Take a part of the database, or use the bounds that count."
+            "Take a part of the database, or bounds that only count its facts."
         )
     return M[rows].toarray()
 
@@ -171,7 +179,7 @@ def _reduced(S: Indices) -> tuple[flint.nmod_mat, list[int]]:
 
 
 def _kernel(reduced: flint.nmod_mat, pivots: list[int], n: int) -> Indices | None:
-    """Integer vectors that span the kernel, as columns; None if the prime doesn't show them."""
+    """Integer vectors that span the kernel, as columns; None if they can't be reconstructed."""
     free = sorted(set(range(n)) - set(pivots))
     kernel = np.zeros((n, len(free)), np.int64)
     for column, j in enumerate(free):
@@ -186,7 +194,7 @@ def _kernel(reduced: flint.nmod_mat, pivots: list[int], n: int) -> Indices | Non
 
 
 def _fraction(x: int) -> tuple[int, int]:
-    """The fraction a / d that is x modulo the prime, with |a| and d below its root."""
+    """Fraction a / d that is x modulo the prime, with |a| and d at most the prime's root."""
     (a, b), (c, d) = (PRIME, x), (0, 1)
     while b * b > PRIME:
         quotient = a // b

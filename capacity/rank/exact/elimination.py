@@ -1,9 +1,10 @@
 """Sparse elimination over the integers, as long as it stays sparse.
 
-A pivot of 1 or -1 clears its column without fractions, so that what is left has integer entries and
-rank(M) = 1 + rank(what is left), over every field. Markowitz's rule keeps it sparse: of a row with
-few entries the entry is taken whose column has fewest, for (entries of the row - 1) (entries of the
-column - 1) bounds what is filled in. Elimination ends where that is too much, or entries grow.
+A pivot of 1 or -1 clears its column without fractions, so that the remaining matrix has integer
+entries, and its rank over every field is rank(M) - 1. Markowitz's rule keeps it sparse: in a row
+with few entries, take the entry whose column has the fewest, because (entries of the row -
+1) (entries of the column - 1) bounds the fill-in. Elimination ends when this bound or the entries
+get too large.
 
 References
 ----------
@@ -26,13 +27,14 @@ LARGEST_ENTRY = 2**31
 
 @dataclass(frozen=True)
 class Eliminated:
-    """Pivots in order, and the matrix that is left.
+    """Pivots of an elimination, in order, and the remaining matrix.
 
     Attributes
     ----------
     pivot_rows, pivot_columns : ndarray of int64, shape (n_pivots,)
+        Rows and columns of the pivots.
     rows, columns, values : ndarray of int64, shape (n_entries,)
-        What is left, with the rows and columns of before.
+        The remaining entries, with row and column numbers as given.
     """
 
     pivot_rows: Indices
@@ -43,12 +45,17 @@ class Eliminated:
 
 
 def eliminate(rows: Indices, columns: Indices, values: Indices) -> Eliminated:
-    """Eliminate with pivots of 1 and -1 while little is filled in.
+    """Eliminate with pivots of 1 and -1 while there is little fill-in.
 
     Parameters
     ----------
     rows, columns, values : ndarray of int64, shape (n_entries,)
-        Places, each once, and nonzero entries.
+        Positions of the nonzero entries, each position once, and the entries.
+
+    Returns
+    -------
+    Eliminated
+        The pivots and the remaining matrix.
 
     Examples
     --------
@@ -63,7 +70,7 @@ def eliminate(rows: Indices, columns: Indices, values: Indices) -> Eliminated:
     for i, j, x in entries:
         of_row.setdefault(i, {})[j] = x
         of_column.setdefault(j, set()).add(i)
-    # rows by their number of entries; those that changed since are found out by it
+    # rows by their number of entries, which tells if a row has changed since it was pushed
     waiting = [(len(row), i) for i, row in of_row.items()]
     heapq.heapify(waiting)
     pivots: list[tuple[int, int]] = []
@@ -89,7 +96,7 @@ def eliminate(rows: Indices, columns: Indices, values: Indices) -> Eliminated:
 
 
 def _take(of_row: dict[int, dict[int, int]], of_column: dict[int, set[int]], i: int, j: int) -> int:
-    """Clear a pivot's column, and take its row out; return the largest entry that came up."""
+    """Clear a pivot's column and remove its row; return the largest new entry."""
     row = of_row.pop(i)
     pivot = row.pop(j)
     of_column[j].discard(i)

@@ -1,10 +1,11 @@
-"""Exact factors of integer matrices, and the decompositions of tensors that slices give.
+"""Exact factors of integer matrices, for decompositions of tensors by slices.
 
 A matrix of rank r is a sum of r products of a column and a row: with P its pivot columns and R the
 nonzero rows of its reduced row echelon form, M = P R over the rationals. R has r columns of the
-identity, and fractions elsewhere: a wide matrix is transposed first, so that there are few.
+identity, and fractions elsewhere: a wide matrix is transposed first, so that fractions are few.
 
-A tensor whose slice T_i is M, and 0 elsewhere, is the sum of the simple tensors of P_t, R_t, e_i.
+A tensor whose slice T_i is M, and which is 0 elsewhere, is the sum of the simple tensors of P_t,
+R_t and e_i.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from capacity.rank.types import Indices
 
 
 def factors(matrix: Indices) -> list[tuple[list[Fraction], list[Fraction]]]:
-    """Write an integer matrix as a sum of rank-many products of a column and a row.
+    """Write an integer matrix of rank r as a sum of r products of a column and a row.
 
     Parameters
     ----------
     matrix : ndarray of int64, shape (m, n)
+        The matrix.
 
     Returns
     -------
     list of (column, row)
-        m and n fractions; the products add up to the matrix exactly.
+        Lists of m and of n fractions, whose products add up to the matrix exactly.
     """
     m, n = matrix.shape
     if m < n:

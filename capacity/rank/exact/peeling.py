@@ -1,12 +1,12 @@
-"""Reduce sparse matrices by steps that hold over every field, and remember what was done.
+"""Reduction of sparse matrices by steps that are valid over every field, with a record of them.
 
 * *Peeling.* If a row has a single nonzero entry, that entry is a pivot: subtracting multiples of
-  the row clears its column, so rank(M) = 1 + rank(M without the row and the column). The same for
-  columns. Databases peel far: most of the matrices of this project peel away altogether.
+  the row clears its column, so rank(M) = 1 + rank(M without the row and the column). The same holds
+  for columns. Most unfoldings and slices of databases peel completely.
 * *Duplicates.* Equal rows, and equal columns, count once.
 
 The record serves both sides of a bound. The pivots, in order, are the diagonal of a nonsingular
-minor: its determinant expands along rows or columns with one entry. And each pivot takes a whole
+minor, whose determinant expands along rows or columns with one entry. And each pivot takes a whole
 row or column with it, with all its duplicates: the entries that it takes fill a box, a set of rows
 times a set of columns, which is a matrix of rank one if all entries are equal.
 
@@ -28,21 +28,21 @@ from capacity.rank.types import Indices
 
 @dataclass(frozen=True)
 class Reduction:
-    """What peeling and dropping duplicates made of a sparse matrix.
+    """A sparse matrix after peeling and dropping duplicates, with a record of both.
 
     Attributes
     ----------
     row, column, entries : ndarray of int64, shape (n_entries,)
-        The matrix, with rows and columns numbered from 0 without gaps.
+        The whole matrix, with rows and columns numbered from 0 without gaps.
     pivots : ndarray of int64
-        Entries that were pivots of degree one, in order.
+        Numbers of the entries that were pivots, in order.
     left : ndarray of int64
-        Entries that are left.
+        Numbers of the entries that remain.
     taken_by : ndarray of int64, shape (n_entries,)
-        For each entry the number (in `pivots`) of the pivot that took it, or -1 for what is left
-        and its duplicates.
+        Position in `pivots` of the pivot that took each entry, or -1 for the remaining entries and
+        their duplicates.
     same_as : ndarray of int64, shape (n_entries,)
-        For each entry the one among those that took part to the end that it duplicates.
+        Number of the entry that each entry duplicates; its own if it wasn't dropped.
     """
 
     row: Indices
@@ -54,7 +54,7 @@ class Reduction:
     same_as: Indices
 
     def blocks(self) -> Iterator[Indices]:
-        """Yield the entries of each connected block of what is left; their ranks add."""
+        """Yield the entries of each connected block of the remaining matrix; their ranks add."""
         if not len(self.left):
             return
         row, column = self.row[self.left], self.column[self.left]
@@ -65,15 +65,20 @@ class Reduction:
 
 
 def reduce(rows: Indices, columns: Indices, values: Indices | None = None) -> Reduction:
-    """Peel a sparse matrix and drop its duplicates until neither does anything.
+    """Peel a sparse matrix and drop its duplicates until neither changes it.
 
     Parameters
     ----------
     rows, columns : ndarray of int64, shape (n_entries,)
-        Places of the nonzero entries, each place once. Any nonnegative numbers: empty rows and
-        columns don't count, and don't cost.
+        Positions of the nonzero entries, each position once. They may be any nonnegative numbers:
+        empty rows and columns take no memory.
     values : ndarray of int64, optional
-        Nonzero entries; all ones if left out.
+        Nonzero entries; all ones if omitted.
+
+    Returns
+    -------
+    Reduction
+        The remaining matrix and the record.
     """
     n = len(rows)
     row = np.unique(rows, return_inverse=True)[1].ravel()
@@ -92,7 +97,7 @@ def reduce(rows: Indices, columns: Indices, values: Indices | None = None) -> Re
             break
     same_as = np.arange(n)
     for copies, originals in reversed(dropped):
-        # what the original stands for is settled by now, for it was dropped later, if at all
+        # the original was dropped later, if at all, so its own original is known by now
         same_as[copies] = same_as[originals]
     return Reduction(
         row,
@@ -108,7 +113,7 @@ def reduce(rows: Indices, columns: Indices, values: Indices | None = None) -> Re
 def _peel(
     row: Indices, column: Indices, left: Indices, pivots: list[Indices], taken_by: Indices
 ) -> Indices:
-    """Take pivots of degree one until there are none; return what is left."""
+    """Take pivots that are alone in their row or column, repeatedly; return the other entries."""
     n_pivots = sum(map(len, pivots))
     while len(left):
         before = len(left)
@@ -137,7 +142,7 @@ def _without_duplicates(
     left: Indices,
     dropped: list[tuple[Indices, Indices]],
 ) -> Indices:
-    """Keep the entries of one of each set of equal lines (rows, or columns)."""
+    """Keep the entries of one line of each set of equal lines (rows or columns)."""
     if not len(left):
         return left
     order = left[np.lexsort((cross[left], line[left]))]

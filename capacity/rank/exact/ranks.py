@@ -1,8 +1,8 @@
 """Exact rank, over the rationals, of sparse integer matrices.
 
-Floating-point ranks certify nothing, and a rank modulo one prime only bounds from below. Here a
-matrix is first peeled (`capacity.rank.exact.peeling`), which holds over every field, and cut into
-connected blocks, whose ranks add; `capacity.rank.exact.block_rank` finds these exactly.
+Floating-point ranks certify nothing, and a rank modulo one prime is only a lower bound. Here a
+matrix is first peeled (`capacity.rank.exact.peeling`), which is valid over every field, and cut
+into connected blocks, whose ranks add; `capacity.rank.exact.block_rank` finds these exactly.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidTypeError
 from capacity.rank.exact.block_rank import PRIME, block_basis
 from capacity.rank.exact.peeling import reduce
@@ -24,6 +25,19 @@ def matrix_rank(matrix: NDArray[np.integer]) -> int:
     Parameters
     ----------
     matrix : integer ndarray, shape (m, n)
+        The matrix.
+
+    Returns
+    -------
+    int
+        The rank.
+
+    Raises
+    ------
+    InvalidTypeError
+        If the entries aren't integers that fit 64 bits.
+    MemoryBudgetError
+        If the elimination would need too large a dense matrix; raised before it is allocated.
 
     Examples
     --------
@@ -33,7 +47,10 @@ def matrix_rank(matrix: NDArray[np.integer]) -> int:
     if not np.issubdtype(matrix.dtype, np.integer) or (
         matrix.size and int(matrix.max()) > np.iinfo(np.int64).max
     ):
-        raise InvalidTypeError(f"An exact rank needs integers of 64 bits; got {matrix.dtype}.")
+        raise InvalidTypeError(
+            f"An exact rank needs integers of 64 bits; got {matrix.dtype}. Convert whole numbers "
+            "by `matrix.astype(numpy.int64)`."
+        )
     rows, columns = np.nonzero(matrix)
     return sparse_rank(
         rows.astype(np.int64), columns.astype(np.int64), matrix[rows, columns].astype(np.int64)
@@ -46,15 +63,20 @@ def sparse_rank(rows: Indices, columns: Indices, values: Indices | None = None) 
     Parameters
     ----------
     rows, columns : ndarray of int64, shape (n_entries,)
-        Places of the nonzero entries, each place once. Any nonnegative numbers: empty rows and
-        columns don't count, and don't cost.
+        Positions of the nonzero entries, each position once. They may be any nonnegative numbers:
+        empty rows and columns take no memory.
     values : ndarray of int64, optional
-        Nonzero entries; all ones if left out.
+        Nonzero entries; all ones if omitted.
+
+    Returns
+    -------
+    int
+        The rank.
 
     Raises
     ------
     MemoryBudgetError
-        If a block that is neither sparse nor narrow is left, and doesn't fit the budget of
+        If a block remains that is neither sparse nor narrow, and doesn't fit the budget of
         `capacity.rank.exact.block_rank`; raised before it is allocated.
     """
     return int(sparse_rank_by_group(rows, columns, np.zeros(len(rows), np.int64), values).sum())
@@ -67,15 +89,22 @@ def sparse_rank_by_group(
 
     Parameters
     ----------
-    rows, columns, values
-        As in `sparse_rank`.
+    rows, columns : ndarray of int64, shape (n_entries,)
+        Positions of the nonzero entries, each position once.
     groups : ndarray of int64, shape (n_entries,)
         The block of each entry, numbered from 0; blocks share neither rows nor columns.
+    values : ndarray of int64, optional
+        Nonzero entries; all ones if omitted.
 
     Returns
     -------
     ndarray of int64, shape (n_groups,)
-        The ranks, which add up to the rank of the whole.
+        The ranks, which add up to the rank of the matrix.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If a part that has to be dense exceeds its budget; raised before it is allocated.
     """
     matrix = reduce(rows, columns, values)
     ranks = np.bincount(groups[matrix.pivots], minlength=int(groups.max(initial=-1)) + 1)
@@ -85,6 +114,7 @@ def sparse_rank_by_group(
     return ranks.astype(np.int64)
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Minor:
     """A nonsingular square submatrix, in an order that is easily checked.
@@ -92,17 +122,17 @@ class Minor:
     Attributes
     ----------
     rows, columns : ndarray of int64, shape (r,)
-        Its rows and columns, by the numbers that the matrix was given with.
+        Numbers of its rows and columns, as given.
     blocks : ndarray of int64
-        Sizes of the diagonal blocks at its end, beside and below which all entries are zero.
-        Before them stand single pivots: each is nonzero, and has no other nonzero entry in its
-        row, or none in its column, among the rows and columns that follow.
+        Sizes of the diagonal blocks at its end, beside and below which all entries are zero. The
+        other diagonal entries, before the blocks, are single pivots: each is nonzero, and the only
+        nonzero entry of its row, or of its column, among the rows and columns that follow.
     eliminated : ndarray of int64
-        How many pivots of each block, at its beginning, are eliminated while it is sparse.
+        Number of leading pivots of each block to eliminate sparsely before the rest is made dense.
     prime : int
-        The blocks are nonsingular modulo this prime.
+        Prime modulo which the blocks are nonsingular.
     groups : ndarray of int64, shape (r,)
-        The group of each row.
+        Group of each row.
     """
 
     rows: Indices
@@ -113,7 +143,7 @@ class Minor:
     groups: Indices
 
     def of_groups(self, chosen: Mask) -> Minor:
-        """The part of the minor that lies in some groups, given for each group."""
+        """Part of the minor in some groups, chosen by a boolean for each group."""
         first = len(self.rows) - int(self.blocks.sum()) + np.cumsum(self.blocks) - self.blocks
         kept, mine = chosen[self.groups], chosen[self.groups[first]]
         return Minor(
@@ -127,11 +157,26 @@ class Minor:
 
 
 def minor_by_group(rows: Indices, columns: Indices, groups: Indices) -> tuple[Indices, Minor]:
-    """Exact ranks as `sparse_rank_by_group` gives them, and a nonsingular minor of their size.
+    """Exact ranks of the blocks of a block diagonal 0/1 matrix, and a nonsingular minor.
 
-    The minor is smaller only if a prime near 2^62 divides all that are larger.
+    Parameters
+    ----------
+    rows, columns : ndarray of int64, shape (n_entries,)
+        Positions of the ones, each position once.
+    groups : ndarray of int64, shape (n_entries,)
+        The block of each entry, numbered from 0; blocks share neither rows nor columns.
 
-    Parameters, errors as in `sparse_rank_by_group`.
+    Returns
+    -------
+    ranks : ndarray of int64, shape (n_groups,)
+        The ranks, which add up to the rank of the matrix.
+    minor : Minor
+        A minor of that size; smaller only if a prime near 2^62 divides all larger ones.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If a part that has to be dense exceeds its budget; raised before it is allocated.
     """
     matrix = reduce(rows, columns)
     ranks = np.bincount(groups[matrix.pivots], minlength=int(groups.max(initial=-1)) + 1)
@@ -160,6 +205,6 @@ def minor_by_group(rows: Indices, columns: Indices, groups: Indices) -> tuple[In
 
 
 def _as_given(given: Indices, numbers: Indices, found: Indices) -> Indices:
-    """Lines by the numbers that they were given with."""
+    """Convert numbers of lines in a reduced matrix to those in the given matrix."""
     different, an_entry = np.unique(numbers, return_index=True)
     return given[an_entry[np.searchsorted(different, found)]]

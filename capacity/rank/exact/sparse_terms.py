@@ -9,20 +9,20 @@ from capacity.rank.types import Indices, Term, Vector
 
 
 def vector(indices: Sequence[int], values: Sequence[int | Fraction]) -> Vector:
-    """The sparse vector of the nonzero ones of some values."""
+    """Sparse vector of the nonzero values at some indices."""
     kept = [(int(i), Fraction(x)) for i, x in zip(indices, values, strict=True) if x]
     return tuple(i for i, _ in kept), tuple(x for _, x in kept)
 
 
 def term(mode: int, across: Vector, a: Vector, b: Vector) -> Term:
-    """The simple tensor of `across` in a mode and of `a` and `b` in the other two, ascending."""
+    """Simple tensor of `across` in a mode and of `a` and `b` in the other two, ascending."""
     vectors = [a, b]
     vectors.insert(mode, across)
     return vectors[0], vectors[1], vectors[2]
 
 
 def lifted(terms: list[Term], indices: tuple[Indices, Indices, Indices]) -> list[Term]:
-    """Terms of a sub-tensor as terms of the whole, given the indices that it is made of."""
+    """Convert terms of a sub-tensor to terms of the whole, given the sub-tensor's indices."""
     moved: list[Term] = []
     for parts in terms:
         a, b, c = (

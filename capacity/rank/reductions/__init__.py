@@ -1,1 +1,1 @@
-"""Smaller tensors with the same rank, and the way back."""
+"""Reductions to smaller tensors that determine the rank, and the way back."""

@@ -1,12 +1,14 @@
 """The concise core: a sub-tensor with the rank of the whole.
 
-In each mode, let all slices be combinations of some of them, T_j = sum_s C[j, s] T_s. Then the
-tensor is (C_0, C_1, C_2) times its sub-tensor on the chosen slices, and that is part of the tensor:
-neither rank exceeds the other's. With independent slices in each mode the sub-tensor is *concise*:
-its unfoldings have full rank. Slices with few entries are chosen first, to keep it sparse.
+In each mode, let all slices be combinations of some chosen ones, T_j = sum_s C[j, s] T_s. Then the
+tensor is (C_0, C_1, C_2) times its sub-tensor on the chosen slices, and the sub-tensor is part of
+the tensor, so neither rank exceeds the other. With independent slices in each mode, the sub-tensor
+is *concise*: its unfoldings have full rank. Slices with few entries are chosen first, to keep it
+sparse.
 
 This holds for the rank alone. The effective rank can be larger than that of the core: two copies of
-Example 2.2 of Wong (2025) and the sums of their subjects have effective rank 10, their core 9.
+Example 2.2 of Wong (2025), with the sums of their subjects, have effective rank 10, and their core
+has 9.
 
 References
 ----------
@@ -23,22 +25,25 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.display import briefly_shown
 from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.types import Indices, Term, Vector
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Core:
-    """A concise core, and how the tensor is made of it.
+    """A concise core, with the coefficients that give the whole tensor back.
 
     Attributes
     ----------
     tensor : integer ndarray, shape (r0, r1, r2)
-        Of the multilinear rank of the whole.
+        The core; its shape is the multilinear rank of the whole.
     chosen : tuple of three ndarrays of int64
-        The slices of the whole that it is made of.
+        Indices of the slices of the whole that the core consists of, for each mode.
     coordinates : tuple of three lists
-        For each slice s of the core, the slices j of the whole that it takes part in, and C[j, s].
+        For each mode, and each slice s of the core, the nonzero C[j, s] as a sparse vector over the
+        slices j of the whole.
     """
 
     tensor: NDArray[np.integer]
@@ -46,7 +51,7 @@ class Core:
     coordinates: tuple[list[Vector], list[Vector], list[Vector]]
 
     def lifted(self, terms: list[Term]) -> list[Term]:
-        """Simple tensors that give the core, as simple tensors that give the whole."""
+        """Convert a decomposition of the core to one of the whole, with as many terms."""
         return [
             (
                 _combined(a, self.coordinates[0]),
@@ -63,7 +68,12 @@ def concise_core(tensor: NDArray[np.integer]) -> Core:
     Parameters
     ----------
     tensor : integer ndarray, shape (n0, n1, n2)
-        Dense and small.
+        A small dense tensor.
+
+    Returns
+    -------
+    Core
+        The core, with the coefficients that give the tensor back.
 
     Examples
     --------
@@ -78,7 +88,7 @@ def concise_core(tensor: NDArray[np.integer]) -> Core:
     coordinates: list[list[Vector]] = []
     core = tensor
     for mode in range(3):
-        # what is a basis in the core so far is one in the whole: the modes don't interfere
+        # a basis of the slices of the core so far is one for the whole: the modes don't interfere
         kept, vectors = _basis(np.moveaxis(core, mode, 0).reshape(core.shape[mode], -1))
         core = core.take(kept, axis=mode)
         chosen.append(kept)
@@ -89,7 +99,7 @@ def concise_core(tensor: NDArray[np.integer]) -> Core:
 
 
 def _basis(rows: NDArray[np.integer]) -> tuple[Indices, list[Vector]]:
-    """Independent rows, and for each of them its part in all rows."""
+    """Independent rows, and for each of them its coefficients in all rows."""
     order = np.argsort((rows != 0).sum(axis=1), kind="stable")
     columns = np.unique(rows[order], axis=1).T
     m, n = columns.shape

@@ -1,14 +1,14 @@
-"""Slices with a single entry come off exactly, for the rank and for the effective rank.
+"""Exact removal of slices with a single entry, for the rank and for the effective rank.
 
 Let the slice i of a mode have one nonzero entry, at (a, b) in the other two modes. Then
 
-    rank(T) = 1 + the lowest rank of the other slices, with the fiber (a, b) across them left free.
+    rank(T) = 1 + the lowest rank of the other slices, over all values of their fiber (a, b).
 
-From below: removing the slice subtracts unknown multiples of it from the others, which changes that
-fiber alone. From above: one simple tensor, e_a x e_b x (anything), gives the slice and puts the
-fiber right, whatever a decomposition of the rest makes of it. So what is left is a tensor with
-unknown fibers, as for the effective rank, and smaller; slices whose known entries are all zero
-leave it too. On real data most objects are mentioned once.
+Lower bound: removing the slice subtracts unknown multiples of it from the others, which changes
+that fiber alone. Upper bound: one simple tensor, e_a x e_b x (any vector), gives the slice and
+corrects the fiber, whatever values a decomposition of the other slices has there. So the rest is a
+smaller tensor with unknown fibers, as for the effective rank; slices whose known entries are all
+zero are dropped from it too. On real data most objects occur in a single fact.
 
 For the effective rank the same holds for object slices, whose unobserved fibers are free anyway.
 """
@@ -23,6 +23,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.rank.exact.sparse_terms import lifted, vector
 from capacity.rank.reductions.subtensor import Finding
@@ -34,24 +35,25 @@ from capacity.rank.verifier.kinds.substitution import Substitution
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Peeled:
-    """A tensor without its slices of a single entry.
+    """The rest of a tensor without its slices of a single entry, and the slices removed.
 
     Attributes
     ----------
     order : tuple of int
-        The modes of the rest, as modes of the whole; the last is the one that was peeled.
+        Modes of the rest, as modes of the whole; slices of the last one were removed.
     kept : tuple of three ndarrays of int64
-        Indices of the rest, in its modes.
+        Indices in the whole of the rest's indices, for each of its modes.
     tensor : ndarray of int8, shape (n_0, n_1, n_2)
         The rest.
     known : ndarray of bool, shape (n_0, n_1, n_2)
-        Its entries that are known; whole fibers of the last mode.
+        True at its known entries; whole fibers of the last mode are known or unknown.
     taken : tuple of (slice, (a, b))
-        Slices that came off, in order, and the fibers that they left free.
+        Removed slices, in order, with the fibers that they leave unknown.
     fibers : dict
-        For each of these fibers the entries of the whole that are 1, by index.
+        For each of these fibers, the indices along it at which the whole is 1.
     """
 
     order: tuple[int, int, int]
@@ -62,9 +64,9 @@ class Peeled:
     fibers: dict[tuple[int, int], list[int]]
 
     def minor(self) -> Unfolding:
-        """What came off, as a minor of the unfolding of its mode: each pivot is alone in its row.
+        """Minor of the unfolding that the removed slices give: a pivot is alone in its row.
 
-        Its entries in fibers that were left free before belong to columns that came before.
+        A slice's entries in fibers of slices removed earlier lie in earlier columns.
         """
         rows = np.array([i for i, _ in self.taken], np.int64)
         columns = np.array([place for _, place in self.taken], np.int64)
@@ -72,12 +74,19 @@ class Peeled:
         return Unfolding(self.order[2], rows, columns, none, none, 2)
 
     def of_whole(self, found: Finding) -> Finding:
-        """A game, a decomposition or an enclosure of the rest, as arguments about the whole."""
+        """Convert an argument about the rest to arguments about the whole.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there are several arguments, or it is of another kind than substitution,
+            decomposition and enclosure.
+        """
         argument, *others = found
         if others:
             raise InvalidArgumentError(
-                "Of what is left without slices of a single entry one argument can be found; got "
-                f"{len(found)} together."
+                "About a tensor without its slices of a single entry, a method must find one "
+                f"argument at a time; got {len(found)} together."
             )
         if isinstance(argument, Substitution):
             return self.minor(), self.raised(argument)
@@ -86,18 +95,18 @@ class Peeled:
         if isinstance(argument, Decomposition):
             return (self.completed(argument.terms),)
         raise InvalidArgumentError(
-            "Of what is left without slices of a single entry, games, decompositions and "
-            f"enclosures can be found; got an argument of the kind {argument.kind!r}."
+            "An argument about a tensor without its slices of a single entry must be of the kind "
+            f"substitution, decomposition or enclosure; got {argument.kind!r}."
         )
 
     def raised(self, game: Substitution) -> Substitution:
-        """A game on the rest, about the whole: it follows the minor."""
+        """Convert a substitution in the rest to one in the whole, which follows the minor."""
         moves: list[tuple[int, int]] = game.moves.tolist()
         turned = np.array([(self.order[mode], i) for mode, i in moves], np.int64).reshape(-1, 2)
         return Substitution(self._view(game.view), turned)
 
     def _view(self, view: View) -> View:
-        """A view of the rest as one of the whole."""
+        """Convert a view of the rest to one of the whole."""
         indices: list[Indices] = [np.zeros(0, np.int64)] * 3
         bases: list[Indices | None] = [None] * 3
         for mode, whole in enumerate(self.order):
@@ -106,7 +115,7 @@ class Peeled:
         return View((indices[0], indices[1], indices[2]), (bases[0], bases[1], bases[2]))
 
     def enclosed(self, found: Enclosure) -> Enclosure:
-        """A proof that the known entries of the rest have terms, as one for the whole."""
+        """Convert an enclosure for the known entries of the rest to one for the whole."""
         place = [self.order.index(mode) for mode in range(3)]
         a, b, c = (found.factors[m] for m in place)
         numbers = np.split(
@@ -119,7 +128,7 @@ class Peeled:
         return Enclosure(view, (a, b, c), turned, found.radius, self.order[2], free)
 
     def completed(self, terms: Iterable[Term]) -> Decomposition:
-        """Terms that give the known entries of the rest, and those that give the whole."""
+        """Complete a decomposition of the known entries of the rest to one of the whole."""
         found = lifted(list(terms), self.kept)
         given: defaultdict[tuple[int, int], defaultdict[int, Fraction]] = defaultdict(
             lambda: defaultdict(Fraction)
@@ -145,22 +154,23 @@ class Peeled:
 def peel_singles(
     places: Indices, shape: tuple[int, ...], *, effective: bool = False, largest: int = 10**10
 ) -> Peeled | None:
-    """Take off slices with a single entry, in the mode that has most of them.
+    """Remove slices with a single entry, in the mode where most can be removed.
 
     Parameters
     ----------
     places : ndarray of int64, shape (n, 3)
-        Where the tensor is 1.
+        Positions at which the tensor is 1.
     shape : tuple of int
+        Shape of the tensor.
     effective : bool
-        For the effective rank. Then only slices of the last mode come off.
+        True for the effective rank; only slices of the last mode are removed then.
     largest : int
-        Entries times slices of the largest rest that is made dense.
+        Largest product of entries and slices for which the rest is made dense.
 
     Returns
     -------
     Peeled or None
-        None if there is no such slice, or too much is left.
+        None if there is no such slice, or the rest is too large.
     """
     found = [_taken(places, shape, mode) for mode in ((2,) if effective else (0, 1, 2))]
     mode, taken, left = max(found, key=lambda one: len(one[1]))
@@ -197,7 +207,7 @@ def peel_singles(
 
 
 def _taken(places: Indices, shape: tuple[int, ...], mode: int) -> tuple[int, Indices, Indices]:
-    """The mode, the entries that are taken, in order, and those that are left."""
+    """Return the mode, the entries of the removed slices, in order, and the remaining entries."""
     a, b = (m for m in range(3) if m != mode)
     fiber = np.unique(places[:, a] * shape[b] + places[:, b], return_inverse=True)[1].ravel()
     free = np.zeros(int(fiber.max(initial=-1)) + 1, bool)
@@ -208,7 +218,7 @@ def _taken(places: Indices, shape: tuple[int, ...], mode: int) -> tuple[int, Ind
         singles = left[counts[places[left, mode]] == 1]
         if not len(singles):
             break
-        # of two slices with their single entry in one fiber, the second is zero by then
+        # of two slices with their single entry in one fiber, the second becomes zero
         singles = singles[np.unique(fiber[singles], return_index=True)[1]]
         taken.append(singles)
         free[fiber[singles]] = True

@@ -1,4 +1,4 @@
-"""A small part of a database as a dense tensor, and the way back."""
+"""Small sub-tensors of a database, and the conversion of arguments about them to the whole."""
 
 from __future__ import annotations
 
@@ -16,20 +16,28 @@ from capacity.rank.exact.sparse_terms import lifted
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Argument, View
 
-# arguments that are found together: their values add up
+# arguments that are found together, and whose values add up
 Finding: TypeAlias = tuple[Argument, ...]
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some facts as a small tensor, and the indices of the whole that it is made of."""
+    """Some facts as a small tensor, with its indices in the whole.
+
+    Attributes
+    ----------
+    indices : tuple of three ndarrays of int64
+        Subjects, predicates and objects of the facts, as indices of the whole.
+    places : ndarray of int64, shape (n_facts, 3)
+        Positions of the facts in the small tensor.
+    """
 
     indices: tuple[Indices, Indices, Indices]
     places: Indices
 
     @classmethod
     def of(cls, db: Database, facts: Indices) -> Part:
-        """The tensor of some facts; nothing dense is made yet."""
+        """Make the part for some rows of the facts; nothing dense is allocated yet."""
         triples = db.triples[facts].astype(np.int64)
         k, q, v = (np.unique(triples[:, mode]) for mode in MODES)
         places = [np.searchsorted(of, triples[:, m]) for m, of in enumerate((k, q, v))]
@@ -43,7 +51,7 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Entries times slices."""
+        """Number of entries times number of slices."""
         return math.prod(self.shape) * sum(self.shape)
 
     def tensor(self) -> NDArray[np.int8]:
@@ -53,18 +61,29 @@ class Part:
         return dense
 
     def relocated(self, found: Finding) -> Finding:
-        """Arguments about the tensor, as arguments about the whole."""
+        """Convert arguments about the tensor to arguments about the whole."""
         return tuple(relocated(argument, self.indices) for argument in found)
 
 
 def relocated(argument: Argument, indices: tuple[Indices, Indices, Indices]) -> Argument:
-    """Write an argument about a sub-tensor as one about the whole.
+    """Convert an argument about a sub-tensor to one about the whole.
 
     Parameters
     ----------
     argument : Argument
+        An argument about the sub-tensor.
     indices : tuple of three ndarrays of int64
-        The indices of the whole that the sub-tensor is made of.
+        Indices of the sub-tensor in the whole.
+
+    Returns
+    -------
+    Argument
+        An argument of the same kind about the whole.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the argument has boxes, which are numbered for all facts.
     """
     fields: dict[str, Any] = {}
     for name, form in argument.forms.items():
@@ -90,5 +109,5 @@ def relocated(argument: Argument, indices: tuple[Indices, Indices, Indices]) -> 
 
 
 def _mode(argument: Any) -> int:
-    """The mode that slices and fibers of an argument belong to."""
+    """Mode of the slices and fibers of an argument."""
     return argument.mode

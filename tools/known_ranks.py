@@ -19,9 +19,9 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "known-ranks.md"
 HEAD = """# Known ranks, and what the library finds
 
 Databases whose rank is a theorem, with the certified intervals that `rank_interval` finds at each
-effort, and `effective_rank_interval` at `standard`. **Bold** intervals are closed. Written by
-`tools/known_ranks.py`; where the known ranks come from stands in
-`capacity/testing/known_blocks.py`, and nothing that finds bounds knows them.
+effort, and `effective_rank_interval` at `standard`. **Bold** intervals are closed. The table is
+written by `tools/known_ranks.py`; `capacity/testing/known_blocks.py` has the sources of the known
+ranks, which the search doesn't use.
 
 | database | facts | rank | quick | standard | thorough | lower by | upper by | effective rank |
 |---|---|---|---|---|---|---|---|---|

@@ -113,13 +113,14 @@ def tensor_of_circuits(
     --------
     On the domain, L holds the logits of the objects (Proposition 3.1):
 
+    >>> import numpy as np
     >>> from capacity.layer import LayerConfig
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
     >>> layer = AttentionLayer(LayerConfig(2, 1, 1, 2), db.n_tokens)
-    >>> L = tensor_of_circuits(layer.W_EU, layer.W_QK, layer.W_VO, db).L
-    >>> logits = layer(torch.from_numpy(db.token_triples[:, :2]))[:, -1]
+    >>> L = tensor_of_circuits(layer.W_EU, layer.W_QK, layer.W_VO, db).L.detach().numpy()
+    >>> logits = layer(torch.tensor(db.token_triples[:, :2]))[:, -1].detach().numpy()
     >>> k, q, _ = db.triples.T
-    >>> torch.allclose(L[k, q], logits[:, db.object_ids], atol=1e-5)
+    >>> np.allclose(L[k, q], logits[:, db.object_ids], atol=1e-5)
     True
     """
     k, q, v = (

@@ -132,7 +132,7 @@ def train_many(
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> layers = [AttentionLayer(LayerConfig(2, 1, 1, 2), db.n_tokens, seed=i) for i in range(2)]
     >>> tasks = [(layer, db) for layer in layers]
-    >>> [run.epochs for run in train_many(tasks, Recipe(epochs=5), Compute("reference"))]
+    >>> [run.epochs for run in train_many(tasks, Recipe(epochs=5), Compute("padded"))]
     [5, 5]
     """
     recipe = recipe or Recipe()

@@ -23,6 +23,7 @@ Your bound must agree with the certified interval:
 >>> from hypothesis import given, settings
 >>> from capacity.rank import paper_bound, rank_interval
 >>> @given(databases())
+... @settings(max_examples=20, deadline=None)
 ... def upper_bound_never_exceeds_the_papers(db):
 ...     assert rank_interval(db).upper.value <= paper_bound(db)
 >>> upper_bound_never_exceeds_the_papers()
@@ -30,7 +31,7 @@ Your bound must agree with the certified interval:
 and with the ranks that theorems give:
 
 >>> @given(databases_of_known_rank())
-... @settings(max_examples=20)
+... @settings(max_examples=20, deadline=None)
 ... def known_ranks_lie_in_the_interval(known):
 ...     assert known.rank in rank_interval(known.database)
 >>> known_ranks_lie_in_the_interval()
@@ -42,7 +43,7 @@ Your checker must accept valid certificates, and nothing that `capacity.verify` 
 >>> from capacity.rank import Certificate
 >>> from hypothesis import strategies as st
 >>> @given(st.data())
-... @settings(max_examples=20)
+... @settings(max_examples=20, deadline=None)
 ... def valid_certificates_are_proved_and_damaged_ones_refused(data):
 ...     db = data.draw(databases())
 ...     certificate = data.draw(certificates(db))

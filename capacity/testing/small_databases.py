@@ -26,7 +26,7 @@ def labels() -> st.SearchStrategy[Term]:
     Examples
     --------
     >>> from hypothesis import find
-    >>> find(labels(), lambda term: term.value == "NA").kind
+    >>> find(labels(), lambda term: term.text == "NA").kind
     'label'
     """
     return st.one_of(st.sampled_from(["", "NA", "null", '"', "'", "a,b", "#"]), _TEXT).map(label)
@@ -50,7 +50,7 @@ def rdf_terms(role: str = "object") -> st.SearchStrategy[Term]:
     Examples
     --------
     >>> from hypothesis import find
-    >>> find(rdf_terms("subject"), lambda term: True).value
+    >>> find(rdf_terms("subject"), lambda term: True).text
     'http://example.org/a0'
     """
     iris = st.integers(0, 9).map(lambda i: Term("iri", f"http://example.org/{'abc'[i % 3]}{i}"))

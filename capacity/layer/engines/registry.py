@@ -1,7 +1,8 @@
-"""Registry of engines: what each can train, what that costs, and which one 'auto' takes.
+"""Registry of engines: the workloads that each can train, their cost, and the choice of 'auto'.
 
 An engine is one `Engine`, defined beside its code, and one line that registers it; those of the
-library are registered by `capacity.layer.engines`. No torch in here, so that plans can ask.
+library are registered by `capacity.layer.engines`. No torch in here, so that a sweep can be planned
+without it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.layer.engines.workload import Workload
 from capacity.layer.recipe import Recipe, Training
@@ -30,7 +32,7 @@ Pair: TypeAlias = "tuple[AttentionLayer, Database]"
 Generators: TypeAlias = Sequence[np.random.Generator]
 RunMany: TypeAlias = "Callable[[Sequence[Pair], Recipe, Generators], list[Training]]"
 
-# CPU seconds to import torch and what else a sweep's process needs, on a core of 2025
+# CPU seconds to import torch and all else that a sweep's process needs, on a core of 2025
 START_SECONDS = 1.8
 
 
@@ -39,27 +41,28 @@ def no_start(_works: Iterable[Workload]) -> float:
     return 0.0
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Engine:
-    """One way to do the arithmetic of training.
+    """One implementation of training.
 
     Attributes
     ----------
     name : str
-        As in ``Compute(engine=...)`` and in the tables of sweeps.
+        Name in ``Compute(engine=...)`` and in the tables of sweeps.
     why_not : callable
-        Given a `Workload`, the reason why the engine can't train it, as half a sentence after
-        "for"; None if it can.
+        Returns the reason why the engine can't train a given `Workload`, as a clause to follow
+        "for", or None if it can.
     run : callable
         Trains one layer in place: ``run(layer, db, recipe, rng, snapshots) -> Training``. `rng`
         orders the facts of batches. The arguments have been checked.
     cost : callable
-        Given a `Workload`, about how many seconds one run takes on one idle core if it goes through
-        all its epochs: the training alone, without start-up, and without scoring the layer.
+        Estimates the seconds that a run of a given `Workload` takes on one idle core if it goes
+        through all its epochs: the training alone, without start-up, and without scoring the layer.
     start : callable
-        Given the workloads of a process, about how many seconds pass once, before the first of
-        them: kernels to be compiled or loaded, libraries that no other engine needs. Importing
-        torch isn't part of it (`start_seconds`). What is kept from an earlier process costs little.
+        Estimates the seconds that pass once in a process, before the first of its workloads:
+        compiling or loading kernels, and importing libraries that no other engine needs. Importing
+        torch isn't part of it (`start_seconds`). Kernels kept by an earlier process cost little.
     priority : int, optional
         'auto' takes the engine of the highest priority among those that can train the workload,
         and never one without a priority.
@@ -82,31 +85,67 @@ _ENGINES: dict[str, Engine] = {}
 
 
 def register_engine(engine: Engine) -> None:
-    """Make an engine known under its name, in this process.
+    """Register an engine under its name, in this process.
 
-    Processes of their own, such as a sweep's workers, know it if they import the module that
+    Other processes, such as a sweep's workers, have it only if they import the module that
     registers it.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine, under a new name.
 
     Raises
     ------
     InvalidArgumentError
-        If the name is taken; 'auto' is.
+        If the name is taken, as 'auto' is.
+
+    Examples
+    --------
+    An engine that learns nothing, and that 'auto' never takes:
+
+    >>> def run(layer, db, recipe, rng, snapshots):
+    ...     return Training("completed", recipe.epochs, float("nan"), "idle")
+    >>> idle = Engine("idle", why_not=lambda work: None, run=run, cost=lambda work: 0.0)
+    >>> register_engine(idle)
+    >>> from capacity.layer import Compute
+    >>> Compute("idle").engine
+    'idle'
+    >>> unregister_engine("idle") is idle
+    True
     """
     if engine.name == "auto" or engine.name in _ENGINES:
         raise InvalidArgumentError(
-            f"`name` of an engine must be new; {engine.name} is taken. Choose another, or take "
-            "the other out with unregister_engine."
+            f"`name` of an engine must be new; {engine.name} is taken. Choose another name, or "
+            "remove the other engine with unregister_engine."
         )
     _ENGINES[engine.name] = engine
 
 
 def unregister_engine(name: str) -> Engine:
-    """Take an engine out of the registry, and return it.
+    """Remove an engine from the registry, and return it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the engine.
+
+    Returns
+    -------
+    Engine
+        The engine, which `register_engine` can add again.
 
     Raises
     ------
     InvalidArgumentError
         If there is none of that name.
+
+    Examples
+    --------
+    >>> padded = unregister_engine("padded")
+    >>> engine_names()
+    ('reference', 'fused', 'blocked')
+    >>> register_engine(padded)
     """
     engine = engine_named(name)
     del _ENGINES[name]
@@ -136,13 +175,19 @@ def engine_for(name: str, work: Workload) -> Engine:
     Parameters
     ----------
     name : str
-        As in `Compute`.
+        Name of an engine, or 'auto'.
     work : Workload
+        The training.
+
+    Returns
+    -------
+    Engine
+        The engine of that name; for 'auto', the one of the highest priority that can train it.
 
     Raises
     ------
     InvalidArgumentError
-        If the engine that was asked for can't train it, or 'auto' finds none.
+        If the engine asked for can't train it, or 'auto' finds none.
 
     Examples
     --------
@@ -164,7 +209,7 @@ def engine_for(name: str, work: Workload) -> Engine:
         able = [other.name for other in _ENGINES.values() if other.why_not(work) is None]
         raise InvalidArgumentError(
             f"`engine` must suit the layer; {name} can't train {work.layer.name} on {work.device}, "
-            f"for {refusal}. Say {' or '.join(['auto', *able])}."
+            f"for {refusal}. Use {' or '.join(['auto', *able])}."
         )
     known = [engine for engine in _ENGINES.values() if engine.priority is not None]
     for engine in sorted(known, key=lambda engine: -(engine.priority or 0)):
@@ -177,17 +222,18 @@ def engine_for(name: str, work: Workload) -> Engine:
 
 
 def start_seconds(works: Iterable[tuple[str, Workload]]) -> float:
-    """Seconds that pass once in a process, before the first of some trainings.
+    """Estimate the seconds that pass once in a process, before its first training.
 
     Parameters
     ----------
     works : iterable of (str, Workload)
-        Each with the name of its engine, as `engine_for` resolves it.
+        The trainings, each with the name of its engine as `engine_for` resolves it.
 
     Returns
     -------
     float
-        For importing torch and for the start of each engine (`Engine.start`); 0 without trainings.
+        Seconds for importing torch and for the start of each engine (`Engine.start`); 0 without
+        trainings.
     """
     by_engine: dict[str, list[Workload]] = {}
     for name, work in works:

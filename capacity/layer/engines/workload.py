@@ -1,29 +1,34 @@
-"""`Workload`: a training as an engine sees it beforehand, and what it costs. No torch in here."""
+"""`Workload`, the description of a training, and `StepCost`, its seconds. No torch in here."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
+from capacity.display import briefly_shown
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Workload:
-    """All that an engine must know of a training to say if it can do it, and how long it takes.
+    """Description of a training, by which engines tell if they can do it, and for how long.
 
     Attributes
     ----------
     layer : LayerConfig
+        Sizes and options of the layer.
     recipe : Recipe
+        Hyperparameters.
     n_triples, n_tokens : int
-        Of the database.
+        Numbers of facts and of tokens in the database.
     dtype : {'float32', 'float64'}
+        Type of the weights.
     device : str
         Type of the device, such as 'cpu'.
     has_frozen_weights : bool
-        Whether some of the layer's weights aren't to be trained.
+        True if some of the layer's weights aren't to be trained.
     """
 
     layer: LayerConfig
@@ -41,28 +46,28 @@ class Workload:
 
     @property
     def n_steps(self) -> int:
-        """Number of steps of the optimizer in an epoch."""
+        """Number of optimizer steps in an epoch."""
         size = self.recipe.facts_a_step(self.n_triples)
         return math.ceil(self.n_triples / size) if size else 1
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class StepCost:
-    """Seconds of one run by what it consists of, as a sum of products: an `Engine.cost`.
+    """Linear model of the seconds that one run takes; an `Engine.cost`.
 
     Parameters
     ----------
     run, look : float
-        Seconds for a run, and for each logit that it looks at once, for its final loss.
+        Seconds for a run, and in a run for each logit of the final loss.
     step, token : float
-        Seconds for a step of the optimizer, and in a step for each token and head, and once more
-        for each token.
+        Seconds for an optimizer step, and in a step for each token, times n_heads + 1.
     head : float
-        Seconds for each fact and head of an epoch.
+        Seconds for each fact and head in an epoch.
     logit, product : float
-        Seconds for each logit of an epoch, and for each of those and dimension of the model.
+        Seconds for each logit in an epoch, and for each logit and dimension of the model.
     double : float
-        Factor of an epoch's time in float64.
+        Factor on the time of an epoch in float64.
 
     Examples
     --------
@@ -81,7 +86,7 @@ class StepCost:
     double: float = 1.0
 
     def __call__(self, work: Workload) -> float:
-        """Seconds of a run that goes through all its epochs."""
+        """Return the seconds of a run that goes through all its epochs."""
         d_model, n_heads = work.layer.d_model, work.layer.n_heads
         epoch = (
             work.n_steps * (self.step + self.token * work.n_tokens * (n_heads + 1))
@@ -94,9 +99,9 @@ class StepCost:
 
 
 def why_not_plain(work: Workload) -> str | None:
-    """Reason why a workload isn't one of a plain layer with all weights trained, or None."""
+    """Reason why a workload isn't that of a plain layer with all weights trained, or None."""
     if not work.layer.is_plain:
-        return "it knows no norm, biases or positions"
+        return "it supports no norm, biases or positions"
     if work.has_frozen_weights:
         return "it trains all weights, and some are frozen"
     return None

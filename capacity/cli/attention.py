@@ -43,7 +43,7 @@ def attention(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print which heads have unique attention, and draw the part of it that has an effect.
+    """Measure and draw the effective attention of a model.
 
     Example: capacity attention FOLDER --text "A sentence." --out heads.png
     """

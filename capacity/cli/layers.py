@@ -43,7 +43,7 @@ def train(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Train one attention layer on a functional database, and measure what it recalls.
+    """Train one attention layer on a database, and score it.
 
     As a start, choose d_model + n_heads * d_head_vo as large as the paper's count that `capacity
     rank` prints: from 10 on, most such layers memorise their facts at 0.95 in the experiments.
@@ -145,7 +145,7 @@ def sweep(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Train all runs of a plan; the same command resumes an interrupted sweep.
+    """Train all runs of a plan, or resume an interrupted sweep.
 
     Example: capacity sweep experiments/configs/demo.toml --out demo --workers 2
     """
@@ -233,7 +233,7 @@ def grid(
     out: Annotated[Path | None, typer.Option(help="Draw the grid in this PNG, SVG or PDF.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Average the accuracies of a sweep over bins of the two rank bounds.
+    """Average the accuracies of a sweep over bins of ranks.
 
     Example: capacity grid demo --tau 0.95 --out grid.png
     """

@@ -44,7 +44,7 @@ def rank(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Bound the rank of a database from both sides, with certificates.
+    """Bound the rank of a database from both sides.
 
     Example: capacity rank examples/countries.ttl --certificate rank.json
     """

@@ -25,11 +25,13 @@ def verify(
     multi: MultiOption = None,
     max_bytes: Annotated[
         int | None,
-        typer.Option(help="Largest file of certificates to read, in bytes; 64 MiB.", min=1),
+        typer.Option(
+            help="Largest file of certificates to read, in bytes; default: 64 MiB.", min=1
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check that certificates prove their bounds for the facts of a file.
+    """Check that certificates prove their bounds for a file.
 
     Each certificate names the policy for multi-valued pairs that its facts were made under; --multi
     requires a certain one.

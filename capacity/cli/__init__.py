@@ -18,6 +18,7 @@ import typer
 from capacity import __version__
 from capacity.cli import attention, layers, rank, verify
 from capacity.errors import CapacityError, MultiValuedWarning, PrecisionWarning
+from capacity.options import nearest
 
 app = typer.Typer(
     name="capacity",
@@ -95,7 +96,12 @@ def _wrong_use(error: Any) -> int:
         return 2
     # a long wrong value is echoed in part
     short = re.sub(r"\S{61,}", lambda word: f"{word[0][:60]}...", " ".join(message.split()))
+    short = short.replace("Value error, ", "")
+    choices = re.search(r"'(.*?)' is not one of ('.*')", short)
+    if choices:
+        short = short.rstrip(".") + "." + nearest(choices[1], re.findall("'(.*?)'", choices[2]))
     command = error.ctx.command_path if getattr(error, "ctx", None) else "capacity"
-    line = _printable(short).rstrip(".")
-    print(f"capacity: {line}. See `{command} --help`.", file=sys.stderr)
+    line = _printable(short)
+    end = "" if line.endswith(("?", ".")) else "."
+    print(f"capacity: {line}{end} See `{command} --help`.", file=sys.stderr)
     return 2

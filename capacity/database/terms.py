@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import pyoxigraph as ox
 
 from capacity.errors import InvalidArgumentError, InvalidTypeError, UnknownTokenError
+from capacity.options import nearest
 
 if TYPE_CHECKING:
     import rdflib
@@ -269,8 +270,8 @@ def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str,
     Parameters
     ----------
     value : Term, rdflib node, or str
-        A str stands for the label of that text, or for the only term with that text or that short
-        name (`display`).
+        A str stands for the label of that text, for the only term with that text or short name
+        (`display`), or for the only IRI with that local name.
     vocabulary : tuple of Term
         The subjects, the predicates or the objects of a database.
     prefixes : mapping of str to str
@@ -284,8 +285,27 @@ def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str,
     term = as_term(value)
     if term in vocabulary:
         return vocabulary.index(term)
-    found = [i for i, t in enumerate(vocabulary) if value in (display(t, prefixes), t.text)]
-    if len(found) != 1:
-        what = "several tokens are" if found else "no token is"
-        raise UnknownTokenError(f"{what} called {value!r:.60} in this role; give a Term.")
-    return found[0]
+    names = [(display(t, prefixes), t.text, local_name(t)) for t in vocabulary]
+    for known in ([names_of[:2] for names_of in names], [names_of[2:] for names_of in names]):
+        found = [i for i, names_of in enumerate(known) if value in names_of]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            some = ", ".join(str(vocabulary[i]) for i in found[:3])
+            raise UnknownTokenError(
+                f"{len(found)} tokens are called {value!r:.60} in this role, such as {some}; give "
+                "the Term."
+            )
+    hint = nearest(value, dict.fromkeys(name for names_of in names for name in names_of if name))
+    raise UnknownTokenError(f"No token is called {value!r:.60} in this role; give a Term.{hint}")
+
+
+def local_name(term: Term) -> str:
+    """Return the part of an IRI after its last ``#`` or ``/``; other terms have none.
+
+    Examples
+    --------
+    >>> local_name(Term("iri", "http://example.org/people#Astrid"))
+    'Astrid'
+    """
+    return re.split("[#/]", term.text)[-1] if term.kind == "iri" else ""

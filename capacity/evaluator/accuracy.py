@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.display import briefly_shown
-from capacity.errors import InvalidArgumentError
+from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.limits import shown
 from capacity.options import require_choice
 
 if TYPE_CHECKING:
@@ -166,6 +167,11 @@ def pair_logits(
     """
     import torch
 
+    if not hasattr(pairs, "astype"):
+        raise InvalidTypeError(
+            "`pairs` must be an array of token ids, shape (n_pairs, 2); got "
+            f"{shown(pairs)}. The pairs of a database are db.token_triples[:, :2]."
+        )
     device = layer.W_E.device
     sentences = torch.as_tensor(pairs.astype(np.int64), device=device)
     with torch.no_grad():

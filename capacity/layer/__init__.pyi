@@ -23,6 +23,7 @@ from .recipe import Status as Status
 from .snapshots import Arrays as Arrays
 from .snapshots import Snapshots as Snapshots
 from .tensor import LayerTensor as LayerTensor
+from .tensor import layer_tensor as layer_tensor
 from .tensor import tensor_of_circuits as tensor_of_circuits
 from .training import Training as Training
 from .training import train as train

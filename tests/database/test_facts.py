@@ -6,8 +6,8 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.database import POLICIES, Database, Term, label
-from capacity.errors import MultiValuedError, MultiValuedWarning
+from capacity.database import POLICIES, Database, Term, label, parse_rdf
+from capacity.errors import MultiValuedError, MultiValuedWarning, UnknownTokenError
 from capacity.testing import databases
 from tests.oracles import FIGURE_1, figure_1
 
@@ -86,7 +86,7 @@ def test_lookup_is_the_partial_function() -> None:
     assert db("Colin", "lives_in") == label("Malaysia")
     with pytest.raises(KeyError, match="outside the domain"):
         db("Malaysia", "born_in")
-    with pytest.raises(KeyError, match="no token is called 'Zoe'"):
+    with pytest.raises(KeyError, match="No token is called 'Zoe'"):
         db("Zoe", "born_in")
 
 
@@ -166,3 +166,18 @@ def test_sampled_subjects_keep_all_their_facts() -> None:
     assert part == db.sample_subjects(2, 0)
     with pytest.raises(ValueError, match="between 1 and the 5 subjects"):
         db.sample_subjects(6, 0)
+
+
+def test_a_token_is_found_by_its_local_name_and_a_misspelt_one_gets_the_nearest() -> None:
+    db = parse_rdf(
+        "<http://a.org/people#Astrid> <http://a.org/born_in> <http://a.org/Singapore> .\n"
+        "<http://a.org/people#Bernard> <http://a.org/born_in> <http://a.org/Malaysia> .\n"
+        "<http://b.org/Bernard> <http://a.org/born_in> <http://a.org/Malaysia> .\n",
+        "ntriples",
+    )
+    assert db("Astrid", "born_in").text == "http://a.org/Singapore"
+    with pytest.raises(UnknownTokenError, match="Did you mean `Astrid`"):
+        db("Astrit", "born_in")
+    # two tokens have that local name
+    with pytest.raises(UnknownTokenError, match=r"2 tokens are called 'Bernard'.*a\.org/people"):
+        db("Bernard", "born_in")

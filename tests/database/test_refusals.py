@@ -123,7 +123,7 @@ def test_an_unknown_token_is_a_key_error_without_quotes() -> None:
     with pytest.raises(KeyError) as refusal:
         SMALL("Zoe", "p")
     assert isinstance(refusal.value, UnknownTokenError)
-    assert str(refusal.value).startswith("no token is called")
+    assert str(refusal.value).startswith("No token is called")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,7 +18,7 @@ from capacity.database.io.content import Content
 from capacity.display import briefly_shown
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown
-from capacity.options import require_choice
+from capacity.options import nearest, require_choice
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
@@ -165,7 +165,7 @@ def resolve_format(content: Content, format: str | None) -> Format:
             raise DatabaseFormatError(
                 content.name,
                 f"unknown format {shown(format)}",
-                advice=f"Use one of {', '.join(FORMATS)}.",
+                advice=f"Use one of {', '.join(FORMATS)}.{nearest(format, FORMATS)}",
             )
         return _ALIASES[format.lower()]
     guess = guess_format(content)

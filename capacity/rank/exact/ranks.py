@@ -10,21 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from capacity.display import briefly_shown
-from capacity.errors import InvalidTypeError
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.rank.exact.block_rank import PRIME, block_basis
 from capacity.rank.exact.peeling import reduce
 from capacity.rank.types import Indices, Mask
 
 
-def matrix_rank(matrix: NDArray[np.integer]) -> int:
+def matrix_rank(matrix: ArrayLike) -> int:
     """Exact rank over the rationals of a dense integer matrix.
 
     Parameters
     ----------
-    matrix : integer ndarray, shape (m, n)
+    matrix : array_like of int, shape (m, n)
         The matrix.
 
     Returns
@@ -34,6 +34,8 @@ def matrix_rank(matrix: NDArray[np.integer]) -> int:
 
     Raises
     ------
+    InvalidArgumentError
+        If it isn't a matrix.
     InvalidTypeError
         If the entries aren't integers that fit 64 bits.
     MemoryBudgetError
@@ -44,16 +46,17 @@ def matrix_rank(matrix: NDArray[np.integer]) -> int:
     >>> matrix_rank(np.array([[1, 1, 0], [1, 0, 1], [0, 1, -1]]))
     2
     """
-    if not np.issubdtype(matrix.dtype, np.integer) or (
-        matrix.size and int(matrix.max()) > np.iinfo(np.int64).max
-    ):
+    M = np.asarray(matrix)
+    if M.ndim != 2:
+        raise InvalidArgumentError(f"`matrix` must have two modes; got shape {M.shape}.")
+    if M.dtype.kind not in "bui" or (M.size and int(M.max()) > np.iinfo(np.int64).max):
         raise InvalidTypeError(
-            f"An exact rank needs integers of 64 bits; got {matrix.dtype}. Convert whole numbers "
+            f"An exact rank needs integers of 64 bits; got {M.dtype}. Convert whole numbers "
             "by `matrix.astype(numpy.int64)`."
         )
-    rows, columns = np.nonzero(matrix)
+    rows, columns = np.nonzero(M)
     return sparse_rank(
-        rows.astype(np.int64), columns.astype(np.int64), matrix[rows, columns].astype(np.int64)
+        rows.astype(np.int64), columns.astype(np.int64), M[rows, columns].astype(np.int64)
     )
 
 

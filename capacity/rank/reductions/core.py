@@ -23,9 +23,10 @@ from fractions import Fraction
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from capacity.display import briefly_shown
+from capacity.errors import InvalidArgumentError
 from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.types import Indices, Term, Vector
 
@@ -62,18 +63,23 @@ class Core:
         ]
 
 
-def concise_core(tensor: NDArray[np.integer]) -> Core:
+def concise_core(tensor: ArrayLike) -> Core:
     """Find a concise core of a tensor, exactly.
 
     Parameters
     ----------
-    tensor : integer ndarray, shape (n0, n1, n2)
+    tensor : array_like of int, shape (n0, n1, n2)
         A small dense tensor.
 
     Returns
     -------
     Core
         The core, with the coefficients that give the tensor back.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Unless the tensor has three modes and integer entries.
 
     Examples
     --------
@@ -86,7 +92,12 @@ def concise_core(tensor: NDArray[np.integer]) -> Core:
     """
     chosen: list[Indices] = []
     coordinates: list[list[Vector]] = []
-    core = tensor
+    core = np.asarray(tensor)
+    if core.ndim != 3 or core.dtype.kind not in "bui":
+        raise InvalidArgumentError(
+            "`tensor` must have three modes and integer entries; got shape "
+            f"{core.shape} of {core.dtype}."
+        )
     for mode in range(3):
         # a basis of the slices of the core so far is one for the whole: the modes don't interfere
         kept, vectors = _basis(np.moveaxis(core, mode, 0).reshape(core.shape[mode], -1))

@@ -103,6 +103,8 @@ def load_certificates(
             raise CertificateError("it holds none.")
     except (StorageError, ValueError, RecursionError) as error:
         reason = error.reason if isinstance(error, StorageError) else str(error)
+        if isinstance(error, json.JSONDecodeError):
+            reason = f"it is no JSON: {reason}"
         raise CertificateError(
             f"{os.fspath(path)} must hold certificates, as `capacity rank --certificate` writes "
             f"them; {reason}"

@@ -36,10 +36,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from capacity.database.graphs import connected_labels
-from capacity.errors import InvalidArgumentError, MemoryBudgetError
+from capacity.errors import InvalidArgumentError, InvalidTypeError, MemoryBudgetError
 from capacity.limits import shown
 from capacity.rank.types import Indices
 from capacity.rank.verifier.procedures.kronecker_form import (
@@ -55,12 +55,12 @@ LARGEST_BLOCK = 2_000
 BLOCK = 100_000
 
 
-def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
+def pencil_rank(A: ArrayLike, B: ArrayLike) -> int:
     """Rank over R of the tensor whose two slices are A and B.
 
     Parameters
     ----------
-    A, B : integer ndarrays, shape (m, n)
+    A, B : array_like of int, shape (m, n)
         The two slices.
 
     Returns
@@ -71,7 +71,9 @@ def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
     Raises
     ------
     InvalidArgumentError
-        If an entry exceeds 2^31 in absolute value.
+        If the slices aren't two matrices of one shape, or an entry exceeds 2^31 in absolute value.
+    InvalidTypeError
+        If the entries aren't integers.
     MemoryBudgetError
         If a block that doesn't split has more than `LARGEST_BLOCK` entries; raised before it is
         solved.
@@ -83,6 +85,17 @@ def pencil_rank(A: NDArray[np.integer], B: NDArray[np.integer]) -> int:
     >>> pencil_rank(np.eye(2, dtype=int), np.array([[0, -1], [1, 0]]))
     3
     """
+    A, B = np.asarray(A), np.asarray(B)
+    if A.ndim != 2 or A.shape != B.shape:
+        raise InvalidArgumentError(
+            f"The slices must be two matrices of one shape; got {A.shape} and {B.shape}."
+        )
+    for M in (A, B):
+        if M.size and M.dtype.kind not in "bui":
+            raise InvalidTypeError(
+                f"The slices must hold integers; got {M.dtype}. Convert whole numbers by "
+                "`A.astype(numpy.int64)`."
+            )
     largest = max(np.abs(M.astype(object)).max(initial=0) for M in (A, B))
     if largest > 2**31:
         raise InvalidArgumentError(

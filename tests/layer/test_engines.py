@@ -30,6 +30,7 @@ from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd import compile as jit
 from capacity.layer.engines.workload import Workload
 from tests.oracles import figure_1
+from tests.tiers import examples
 
 # gradients, and losses after so many epochs
 TOLERANCE = {"float32": (1e-5, 1e-6, 30), "float64": (1e-12, 1e-10, 100)}
@@ -94,7 +95,7 @@ def rows_a_block(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SAME_FIXTURE)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=SAME_FIXTURE)
 @given(layers(), databases(), recipes, dtypes, st.integers(0, 9), st.sampled_from([1, 200]))
 def test_gradients_are_those_of_autograd(
     rows_a_block: None,
@@ -129,7 +130,7 @@ def test_gradients_are_those_of_autograd(
             assert np.abs(got[name] - gradient).max() <= TOLERANCE[dtype][0] * scale, name
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=SAME_FIXTURE)
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=SAME_FIXTURE)
 @given(layers(), databases(), recipes, dtypes, st.integers(0, 9), st.sampled_from([0, 1, 5, 17]))
 def test_short_trajectories_are_those_of_the_reference(
     rows_a_block: None,

@@ -275,7 +275,7 @@ def trained(plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, **options
         keys.extend(run.key for run in runs)
         return train_runs(runs, **known)
 
-    monkeypatch.setattr(execute, "do_runs", counted)
+    monkeypatch.setattr(execute, "train_runs", counted)
     run_sweep(plan, folder, **options)
     monkeypatch.undo()
     return keys
@@ -377,7 +377,7 @@ def test_a_task_that_fails_costs_no_other_run_of_its_shard(
             raise ArithmeticError("the poison")
         return train_runs(runs, **options)
 
-    monkeypatch.setattr(execute, "do_runs", fragile)
+    monkeypatch.setattr(execute, "train_runs", fragile)
     with pytest.raises(SweepError, match="ArithmeticError: the poison") as failure:
         run_sweep(plan, tmp_path)
     # the traceback is in the log
@@ -431,7 +431,7 @@ def test_a_shard_that_fails_fails_alone_and_is_reported(
             raise ArithmeticError("the poison")
         return train_runs(runs, **options)
 
-    monkeypatch.setattr(execute, "do_runs", fragile)
+    monkeypatch.setattr(execute, "train_runs", fragile)
     with pytest.raises(
         SweepError, match=r"1 of 6 shards aren.t done.*first, shard 2: ArithmeticError: the poison$"
     ):

@@ -447,7 +447,7 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
     def begun(*_: object, **__: object) -> None:
         raise AssertionError("it was begun")
 
-    monkeypatch.setattr(execute, "do_runs", begun)
+    monkeypatch.setattr(execute, "train_runs", begun)
     monkeypatch.setattr(execute, "database_ranks", begun)
 
 

@@ -216,7 +216,8 @@ class Database:
         Parameters
         ----------
         subject, predicate : Term, rdflib node, or str
-            A str stands for the label of that text, or for the only token with that text or name.
+            A str stands for the label of that text, or for the only token with that text, short
+            name or local name.
 
         Raises
         ------

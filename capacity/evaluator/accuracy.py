@@ -158,6 +158,11 @@ def pair_logits(
     ndarray of float64, shape (n_pairs, d_vocab)
         Logits at the last position.
 
+    Raises
+    ------
+    InvalidTypeError
+        If `pairs` is not an array.
+
     Examples
     --------
     >>> from capacity.layer import AttentionLayer, LayerConfig

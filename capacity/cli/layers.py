@@ -22,7 +22,7 @@ from capacity.cli.output import (
 )
 from capacity.errors import InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
-from capacity.progress import bar, spinner
+from capacity.progress import bar
 
 
 def train(
@@ -78,8 +78,8 @@ def train(
     if out is not None:
         # before the training, which would be lost if the layer couldn't be written
         require_place(out, "run.json")
-    with spinner(f"training {config.name} on {db.n_triples} facts"):
-        row, layer = train_run(run)
+    with bar() as progress:
+        row, layer = train_run(run, progress=progress)
     if out is not None:
         layer.save(out)
         write_text(out / "run.json", json.dumps(plain(row), indent=2) + "\n")

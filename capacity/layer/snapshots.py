@@ -47,11 +47,19 @@ class Snapshots:
     of : str
         Name of the run. It must depend on all that determines the result, as the key of a sweep's
         run does.
+    tell : callable, optional
+        Function that is called with the number of epochs done whenever a snapshot could be taken.
     """
 
-    def __init__(self, path: Path | None, of: str) -> None:
-        self._path, self._of = path, of
+    def __init__(
+        self, path: Path | None, of: str, *, tell: Callable[[int], object] | None = None
+    ) -> None:
+        self._path, self._of, self._tell = path, of, tell
         self._due = time.monotonic() + SECONDS
+
+    def telling(self, tell: Callable[[int], object]) -> Snapshots:
+        """Return the same snapshots, which also tell the number of epochs done."""
+        return Snapshots(self._path, self._of, tell=tell)
 
     def recall(
         self, generator: np.random.Generator, like: Callable[[], Arrays]
@@ -107,6 +115,8 @@ class Snapshots:
         arrays : callable
             Function that returns all other data that the remaining epochs depend on.
         """
+        if self._tell is not None:
+            self._tell(epoch)
         if self._path is None or time.monotonic() < self._due:
             return
         start = time.monotonic()

@@ -23,6 +23,7 @@ from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 from capacity.layer.tensor import require_same_vocabulary
 from capacity.limits import Seed, generator, shown
+from capacity.progress import Progress
 
 
 def train(
@@ -33,6 +34,7 @@ def train(
     *,
     seed: Seed = 0,
     snapshots: Snapshots = NO_SNAPSHOTS,
+    progress: Progress | None = None,
 ) -> Training:
     """Train a layer in place, from its weights and on its device.
 
@@ -53,6 +55,9 @@ def train(
         Snapshots of this training: it resumes from the last, with a bit-identical result, and
         writes one every few seconds, between two epochs. Engines that train many layers together,
         such as the padded one, neither resume nor write any.
+    progress : callable, optional
+        Called with the number of epochs done of how many (`capacity.Progress`), by the same
+        engines that write snapshots.
 
     Returns
     -------
@@ -81,6 +86,8 @@ def train(
     engine = _engine(layer, db, recipe, compute)
     # engines neither use nor leave gradients
     layer.zero_grad(set_to_none=True)
+    if progress is not None:
+        snapshots = snapshots.telling(lambda done: progress("epochs", done, recipe.epochs, None))
     return engine.run(layer, db, recipe, generator(seed), snapshots)
 
 

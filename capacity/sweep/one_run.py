@@ -23,6 +23,7 @@ from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_assumed, layer_rank_upper
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import Snapshots
+from capacity.progress import Progress
 from capacity.rank.interval import RankAnalysis
 from capacity.sweep.plan import Run
 from capacity.sweep.storage.layout import snapshot_name
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def train_run(
-    run: Run, *, ranks: Mapping[str, int] | None = None
+    run: Run, *, ranks: Mapping[str, int] | None = None, progress: Progress | None = None
 ) -> tuple[dict[str, Any], AttentionLayer]:
     """Train and score one layer.
 
@@ -42,7 +43,9 @@ def train_run(
     run : Run
         Of a functional database.
     ranks : mapping, optional
-        What `database_ranks` gave for the database, if it is at hand.
+        Bounds of the database's rank, as `database_ranks` returns them; computed if omitted.
+    progress : callable, optional
+        Called with the number of epochs done of how many, where the engine tells it.
 
     Returns
     -------
@@ -57,7 +60,7 @@ def train_run(
         If the database is multi-valued.
     """
     known = None if ranks is None else {run.database.facts_sha256: ranks}
-    return next(train_runs([run], ranks=known))
+    return next(train_runs([run], ranks=known, progress=progress))
 
 
 def train_runs(
@@ -65,6 +68,7 @@ def train_runs(
     *,
     ranks: Mapping[str, Mapping[str, int]] | None = None,
     snapshots: Path | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[tuple[dict[str, Any], AttentionLayer]]:
     """Train and score many layers, those that are trained together first.
 
@@ -77,6 +81,8 @@ def train_runs(
     snapshots : Path, optional
         Folder of the runs' snapshots, from which they go on and where they keep more, which stay
         there when a run is done; none of runs that are trained together.
+    progress : callable, optional
+        Called with the epochs of each run, where its engine tells them.
 
     Yields
     ------
@@ -88,13 +94,13 @@ def train_runs(
         if run.is_grouped:
             batches.setdefault((run.engine, run.recipe, run.compute), []).append(run)
     for group in [*batches.values(), *([run] for run in runs if not run.is_grouped)]:
-        for run, layer, training in _trained(group, snapshots):
+        for run, layer, training in _trained(group, snapshots, progress):
             known = None if ranks is None else ranks[run.database.facts_sha256]
             yield _row(run, layer, training, known), layer
 
 
 def _trained(
-    runs: Sequence[Run], snapshots: Path | None
+    runs: Sequence[Run], snapshots: Path | None, progress: Progress | None
 ) -> list[tuple[Run, AttentionLayer, Training]]:
     """Train runs of one recipe and one `Compute` from the weights that each starts from."""
     import torch
@@ -118,7 +124,7 @@ def _trained(
         tasks.append((layer, run.database))
         orders.append(order)
     with _one_thread():
-        if snapshots is None or runs[0].is_grouped:
+        if runs[0].is_grouped or (snapshots is None and progress is None):
             trainings = train_many(tasks, recipe, compute, seeds=orders)
         else:
             trainings = [
@@ -127,7 +133,8 @@ def _trained(
                     recipe,
                     compute,
                     seed=order,
-                    snapshots=Snapshots(snapshots / snapshot_name(run.key), of=run.key),
+                    snapshots=Snapshots(snapshots and snapshots / snapshot_name(run.key), run.key),
+                    progress=progress,
                 )
                 for run, task, order in zip(runs, tasks, orders, strict=True)
             ]

@@ -171,3 +171,21 @@ def test_what_does_not_fit_is_refused() -> None:
         train(layer_for(db), db, compute=Compute(dtype="float64"))
     with pytest.raises(ValueError, match="device that `compute` asks for, cuda; it has cpu"):
         train(layer_for(db), db, compute=Compute(device="cuda"))
+
+
+@pytest.mark.parametrize("engine", ["reference", "fused", "blocked"])
+def test_training_tells_its_epochs(engine: str) -> None:
+    db = random_database(0)
+    layer = AttentionLayer(LayerConfig(2, 1, 1, 1), db.n_tokens)
+    told: list[tuple[str, int, int]] = []
+    train(
+        layer,
+        db,
+        Recipe(epochs=30),
+        Compute(engine),
+        progress=lambda what, done, total, _left: told.append((what, done, total)),
+    )
+    assert {(what, total) for what, _, total in told} == {("epochs", 30)}
+    done = [epoch for _, epoch, _ in told]
+    assert done == sorted(done)
+    assert done[0] == 0

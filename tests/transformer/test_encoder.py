@@ -316,7 +316,7 @@ def test_heads_to_be_added_need_not_divide_d_model() -> None:
         ([[1, 20]], None, "between 0 and d_vocab - 1 = 19; got 20"),
         ([[1, -1]], None, "between 0 and d_vocab - 1 = 19; got -1"),
         ([1, 2], None, r"of shape \(batch, n\), not empty; got \(2,\)"),
-        ([[]], None, r"at least one; got \(1, 0\)"),
+        ([[]], None, r"not empty; got \(1, 0\)"),
         ([[1.0]], None, "must be int32 or int64"),
         ([[1, 2], [3, 4]], [[1, 0], [0, 0]], "number 1 .* is padding alone"),
         ([[1, 2, 3]], [[1, 0, 1]], "Padding must come after a sentence's tokens"),

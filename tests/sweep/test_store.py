@@ -25,6 +25,7 @@ from capacity.sweep.storage.manifest import admitted, environment, manifests
 from capacity.sweep.storage.records import stamped
 from capacity.sweep.storage.runs_table import read_rows, rows_sha256, table_of_rows, write_table
 from capacity.sweep.storage.store import Store
+from tests.oracles import ROOT
 
 CONFIG: dict[str, Any] = {
     "databases": {"synthetic": {"count": 3, "seed": 0, "max_triples": 12}},
@@ -129,7 +130,8 @@ def test_what_is_not_this_sweeps_is_an_error(plan: Plan, copy: Path) -> None:
 def test_a_sweep_writes_nothing_to_the_checkout_that_it_runs_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = tmp_path / "capacity" / "sweep" / "manifest.py"
+    # as deep in its checkout as the module is in this one
+    source = tmp_path / Path(manifest.__file__).relative_to(ROOT)
     source.parent.mkdir(parents=True)
     source.write_text("")
     author = ["-c", "user.name=a", "-c", "user.email=a@b.example"]

@@ -151,7 +151,7 @@ def _begun(path: Path, plan: Plan, computed_by: dict[str, Any]) -> Plan:
 
 def _commit() -> str | None:
     """The commit of the source, if it is a checkout; "-dirty" follows if files differ from it."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     if not (root / ".git").exists():
         return None
     # without locks: a kill under `git describe --dirty` leaves one, and nobody can commit then

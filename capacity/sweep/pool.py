@@ -12,15 +12,17 @@ import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from os import _exit
+from pickle import PicklingError
 from typing import Any, TypeAlias
 
 from capacity.errors import CapacityError, SweepError
+from capacity.limits import in_a_line
 
 # arguments by name, in the order in which they begin
 Tasks: TypeAlias = Mapping[Any, tuple[Any, ...]]
@@ -140,8 +142,8 @@ def _outcomes(
             worker.ready, stillborn = True, 0
             if isinstance(said, Outcome):
                 left -= 1
-                worker.task = None
-                yield said
+                name, worker.task = worker.task, None
+                yield replace(said, name=name)
 
 
 _DIED = f"its process died {ATTEMPTS} times, killed or out of memory"
@@ -176,6 +178,11 @@ def _send(connection: Connection, task: Any) -> None:
     except OSError:
         # it died while it was idle; that is heard next
         return
+    except (AttributeError, TypeError, PicklingError) as error:
+        raise SweepError(
+            "What several workers do must be of a module that they can import, such as a function "
+            f"at its top level; {in_a_line(error)}. Move it to a module, or take one worker."
+        ) from None
 
 
 def _work(connection: Connection) -> None:
@@ -197,6 +204,10 @@ def _work(connection: Connection) -> None:
             function, name, arguments = connection.recv()
         except EOFError:
             return
+        except Exception:
+            # of a module that isn't there, say; whoever sent it knows its name
+            connection.send(Outcome(None, error=traceback.format_exc()))
+            continue
         outcome = attempt(function, name, arguments)
         try:
             connection.send(outcome)

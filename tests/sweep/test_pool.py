@@ -3,10 +3,12 @@
 import multiprocessing
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from capacity.errors import SweepError
 from capacity.sweep.pool import ATTEMPTS, in_this_process, processes
 from tests.sweep import tasks
 
@@ -79,3 +81,26 @@ def test_what_cannot_be_sent_is_an_outcome_and_who_is_late_answers_nobody() -> N
             break
         after = list(execute(tasks.square, dict.fromkeys("abc", (3,))))
     assert sorted(one.name for one in after) == ["a", "b", "c"]
+
+
+def test_what_a_process_cannot_import_is_told_and_is_no_death(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "only_here.py").write_text("def nothing():\n    pass\n")
+    with processes(1) as execute:
+        list(execute(tasks.square, {0: (2,)}))
+        # the other process began when nobody knew of the folder
+        monkeypatch.syspath_prepend(tmp_path)
+        (unknown,) = execute(import_module("only_here").nothing, {"a": ()})
+        assert unknown.name == "a"
+        assert "No module named 'only_here'" in str(unknown.error)
+        assert [one.value for one in execute(tasks.square, {0: (3,)})] == [9]
+
+
+def test_what_cannot_be_sent_to_a_process_is_said_in_words() -> None:
+    with (
+        pytest.raises(SweepError, match=r"must be of a module .*lambda.*take one worker"),
+        processes(1) as execute,
+    ):
+        list(execute(lambda: None, {0: ()}))
+    assert not multiprocessing.active_children()

@@ -21,6 +21,8 @@ from typing import Any
 
 from capacity.errors import InvalidArgumentError, SweepError
 from capacity.layer.compute import Device, resolve_device
+from capacity.layer.engines.registry import Engine, engines_named, make_known
+from capacity.limits import require_integer
 from capacity.progress import Progress
 from capacity.sweep.cluster import on_dask
 from capacity.sweep.one_run import database_ranks, train_runs
@@ -84,8 +86,7 @@ def run_sweep(
     InvalidArgumentError
         For a number of workers below 1, a part that doesn't exist, or GPUs of a cluster.
     """
-    if workers < 1:
-        raise InvalidArgumentError(f"`workers` must be at least 1; got {workers}.")
+    require_integer("workers", workers)
     part, parts = shard or (0, 1)
     if not 0 <= part < parts:
         raise InvalidArgumentError(f"`shard` i/N must have 0 <= i < N; got {part}/{parts}.")
@@ -148,6 +149,7 @@ class _Driver:
                 _rows,
                 tell=self._tell if execute is in_this_process else None,
                 snapshots=self._store.snapshots if dask is None else None,
+                engines=engines_named(run.engine for runs in tasks.values() for run in runs),
             )
             failed = [
                 *self._bound(execute, tasks.values()),
@@ -291,9 +293,11 @@ def _rows(
     *,
     tell: Callable[[Iterable[Run]], None] | None,
     snapshots: Path | None,
+    engines: Iterable[Engine],
 ) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
     """The rows of some runs, what computed them, and the seconds that it took."""
     start = time.perf_counter()
+    make_known(engines)
     rows: list[dict[str, Any]] = []
     by_key = {run.key: run for run in runs}
     for row, _ in train_runs(runs, ranks=ranks, snapshots=snapshots):

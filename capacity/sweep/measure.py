@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError, SweepError
+from capacity.layer.engines.registry import Engine, engines_named, make_known
+from capacity.limits import require_integer
 from capacity.progress import Progress
 from capacity.sweep.one_run import database_ranks, train_runs
 from capacity.sweep.plan import Plan, Run, tasks_of
@@ -57,8 +59,7 @@ def measure_runs(
     InvalidArgumentError
         For a number of workers below 1, or a run that comes twice.
     """
-    if workers < 1:
-        raise InvalidArgumentError(f"`workers` must be at least 1; got {workers}.")
+    require_integer("workers", workers)
     order = {run.key: i for i, run in enumerate(runs)}
     if len(order) < len(runs):
         raise InvalidArgumentError(
@@ -79,7 +80,8 @@ def measure_runs(
             for i, task in tasks.items()
         }
         left = TimeLeft(sum(run.seconds for run in runs))
-        for outcome in execute(partial(_measured, measure=measure), known):
+        do = partial(_measured, measure=measure, engines=engines_named(run.engine for run in runs))
+        for outcome in execute(do, known):
             rows += _value(outcome, "A run failed")
             left.done(sum(run.seconds for run in tasks[outcome.name]))
             tell("runs", len(rows), len(runs), left.seconds())
@@ -94,10 +96,15 @@ def _value(outcome: Outcome, failed: str) -> Any:
 
 
 def _measured(
-    runs: Sequence[Run], ranks: Mapping[str, Mapping[str, int]], *, measure: Measure
+    runs: Sequence[Run],
+    ranks: Mapping[str, Mapping[str, int]],
+    *,
+    measure: Measure,
+    engines: Iterable[Engine],
 ) -> list[dict[str, Any]]:
     import torch
 
+    make_known(engines)
     by_key = {run.key: run for run in runs}
     rows: list[dict[str, Any]] = []
     for row, layer in train_runs(runs, ranks=ranks):

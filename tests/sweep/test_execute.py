@@ -189,8 +189,8 @@ def test_diverged_runs_have_no_accuracy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("option", "reason"), [
-    ({"workers": 0}, "`workers` must be at least 1"), ({"shard": (2, 2)}, "0 <= i < N"),
-    ({"device": "tpu"}, "auto, cpu, cuda"),
+    ({"workers": 0}, "`workers` must be an integer of at least 1"), ({"workers": 1.5}, "got 1.5"),
+    ({"shard": (2, 2)}, "0 <= i < N"), ({"device": "tpu"}, "auto, cpu, cuda"),
 ])  # fmt: skip
 def test_wrong_options_are_refused(plan: Plan, option: dict, reason: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=reason):

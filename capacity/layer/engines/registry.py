@@ -49,7 +49,8 @@ class Engine:
     Attributes
     ----------
     name : str
-        Name in ``Compute(engine=...)`` and in the tables of sweeps.
+        Name in ``Compute(engine=...)`` and in the tables of sweeps. The key of a run holds nothing
+        else of its engine, so that an engine that computes something else needs another name.
     why_not : callable
         Returns the reason why the engine can't train a given `Workload`, as a clause to follow
         "for", or None if it can.
@@ -59,6 +60,7 @@ class Engine:
     cost : callable
         Estimates the seconds that a run of a given `Workload` takes on one idle core if it goes
         through all its epochs: the training alone, without start-up, and without scoring the layer.
+        It must be the same on every machine, since the shards of a sweep are cut by it.
     start : callable
         Estimates the seconds that pass once in a process, before the first of its workloads:
         compiling or loading kernels, and importing libraries that no other engine needs. Importing
@@ -87,8 +89,8 @@ _ENGINES: dict[str, Engine] = {}
 def register_engine(engine: Engine) -> None:
     """Register an engine under its name, in this process.
 
-    Other processes, such as a sweep's workers, have it only if they import the module that
-    registers it.
+    A sweep passes it on to the processes that train for it, on other machines too; these must be
+    able to import the modules of its functions.
 
     Parameters
     ----------
@@ -120,6 +122,18 @@ def register_engine(engine: Engine) -> None:
             "remove the other engine with unregister_engine."
         )
     _ENGINES[engine.name] = engine
+
+
+def make_known(engines: Iterable[Engine]) -> None:
+    """Register engines of another process, but for those whose names are taken in this one.
+
+    Parameters
+    ----------
+    engines : iterable of Engine
+        The engines, as `engines_named` returned them there.
+    """
+    for engine in engines:
+        _ENGINES.setdefault(engine.name, engine)
 
 
 def unregister_engine(name: str) -> Engine:
@@ -167,6 +181,22 @@ def engine_named(name: str) -> Engine:
     """
     require_choice("`engine`", name, _ENGINES)
     return _ENGINES[name]
+
+
+def engines_named(names: Iterable[str]) -> tuple[Engine, ...]:
+    """Look up several engines, each once; raises as `engine_named` does.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of the engines.
+
+    Returns
+    -------
+    tuple of Engine
+        The engines in the order of their names.
+    """
+    return tuple(map(engine_named, sorted(set(names))))
 
 
 def engine_for(name: str, work: Workload) -> Engine:

@@ -77,8 +77,9 @@ def admitted(
         If the folder holds another sweep; or the same one computed by another engine, in another
         dtype, or with other versions, unless that is allowed. Then the keys of its runs differ.
     """
-    compute = plan.runs[0].compute
-    computed_by = {"engine": compute.engine, "dtype": compute.dtype} | here
+    # what 'auto' stands for depends on the engines that are registered
+    engines = " and ".join(sorted({run.engine for run in plan.runs}))
+    computed_by = {"engine": engines, "dtype": plan.runs[0].compute.dtype} | here
     first = folder / "manifest.json"
     if not first.exists():
         require_new(folder)
@@ -191,7 +192,10 @@ def _require_same(path: Path, held: dict[str, Any], plan: Plan) -> None:
     for name, value in same.items():
         if held[name] != value:
             raise DamagedFileError(
-                path, f"is damaged (`{name}` isn't its plan's)", "Give another folder with --out."
+                path,
+                f"is damaged, or was begun by other code of this version (`{name}` isn't its "
+                "plan's)",
+                "Give another folder with --out.",
             )
 
 

@@ -1,5 +1,6 @@
 """The grammar of a sweep's file: what multiplies runs, and what is refused."""
 
+import tomllib
 from dataclasses import fields, replace
 from typing import Any
 
@@ -116,6 +117,7 @@ BAD = {
     "`seeds` in .runs. must be an integer of at least 0": changed("runs", seeds=[-1]),
     "of `taus`: `tau` must lie strictly between": changed("runs", taus=[0.5]),
     "`taus` in .runs. must be a number": changed("runs", taus=["high"]),
+    "at most 100 taus; got 101": changed("runs", taus=[0.6 + i / 1000 for i in range(101)]),
     "in ..recipe.. 2: `optimizer` must be one of": {
         **SMALL, "recipe": [{}, {"optimizer": "sgd"}]
     },
@@ -155,6 +157,13 @@ def test_the_committed_reference_is_the_one_of_the_code_and_names_every_key() ->
         assert all(f"| `{each.name}` |" in reference() for each in fields(kind))
     # where a sweep trains is said on the command line
     assert "| `device` |" not in reference()
+
+
+def test_the_example_in_the_reference_is_a_plan() -> None:
+    example = reference().partition("```toml\n")[2].partition("```")[0]
+    plan = make_plan(tomllib.loads(example), folder=ROOT)
+    # pairs, seeds and recipes
+    assert len(plan.runs) == 100 * 3 * 2
 
 
 def test_what_computes_is_part_of_a_runs_key_and_not_of_its_question() -> None:

@@ -40,6 +40,8 @@ from capacity.sweep.plan import Plan, Run
 MOST_LAYERS = 1_000_000
 MOST_RUNS = 1_000_000
 MOST_RECIPES = 1_000
+# each has two columns, and its scale is searched for each run
+MOST_TAUS = 100
 # of a TOML file
 MAX_BYTES = 2**20
 # in a line: the parser takes a time that grows with the square of a key's parts
@@ -149,6 +151,7 @@ def _seeds(asked: Runs) -> list[int]:
 
 
 def _taus(asked: Runs) -> tuple[float, ...]:
+    require_at_most(MOST_TAUS, len(asked.taus), "[runs]", "taus")
     try:
         for tau in asked.taus:
             check_tau(tau)

@@ -62,7 +62,7 @@ _SECTIONS: tuple[tuple[str, type, str], ...] = (
         "`[layers]`",
         LayerConfig,
         "Each key has a list of values, and every combination with d_head_qk, d_head_vo <= d_model "
-        "is a layer.",
+        "is a layer. `n_positions` is 0 or at least 2, for a subject and a predicate.",
     ),
     ("`[runs]`", Runs, ""),
     (

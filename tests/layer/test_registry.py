@@ -27,6 +27,7 @@ from capacity.layer.engines import registry
 from capacity.layer.engines.registry import (
     START_SECONDS,
     engine_for,
+    engine_named,
     engine_names,
     start_seconds,
 )
@@ -121,6 +122,16 @@ def test_a_sweep_plans_and_trains_by_a_registered_engine() -> None:
     # layers of one head and of two: 200 seconds, once
     assert start_seconds(works) == START_SECONDS + 200
     assert start_seconds([]) == 0
+
+
+@pytest.mark.parametrize("name", ["blocked", "reference"])
+def test_a_layer_of_many_large_heads_costs_more_than_one_of_a_small_head(name: str) -> None:
+    small, large = (
+        engine_named(name).cost(Workload(layer, Recipe(), n_triples=177, n_tokens=118))
+        for layer in (LayerConfig(64, 1, 8, 8), LayerConfig(64, 16, 64, 64))
+    )
+    # as measured: 1 ms and 8 ms an epoch, or 2 ms and more than 50
+    assert large > 5 * small
 
 
 def test_runs_of_an_engine_that_trains_many_are_one_task(toy: Engine) -> None:

@@ -66,6 +66,9 @@ class StepCost:
         Seconds for each fact and head in an epoch.
     logit, product : float
         Seconds for each logit in an epoch, and for each logit and dimension of the model.
+    weight, projection : float
+        Seconds for each weight of the heads (`LayerConfig.n_parameters`), in an optimizer step, and
+        in an epoch for each fact.
     double : float
         Factor on the time of an epoch in float64.
 
@@ -83,15 +86,18 @@ class StepCost:
     token: float = 0.0
     head: float = 0.0
     look: float = 0.0
+    weight: float = 0.0
+    projection: float = 0.0
     double: float = 1.0
 
     def __call__(self, work: Workload) -> float:
         """Return the seconds of a run that goes through all its epochs."""
-        d_model, n_heads = work.layer.d_model, work.layer.n_heads
+        layer, n_weights = work.layer, work.layer.n_parameters
+        step = self.step + self.token * work.n_tokens * (layer.n_heads + 1)
         epoch = (
-            work.n_steps * (self.step + self.token * work.n_tokens * (n_heads + 1))
-            + self.head * work.n_triples * n_heads
-            + work.n_logits * (self.logit + self.product * d_model)
+            work.n_steps * (step + self.weight * n_weights)
+            + work.n_triples * (self.head * layer.n_heads + self.projection * n_weights)
+            + work.n_logits * (self.logit + self.product * layer.d_model)
         )
         if work.dtype == "float64":
             epoch *= self.double

@@ -37,7 +37,16 @@ BLOCKED = Engine(
     name="blocked",
     why_not=_why_not,
     run=_run,
-    cost=StepCost(run=1e-3, step=7e-4, logit=2.5e-9, product=6e-11, double=1.5),
+    cost=StepCost(
+        run=1e-3,
+        step=7e-4,
+        head=2e-7,
+        logit=2.5e-9,
+        product=6e-11,
+        weight=8e-9,
+        projection=1.1e-10,
+        double=1.5,
+    ),
     start=_start,
     priority=1,
 )

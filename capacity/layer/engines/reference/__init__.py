@@ -29,7 +29,16 @@ REFERENCE = Engine(
     name="reference",
     why_not=_why_not,
     run=_run,
-    cost=StepCost(run=1e-3, step=1.2e-3, head=1e-6, logit=1.1e-8, product=2.5e-10),
+    cost=StepCost(
+        run=1e-3,
+        step=1.2e-3,
+        head=1.5e-6,
+        logit=1.1e-8,
+        product=2.5e-10,
+        weight=8e-9,
+        projection=2e-9,
+        double=1.3,
+    ),
     start=_start,
     priority=0,
 )

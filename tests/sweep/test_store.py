@@ -253,6 +253,14 @@ def test_a_damaged_manifest_is_named(text: bytes, plan: Plan, tmp_path: Path) ->
         assert len(str(refusal.value)) < 400
 
 
+def test_a_plan_with_a_run_that_comes_twice_is_refused_before_training(
+    plan: Plan, tmp_path: Path, untrained: None
+) -> None:
+    with pytest.raises(SweepError, match=r"must differ.*; 12 of 24 come again"):
+        run_sweep(Plan(plan.runs * 2, {}), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 # ---- faults -------------------------------------------------------------------------------------
 
 

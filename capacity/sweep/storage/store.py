@@ -92,7 +92,8 @@ class Store:
     Raises
     ------
     SweepError
-        If the folder holds another sweep or what isn't a sweep's, or can't be written.
+        If the folder holds another sweep or what isn't a sweep's, or can't be written; or if a run
+        of the plan comes twice.
     """
 
     def __init__(
@@ -103,6 +104,12 @@ class Store:
         *,
         allow_other_engine: bool = False,
     ) -> None:
+        n_runs = len(plan.runs)
+        if (n_keys := len({run.key for run in plan.runs})) < n_runs:
+            raise SweepError(
+                f"The runs of a plan must differ, or their shards would never be whole; "
+                f"{n_runs - n_keys} of {n_runs} come again."
+            )
         self.folder, self._here = Path(folder), here
         make_folders(self.folder)
         with locked(self.folder):

@@ -40,7 +40,7 @@ def brief(value: object) -> str:
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is not None and dtype is not None and len(shape):
         return _cut(f"{str(dtype).removeprefix('torch.')} {tuple(shape)}")
-    if type(value) in (list, tuple, dict, set, frozenset):
+    if isinstance(value, list | tuple | dict | set | frozenset) and _is_plain(value):
         kinds = sorted({type(one).__name__ for one in value})
         plain = {"int", "float", "str", "bool", "NoneType", "Fraction"}.issuperset(kinds)
         text = repr(value) if plain and len(value) < _VALUE else ""
@@ -93,9 +93,14 @@ def briefly_shown(cls: _Class) -> _Class:
     def brief_html(self: Any) -> str:
         return table(type(self).__name__, shown_fields(self))
 
-    cls.__repr__ = brief_repr
-    cls._repr_html_ = brief_html
+    for name, method in (("__repr__", brief_repr), ("_repr_html_", brief_html)):
+        setattr(cls, name, method)
     return cls
+
+
+def _is_plain(value: object) -> bool:
+    """Return True unless a subclass, such as a named tuple, has a form of its own."""
+    return type(value) in (list, tuple, dict, set, frozenset)
 
 
 def _cut(text: str) -> str:

@@ -32,6 +32,8 @@ from capacity.database.tensor import (
     unfolding_entries,
 )
 from capacity.display import table
+from capacity.errors import InvalidArgumentError
+from capacity.limits import shown
 from capacity.rank.exact.ranks import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
 from capacity.rank.types import Indices
 
@@ -87,6 +89,8 @@ def slice_rank_sum(db: Database, mode: Mode) -> int:
     ------
     InvalidTypeError
         If `db` isn't a database.
+    InvalidArgumentError
+        For another mode.
     MemoryBudgetError
         If an exact rank needs a dense block over its budget; raised before it is allocated.
 
@@ -97,6 +101,7 @@ def slice_rank_sum(db: Database, mode: Mode) -> int:
     [2, 2, 1]
     """
     require_database(db, "slice_rank_sum(db, mode)")
+    _require_mode(mode)
     return sparse_rank(*stacked_slice_entries(db, mode))
 
 
@@ -119,6 +124,8 @@ def unfolding_rank(db: Database, mode: Mode) -> int:
     ------
     InvalidTypeError
         If `db` isn't a database.
+    InvalidArgumentError
+        For another mode.
     MemoryBudgetError
         If an exact rank needs a dense block over its budget; raised before it is allocated.
 
@@ -131,7 +138,13 @@ def unfolding_rank(db: Database, mode: Mode) -> int:
     [2, 2, 2]
     """
     require_database(db, "unfolding_rank(db, mode)")
+    _require_mode(mode)
     return sparse_rank(*unfolding_entries(db, mode))
+
+
+def _require_mode(mode: object) -> None:
+    if mode not in MODES:
+        raise InvalidArgumentError(f"`mode` must be 0, 1 or 2; got {shown(mode)}.")
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.errors import InvalidArgumentError
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.extras import needed_by
 from capacity.limits import Seed, integer_seed, shown
 from capacity.options import require_choice
@@ -132,8 +132,24 @@ def require_count(name: str, n: object) -> None:
     ------
     InvalidArgumentError
     """
-    if not isinstance(n, int | np.integer) or n < 1:
+    if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
         raise InvalidArgumentError(f"`{name}` must be an integer of at least 1; got {shown(n)}.")
+
+
+def as_floats(tensor: object) -> NDArray[np.float64]:
+    """Return array-like numbers as an array of floats.
+
+    Raises
+    ------
+    InvalidTypeError
+        For what isn't an array of numbers.
+    """
+    try:
+        return np.asarray(tensor, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidTypeError(
+            f"`tensor` must be an array of numbers, or a database; got {shown(tensor)}."
+        ) from error
 
 
 def as_dense(tensor: Database | NDArray[Any]) -> NDArray[np.float64]:
@@ -148,7 +164,7 @@ def as_dense(tensor: Database | NDArray[Any]) -> NDArray[np.float64]:
     """
     if isinstance(tensor, Database):
         return tensor.to_numpy(np.float64)
-    dense = np.asarray(tensor, dtype=np.float64)
+    dense = as_floats(tensor)
     if dense.ndim != 3 or not np.isfinite(dense).all() or not dense.any():
         raise InvalidArgumentError(
             f"`tensor` must be a finite, nonzero 3-tensor; got shape {dense.shape}, with "

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from capacity.errors import InvalidArgumentError
+from capacity.rank.cp.decompose import as_floats
 
 THRESHOLD = 1e-6
 
@@ -61,7 +62,7 @@ def numerical_rank_estimates(tensor: ArrayLike, *, threshold: float = THRESHOLD)
     >>> numerical_rank_estimates(np.ones((2, 3, 4)))
     RankEstimates(unfolding_rank=1, decomposition_size=1)
     """
-    T = np.asarray(tensor, dtype=np.float64)
+    T = as_floats(tensor)
     if T.ndim != 3 or not T.size or not np.isfinite(T).all():
         raise InvalidArgumentError(
             f"`tensor` must have three modes and finite entries; got shape {T.shape}, with "

@@ -82,8 +82,9 @@ def _small_independent_set(
     left: Indices, right: Indices, n_left: int, n_right: int
 ) -> tuple[Mask, Mask]:
     """Do the same by augmenting paths; every largest matching reaches the same vertices."""
-    near: list[list[int]] = [[] for _ in range(n_left)]
-    for a, b in zip(left.tolist(), right.tolist(), strict=True):
+    near = [list[int]() for _ in range(n_left)]
+    edges: list[tuple[int, int]] = list(zip(left.tolist(), right.tolist(), strict=True))
+    for a, b in edges:
         near[a].append(b)
     of_left, of_right = [-1] * n_left, [-1] * n_right
     for start in range(n_left):

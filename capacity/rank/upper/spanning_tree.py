@@ -102,9 +102,11 @@ def minimum_spanning_tree(weights: NDArray[np.float64]) -> tuple[list[int], list
         found, before = csgraph.breadth_first_order(tree, 0, directed=False)
         return found.tolist(), [0, *before[1:].tolist()]
     tails, heads = np.triu_indices(n, 1)
-    edges = np.argsort(weights[tails, heads], kind="stable")
-    forest, near = list(range(n)), [[] for _ in range(n)]
-    for a, b in zip(tails[edges].tolist(), heads[edges].tolist(), strict=True):
+    order = np.argsort(weights[tails, heads], kind="stable")
+    edges: list[tuple[int, int]] = np.stack([tails, heads], axis=1)[order].tolist()
+    forest = list(range(n))
+    near = [list[int]() for _ in range(n)]
+    for a, b in edges:
         one, other = root(forest, a), root(forest, b)
         if one != other:
             forest[one] = other

@@ -74,14 +74,11 @@ class Argument(Protocol):
         ...
 
 
-def _shown(argument: Argument) -> str:
-    return f"{type(argument).__name__}(value={argument.value})"
-
-
 class Shown:
     """Base of arguments, which are shown by their value: their indices would fill a page."""
 
-    __repr__ = _shown
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(value={getattr(self, 'value', None)})"
 
 
 class FromBelow(Shown):

@@ -85,25 +85,25 @@ def pencil_rank(A: ArrayLike, B: ArrayLike) -> int:
     >>> pencil_rank(np.eye(2, dtype=int), np.array([[0, -1], [1, 0]]))
     3
     """
-    A, B = np.asarray(A), np.asarray(B)
-    if A.ndim != 2 or A.shape != B.shape:
+    first, second = np.asarray(A), np.asarray(B)
+    if first.ndim != 2 or first.shape != second.shape:
         raise InvalidArgumentError(
-            f"The slices must be two matrices of one shape; got {A.shape} and {B.shape}."
+            f"The slices must be two matrices of one shape; got {first.shape} and {second.shape}."
         )
-    for M in (A, B):
+    for M in (first, second):
         if M.size and M.dtype.kind not in "bui":
             raise InvalidTypeError(
                 f"The slices must hold integers; got {M.dtype}. Convert whole numbers by "
                 "`A.astype(numpy.int64)`."
             )
-    largest = max(np.abs(M.astype(object)).max(initial=0) for M in (A, B))
+    largest = max(np.abs(M.astype(object)).max(initial=0) for M in (first, second))
     if largest > 2**31:
         raise InvalidArgumentError(
             "The entries of both slices must be at most 2^31 in absolute value; got "
             f"{shown(largest)}. Dividing a slice by a common factor keeps the rank."
         )
-    rows, columns = np.nonzero((A != 0) | (B != 0))
-    values = np.stack([A[rows, columns], B[rows, columns]], axis=1).astype(np.int64)
+    rows, columns = np.nonzero((first != 0) | (second != 0))
+    values = np.stack([M[rows, columns] for M in (first, second)], axis=1).astype(np.int64)
     return sparse_pencil_rank(rows, columns, values)
 
 

@@ -74,15 +74,16 @@ def test_layers_and_heads_are_counted_from_0_as_in_the_cache(
     # norms and maps of the embeddings precede the first layer
     indices = [step.layer for step in captured.steps]
     first = indices.index(0)
-    assert set(indices[:first]) <= {None}
-    assert indices[first:] == sorted(indices[first:])
-    table = attention_table(captured, effective).set_index(["sentence", "layer", "head"])
+    numbered = [index for index in indices if index is not None]
+    assert indices == [None] * first + sorted(numbered)
+    table = attention_table(captured, effective)
     shares = [
         effective_share(before.pattern, after.pattern)
         for before, after in zip(captured.layers, effective.layers, strict=True)
     ]
-    for (sentence, layer, head), row in table.iterrows():
-        assert row["effective_share"] == pytest.approx(float(shares[layer][sentence, head]))
+    named = table[["sentence", "layer", "head", "effective_share"]].to_numpy().tolist()
+    for sentence, layer, head, share in named:
+        assert share == pytest.approx(float(shares[int(layer)][int(sentence), int(head)]))
 
 
 def test_a_message_counts_layers_from_0(build: Build, sentences: Sentences) -> None:

@@ -242,7 +242,7 @@ def _llama(body: Any) -> Architecture:
         )  # fmt: skip
     n_positions, longest = config.max_position_embeddings, Architecture.longest
     window = getattr(config, "sliding_window", None)
-    # beyond its window a row no longer sees all that came before it
+    # in sentences longer than the window, tokens don't attend to all earlier ones
     if window is not None and window < n_positions:
         n_positions, longest = window, "the model's sliding_window"
     return Architecture(tuple(blocks), body.layers[0].input_layernorm, None, None, body.norm,

@@ -1,4 +1,4 @@
-"""How many facts an attention layer can hold, and how big a database of facts is.
+"""The size of databases of facts, and the capacity of attention layers, by tensor rank.
 
 A database of facts (subject, predicate, object) is a 0/1 3-tensor D; a single-layer attention-only
 decoder is a 3-tensor L of the same shape. The rank of D measures the size of the database, and the

@@ -82,7 +82,11 @@ def of_public_functions(paths: list[Path]) -> Iterator[str]:
         package = importlib.import_module(face)
         for name in sorted(getattr(package, "__all__", vars(package))):
             value = getattr(package, name)
+            # a decorated function lies where its decorator does
+            value = inspect.unwrap(value) if callable(value) else value
             if name.startswith("_") or not inspect.isfunction(value) or value in seen:
+                continue
+            if not value.__module__.startswith(face):
                 continue
             seen.add(value)
             file = Path(inspect.getsourcefile(value) or "")

@@ -80,6 +80,15 @@ def layer_tensor(layer: AttentionLayer, db: Database) -> LayerTensor:
         For arguments that aren't a layer and a database.
     InvalidArgumentError
         For another number of tokens, or a layer with norm, bias or positions.
+
+    Examples
+    --------
+    >>> from capacity.layer import LayerConfig
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "q", "y")])
+    >>> T = layer_tensor(AttentionLayer(LayerConfig(2, 1, 1, 1), db.n_tokens), db)
+    >>> by_head = torch.einsum("kqt,tqv->kqv", T.A[0], T.V[0])    # equation (6)
+    >>> T.L.shape, torch.allclose(T.L, T.E + by_head)             # equation (8)
+    (torch.Size([2, 2, 2]), True)
     """
     require_same_vocabulary(layer, db)
     return tensor_of_circuits(layer.W_EU, layer.W_QK, layer.W_VO, db)

@@ -135,7 +135,10 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "an rdflib graph": (rdflib.Graph, r"capacity\.database\.from_rdflib\(graph\)"),
     "a graph": (nx.MultiDiGraph, r"capacity\.database\.from_networkx\(graph\)"),
     "rows": (lambda: [("a", "b", "c")], r"capacity\.Database\.from_triples\(rows\)"),
-    "a layer": (lambda: AttentionLayer(LayerConfig(1, 1, 1, 1), 2), "changed places"),
+    "a layer": (
+        lambda: AttentionLayer(LayerConfig(1, 1, 1, 1), 2),
+        "swap the layer and the database",
+    ),
     "nothing": (lambda: None, "got None"),
 }
 CALLS: dict[str, Callable[[Any], object]] = {

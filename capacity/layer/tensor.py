@@ -162,7 +162,8 @@ def require_same_vocabulary(layer: AttentionLayer, db: Database) -> None:
     """
     if not isinstance(layer, AttentionLayer):
         raise InvalidTypeError(
-            f"`layer` must be an AttentionLayer, followed by the database; got {shown(layer)}."
+            f"`layer` must be an AttentionLayer; got {shown(layer)}. The layer comes first, "
+            "then the database."
         )
     require_database(db, "Training or analysing a layer")
     if layer.d_vocab != db.n_tokens:

@@ -14,6 +14,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from capacity.database.facts import Database
+from capacity.display import briefly_shown
 from capacity.errors import SweepError
 from capacity.evaluator.accuracy import TAUS
 from capacity.layer.compute import Compute, Device
@@ -34,6 +35,7 @@ RUN_SECONDS = 2e-3
 LOGIT_SECONDS = 1e-7
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Run:
     """One layer to train on one database.
@@ -132,6 +134,7 @@ class Run:
         return engine_named(self.engine).cost(work) + scoring
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Plan:
     """The runs of a sweep, in shards.

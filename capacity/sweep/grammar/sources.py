@@ -13,6 +13,7 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.database.io.readers import load
 from capacity.database.synthetic import random_database
+from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, SweepError
 from capacity.limits import shown
 from capacity.sweep.grammar.sections import DatabaseFile, Databases, Subset, Synthetic
@@ -24,6 +25,7 @@ MOST_CELLS = 1_000_000
 DEFAULT_TRIPLES = (4, 200)
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Source:
     """Some databases of a sweep: their number, and how to get them with their names."""

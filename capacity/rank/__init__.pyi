@@ -44,9 +44,9 @@ from .verifier.certificate import Quantity as Quantity
 from .verifier.checker import TwoEnds as TwoEnds
 from .verifier.checker import Verdict as Verdict
 from .verifier.checker import verify as verify
-from .verifier.kind import GameChecker as GameChecker
 from .verifier.kind import Kind as Kind
 from .verifier.kind import LowerChecker as LowerChecker
+from .verifier.kind import RemovalsChecker as RemovalsChecker
 from .verifier.kind import UpperChecker as UpperChecker
 from .verifier.kinds import KINDS as KINDS
 from .verifier.kinds import register_kind as register_kind

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
 # the fields of `Limits` that count attempts
-Limit: TypeAlias = Literal["games", "bases", "annealing", "flips", "fits"]
+Limit: TypeAlias = Literal["orders", "bases", "annealing", "flips", "fits"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
@@ -17,7 +17,7 @@ class Limits:
 
     Attributes
     ----------
-    games : int
+    orders : int
         Greedy runs of the substitution method, or of merging.
     bases : int
         Changes of basis for the substitution method.
@@ -32,7 +32,7 @@ class Limits:
         2,000.
     """
 
-    games: int
+    orders: int
     bases: int
     annealing: int
     flips: int

@@ -121,17 +121,17 @@ class Area:
                 predicates.append(i)
         return self.within((sorted(subjects), sorted(predicates), self.indices[2]))
 
-    def after(self, minor: Unfolding, *, game: bool) -> Area:
+    def after(self, minor: Unfolding, *, by_substitution: bool) -> Area:
         """Area that an unfolding leaves to a later argument: the slices that it removes are gone.
 
-        For the substitution method (`game`), entries that these slices may have changed are
-        unknown. Other arguments need indices where these slices vanish.
+        For the substitution method (`by_substitution`), entries that these slices may have changed
+        are unknown. Other arguments need indices where these slices vanish.
         """
         mode, rows = minor.mode, minor.rows.tolist()
         sides = [list(side) for side in self.indices]
         sides[mode] = [i for i in sides[mode] if i not in rows]
         gone = self.tensor.take(rows, axis=mode).any(axis=mode)
-        if game:
+        if by_substitution:
             known = self.known & ~np.expand_dims(gone, mode)
             return replace(self, known=known, indices=(sides[0], sides[1], sides[2]))
         a, b = (m for m in range(3) if m != mode)

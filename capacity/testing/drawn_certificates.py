@@ -162,7 +162,7 @@ def _lower(choose: Choices, area: Area, kind: str | None) -> tuple[Argument, ...
         for name in names:
             rest = group
             if isinstance(first, Unfolding):
-                rest = group.after(first, game=name == "substitution")
+                rest = group.after(first, by_substitution=name == "substitution")
             if all(rest.indices) and (strong or name not in STRONG or name == kind):
                 made = {**ADDING, **STRONG}[str(name)](choose, rest)
             if made is not None:

@@ -13,7 +13,7 @@ import flint
 import numpy as np
 
 from capacity.rank import Koszul, Pencil, Substitution, Unfolding, View
-from capacity.rank.lower.greedy_substitution import greedy_moves
+from capacity.rank.lower.greedy_substitution import greedy_removals
 from capacity.rank.lower.koszul import koszul_matrix
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.procedures.pencils import pencil_rank
@@ -151,17 +151,17 @@ def substitution(choose: Choices, area: Area) -> Substitution | None:
     tensor, known = seen(area, view)
     values = tensor != 0
     if choose.chance(1, 2):
-        moves = _any_moves(choose, values, known)
+        removals = _any_removals(choose, values, known)
     else:
-        moves = greedy_moves(values, known, games=2, seed=choose.seed())
+        removals = greedy_removals(values, known, orders=2, seed=choose.seed())
     if choose.chance(1, 4):
-        moves = moves[: choose.integer(1, max(1, len(moves)))]
-    return Substitution(view, moves) if len(moves) else None
+        removals = removals[: choose.integer(1, max(1, len(removals)))]
+    return Substitution(view, removals) if len(removals) else None
 
 
-def _any_moves(choose: Choices, values: Mask, known: Mask) -> Indices:
+def _any_removals(choose: Choices, values: Mask, known: Mask) -> Indices:
     live, known = np.ones(values.shape, bool), known.copy()
-    moves: list[tuple[int, int]] = []
+    removals: list[tuple[int, int]] = []
     while True:
         ones = values & known & live
         playable = [
@@ -170,9 +170,9 @@ def _any_moves(choose: Choices, values: Mask, known: Mask) -> Indices:
             for i in np.flatnonzero(ones.any(axis=tuple(m for m in range(3) if m != mode)))
         ]
         if not playable:
-            return np.array(moves, np.int64).reshape(-1, 2)
+            return np.array(removals, np.int64).reshape(-1, 2)
         mode, i = choose.one(playable)
-        moves.append((mode, i))
+        removals.append((mode, i))
         hidden = values.take(i, mode) | ~known.take(i, mode)
         known &= ~np.expand_dims(hidden, mode)
         gone = [slice(None)] * 3

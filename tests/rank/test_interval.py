@@ -227,6 +227,6 @@ def test_games_go_on_where_only_one_of_two_bounds_counts() -> None:
     assert one.closed
     twice = database([*rows, *((9 + k, 9 + q, 9 + v) for k, q, v in rows)])
     two = rank_interval(twice, effort="standard")
-    # 4 by one flattening, and 4 by a game where another flattening doesn't add
+    # 4 by one flattening, and 4 by substitution where another flattening doesn't add
     assert (one.lower.value, two.lower.value) == (5, 9)
     assert verify(two.lower, twice).proved

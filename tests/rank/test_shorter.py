@@ -269,7 +269,7 @@ def test_a_small_rest_of_a_large_component_is_searched() -> None:
     # the whole is too large to be dense at this effort: 300 x 5 x 304 entries times 609 slices
     assert "spanning tree" in told
     assert interval.lower.by == "substitution"
-    # unfoldings see 4 and the slices 8 of the product; greedy games go on to 5
+    # unfoldings see 4 and the slices 8 of the product; greedy substitution goes on to 5
     assert (interval.lower.value, interval.upper.value) == (305, 308)
     for end in (interval.lower, interval.upper):
         assert verify(end, db).proved

@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity.database import Database
 from capacity.rank import Certificate, Diagonalization, Koszul, Pencil, Substitution, Unfolding
-from tests.second_checker.lower import proves_game, proves_lower, vanishes
+from tests.second_checker.lower import proves_lower, proves_removals, vanishes
 from tests.second_checker.slices import rank_of_two_slices as rank_of_two_slices
 from tests.second_checker.upper import adds_up
 from tests.second_checker.views import component_names, indices_of
@@ -60,7 +60,7 @@ def _proves(certificate: Certificate, db: Database) -> bool:
             return False
         before[id(second)] = first
     return all(
-        proves_game(a, D, observed, effective, before[id(a)]) is not None
+        proves_removals(a, D, observed, effective, before[id(a)]) is not None
         for a in certificate.arguments
         if isinstance(a, Substitution)
     )

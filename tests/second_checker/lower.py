@@ -45,7 +45,7 @@ def proves_lower(
             (others[s], c[s]) for c in columns for s in (0, 1)
         }
     if isinstance(argument, Substitution):
-        return proves_game(argument, D, observed, effective)
+        return proves_removals(argument, D, observed, effective)
     if isinstance(argument, Koszul | Diagonalization):
         seen = tensor_of(argument.view, D, observed if effective else None)
         if seen is None or any(x is None for x in seen.values()):
@@ -65,7 +65,7 @@ def proves_lower(
     return {(m, int(i)) for row in facts for m, i in enumerate(row)}
 
 
-def proves_game(
+def proves_removals(
     argument: Substitution,
     D: np.ndarray,
     observed: np.ndarray,
@@ -87,7 +87,7 @@ def proves_game(
         for p in state:
             if any(gone[i, j] for i in support[a][p[a]] for j in support[b][p[b]]):
                 state[p] = None
-    for mode, index in argument.moves.tolist():
+    for mode, index in argument.removals.tolist():
         if mode not in (0, 1, 2):
             return None
         mine = {p: x for p, x in state.items() if p[mode] == index}

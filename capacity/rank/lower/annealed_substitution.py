@@ -29,7 +29,7 @@ HOTTEST = 0.6
 STRIDE = 5 * 10**8
 
 
-def annealed_moves(
+def annealed_removals(
     values: Mask, known: Mask, start: Indices, *, steps: int, seed: int, target: int
 ) -> Indices:
     """Improve an order of slices to remove by simulated annealing.
@@ -40,7 +40,7 @@ def annealed_moves(
         Where the tensor is nonzero.
     known : ndarray of bool, shape (n0, n1, n2)
         Entries that are known from the start.
-    start : ndarray of int64, shape (n_moves, 2)
+    start : ndarray of int64, shape (n_removals, 2)
         Pairs (mode, index) of the initial order; slices that it lacks follow in random order.
     steps : int
         Steps of annealing.
@@ -51,7 +51,7 @@ def annealed_moves(
 
     Returns
     -------
-    ndarray of int64, shape (n_moves, 2)
+    ndarray of int64, shape (n_removals, 2)
         The longest order found, as pairs (mode, index); `start` if none is longer.
     """
     rng = np.random.default_rng(seed)

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from capacity.rank.types import Indices, Mask
 
 
-def greedy_moves(
-    values: Mask, known: Mask, *, games: int, seed: int, target: int | None = None
+def greedy_removals(
+    values: Mask, known: Mask, *, orders: int, seed: int, target: int | None = None
 ) -> Indices:
     """Search greedily for a long order of slices to remove.
 
@@ -31,7 +31,7 @@ def greedy_moves(
         Where the tensor is nonzero.
     known : ndarray of bool, shape (n0, n1, n2)
         Entries that are known from the start.
-    games : int
+    orders : int
         Number of greedy runs.
     seed : int
         Seed of the random weights and ties.
@@ -40,7 +40,7 @@ def greedy_moves(
 
     Returns
     -------
-    ndarray of int64, shape (n_moves, 2)
+    ndarray of int64, shape (n_removals, 2)
         The longest order found: a pair (mode, index) for each slice that is removed.
 
     Examples
@@ -48,26 +48,26 @@ def greedy_moves(
     The W state, all of whose unfoldings have rank 2, has rank 3:
 
     >>> w = np.array([[[0, 1], [1, 0]], [[1, 0], [0, 0]]], bool)
-    >>> len(greedy_moves(w, np.ones(w.shape, bool), games=3, seed=0))
+    >>> len(greedy_removals(w, np.ones(w.shape, bool), orders=3, seed=0))
     3
     """
     rng = np.random.default_rng(seed)
     best = np.zeros((0, 2), np.int64)
-    for _ in range(games):
+    for _ in range(orders):
         weights = rng.uniform(0.2, 2, 3)
-        moves = _game(values, known, weights, float(rng.choice([0.0, 0.05, 0.2])), rng)
-        if len(moves) > len(best):
-            best = moves
+        removals = _order(values, known, weights, float(rng.choice([0.0, 0.05, 0.2])), rng)
+        if len(removals) > len(best):
+            best = removals
         if target is not None and len(best) >= target:
             break
     return best
 
 
-def _game(
+def _order(
     values: Mask, known: Mask, weights: NDArray[np.float64], zeros: float, rng: np.random.Generator
 ) -> Indices:
     value, sure, live = values.copy(), known.copy(), np.ones(values.shape, bool)
-    moves: list[tuple[int, int]] = []
+    removals: list[tuple[int, int]] = []
     while True:
         ones = sure & value
         worth = ones + zeros * (sure & ~value)
@@ -87,9 +87,9 @@ def _game(
             if cost[i] < best[0]:
                 best = (float(cost[i]), mode, int(i))
         if best[1] < 0:
-            return np.array(moves, np.int64).reshape(-1, 2)
+            return np.array(removals, np.int64).reshape(-1, 2)
         _, mode, i = best
-        moves.append((mode, i))
+        removals.append((mode, i))
         sure &= ~np.expand_dims(hides.take(i, mode), mode)
         dead = [slice(None)] * 3
         dead[mode] = slice(i, i + 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from capacity.rank.lower.greedy_substitution import greedy_moves
+from capacity.rank.lower.greedy_substitution import greedy_removals
 from capacity.rank.lower.sparse_bases import sparser
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
@@ -18,33 +18,35 @@ from capacity.rank.verifier.kinds.substitution import Substitution
 FEWEST_STEPS = 100
 
 
-def greedy_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+def greedy_orders(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Search greedily for an order of slices to remove, on each of `Problem.parts`."""
     each = goal.work // len(problem.parts)
-    games = min(goal.limits.games, each // (4 * problem.size + 200_000))
+    orders = min(goal.limits.orders, each // (4 * problem.size + 200_000))
     for of in problem.parts:
         tensor, known = problem.part(of)
-        moves = greedy_moves(tensor != 0, known, games=games, seed=goal.seed, target=goal.upper)
-        yield (Substitution(View(of), moves),)
+        removals = greedy_removals(
+            tensor != 0, known, orders=orders, seed=goal.seed, target=goal.upper
+        )
+        yield (Substitution(View(of), removals),)
 
 
-def annealed_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+def annealed_orders(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Search greedily and then by annealing, on each of `Problem.parts`."""
-    from capacity.rank.lower.annealed_substitution import annealed_moves
+    from capacity.rank.lower.annealed_substitution import annealed_removals
 
     steps = min(goal.limits.annealing, goal.work // (6 * problem.tensor.size))
     for of in problem.parts:
         tensor, known = problem.part(of)
-        moves = greedy_moves(tensor != 0, known, games=8, seed=goal.seed, target=goal.upper)
-        moves = annealed_moves(
-            tensor != 0, known, moves, steps=steps, seed=goal.seed, target=goal.upper
+        removals = greedy_removals(tensor != 0, known, orders=8, seed=goal.seed, target=goal.upper)
+        removals = annealed_removals(
+            tensor != 0, known, removals, steps=steps, seed=goal.seed, target=goal.upper
         )
-        yield (Substitution(View(of), moves),)
+        yield (Substitution(View(of), removals),)
 
 
-def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
+def rebased_orders(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Search greedily and then by annealing, in sparser bases of the smallest part."""
-    from capacity.rank.lower.annealed_substitution import annealed_moves
+    from capacity.rank.lower.annealed_substitution import annealed_removals
 
     of = problem.parts[-1]
     tensor, known = problem.part(of)
@@ -55,16 +57,18 @@ def rebased_games(problem: Problem, goal: Goal) -> Iterable[Finding]:
         return
     for seed in range(goal.seed, goal.seed + goal.limits.bases):
         X, sure, bases = sparser(tensor, known, np.random.default_rng(seed))
-        moves = greedy_moves(X != 0, sure, games=8, seed=seed, target=goal.upper)
-        moves = annealed_moves(X != 0, sure, moves, steps=steps, seed=seed, target=goal.upper)
-        yield (Substitution(View(of, bases), moves),)
+        removals = greedy_removals(X != 0, sure, orders=8, seed=seed, target=goal.upper)
+        removals = annealed_removals(
+            X != 0, sure, removals, steps=steps, seed=seed, target=goal.upper
+        )
+        yield (Substitution(View(of, bases), removals),)
 
 
 SUBSTITUTION = Method(
     "substitution",
-    greedy_games,
+    greedy_orders,
     sides=("lower",),
-    limit="games",
+    limit="orders",
     dense=False,
     peeled="also",
     adds=True,
@@ -72,7 +76,7 @@ SUBSTITUTION = Method(
 )
 ANNEALED_SUBSTITUTION = Method(
     "annealed substitution",
-    annealed_games,
+    annealed_orders,
     sides=("lower",),
     limit="annealing",
     cost=lambda problem: FEWEST_STEPS * 6 * problem.tensor.size,
@@ -83,7 +87,7 @@ ANNEALED_SUBSTITUTION = Method(
 )
 SUBSTITUTION_IN_OTHER_BASES = Method(
     "substitution in other bases",
-    rebased_games,
+    rebased_orders,
     sides=("lower",),
     limit="bases",
     dense=False,

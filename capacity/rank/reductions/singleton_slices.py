@@ -99,11 +99,11 @@ class Peeled:
             f"substitution, decomposition or enclosure; got {argument.kind!r}."
         )
 
-    def raised(self, game: Substitution) -> Substitution:
+    def raised(self, argument: Substitution) -> Substitution:
         """Convert a substitution in the rest to one in the whole, which follows the minor."""
-        moves: list[tuple[int, int]] = game.moves.tolist()
-        turned = np.array([(self.order[mode], i) for mode, i in moves], np.int64).reshape(-1, 2)
-        return Substitution(self._view(game.view), turned)
+        removals: list[tuple[int, int]] = argument.removals.tolist()
+        turned = np.array([(self.order[mode], i) for mode, i in removals], np.int64).reshape(-1, 2)
+        return Substitution(self._view(argument.view), turned)
 
     def _view(self, view: View) -> View:
         """Convert a view of the rest to one of the whole."""

@@ -31,7 +31,7 @@ def below(ledger: RankLedger) -> tuple[Indices, Words, dict[int, Finding]]:
     rests_on = np.full(len(ledger.lower), "unfolding", dtype=object)
     if ledger.sets is not None:
         rests_on[ledger.sets.values > unfoldings.max(axis=1)] = "independent sets"
-    found = dict(ledger.games)
+    found = dict(ledger.additive)
     strongest = ledger.strongest()
     if strongest is not None:
         found[strongest] = ledger.strong[strongest]

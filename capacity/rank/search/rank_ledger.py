@@ -39,7 +39,7 @@ class RankLedger:
         Bounds that add over components; `lower` is without the strong bounds.
     sets : IndependentSets or None
         Bounds by independent sets, once they are computed.
-    games : dict
+    additive : dict
         For each component the best lower bound found that adds: arguments and method.
     strong : dict
         For each component the best lower bound found that doesn't add: arguments and method.
@@ -59,7 +59,7 @@ class RankLedger:
         self.lower = bounds.unfoldings_by_component.max(axis=1)
         self.upper = bounds.slices_by_component.min(axis=1)
         self.sets: IndependentSets | None = None
-        self.games: dict[int, tuple[Finding, str]] = {}
+        self.additive: dict[int, tuple[Finding, str]] = {}
         self.strong: dict[int, tuple[Finding, str]] = {}
         self.above: dict[int, tuple[Finding, str]] = {}
         self.left_out: dict[int, str] = {}
@@ -149,7 +149,7 @@ class RankLedger:
         above, below = (all(side in one.sides for one in found) for side in ("upper", "lower"))
         adds = all(KINDS[argument.kind].adds for argument in found)
         if below and adds and value > self.lower[c]:
-            self.games[c] = found, by
+            self.additive[c] = found, by
             self.lower[c] = value
         if above and value < self.upper[c] and self._checkable(c, found):
             self.above[c] = found, by

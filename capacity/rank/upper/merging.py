@@ -113,10 +113,10 @@ def mergers(component: Component, goal: Goal) -> Iterable[Finding]:
     k, q, _ = db.shape
     # each attempt compares slices pair by pair
     tries = goal.work // (100 * db.n_triples * (k + q))
-    for _ in range(min(goal.limits.games, tries)):
+    for _ in range(min(goal.limits.orders, tries)):
         yield merged_arguments(db, rng)
 
 
 MERGING = Method(
-    "merging", find_in_facts=mergers, sides=("upper",), limit="games", effective="alone"
+    "merging", find_in_facts=mergers, sides=("upper",), limit="orders", effective="alone"
 )

@@ -230,8 +230,8 @@ def _check_lower(arguments: tuple[Argument, ...], kinds: list[Kind], facts: Fact
         touched.append(kind.lower(argument, facts))
     before = _pairs(arguments, kinds, touched, facts) if len(touched) > 1 else {}
     for number, (argument, kind) in enumerate(zip(arguments, kinds, strict=True)):
-        if kind.game is not None:
-            kind.game(argument, facts, before.get(number))
+        if kind.removals is not None:
+            kind.removals(argument, facts, before.get(number))
 
 
 def _pairs(
@@ -253,7 +253,7 @@ def _pairs(
                 type(first) is not Unfolding
                 or paired & {i, j}
                 or np.isin(first.rows, indices[first.mode]).any()
-                or not (kinds[j].game is not None or _leaves(first, indices, facts))
+                or not (kinds[j].removals is not None or _leaves(first, indices, facts))
             ):
                 raise Refuted(f"argument {i} may change what argument {j} is about")
             paired |= {i, j}

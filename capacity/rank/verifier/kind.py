@@ -16,7 +16,7 @@ from capacity.rank.verifier.view import Removed
 # facts that it gives
 LowerChecker: TypeAlias = Callable[[Any, Facts], Touched]
 UpperChecker: TypeAlias = Callable[[Any, Facts], Indices]
-GameChecker: TypeAlias = Callable[[Any, Facts, Removed | None], None]
+RemovalsChecker: TypeAlias = Callable[[Any, Facts, Removed | None], None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,15 +30,15 @@ class Kind:
         to JSON and read back, and how its fields are converted before a checker sees it.
     lower : callable, optional
         ``lower(argument, facts)`` returns indices of the three modes. It proves, where necessary
-        together with `game`, that the rank of their sub-tensor, and so that of the facts, is at
+        together with `removals`, that the rank of their sub-tensor, and so that of the facts, is at
         least ``argument.value``; if ``facts.effective``, for every tensor that represents the
         facts.
     upper : callable, optional
         ``upper(argument, facts)`` returns rows of facts. It proves that these facts are a sum of
         ``argument.value`` simple tensors, which is 0 where there is no fact; if
         ``facts.effective``, it need only be 0 where an observed fiber has no fact.
-    game : callable, optional
-        ``game(argument, facts, removed)`` is called after all `lower`, if the argument removes
+    removals : callable, optional
+        ``removals(argument, facts, removed)`` is called after all `lower`, if the argument removes
         slices one by one (the substitution method). `removed` are slices that an unfolding removed
         earlier, or None: multiples of them were subtracted wherever they don't vanish, and those
         entries are unknown (`view_tensor` with ``before=removed``). Whenever a slice is removed,
@@ -55,7 +55,7 @@ class Kind:
     argument: type[Argument]
     lower: LowerChecker | None = None
     upper: UpperChecker | None = None
-    game: GameChecker | None = None
+    removals: RemovalsChecker | None = None
     adds: bool = False
     alone: bool = False
 

@@ -127,12 +127,12 @@ def test_a_basis_of_many_rows_is_paid_for() -> None:
     too_costly(db, Substitution(View((one, one, one), (ones, ones, None)), np.array([[0, 0]])))
     # a tensor of 9 million entries for each of 30 components
     db = diagonal(30)
-    games = [
+    arguments = [
         Substitution(View((i, i, i), (ones[:3000], ones[:3000], None)), np.array([[0, 0]]))
         for i in np.arange(30).reshape(-1, 1)
     ]
-    assert verify(claim(db, games[0]), db).proved
-    too_costly(db, *games, steps=10**9)
+    assert verify(claim(db, arguments[0]), db).proved
+    too_costly(db, *arguments, steps=10**9)
 
 
 def test_products_with_bases_are_paid_for() -> None:
@@ -144,13 +144,13 @@ def test_products_with_bases_are_paid_for() -> None:
 
 
 def test_a_long_game_costs_as_much_as_its_entries() -> None:
-    # 5,000 moves on 5,000 x 5,000 entries took half a minute, when each looked at all of them
+    # 5,000 removals on 5,000 x 5,000 entries took half a minute, when each looked at all of them
     n = 5000
     db = diagonal(n, objects=1)
     view = View((np.arange(n), np.arange(n), np.array([0])))
-    moves = np.stack([np.zeros(n, np.int64), np.arange(n)], axis=1)
+    removals = np.stack([np.zeros(n, np.int64), np.arange(n)], axis=1)
     budget = CheckBudget()
-    assert verify(claim(db, Substitution(view, moves)), db, budget=budget).proved
+    assert verify(claim(db, Substitution(view, removals)), db, budget=budget).proved
     assert STEPS - budget.steps < 4 * 10**9
 
 
@@ -246,14 +246,14 @@ def test_fits_are_paid_for(n: int, rank: int) -> None:
 
 
 def test_an_argument_pays_for_the_facts_that_it_is_about_alone() -> None:
-    # a game on each of 3,000 components of a database: each once looked at all facts
+    # an argument about each of 3,000 components of a database: each once looked at all facts
     db = diagonal(3000)
-    games = [
+    arguments = [
         Substitution(View((np.array([i]),) * 3), np.array([[0, 0]]))  # type: ignore[arg-type]
         for i in range(3000)
     ]
     budget = CheckBudget()
-    assert verify(claim(db, *games), db, budget=budget).proved
+    assert verify(claim(db, *arguments), db, budget=budget).proved
     assert STEPS - budget.steps < STEPS / 4
 
 

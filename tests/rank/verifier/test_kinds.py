@@ -134,13 +134,13 @@ def test_only_an_unfolding_itself_goes_before_another_argument() -> None:
     try:
         db = matrix_product(2, 2, 2)
         none, pairs = np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
-        game = next(
+        argument = next(
             argument
             for argument in rank_interval(db, methods=["substitution"]).lower.arguments
             if isinstance(argument, Substitution)
         )
         other = Other(0, none, pairs, none, none, 2)
-        verdict = verify(claim(db, other, game), db)
+        verdict = verify(claim(db, other, argument), db)
     finally:
         unregister_kind("other")
     assert "may change what" in str(verdict.reason)

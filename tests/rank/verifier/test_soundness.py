@@ -263,7 +263,7 @@ for certificate in load_certificates(sys.argv[1]):
     refused += 1
     data = certificate.to_dict()
     for argument in data["arguments"]:
-        for name in ("rows", "moves", "box"):
+        for name in ("rows", "removals", "box"):
             if argument.get(name):
                 argument[name][0] = argument[name][-1]
     if data != certificate.to_dict() and verify(Certificate.from_dict(data), facts).proved:

@@ -30,7 +30,7 @@ from capacity.rank import (
 from capacity.rank.cp.krawczyk_box import enclose
 from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
 from capacity.rank.effort import Limits
-from capacity.rank.lower.substitution import rebased_games
+from capacity.rank.lower.substitution import rebased_orders
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.checker import verify
@@ -86,7 +86,7 @@ def test_known_ranks_lie_in_proved_intervals(name: str) -> None:
 def all_kinds() -> list[tuple[Database, Certificate]]:
     """Certificates with arguments of every kind: found, and a few that need a search or luck."""
     dbs = [make() for make, _ in KNOWN_RANKS.values()]
-    # one component that a game bounds, and one beside it
+    # one component that the substitution method bounds, and one beside it
     beside = [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 0), (2, 0, 1), (2, 1, 1), (9, 9, 9)]
     dbs += [database(beside), database([(0, 0, 0), (0, 1, 1), (1, 0, 1), (2, 2, 2), (3, 2, 3)])]
     pool = [(db, certificate) for db in dbs for certificate in certificates_of(db)]
@@ -112,8 +112,8 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
         observed = np.broadcast_to(tensor.any(axis=2, keepdims=True), tensor.shape)
         goal = Goal(0, 99, 10**8, Limits(8, 1, 500, 0, 0, 0), seed)
         for quantity, known in (("rank", None), ("effective_rank", observed)):
-            (game,) = rebased_games(Problem(tensor, known), goal)
-            pool.append((db, claim(db, *game, quantity=quantity)))
+            (found,) = rebased_orders(Problem(tensor, known), goal)
+            pool.append((db, claim(db, *found, quantity=quantity)))
     return pool
 
 
@@ -146,7 +146,7 @@ def test_random_edits_are_accepted_only_if_they_still_prove_their_claim() -> Non
             assert second_checker(damaged, db), data
         else:
             refused[kind] += 1
-    # some edits do no harm (two moves that commute, boxes renumbered), most do, in every kind
+    # some edits do no harm (two removals that commute, boxes renumbered), most do, in every kind
     assert 0 < accepted < 750
     assert all(refused.values())
 
@@ -176,8 +176,8 @@ def test_arguments_about_other_facts_prove_nothing_false(
 
 def test_the_failing_step_is_named() -> None:
     db = figure_1()
-    moves = np.array([[0, 0], [0, 0]])
-    verdict = verify(claim(db, Substitution(whole(db), moves)), db)
+    removals = np.array([[0, 0], [0, 0]])
+    verdict = verify(claim(db, Substitution(whole(db), removals)), db)
     assert verdict.reason == "substitution step 1, slice 0 of mode 0: it was removed before"
     box = Boxes(np.zeros(8, np.int64))
     reason = verify(claim(db, box, side="upper"), db).reason
@@ -273,8 +273,8 @@ def test_a_negative_index_is_no_other_name_for_a_column() -> None:
     second = Unfolding(0, np.array([1]), np.array([[1, -1]]), none, none, 2)
     verdict = verify(claim(db, first, second), db)
     assert verdict.reason == "an index is out of range"
-    game = Substitution(whole(db), np.array([[-1, 0]]))
-    assert verify(claim(db, game), db).reason == "a mode must be 0, 1 or 2"
+    argument = Substitution(whole(db), np.array([[-1, 0]]))
+    assert verify(claim(db, argument), db).reason == "a mode must be 0, 1 or 2"
 
 
 def test_an_argument_for_the_other_side_proves_nothing() -> None:

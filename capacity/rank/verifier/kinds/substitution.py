@@ -14,7 +14,7 @@ from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import Removed, view_tensor
 
 # budget for each entry of the view, and for each slice that is removed
-GAME_ENTRY, MOVE = 50, 30_000
+REMOVAL_ENTRY, REMOVAL = 50, 30_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,20 +25,20 @@ class Substitution(FromBelow):
     ----------
     view : View
         Sub-tensor whose slices are removed.
-    moves : ndarray of int64, shape (n, 2)
+    removals : ndarray of int64, shape (n, 2)
         Pairs (mode, index) of the slices, in the order of their removal. Indices are those of the
         view's tensor, from 0.
     """
 
     kind: ClassVar[str] = "substitution"
-    forms: ClassVar[Forms] = {"view": "view", "moves": "pairs"}
+    forms: ClassVar[Forms] = {"view": "view", "removals": "pairs"}
     view: View
-    moves: Indices
+    removals: Indices
 
     @property
     def value(self) -> int:
         """Number of slices that are removed."""
-        return len(self.moves)
+        return len(self.removals)
 
 
 def check_substitution(argument: Substitution, facts: Facts, before: Removed | None) -> None:
@@ -52,18 +52,18 @@ def check_substitution(argument: Substitution, facts: Facts, before: Removed | N
     they were. For the effective rank, the unobserved fibers are hidden from the start, and so are
     those that slices removed `before` may have changed.
     """
-    moves = argument.moves
+    removals = argument.removals
     tensor, known = view_tensor(argument.view, facts, before=before)
     values = tensor != 0
-    facts.budget.spend(GAME_ENTRY * values.size + MOVE * len(moves), 6 * values.size)
-    require(((moves[:, 0] >= 0) & (moves[:, 0] < 3)).all(), "a mode must be 0, 1 or 2")
-    inside = (moves[:, 1] >= 0) & (moves[:, 1] < np.array(values.shape)[moves[:, 0]])
+    facts.budget.spend(REMOVAL_ENTRY * values.size + REMOVAL * len(removals), 6 * values.size)
+    require(((removals[:, 0] >= 0) & (removals[:, 0] < 3)).all(), "a mode must be 0, 1 or 2")
+    inside = (removals[:, 1] >= 0) & (removals[:, 1] < np.array(values.shape)[removals[:, 0]])
     require(inside.all(), "a slice is out of range")
     alive = [np.ones(n, bool) for n in values.shape]
     # fibers along each mode that are hidden already: each is hidden once, so any number of steps
     # costs a few times the number of entries
     gone = [np.zeros(np.delete(values.shape, mode), bool) for mode in range(3)]
-    steps: list[list[int]] = moves.tolist()
+    steps: list[list[int]] = removals.tolist()
     for step, (mode, index) in enumerate(steps):
         where = f"substitution step {step}, slice {index} of mode {mode}"
         require(alive[mode][index], f"{where}: it was removed before")
@@ -81,6 +81,6 @@ def check_substitution(argument: Substitution, facts: Facts, before: Removed | N
 KIND = Kind(
     Substitution,
     lower=lambda argument, _facts: argument.view.indices,
-    game=check_substitution,
+    removals=check_substitution,
     adds=True,
 )

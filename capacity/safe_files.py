@@ -23,6 +23,8 @@ from capacity.errors import StorageError
 # names of standard input
 STANDARD_INPUT = ("-", "/dev/stdin")
 # the temporary name of NAME is .NAME.<32 hexadecimal digits>.part
+# as each system has them: the file isn't inherited, a pipe isn't waited for, bytes stay as they are
+_FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{32}\.part")
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -197,7 +199,7 @@ def remove_parts(folder: Path, of: Callable[[str], bool]) -> None:
 
 def _opened(where: str) -> IO[bytes]:
     """Open a regular file, without waiting if it is a pipe."""
-    descriptor = os.open(where, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    descriptor = os.open(where, os.O_RDONLY | _FLAGS)
     kind = _KINDS.get(stat.S_IFMT(os.fstat(descriptor).st_mode))
     if kind is not None:
         os.close(descriptor)

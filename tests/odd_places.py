@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-KINDS = ("a named pipe", "a folder", "a device")
+# Windows has folders alone
+KINDS = ("a named pipe", "a folder", "a device") if hasattr(os, "mkfifo") else ("a folder",)
 
 
 def put(kind: str, path: Path) -> Path:

@@ -173,3 +173,14 @@ def test_an_interrupted_writer_leaves_no_part(
     with pytest.raises(KeyboardInterrupt):
         write_whole(tmp_path / "f", b"x")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_are_read_where_the_system_has_no_flags_of_posix(tmp_path: Path) -> None:
+    # Windows has O_BINARY, and neither of these two
+    (tmp_path / "a").write_bytes(b"a\r\nb")
+    code = (
+        "import os, sys; del os.O_CLOEXEC, os.O_NONBLOCK\n"
+        "from capacity.safe_files import read_file\n"
+        "assert read_file(sys.argv[1]) == b'a\\r\\nb'"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], check=True)

@@ -181,6 +181,6 @@ def test_files_are_read_where_the_system_has_no_flags_of_posix(tmp_path: Path) -
     code = (
         "import os, sys; del os.O_CLOEXEC, os.O_NONBLOCK\n"
         "from capacity.safe_files import read_file\n"
-        "assert read_file(sys.argv[1]) == b'a\\r\\nb'"
+        "assert read_file(sys.argv[1], max_bytes=9) == b'a\\r\\nb'"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], check=True)

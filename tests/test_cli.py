@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from capacity.cli import main
+from capacity.cli import _run, main
 from capacity.database import Database, load
 from capacity.layer import AttentionLayer
 from capacity.rank import METHODS
@@ -460,3 +460,17 @@ def test_a_damaged_model_is_one_message(
     assert code == 2
     assert f"{tmp_path} must hold a model and its tokenizer" in err
     assert err.count("\n") == 1
+
+
+def test_a_misspelt_option_or_value_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, nearest in (
+        (["rank", "a.ttl", "--effort", "quik"], "Did you mean `quick`?"),
+        (["rank", "a.ttl", "--multi", "majorty"], "Did you mean `majority`?"),
+        (["rnak", "a.ttl"], "Did you mean 'rank'?"),
+        (["rank", str(EXAMPLES / "figure-1.ttl"), "--format", "turtel"], "Did you mean `turtle`?"),
+    ):
+        assert _run(arguments) == 2
+        said = capsys.readouterr().err
+        assert nearest in said
+        assert "?." not in said
+        assert len(said.splitlines()) == 1

@@ -97,7 +97,7 @@ def _wrong_use(error: Any) -> int:
     # a long wrong value is echoed in part
     short = re.sub(r"\S{61,}", lambda word: f"{word[0][:60]}...", " ".join(message.split()))
     short = short.replace("Value error, ", "")
-    choices = re.search(r"'(.*?)' is not one of ('.*')", short)
+    choices = re.search(r"'([^']*)' is not one of (.*)", short)
     if choices:
         short = short.rstrip(".") + "." + nearest(choices[1], re.findall("'(.*?)'", choices[2]))
     command = error.ctx.command_path if getattr(error, "ctx", None) else "capacity"

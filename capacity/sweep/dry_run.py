@@ -1,9 +1,9 @@
-"""A plan in numbers, before anything is done: what it holds, how long it takes, how large it gets.
+"""Estimates for a plan before it is run: its numbers of runs, its time and its disk space.
 
-The time is that of an idle machine, to within a factor of about two where no run stops early
-(``benchmarks/dry_run.py``): what each process needs to start, kernels included, the bounds of the
-databases' ranks, and the runs themselves. With runs that memorise, and stop, it takes less. No
-torch in here.
+The time is that of an idle machine, within a factor of about two if no run stops early
+(``benchmarks/dry_run.py``): the start of each process, kernels included, the bounds of the
+databases' ranks, and the runs themselves. Runs that memorise and stop early take less. No torch in
+here.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from capacity.layer.engines.registry import START_SECONDS, start_seconds
 from capacity.limits import require_integer
 from capacity.sweep.plan import Plan
 
-# to bound a database's rank by effort "quick": for each fact, and at most, as measured
+# measured: to bound a database's rank by effort "quick", per fact and at most
 RANKS_SECONDS, MOST_RANKS_SECONDS = 1.2e-3, 0.3
-# of a file, and of a row in it, as measured
+# measured: size of a parquet file of no rows, and of each row
 SHARD_BYTES, ROW_BYTES = 17_500, 100
 
 
 @dataclass(frozen=True)
 class Time:
-    """About how many seconds the parts of a sweep take, on cores of 2025.
+    """Estimated seconds of the parts of a sweep, on cores as of 2025.
 
     Attributes
     ----------
     start : float
-        Until the first thing is computed: imports, and kernels that are compiled or loaded.
+        Imports, and compiling or loading kernels.
     ranks : float
         Bounding the ranks of the databases.
     runs : float
@@ -41,23 +41,29 @@ class Time:
 
     @property
     def total(self) -> float:
-        """Seconds of all parts, one after the other."""
+        """Sum of all parts."""
         return self.start + self.ranks + self.runs
 
 
 def time_of(plan: Plan, *, workers: int = 1) -> Time:
-    """Estimate how long an idle machine takes for a plan.
+    """Estimate the time that an idle machine takes for a plan.
 
     Parameters
     ----------
     plan : Plan
+        Plan to estimate.
     workers : int
-        Processes, each with a core of its own.
+        Number of processes, each with a core of its own.
+
+    Returns
+    -------
+    Time
+        Seconds, by parts.
 
     Raises
     ------
     InvalidArgumentError
-        For a number of workers below 1.
+        If `workers` isn't an integer of at least 1.
     """
     require_integer("workers", workers)
     costs = [run.seconds for run in plan.runs]
@@ -65,7 +71,7 @@ def time_of(plan: Plan, *, workers: int = 1) -> Time:
         min(MOST_RANKS_SECONDS, RANKS_SECONDS * db.n_triples) for db in plan.databases.values()
     ]
     start = start_seconds((run.engine, run.workload) for run in plan.runs)
-    # workers are started by a process that has started itself
+    # the parent process starts first, then its workers
     return Time(
         start=start if workers == 1 else START_SECONDS + start,
         ranks=max(sum(ranks) / workers, max(ranks)),
@@ -74,7 +80,7 @@ def time_of(plan: Plan, *, workers: int = 1) -> Time:
 
 
 def bytes_of(plan: Plan) -> int:
-    """Estimate how much a folder holds in the end: each row in a shard and in the table."""
+    """Estimate the bytes of a finished folder, which has each row in a shard and in the table."""
     return SHARD_BYTES * (len(plan.shards) + 1) + 2 * ROW_BYTES * len(plan.runs)
 
 

@@ -1,7 +1,8 @@
 """The runs of a sweep, their keys, and the shards they are stored in. No torch in here.
 
-A run is one (database, layer, seed, recipe) and how it is computed. Its key is the SHA-256 of all
-that determines its result; device, workers and what else is in the sweep stay out of it.
+A run is one (database, layer, seed, recipe) and how it is computed. Its key is the SHA-256 of
+everything that determines its result; the device, the number of workers and the other runs of the
+sweep are not part of it.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from capacity.layer.engines.registry import engine_for, engine_named
 from capacity.layer.engines.workload import Workload
 from capacity.layer.recipe import Recipe
 
-# parts of every key: raise them when the columns, or what the code makes of a run, change
+# parts of every key: raise them when the columns, or the results that the code computes, change
 SCHEMA_VERSION = 3
 ALGORITHM_VERSION = 7
-# of a shard, which is one file, and of a task, after which a kill loses nothing of it
+# target duration of a shard, which is one file, and of a task, which one process does
 SHARD_SECONDS = 10.0
 TASK_SECONDS = 1.0
-# to draw a layer's weights, score it, and write its row, as measured
+# measured: to draw a layer's weights, score it, and write its row
 RUN_SECONDS = 2e-3
-# to score it, for each of the logits at the facts
+# measured: to score it, per logit at the facts
 LOGIT_SECONDS = 1e-7
 
 
@@ -43,17 +44,23 @@ class Run:
     Attributes
     ----------
     database_id : str
+        Name of the database in the table.
     database : Database
+        Facts to store.
     layer : LayerConfig
+        Sizes and options of the layer.
     seed : int
+        Seed of the initial weights and the order of facts.
     recipe : Recipe
+        Hyperparameters of training.
     compute : Compute
-        How it is trained. The engine and the dtype are part of its key; the device isn't, but for
-        the engine that 'auto' stands for there.
+        Engine, dtype and device. Engine and dtype are part of the key; the device is not, though
+        it can decide which engine 'auto' means.
     variant : str
-        Empty, or a hash of what sets it apart from the same run: another engine, other versions.
+        Empty, or a hash that distinguishes the run from the same run by another engine, dtype or
+        version.
     taus : tuple of float
-        Thresholds that its layer is scored at, in rising order; the usual ones are always there.
+        Thresholds at which the layer is scored, in rising order; always includes the default ones.
     """
 
     database_id: str
@@ -70,12 +77,12 @@ class Run:
 
     @cached_property
     def engine(self) -> str:
-        """The engine that trains it, with 'auto' resolved."""
+        """Engine that trains the run, with 'auto' resolved."""
         return engine_for(self.compute.engine, self.workload).name
 
     @property
     def workload(self) -> Workload:
-        """The training as its engine sees it beforehand."""
+        """Sizes of the training, by which an engine is chosen and its cost estimated."""
         db = self.database
         return Workload(
             self.layer, self.recipe, db.n_triples, db.n_tokens, self.compute.dtype, self.device
@@ -88,12 +95,12 @@ class Run:
 
     @property
     def device(self) -> str:
-        """The device that it is trained on: the CPU where none was chosen."""
+        """Device that trains the run; 'auto' means the CPU."""
         return "cpu" if self.compute.device == "auto" else self.compute.device
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of all that determines the run's result."""
+        """SHA-256 of everything that determines the run's result."""
         return _digest(
             {
                 "question": self.question,
@@ -107,13 +114,13 @@ class Run:
 
     @cached_property
     def question(self) -> str:
-        """SHA-256 of what the run is about, whatever computes it."""
+        """SHA-256 of the database, layer, seed, recipe and thresholds, without the engine."""
         scored = {"taus": self.taus} if self.taus != TAUS else {}
         return _digest({"start": self.start, "recipe": _as_dict(self.recipe), **scored})
 
     @cached_property
     def start(self) -> str:
-        """SHA-256 of what its generators start from: recipes are compared from the same weights."""
+        """SHA-256 that seeds the generators; recipes are compared from the same weights."""
         return _digest(
             {
                 "database_id": self.database_id,
@@ -125,9 +132,9 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """About how long it takes on a core of 2025 if it doesn't stop early.
+        """Estimated seconds on one core (as of 2025) if training doesn't stop early.
 
-        Training (`Engine.cost`), and scoring, of which the smallest scales take most.
+        Training (`Engine.cost`) and scoring, most of which is the search for the smallest scales.
         """
         work = self.workload
         scoring = RUN_SECONDS + LOGIT_SECONDS * work.n_logits
@@ -142,10 +149,11 @@ class Plan:
     Attributes
     ----------
     runs : tuple of Run
+        Runs, in order.
     config : mapping
-        The configuration as it was read, for the manifest.
+        Configuration as it was read, recorded in the manifest.
     sources : mapping of str to str
-        SHA-256 of each file that facts were read from.
+        SHA-256 of each file that facts were read from, by its path.
     """
 
     runs: tuple[Run, ...]
@@ -154,7 +162,7 @@ class Plan:
 
     @cached_property
     def shards(self) -> tuple[tuple[Run, ...], ...]:
-        """The runs cut into the units that are stored, numbered from 0."""
+        """Runs grouped into shards, the units that are stored; numbered from 0."""
         return tuple(_cut(self.runs, SHARD_SECONDS))
 
     @cached_property
@@ -164,38 +172,38 @@ class Plan:
 
     @cached_property
     def question(self) -> str:
-        """SHA-256 of what all runs are about, whatever computes them."""
+        """SHA-256 of the questions of all runs, in order."""
         return _digest([run.question for run in self.runs])
 
     @cached_property
     def taus(self) -> tuple[float, ...]:
-        """The thresholds that all runs are scored at; each has its columns in the table.
+        """Thresholds at which all runs are scored; each has its columns in the table.
 
         Raises
         ------
         SweepError
-            If they differ from run to run.
+            If they differ between runs.
         """
         first, *others = {run.taus for run in self.runs}
         if others:
             raise SweepError(
                 f"The runs of a plan must be scored at the same `taus`; some have {first}, others "
-                f"{others[0]}."
+                f"{others[0]}. Make one plan for each."
             )
         return first
 
     @cached_property
     def databases(self) -> dict[str, Database]:
-        """Each database once, by the SHA-256 of its facts."""
+        """Databases of the plan, each once, by the SHA-256 of its facts."""
         return {run.database.facts_sha256: run.database for run in self.runs}
 
     def on(self, device: Device) -> Plan:
-        """The same runs by the engines for a device."""
+        """Return the plan with all runs on a device."""
         runs = (replace(run, compute=replace(run.compute, device=device)) for run in self.runs)
         return replace(self, runs=tuple(runs))
 
     def under(self, variant: str) -> Plan:
-        """The same runs under other keys."""
+        """Return the plan with all runs as a variant, which changes their keys."""
         return replace(self, runs=tuple(replace(run, variant=variant) for run in self.runs))
 
 
@@ -205,9 +213,9 @@ def shard_key(runs: Iterable[Run]) -> str:
 
 
 def tasks_of(runs: Iterable[Run]) -> Iterator[tuple[Run, ...]]:
-    """Cut runs of a shard into tasks of about a second; a run isn't cut.
+    """Cut the runs of a shard into tasks of about a second each.
 
-    Those that are trained together are one task.
+    A run is never cut, and runs that are trained together are one task.
     """
     runs = tuple(runs)
     together = tuple(run for run in runs if run.is_grouped)
@@ -217,7 +225,7 @@ def tasks_of(runs: Iterable[Run]) -> Iterator[tuple[Run, ...]]:
 
 
 def _cut(runs: Iterable[Run], most: float) -> Iterator[tuple[Run, ...]]:
-    """Cut runs into pieces of at most so many seconds, or of one run."""
+    """Cut runs into pieces of at most `most` seconds; a longer run is a piece by itself."""
     piece: list[Run] = []
     seconds = 0.0
     for run in runs:

@@ -1,8 +1,8 @@
-"""The time that a sweep has left, from the costs of its runs and how fast they have gone so far.
+"""Estimate of a sweep's remaining time, from the costs of its runs and the pace so far.
 
-Runs differ a thousandfold in what they cost, so that their number alone says little: an hour may
-be left after nine runs of ten. Their estimates may all be wrong by a factor, for another machine or
-many workers; the pace so far corrects it.
+Costs of runs differ by a factor of a thousand, so that their number alone says little: an hour may
+remain after nine runs of ten. The estimated costs may all be off by a common factor, on another
+machine or with many workers; the pace so far corrects it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Callable
 
 
 class TimeLeft:
-    """A clock of work that is done in pieces of known cost.
+    """Remaining time of work that is done in pieces of known cost.
 
     Parameters
     ----------
     cost : float
-        Of all that is to be done, in any unit.
+        Total cost of the work, in any unit.
     clock : callable, optional
-        Gives the time in seconds.
+        Returns the time in seconds.
 
     Examples
     --------
-    A second for a tenth of the work, so that nine are left:
+    A tenth of the work takes one second, so that nine remain:
 
     >>> seconds = iter([100.0, 101.0])
     >>> left = TimeLeft(50.0, clock=lambda: next(seconds))
@@ -37,11 +37,11 @@ class TimeLeft:
         self._done, self._began = 0.0, clock()
 
     def done(self, cost: float) -> None:
-        """Count work that is done now."""
+        """Record that work of some cost is done."""
         self._done += cost
 
     def seconds(self) -> float | None:
-        """About how many seconds are left; None before anything is done."""
+        """Estimate the seconds left; None before anything is done."""
         if not self._done:
             return None
         return max(0.0, self._cost - self._done) * (self._clock() - self._began) / self._done

@@ -149,15 +149,24 @@ def verify(
     >>> verify(replace(interval.upper, value=2), db).reason
     'the arguments give 3'
     """
+    ends = (certificate,) if type(certificate) is Certificate else _ends(certificate)
     require_database(db, "verify(certificate, db)")
     budget = budget or CheckBudget.of(len(db.triples))
-    if type(certificate) is Certificate:
-        return _verify(certificate, db, budget)
-    lower, upper = (getattr(certificate, side, None) for side in ("lower", "upper"))
+    for end in ends:
+        verdict = _verify(end, db, budget)
+        if not verdict.proved:
+            several = len(ends) > 1
+            return Verdict(False, f"{end.side} bound: {verdict.reason}") if several else verdict
+    return Verdict(True)
+
+
+def _ends(interval: object) -> tuple[Certificate, Certificate]:
+    """Return the certificates of an interval, if they are of its two sides."""
+    lower, upper = (getattr(interval, side, None) for side in ("lower", "upper"))
     if type(lower) is not Certificate or type(upper) is not Certificate:
         raise InvalidTypeError(
             "verify(certificate, db) takes a Certificate, or a RankInterval for both of its ends, "
-            f"first; got {shown(certificate)}."
+            f"first, and then the database; got {shown(interval)} first."
         )
     if (lower.side, upper.side) != ("lower", "upper") or lower.quantity != upper.quantity:
         raise CertificateError(
@@ -165,11 +174,7 @@ def verify(
             f"quantity; got {shown(lower.side)} and {shown(upper.side)} bounds of "
             f"{shown(lower.quantity)} and {shown(upper.quantity)}."
         )
-    for end in (lower, upper):
-        verdict = _verify(end, db, budget)
-        if not verdict.proved:
-            return Verdict(False, f"{end.side} bound: {verdict.reason}")
-    return Verdict(True)
+    return lower, upper
 
 
 def _verify(certificate: Certificate, db: Database, budget: CheckBudget) -> Verdict:

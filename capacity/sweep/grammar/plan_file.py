@@ -1,7 +1,7 @@
-"""From a sweep's TOML file to its plan; all is checked before anything trains. No torch in here.
+"""Read a sweep's TOML file into a plan, and check it before anything trains. No torch in here.
 
-How much a plan asks for is known from its numbers alone, and what asks for too much is refused
-before anything is drawn: a plan of a million runs takes a gigabyte and most of a minute to make.
+The size of a plan follows from the numbers in its file, and a plan that is too large is refused
+before any database is drawn: a million runs take a gigabyte and most of a minute to make.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from capacity.sweep.grammar.values import (
 )
 from capacity.sweep.plan import Plan, Run
 
-# combinations of sizes
+# combinations of the values in [layers]
 MOST_LAYERS = 1_000_000
 MOST_RUNS = 1_000_000
 MOST_RECIPES = 1_000
-# each has two columns, and its scale is searched for each run
+# each adds two columns, and the search for a scale to every run
 MOST_TAUS = 100
-# of a TOML file
+# size of a TOML file
 MAX_BYTES = 2**20
-# in a line: the parser takes a time that grows with the square of a key's parts
+# per line: the parser's time grows with the square of the number of parts of a key
 MOST_DOTS = 500
 SECTIONS = ("databases", "layers", "runs", "recipe", "compute")
-# where a sweep trains is said on the command line
+# the device is chosen on the command line
 NO_KEYS = ("device",)
-# tokens of the sentence that asks for a fact's object
+# length of the query for a fact's object: subject and predicate
 SENTENCE = 2
 
 
@@ -59,16 +59,43 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
     Parameters
     ----------
     path : path
-        Its own paths are looked up in the current folder, then beside it.
+        The TOML file. Database files are looked up in the current folder, then beside it.
+
+    Returns
+    -------
+    Plan
+        Runs of the sweep, in order.
 
     Raises
     ------
     SweepError
-        For a file that can't be read, an unknown key (with the nearest known one), a value out of
-        range, more of something than a sweep may have, a database that isn't functional under its
+        For a file that can't be read, an unknown key (the message names the nearest known one), a
+        value out of range, a plan that is too large, a database that isn't functional under its
         policy, or more pairs than there are.
     DatabaseFormatError
         If one of its database files can't be read.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> text = '''
+    ... [databases]
+    ... synthetic = { count = 3, max_triples = 8 }
+    ... [layers]
+    ... d_model = [2, 4]
+    ... n_heads = [1]
+    ... d_head_qk = [1]
+    ... d_head_vo = [2, 3]
+    ... '''
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "plan.toml"
+    ...     _ = path.write_text(text)
+    ...     plan = read_plan(path)
+
+    3 databases with 3 layers each: 4 combinations, of which one has d_head_vo > d_model.
+
+    >>> len(plan.runs)
+    9
     """
     try:
         config = _parsed(read_file(path, max_bytes=MAX_BYTES))
@@ -92,14 +119,50 @@ def _parsed(data: bytes) -> dict[str, Any]:
     except RecursionError:
         raise SweepError("it is nested too deep") from None
     except ValueError:
-        # the one thing that the parser leaves to Python
+        # the parser leaves the limit on digits to Python
         raise SweepError("an integer in it has too many digits") from None
 
 
 def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
-    """Check a configuration and draw its runs; raises as `read_plan` does.
+    """Check a configuration and draw its runs.
 
-    The runs of a pair of database and layer come one after the other, each recipe with each seed.
+    The runs of a (database, layer) pair are consecutive: each recipe with each seed.
+
+    Parameters
+    ----------
+    config : mapping
+        Content of a sweep's TOML file, as `tomllib` returns it.
+    folder : Path
+        Where database files are looked up that are not in the current folder.
+
+    Returns
+    -------
+    Plan
+        Runs of the sweep, in order.
+
+    Raises
+    ------
+    SweepError
+        For an unknown key (the message names the nearest known one), a value out of range, a plan
+        that is too large, a database that isn't functional under its policy, or more pairs than
+        there are.
+    DatabaseFormatError
+        If one of the database files can't be read.
+
+    Examples
+    --------
+    Two databases, two layers and two seeds:
+
+    >>> layers = {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1], "d_head_vo": [2]}
+    >>> plan = make_plan(
+    ...     {
+    ...         "databases": {"synthetic": {"count": 2, "max_triples": 8}},
+    ...         "layers": layers,
+    ...         "runs": {"seeds": [0, 1]},
+    ...     }
+    ... )
+    >>> len(plan.runs)
+    8
     """
     require_known(config, "the file", SECTIONS)
     recipes = _recipes(config.get("recipe", {}))
@@ -130,7 +193,7 @@ def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
 
 
 def _chosen(n_databases: int, n_layers: int, pairs: int | None, seed: int) -> Iterable[int]:
-    """The pairs of a plan, in order; pair i * n_layers + j is database i and layer j."""
+    """Indices of a plan's pairs, in order: i * n_layers + j for database i and layer j."""
     there_are = n_databases * n_layers
     if pairs is None:
         return range(there_are)
@@ -146,7 +209,10 @@ def _chosen(n_databases: int, n_layers: int, pairs: int | None, seed: int) -> It
 def _seeds(asked: Runs) -> list[int]:
     seeds = [asked.seed] if asked.seeds is None else asked.seeds
     if len(set(seeds)) < len(seeds):
-        raise SweepError("`seeds` in [runs] must name each seed once; some run would come twice.")
+        raise SweepError(
+            "`seeds` in [runs] must name each seed once, or runs would be repeated. Remove the "
+            "duplicates."
+        )
     return seeds
 
 
@@ -156,7 +222,7 @@ def _taus(asked: Runs) -> tuple[float, ...]:
         for tau in asked.taus:
             check_tau(tau)
     except InvalidArgumentError as error:
-        raise SweepError(f"in [runs], of `taus`: {error}") from None
+        raise SweepError(f"in [runs], `taus`: {error}") from None
     return tuple(asked.taus)
 
 
@@ -167,12 +233,12 @@ def _recipes(options: Any) -> list[Recipe]:
     require_at_most(MOST_RECIPES, len(options), "[[recipe]]", "recipes")
     recipes = [made_from(Recipe, one, f"[[recipe]] {n}") for n, one in enumerate(options, 1)]
     if not recipes or len(set(recipes)) < len(recipes):
-        raise SweepError("[[recipe]] must hold each recipe once, and one at least.")
+        raise SweepError("[[recipe]] must hold each recipe once, and at least one.")
     return recipes
 
 
 def _values_of_layers(options: Any) -> dict[str, list[Any]]:
-    """The values of each field that layers combine, whose number isn't too large."""
+    """Check the values of each key of [layers], and limit the number of their combinations."""
     require_known(options, "[layers]", keys_of(LayerConfig))
     values: dict[str, list[Any]] = {}
     for each in fields(LayerConfig):
@@ -187,7 +253,7 @@ def _values_of_layers(options: Any) -> dict[str, list[Any]]:
         values[each.name] = listed
     combinations = math.prod(map(len, values.values()))
     require_at_most(MOST_LAYERS, combinations, "[layers]", "combinations")
-    # beside which every value that is allowed at all is allowed
+    # so wide a layer that each value is held against its own limits alone
     largest = LayerConfig(MAX_SIZE, 1, 1, 1)
     try:
         for name, listed in values.items():
@@ -198,8 +264,8 @@ def _values_of_layers(options: Any) -> dict[str, list[Any]]:
     short = [n for n in values["n_positions"] if 0 < n < SENTENCE]
     if short:
         raise SweepError(
-            f"`n_positions` in [layers] must be 0, for none, or at least {SENTENCE}, for a subject "
-            f"and a predicate ask for a fact; got {short[0]}."
+            f"`n_positions` in [layers] must be 0, for none, or at least {SENTENCE}, the length of "
+            f"a query (subject, predicate); got {short[0]}."
         )
     return values
 
@@ -214,7 +280,13 @@ def _layers(values: Mapping[str, list[Any]]) -> list[LayerConfig]:
         if max(sizes["d_head_qk"], sizes["d_head_vo"]) <= sizes["d_model"]
     ]
     if not layers:
-        raise SweepError("[layers] must hold a layer with d_head_qk, d_head_vo <= d_model.")
+        raise SweepError(
+            "[layers] must hold a layer with d_head_qk, d_head_vo <= d_model; no combination of "
+            "its values is one."
+        )
     if len(set(layers)) < len(layers):
-        raise SweepError("[layers] must name each size once; some layer would be trained twice.")
+        raise SweepError(
+            "[layers] must name each value once, or layers would be repeated. Remove the "
+            "duplicates."
+        )
     return layers

@@ -1,4 +1,4 @@
-"""The sections of a sweep's file that are no dataclasses of `capacity.layer`."""
+"""Sections of a sweep's file, apart from the dataclasses of `capacity.layer`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Reals: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True)
 class Databases:
-    """Databases to train on; there must be one at least. Those with the same facts are one.
+    """Databases to train on, at least one; databases with the same facts count once.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ class Synthetic:
     count : int
         Number of databases.
     seed : int
-        Seed of their draw: each database depends on it, its own number and these sizes alone.
+        Seed of the draw; each database depends only on this seed, its index and these sizes.
     max_triples : int
-        Largest number of facts: short for ``triples = [4, max_triples]``, and 200 if both are left
-        out.
+        Largest number of facts: short for ``triples = [4, max_triples]``, and 200 if both are
+        omitted.
     triples : [int, int]
-        Least and largest number of facts; databases outside are drawn again.
+        Least and largest number of facts; databases outside this range are drawn again.
     tables : [int, int]
         Least and largest number of tables.
     subjects : [int, int]
@@ -50,8 +50,8 @@ class Synthetic:
     predicates : [int, int]
         Least and largest number of predicates in a table.
     pool : [float, float]
-        Size of the pool that a predicate's objects come from, least and largest, in units of the
-        table's subjects.
+        Least and largest size of the pool that a predicate's objects are drawn from, as a multiple
+        of the table's number of subjects.
     shared_pool : float
         Probability that a predicate shares the pool of the one before it.
     chained : float
@@ -77,12 +77,11 @@ class DatabaseFile:
     Parameters
     ----------
     path : str
-        Looked up in the current folder, then beside the sweep's file.
+        Path of the file, looked up in the current folder, then beside the sweep's file.
     multi : {'keep', 'error', 'first', 'majority', 'set', 'drop-pair', 'drop-predicate'}
-        Policy for (subject, predicate) pairs of several objects, after which the database must be
-        functional.
+        Policy for (subject, predicate) pairs with several objects; the result must be functional.
     subset : table
-        Databases of some of the subjects, in place of the whole; the keys are listed below.
+        Random subsets of the subjects, in place of the whole file; the keys are listed below.
     """
 
     path: str
@@ -92,12 +91,12 @@ class DatabaseFile:
 
 @dataclass(frozen=True)
 class Subset:
-    """Databases of the facts of some subjects, drawn at random.
+    """Databases of the facts about randomly drawn subjects.
 
     Parameters
     ----------
     subjects : int
-        Number of subjects of each.
+        Number of subjects in each database.
     seed : int
         Seed of the draw.
     count : int
@@ -111,19 +110,19 @@ class Subset:
 
 @dataclass(frozen=True)
 class Runs:
-    """Which runs are done: every pair of a database and a layer meets each seed and each recipe.
+    """Runs to train: each seed and each recipe for every chosen pair of a database and a layer.
 
     Parameters
     ----------
     pairs : int
-        Number of (database, layer) pairs, drawn at random; all of them if left out.
+        Number of (database, layer) pairs, drawn at random; all of them if omitted.
     seed : int
-        Seed of that draw; also the one of the runs, unless `seeds` are given.
+        Seed of that draw, and of the runs if `seeds` is omitted.
     seeds : list of int
         Seeds of the runs, from which initial weights and the order of facts are drawn.
     taus : list of float
-        Thresholds, strictly between 0.5 and 1, whose accuracy and scale are columns of the table
-        beside those of 0.75, 0.95 and 0.99: 0.999 adds ``accuracy_p999`` and ``scale_p999``.
+        Thresholds beyond 0.75, 0.95 and 0.99, strictly between 0.5 and 1; each adds columns for
+        its accuracy and scale, as 0.999 adds ``accuracy_p999`` and ``scale_p999``.
     """
 
     pairs: int | None = field(default=None, metadata={"least": 1})

@@ -1,4 +1,4 @@
-"""Where a sweep's databases come from: they are counted before any of them is drawn or read."""
+"""Sources of a sweep's databases, which are counted before any database is drawn or read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from capacity.sweep.grammar.sections import DatabaseFile, Databases, Subset, Syn
 from capacity.sweep.grammar.values import read_section, require_at_most
 
 MOST_DATABASES = 100_000
-# cells of one random database's tables, or its objects, before their number is looked at
+# cells, or objects, of one random database, which is drawn before its facts are counted
 MOST_CELLS = 1_000_000
 DEFAULT_TRIPLES = (4, 200)
 
@@ -28,7 +28,7 @@ DEFAULT_TRIPLES = (4, 200)
 @briefly_shown
 @dataclass(frozen=True)
 class Source:
-    """Some databases of a sweep: their number, and how to get them with their names."""
+    """Number of databases, and a function that yields them with their names."""
 
     count: int
     draw: Callable[[], Iterator[tuple[str, Database]]]
@@ -40,15 +40,22 @@ def sources_of(options: Any, folder: Path, digests: dict[str, str]) -> list[Sour
     Parameters
     ----------
     options : mapping
+        Content of the section.
     folder : Path
-        Where files are looked up that aren't in the current folder.
+        Where files are looked up that are not in the current folder.
     digests : dict
-        Takes the SHA-256 of each file when it is read.
+        Receives the SHA-256 of each file when it is read.
+
+    Returns
+    -------
+    list of Source
+        One per table of `synthetic` and of `files`.
 
     Raises
     ------
     SweepError
-        For what `capacity.sweep.grammar.sections` doesn't allow, or too many databases.
+        If the section breaks a rule of `capacity.sweep.grammar.sections`, or asks for too many
+        databases.
     """
     section = read_section(Databases, options, "[databases]")
     synthetic = section.synthetic if isinstance(section.synthetic, list) else [section.synthetic]
@@ -66,12 +73,14 @@ def sources_of(options: Any, folder: Path, digests: dict[str, str]) -> list[Sour
 
 
 def drawn(sources: Iterable[Source]) -> list[tuple[str, Database]]:
-    """Draw all databases with their names; the same facts drawn twice are one database.
+    """Draw all databases with their names; databases with the same facts count once.
 
     Raises
     ------
-    SweepError, DatabaseFormatError
-        If one can't be drawn, read or trained on.
+    SweepError
+        If a database can't be drawn, or isn't functional.
+    DatabaseFormatError
+        If a file can't be read.
     """
     named = [pair for source in sources for pair in source.draw()]
     unique = {db.facts_sha256: (name, db) for name, db in reversed(named)}
@@ -126,11 +135,11 @@ def _from_file(options: Any, folder: Path, digests: dict[str, str]) -> Source:
 
 
 def _found(path: Path, folder: Path) -> Path:
-    """The file, or the one beside the plan if that alone is there."""
+    """Path of a file, beside the plan if it exists only there."""
     try:
         return folder / path if not path.exists() and (folder / path).exists() else path
     except (OSError, ValueError):
-        # no name of a file; whoever reads it says so
+        # not a valid file name; reading it raises the error
         return path
 
 
@@ -138,7 +147,7 @@ _Parts = Callable[[Path, Database], Iterator[tuple[str, Database]]]
 
 
 def _subsets(options: Any, where: str) -> tuple[int, _Parts]:
-    """The number of databases drawn from a file, and how; without options the whole is one."""
+    """Number of databases drawn from a file, and the function that does; by default the whole."""
     if options is None:
         return 1, lambda path, db: iter([(path.stem, db)])
     asked = read_section(Subset, options, where)

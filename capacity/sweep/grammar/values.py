@@ -1,4 +1,4 @@
-"""Values in a sweep's file: checks by the fields of dataclasses, with messages that name them."""
+"""Check values in a sweep's file against fields of dataclasses, with messages that name them."""
 
 from __future__ import annotations
 
@@ -13,28 +13,34 @@ from capacity.options import nearest, require_choice
 from capacity.sweep.storage.records import is_integer
 
 Section = TypeVar("Section")
-# of a list
+# length of a list
 MOST_VALUES = 100_000
 
 
 def read_section(kind: type[Section], options: Any, where: str) -> Section:
-    """Make a dataclass of a table of the file, whose keys are its fields.
+    """Make a dataclass from a table of the file, whose keys are its fields.
 
     Parameters
     ----------
     kind : type
         A dataclass. Its fields are int, float, str, Literal, tuple[int, int] or
-        tuple[float, float] for least and most, list[int] or list[float], each of them or None; or
-        Any, for what is read elsewhere. Their metadata hold ``least`` and ``most``.
+        tuple[float, float] for least and most, list[int] or list[float], any of them optional; or
+        Any, for values that are read elsewhere. Their metadata hold ``least`` and ``most``.
     options : mapping
+        Content of the table.
     where : str
         Name of the table, for messages.
+
+    Returns
+    -------
+    Section
+        An instance of `kind`.
 
     Raises
     ------
     SweepError
-        If it isn't a table, or has an unknown key, lacks one that has no default, or has a value
-        that its field doesn't allow.
+        If `options` isn't a table, has an unknown key, lacks a required one, or has a value that
+        its field doesn't allow.
     """
     require_known(options, where, keys_of(kind))
     hints = get_type_hints(kind)
@@ -56,16 +62,23 @@ def made_from(
     Parameters
     ----------
     kind : type
+        The dataclass.
     options : mapping
+        Content of the table.
     where : str
         Name of the table, for messages.
     without : tuple of str
-        Fields that are no keys of the file.
+        Fields that are not keys of the file.
+
+    Returns
+    -------
+    Section
+        An instance of `kind`.
 
     Raises
     ------
     SweepError
-        If it isn't a table, or has an unknown key or a value that the dataclass refuses.
+        If `options` isn't a table, or has an unknown key or a value that the dataclass refuses.
     """
     require_known(options, where, keys_of(kind, without))
     try:
@@ -80,17 +93,17 @@ def keys_of(kind: type, without: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 
 def is_required(each: Field[Any]) -> bool:
-    """Return True if a field has no default, so that its key must be there."""
+    """Return True if a field has no default, so that its key must be given."""
     return each.default is MISSING and each.default_factory is MISSING
 
 
 def require_known(options: Any, where: str, names: tuple[str, ...]) -> None:
-    """Refuse what isn't a table of known keys.
+    """Refuse options that are not a table of known keys.
 
     Raises
     ------
     SweepError
-        With the nearest known key.
+        If so; the message names the nearest known key.
     """
     if not isinstance(options, Mapping):
         raise SweepError(f"{where} must be a table of keys; got {shown(options)}.")
@@ -103,24 +116,25 @@ def require_known(options: Any, where: str, names: tuple[str, ...]) -> None:
 
 
 def require_at_most(most: int, asked: int, where: str, what: str) -> None:
-    """Refuse a file that asks for too much of something.
+    """Refuse a file that asks for more of something than a sweep may have.
 
     Raises
     ------
     SweepError
+        If `asked` exceeds `most`.
     """
     if asked > most:
         raise SweepError(
-            f"{where} must ask for at most {most:,} {what}; got {asked:,}. Ask for fewer, or make "
-            "several sweeps of it."
+            f"{where} must ask for at most {most:,} {what}; got {asked:,}. Ask for fewer, or split "
+            "the sweep into several."
         )
 
 
 def _checked(name: str, value: Any, kind: Any, limits: Mapping[str, Any]) -> Any:
-    """A value that is of the type of its field, and between its limits."""
+    """Return a value whose type and limits are those of its field."""
     if kind is Any:
         return value
-    # an optional field is one of a type: TOML knows no null
+    # a value of an optional field is never None, since TOML has no null
     kinds = [one for one in get_args(kind) if one is not type(None)]
     if type(None) in get_args(kind):
         return _checked(name, value, kinds[0], limits)
@@ -130,7 +144,8 @@ def _checked(name: str, value: Any, kind: Any, limits: Mapping[str, Any]) -> Any
         case origin if origin is tuple:
             if not isinstance(value, list | tuple) or len(value) != 2:
                 raise SweepError(
-                    f"{name} must be a list of two, least and most; got {shown(value)}."
+                    f"{name} must be a list of two numbers, the least and the largest; got "
+                    f"{shown(value)}."
                 )
             least, most = (_checked(name, one, kinds[0], limits) for one in value)
             if least > most:
@@ -153,7 +168,7 @@ def _checked(name: str, value: Any, kind: Any, limits: Mapping[str, Any]) -> Any
             return _real(name, value, **limits)
         case _:
             if not isinstance(value, str):
-                raise SweepError(f"{name} must be a text; got {shown(value)}.")
+                raise SweepError(f"{name} must be a string; got {shown(value)}.")
     return value
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import lazy_loader
@@ -40,8 +41,9 @@ def lazy_names(
 
     def all_names() -> list[str]:
         # pydoc loads every name that is listed, so that a page of help would import torch
-        if sys._getframe(1).f_globals.get("__name__") == "inspect":
-            return [name for name in every() if name in vars(sys.modules[package])]
+        if package == "capacity" and sys._getframe(1).f_globals.get("__name__") == "inspect":
+            given = vars(sys.modules[package])
+            return [name for name in given if isinstance(given[name], ModuleType)]
         return every()
 
     return value_of, all_names, names

@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster that is there already: on one machine, under SLURM, in a cloud."""
+"""Tasks on an existing Dask cluster: on one machine, under SLURM or in a cloud."""
 
 from __future__ import annotations
 
@@ -13,31 +13,37 @@ from capacity.extras import require_packages
 from capacity.sweep.pool import Executor, Outcome, Tasks, attempt
 from capacity.sweep.storage.manifest import environment
 
-# tasks that wait for each thread, so that none is idle
+# tasks submitted per thread, so that none is idle
 AHEAD = 2
-# seconds
+# seconds until the first worker must be there
 PATIENCE = 60
 
 
 @contextmanager
 def on_dask(address: str) -> Iterator[Executor]:
-    """The workers of a scheduler, until the context ends; outcomes come as tasks are done.
+    """Use the workers of a Dask scheduler until the context ends.
 
-    A worker that dies costs its task an attempt; one that has cost several workers their lives
-    fails alone, as the scheduler's ``allowed-failures`` says. Functions must be of a module that
-    the workers can import.
+    Outcomes come as tasks are done. A worker that dies costs its task an attempt; a task that kills
+    more workers than the scheduler's ``allowed-failures`` fails alone. Functions must be defined at
+    the top level of a module that the workers can import.
 
     Parameters
     ----------
     address : str
-        Such as ``tcp://10.0.0.1:8786``.
+        Address of the scheduler, such as ``tcp://10.0.0.1:8786``.
+
+    Yields
+    ------
+    Executor
+        Does tasks on the cluster.
 
     Raises
     ------
     MissingExtraError
-        If Dask isn't there.
+        If Dask isn't installed.
     SweepError
-        If no scheduler answers.
+        If no scheduler answers, it has no workers, or their versions or processors differ from
+        those of this process.
     """
     require_packages("--dask", ("distributed",), "distributed")
     from distributed import Client
@@ -47,31 +53,32 @@ def on_dask(address: str) -> Iterator[Executor]:
     except (OSError, ValueError) as error:
         raise SweepError(
             f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler`, "
-            "or leave --dask out."
+            "or omit --dask."
         ) from None
     try:
         _check(client, address)
         yield partial(_on_dask, client)
     finally:
-        # what it was to compute for this client is dropped with it
+        # the scheduler drops the tasks of a closed client
         client.close()
 
 
 def _check(client: Any, address: str) -> None:
-    """All workers must have what this process has, before they are given anything."""
+    """Require the versions and processors of this process of all workers."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:
         raise SweepError(
-            f"The scheduler at {address} has no worker for {PATIENCE} s. Start some with "
+            f"The scheduler at {address} had no worker within {PATIENCE} s. Start some with "
             f"`dask worker {address}`."
         ) from None
     here = environment()
     for worker, there in client.run(environment, on_error="return").items():
         if there != here:
             raise SweepError(
-                f"Dask's worker {worker} must have what this process has, {here}; it has {there}. "
-                "Rows of both would be mixed: give it the same versions, on one kind of processor."
+                f"Dask's worker {worker} must have the versions and the processor of this process, "
+                f"{here}; it has {there}. Otherwise one table would mix rows of both: install the "
+                "same versions, on one kind of processor."
             )
 
 
@@ -81,14 +88,14 @@ def _on_dask(client: Any, function: Callable[..., Any], tasks: Tasks) -> Iterato
     names: dict[Any, Hashable] = {}
 
     def submitted(name: Hashable) -> Any:
-        # by default equal arguments are one task, and what it gave is kept
+        # by default Dask merges tasks of equal arguments, and keeps their results
         future = client.submit(attempt, function, name, tasks[name], pure=False)
         names[future.key] = name
         return future
 
     waiting = iter(tasks)
     ahead = AHEAD * max(1, sum(client.nthreads().values()))
-    # whose workers died, though it may have been another task's fault
+    # tasks whose workers died, though another task may have been the cause
     suspects: list[Hashable] = []
     coming: Any = as_completed(
         [submitted(name) for name in islice(waiting, ahead)], loop=client.loop
@@ -102,19 +109,20 @@ def _on_dask(client: Any, function: Callable[..., Any], tasks: Tasks) -> Iterato
         for name in islice(waiting, 1):
             coming.add(submitted(name))
     for name in suspects:
-        # alone: what dies now dies by itself
+        # alone: a worker that dies now dies of this task
         for future in as_completed([submitted(name)], loop=client.loop):
             yield _outcome(future, name, client)
 
 
 def _outcome(future: Any, name: Hashable, client: Any) -> Outcome:
-    """What became of a future; if Dask gave it up, the value is its exception."""
+    """Outcome of a future; if Dask gave it up, the value is its exception."""
     try:
         if future.status == "finished":
             return future.result()
         if future.status != "error" or client.status != "running":
             raise SweepError(
-                "Dask's scheduler is gone. What was done is kept; the same command goes on."
+                "Dask's scheduler is gone. Finished runs are kept; run the same command again to "
+                "continue."
             )
         error = future.exception()
         return Outcome(name, error, error=f"Dask gave it up: {error}")

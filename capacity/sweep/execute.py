@@ -1,10 +1,9 @@
 """Do the runs of a plan, here, in several processes or on a cluster, and store them by shards.
 
-First the ranks of the databases that are still needed, each once, then the runs, in tasks of about
-a second. Whoever computes them, this process alone writes them: a shard when all its runs are done,
-and before that, every few seconds and at the end, however it ends, the rows that there are. A run
-that takes longer is kept in snapshots by whoever trains it, and goes on from the last; but not on
-Dask, whose workers may not see the folder, nor of runs that are trained together.
+The ranks of the databases that are still needed are bounded first, each once; the runs follow, in
+tasks of about a second. This process alone writes rows: a shard when all its runs are done, and
+unfinished shards every few seconds and when it ends for any reason. Longer runs resume from
+snapshots, but not on Dask, whose workers may not see the folder, nor if they are trained together.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from capacity.sweep.storage.row_schema import Row
 from capacity.sweep.storage.store import Store
 from capacity.sweep.time_left import TimeLeft
 
-# between two times that rows of unfinished shards are kept; a kill loses those since then
+# between two writes of the rows of unfinished shards; a kill loses the rows since the last
 KEEP_SECONDS = 5.0
 
 
@@ -49,42 +48,56 @@ def run_sweep(
     allow_other_engine: bool = False,
     progress: Progress | None = None,
 ) -> Path | None:
-    """Do what is left of a sweep.
-
-    What is damaged in the folder is done again, with a warning that names the file.
+    """Do the remaining runs of a sweep, and store them in its folder.
 
     Parameters
     ----------
     plan : Plan
+        Runs to do.
     folder : path
-        Where its shards are; runs that are done are not done again.
+        Folder of the sweep, created if needed. Runs that it holds are not done again; damaged
+        files in it are, with a warning that names them.
     workers : int
-        Processes; 1: this one.
+        Number of processes; 1: this one only.
     device : {'auto', 'cpu', 'cuda'}
+        Device that trains; 'auto' is the CPU.
     shard : (i, n), optional
-        Do the i-th of n equal parts only, counted from 0.
+        Do only the i-th of n equal parts, counted from 0.
     dask : str, optional
         Address of a Dask scheduler whose workers compute instead; they must have the same versions
         as this process, and compute on CPUs. They keep no snapshots of runs.
     allow_other_engine : bool
-        Do all runs beside those that another engine, dtype or version has done in the folder.
+        Do all runs again if another engine, dtype or version has done them in the folder.
     progress : callable, optional
-        Is told ("ranks", n, total, None) while the ranks of databases are bounded, then
-        ("runs", n, total, seconds left) while layers are trained. The seconds are None before the
-        first run is done.
+        Called with ("ranks", n, total, None) while the ranks of databases are bounded, then with
+        ("runs", n, total, seconds left), where the seconds are None before the first run is done.
 
     Returns
     -------
     Path or None
-        ``runs.parquet``, or None while other parts are not done.
+        Path of ``runs.parquet``, or None while other parts are not done.
 
     Raises
     ------
     SweepError
-        If the folder holds another sweep, or what isn't a sweep's, or can't be written; if another
-        process does the same part; or, at the end, if some runs failed; the others are done then.
+        If the folder holds another sweep or foreign files, or can't be written; if another process
+        does the same part; or if some runs fail, after all others are done.
     InvalidArgumentError
-        For a number of workers below 1, a part that doesn't exist, or GPUs of a cluster.
+        If `workers` is below 1, the part doesn't exist, the device isn't available, or `dask` is
+        given with 'cuda'.
+    MissingExtraError
+        If `dask` is given and Dask isn't installed.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from capacity.sweep import load, make_plan
+    >>> databases = {"synthetic": {"count": 1, "max_triples": 6}}
+    >>> layers = {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1], "d_head_vo": [2]}
+    >>> plan = make_plan({"databases": databases, "layers": layers, "recipe": {"epochs": 5}})
+    >>> with TemporaryDirectory() as folder:
+    ...     run_sweep(plan, folder).name, sorted(load(folder)["n_parameters"])
+    ('runs.parquet', [12, 24])
     """
     require_integer("workers", workers)
     part, parts = shard or (0, 1)
@@ -92,8 +105,8 @@ def run_sweep(
         raise InvalidArgumentError(f"`shard` i/N must have 0 <= i < N; got {part}/{parts}.")
     if dask is not None and device == "cuda":
         raise InvalidArgumentError(
-            "`dask` must compute on CPUs, for GPUs of a cluster aren't compared with this "
-            "process's; got device='cuda'. Say cpu or auto, or train on GPUs with `shard`."
+            "`dask` must compute on CPUs, because GPUs of a cluster aren't compared with this "
+            "process's; got device='cuda'. Use 'cpu' or 'auto', or train on GPUs with `shard`."
         )
     chosen = resolve_device("cpu" if dask is not None else device)
     here = environment(chosen)
@@ -104,7 +117,7 @@ def run_sweep(
 
 
 class _Driver:
-    """What is left of a part, and how far it is."""
+    """Remaining shards of one part, with progress."""
 
     def __init__(
         self,
@@ -117,7 +130,7 @@ class _Driver:
         self._store, self._shards, self._part = store, store.plan.shards, part
         self._here, self._report = here, progress or (lambda _what, _done, _total, _left: None)
         self._ranks: dict[str, dict[str, int]] = {}
-        # of the shards that are to be done, the rows that there are, by the keys of their runs
+        # rows that the remaining shards already have, by the keys of their runs
         self._rows = {n: self._kept(n) for n in mine if not self._is_done(n)}
         self._changed: set[int] = set()
         self._kept_at = time.monotonic()
@@ -125,7 +138,7 @@ class _Driver:
         self._total = sum(len(self._shards[number]) for number in mine)
         left = sum(len(self._shards[number]) - len(rows) for number, rows in self._rows.items())
         self._before = self._total - left
-        # keys of the runs that are done since
+        # keys of the runs that this call has done
         self._trained: set[str] = set()
         self._time_left = TimeLeft(0.0)
 
@@ -159,12 +172,12 @@ class _Driver:
             for outcome in failed:
                 self._store.log(self._part, failed=outcome.name, error=outcome.error)
             first = failed[0]
-            # of a traceback, the error
+            # the error is the last line of a traceback
             why = (first.error or "").strip().rpartition("\n")[2]
             raise SweepError(
-                f"{len(self._rows)} of {n_shards} shards aren't done, for {len(failed)} tasks "
-                "failed; the others are, and the same command tries these again. The log has all; "
-                f"the first, {first.name}: {why}"
+                f"{len(self._rows)} of {n_shards} shards aren't done, because {len(failed)} tasks "
+                "failed; the others are, and the same command tries these again. The log has all "
+                f"errors; the first, {first.name}: {why}"
             )
 
     def _executor(self, workers: int, dask: str | None) -> AbstractContextManager[Executor]:
@@ -173,7 +186,7 @@ class _Driver:
         return processes(workers) if workers > 1 else nullcontext(in_this_process)
 
     def _bound(self, execute: Executor, tasks: Collection[tuple[Run, ...]]) -> Iterator[Outcome]:
-        """Bound the ranks of the databases that are still needed; give what fails."""
+        """Bound the ranks of the databases that are still needed; yield the failures."""
         needed = {run.database.facts_sha256: run.database for runs in tasks for run in runs}
         for facts in needed:
             try:
@@ -198,7 +211,7 @@ class _Driver:
         tasks: Mapping[tuple[int, int], tuple[Run, ...]],
         do: Callable[..., Any],
     ) -> Iterator[Outcome]:
-        """Do the tasks whose ranks are known, by `_rows`; give what fails."""
+        """Do the tasks whose ranks are known, by `_rows`; yield the failures."""
         known: dict[tuple[int, int], tuple[Any, ...]] = {}
         for name, runs in tasks.items():
             facts = {run.database.facts_sha256 for run in runs}
@@ -214,21 +227,21 @@ class _Driver:
                 rows, there, seconds = outcome.value
                 if there != self._here:
                     raise SweepError(
-                        f"A worker must have what this process has, {self._here}; it has {there}. "
-                        "Rows of both would be mixed: give it the same versions, on one kind of "
-                        "processor."
+                        "A worker must have the versions and the processor of this process, "
+                        f"{self._here}; it has {there}. Otherwise one table would mix rows of "
+                        "both: install the same versions, on one kind of processor."
                     )
                 self._take(number, rows, seconds)
                 self._tell(tasks[outcome.name])
         except BaseException:
-            # what ended it is what must be told
+            # the error that ended the training must be raised, and not a later one
             with suppress(SweepError):
                 self._keep()
             raise
         self._keep()
 
     def _take(self, number: int, rows: Sequence[Row], seconds: float) -> None:
-        """Add rows to their shard, and store it if it is whole now."""
+        """Add rows to their shard, and store the shard if it is complete."""
         held = self._rows[number]
         held.update((row["run_key"], row) for row in rows)
         self._seconds[number] = self._seconds.get(number, 0.0) + seconds
@@ -248,7 +261,7 @@ class _Driver:
         self._changed.discard(number)
 
     def _keep(self) -> None:
-        """Keep the rows of unfinished shards that have come since the last time."""
+        """Write the rows of the unfinished shards that have new ones since the last time."""
         for number in sorted(self._changed):
             self._store.keep_unfinished(number, self._rows[number].values())
             self._changed.remove(number)
@@ -261,7 +274,7 @@ class _Driver:
             self._tell_damage(error, shard=number)
             return False
         if done:
-            # a kill may have come between
+            # a kill may have come between storing the shard and removing these
             self._store.end_unfinished(number)
         return done
 
@@ -273,12 +286,12 @@ class _Driver:
             return {}
 
     def _tell_damage(self, error: DamagedFileError, **what: Any) -> None:
-        """Say what is damaged, in the log and in a warning; it is done again."""
+        """Report damage, which is done again, in the log and in a warning."""
         self._store.log(self._part, **what, damaged=f"{error.reason}; it is done again")
         warnings.warn(f"{error.path} {error.reason}; it is done again.", stacklevel=2)
 
     def _tell(self, runs: Iterable[Run]) -> None:
-        """Say how many runs are done, with some that are done now or have been told already."""
+        """Report progress after some runs, which may have been reported already."""
         for run in runs:
             if run.key not in self._trained:
                 self._trained.add(run.key)
@@ -295,7 +308,7 @@ def _rows(
     snapshots: Path | None,
     engines: Iterable[Engine],
 ) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
-    """The rows of some runs, what computed them, and the seconds that it took."""
+    """Rows of some runs, the environment that computed them, and the seconds that it took."""
     start = time.perf_counter()
     make_known(engines)
     rows: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Measure the layers of runs themselves, where the columns of a sweep's table don't say enough."""
+"""Measurements of trained layers beyond the columns of a sweep's table."""
 
 from __future__ import annotations
 
@@ -31,39 +31,63 @@ def measure_runs(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """Train each run's layer, and add to its row what a function makes of the layer.
+    """Train each run's layer, and add columns that a function computes from the layer.
 
-    Nothing is stored on the way: for what takes hours, `run_sweep` and its table are the place.
+    Nothing is stored before the end; use `run_sweep` for work of hours.
 
     Parameters
     ----------
     runs : sequence of Run
-        Such as the ``runs`` of a `Plan`; on CPUs.
+        Runs on CPUs, such as the ``runs`` of a `Plan`.
     measure : callable
-        Given a run and its trained layer, returns more columns. With more than one worker it must
-        be of a module, so that another process can import it, or a partial of such a function.
+        Called with a run and its trained layer; returns a mapping of further columns. With more
+        than one worker it must be defined at the top level of a module, so that another process
+        can import it, or be a partial of such a function.
     workers : int
-        Processes; 1: this one. The table doesn't depend on it.
+        Number of processes; 1: this one only. The table doesn't depend on it.
     progress : callable, optional
-        Is told what `run_sweep` tells.
+        Called with ("ranks", n, total, None) while the ranks of databases are bounded, then with
+        ("runs", n, total, seconds left) after each task.
 
     Returns
     -------
     DataFrame
-        One row a run, in their order.
+        One row per run, in the order of `runs`.
 
     Raises
     ------
     SweepError
         If a run fails.
     InvalidArgumentError
-        For a number of workers below 1, or a run that comes twice.
+        If `workers` is below 1, or a run is given twice.
+
+    Examples
+    --------
+    Layers with one head and with two, and the ranks of their embeddings:
+
+    >>> import torch
+    >>> from capacity.sweep import make_plan
+    >>> layers = {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1], "d_head_vo": [2]}
+    >>> plan = make_plan(
+    ...     {
+    ...         "databases": {"synthetic": {"count": 1, "max_triples": 6}},
+    ...         "layers": layers,
+    ...         "recipe": {"epochs": 5},
+    ...         "compute": {"engine": "reference"},
+    ...     }
+    ... )
+    >>> def measure(run, layer):
+    ...     return {"rank_of_W_E": int(torch.linalg.matrix_rank(layer.W_E))}
+    >>> table = measure_runs(plan.runs, measure)
+    >>> table[["n_heads", "rank_of_W_E"]].to_numpy().tolist()
+    [[1, 2], [2, 2]]
     """
     require_integer("workers", workers)
     order = {run.key: i for i, run in enumerate(runs)}
     if len(order) < len(runs):
         raise InvalidArgumentError(
-            f"`runs` must differ; {len(runs) - len(order)} of {len(runs)} come again."
+            f"`runs` must differ; {len(runs) - len(order)} of {len(runs)} are repeated. Give each "
+            "run once."
         )
     databases = {run.database.facts_sha256: (run.database,) for run in runs}
     shards = Plan(tuple(runs), {}).shards

@@ -1,8 +1,8 @@
 """One run: train a layer, score it, and write its row.
 
-A run's row depends on the run alone: its generators are seeded from what it is about, so that any
-engine starts from the same weights, and it computes on one thread, so that the table is the same on
-any number of workers.
+A row depends on its run alone: the generators are seeded from `Run.start`, so that any engine
+starts from the same weights, and one thread computes, so that the table is the same for any number
+of workers.
 """
 
 from __future__ import annotations
@@ -41,23 +41,40 @@ def train_run(
     Parameters
     ----------
     run : Run
-        Of a functional database.
+        Run to do; its database must be functional.
     ranks : mapping, optional
         Bounds of the database's rank, as `database_ranks` returns them; computed if omitted.
     progress : callable, optional
-        Called with the number of epochs done of how many, where the engine tells it.
+        Called with the number of epochs done and their total, if the engine reports them.
 
     Returns
     -------
     row : dict
         One row of the runs table.
     layer : AttentionLayer
-        Trained.
+        The trained layer.
 
     Raises
     ------
     MultiValuedError
         If the database is multi-valued.
+
+    Examples
+    --------
+    A plan of one run:
+
+    >>> from capacity.sweep import make_plan
+    >>> plan = make_plan(
+    ...     {
+    ...         "databases": {"synthetic": {"count": 1, "max_triples": 6}},
+    ...         "layers": {"d_model": [2], "n_heads": [1], "d_head_qk": [1], "d_head_vo": [2]},
+    ...         "recipe": {"epochs": 5},
+    ...         "compute": {"engine": "reference"},
+    ...     }
+    ... )
+    >>> row, layer = train_run(plan.runs[0])
+    >>> row["epochs"], row["n_parameters"], layer.W_E.shape[1]
+    (5, 12, 2)
     """
     known = None if ranks is None else {run.database.facts_sha256: ranks}
     return next(train_runs([run], ranks=known, progress=progress))
@@ -75,19 +92,26 @@ def train_runs(
     Parameters
     ----------
     runs : sequence of Run
-        Of functional databases.
+        Runs to do; their databases must be functional.
     ranks : mapping, optional
-        What `database_ranks` gave, by the SHA-256 of the facts.
+        Results of `database_ranks`, by the SHA-256 of the facts; computed if omitted.
     snapshots : Path, optional
-        Folder of the runs' snapshots, from which they go on and where they keep more, which stay
-        there when a run is done; none of runs that are trained together.
+        Folder of snapshots, from which runs resume and to which they add; they stay there when a
+        run is done. Runs that are trained together have none.
     progress : callable, optional
-        Called with the epochs of each run, where its engine tells them.
+        Called with the number of epochs done and their total, if the engine reports them.
 
     Yields
     ------
-    row, layer
-        As `train_run` returns.
+    row : dict
+        One row of the runs table.
+    layer : AttentionLayer
+        The trained layer.
+
+    Raises
+    ------
+    MultiValuedError
+        If a database is multi-valued.
     """
     batches: dict[tuple[str, Recipe, Compute], list[Run]] = {}
     for run in runs:
@@ -102,7 +126,7 @@ def train_runs(
 def _trained(
     runs: Sequence[Run], snapshots: Path | None, progress: Progress | None
 ) -> list[tuple[Run, AttentionLayer, Training]]:
-    """Train runs of one recipe and one `Compute` from the weights that each starts from."""
+    """Train runs of one recipe and one `Compute`, each from its own initial weights."""
     import torch
 
     from capacity.layer.model import AttentionLayer
@@ -163,7 +187,7 @@ def _row(
         "n_parameters": run.layer.n_parameters,
         "n_embedding_parameters": run.layer.n_embedding_parameters(db.n_tokens),
         "layer_rank_bound": layer_rank_assumed(run.layer),
-        # its tensor L is defined for plain layers alone
+        # the tensor L is defined for plain layers alone
         "layer_rank_upper": layer_rank_upper(run.layer, (k, q, v)) if run.layer.is_plain else None,
         **recipe_columns(run.recipe),
         "engine": training.engine,
@@ -177,7 +201,7 @@ def _row(
 
 
 def _scores(run: Run, layer: AttentionLayer, *, diverged: bool) -> dict[str, float]:
-    """The columns that say what the layer recalls, all NaN if training diverged."""
+    """Scores of the trained layer, by column; all NaN if training diverged."""
     names, taus = scored_columns(run.taus), run.taus
     if diverged:
         return dict.fromkeys(names, math.nan)
@@ -198,7 +222,7 @@ def _scores(run: Run, layer: AttentionLayer, *, diverged: bool) -> dict[str, flo
 
 
 def database_ranks(db: Database) -> dict[str, int]:
-    """The columns about a database's rank: Proposition 2.1, and a certified interval."""
+    """Columns of a database's rank: the bound of Proposition 2.1, and a certified interval."""
     analysis = RankAnalysis(db)
     interval = analysis.rank
     return {

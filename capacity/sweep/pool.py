@@ -1,7 +1,7 @@
-"""Processes that do tasks: one that dies costs an attempt, and none outlives its parent.
+"""Worker processes: one that dies costs its task an attempt, and none outlives its parent.
 
-`concurrent.futures` fails all tasks that wait when one process dies, and leaves its processes
-running when their parent is killed.
+`concurrent.futures` fails all waiting tasks when one process dies, and leaves its processes running
+when their parent is killed.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from typing import Any, TypeAlias
 from capacity.errors import CapacityError, SweepError
 from capacity.limits import in_a_line
 
-# arguments by name, in the order in which they begin
+# arguments of the tasks by their names, in the order in which they begin
 Tasks: TypeAlias = Mapping[Any, tuple[Any, ...]]
 ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task.
+    """Result of a task, or the reason why it failed.
 
     Attributes
     ----------
-    name
-        Of the task.
-    value
-        What it returned.
+    name : hashable
+        Name of the task.
+    value : object
+        Return value of the task.
     error : str or None
-        Why it failed, if it did: a message, or the traceback of what nobody foresaw.
+        Message of a `CapacityError`, or traceback of another exception; None if it succeeded.
     """
 
     name: Any
@@ -48,7 +48,7 @@ class Outcome:
     error: str | None = None
 
 
-# does tasks by a function, and gives each outcome as it comes
+# calls a function on the arguments of each task, and yields the outcomes as they come
 Executor: TypeAlias = Callable[[Callable[..., Any], Tasks], Iterator[Outcome]]
 
 
@@ -61,13 +61,13 @@ class _Worker:
 
 
 def in_this_process(function: Callable[..., Any], tasks: Tasks) -> Iterator[Outcome]:
-    """Do tasks one after the other."""
+    """Do tasks one after the other, in this process."""
     for name, arguments in tasks.items():
         yield attempt(function, name, arguments)
 
 
 def attempt(function: Callable[..., Any], name: Hashable, arguments: tuple[Any, ...]) -> Outcome:
-    """Do one task; an error is an outcome, an interrupt isn't."""
+    """Do one task; its errors become its outcome, interrupts are raised."""
     try:
         return Outcome(name, function(*arguments))
     except CapacityError as error:
@@ -78,95 +78,107 @@ def attempt(function: Callable[..., Any], name: Hashable, arguments: tuple[Any, 
 
 @contextmanager
 def processes(workers: int) -> Iterator[Executor]:
-    """Processes that do tasks, until the context ends; outcomes come as tasks are done.
+    """Run worker processes until the context ends.
 
-    A task whose process dies `ATTEMPTS` times, killed or out of memory, fails alone. Functions must
-    be of a module, so that another process can import them.
+    Outcomes come as tasks are done. A task whose process dies `ATTEMPTS` times, killed or out of
+    memory, fails alone. Functions must be defined at the top level of a module, so that another
+    process can import them.
+
+    Parameters
+    ----------
+    workers : int
+        Largest number of processes.
+
+    Yields
+    ------
+    Executor
+        Does tasks in the processes.
 
     Raises
     ------
     SweepError
-        If `ATTEMPTS` processes in a row die before they can do anything.
+        If `ATTEMPTS` processes in a row die before they can do anything, or a function can't be
+        sent to them.
     """
-    staff: list[_Worker] = []
+    team: list[_Worker] = []
     try:
-        yield partial(_in_processes, staff, workers)
+        yield partial(_in_processes, team, workers)
     finally:
-        for worker in staff:
+        for worker in team:
             _end(worker)
 
 
 def _in_processes(
-    staff: list[_Worker], workers: int, function: Callable[..., Any], tasks: Tasks
+    team: list[_Worker], workers: int, function: Callable[..., Any], tasks: Tasks
 ) -> Iterator[Outcome]:
     try:
-        yield from _outcomes(staff, workers, function, tasks)
+        yield from _outcomes(team, workers, function, tasks)
     finally:
-        # whoever is still at a task of this call would answer the next
-        for worker in [w for w in staff if w.task is not None]:
-            staff.remove(worker)
+        # a worker that is still busy with this call would answer the next one
+        for worker in [w for w in team if w.task is not None]:
+            team.remove(worker)
             _end(worker)
 
 
 def _outcomes(
-    staff: list[_Worker], workers: int, function: Callable[..., Any], tasks: Tasks
+    team: list[_Worker], workers: int, function: Callable[..., Any], tasks: Tasks
 ) -> Iterator[Outcome]:
     waiting = deque(tasks)
     deaths: Counter[Hashable] = Counter()
-    left, stillborn = len(waiting), 0
+    left, failed_starts = len(waiting), 0
     while left:
-        busy = sum(worker.task is not None for worker in staff)
-        while len(staff) < min(workers, busy + len(waiting)):
-            staff.append(_hired())
-        for worker in staff:
+        busy = sum(worker.task is not None for worker in team)
+        while len(team) < min(workers, busy + len(waiting)):
+            team.append(_start_worker())
+        for worker in team:
             if worker.ready and worker.task is None and waiting:
                 worker.task = waiting.popleft()
                 _send(worker.connection, (function, worker.task, tasks[worker.task]))
-        heard = wait([w.connection for w in staff if w.task is not None or not w.ready])
-        for worker in [w for w in staff if w.connection in heard]:
+        readable = wait([w.connection for w in team if w.task is not None or not w.ready])
+        for worker in [w for w in team if w.connection in readable]:
             try:
-                said = worker.connection.recv()
+                message = worker.connection.recv()
             except (EOFError, OSError):
-                staff.remove(worker)
+                team.remove(worker)
                 worker.process.join()
                 if not worker.ready:
-                    stillborn += 1
-                    if stillborn == ATTEMPTS:
-                        raise SweepError(_STILLBORN) from None
+                    failed_starts += 1
+                    if failed_starts == ATTEMPTS:
+                        raise SweepError(_FAILED_STARTS) from None
                     continue
                 deaths[worker.task] += 1
                 if deaths[worker.task] < ATTEMPTS:
                     waiting.append(worker.task)
                     continue
-                said = Outcome(worker.task, error=_DIED)
-            worker.ready, stillborn = True, 0
-            if isinstance(said, Outcome):
+                message = Outcome(worker.task, error=_DIED)
+            worker.ready, failed_starts = True, 0
+            if isinstance(message, Outcome):
                 left -= 1
                 name, worker.task = worker.task, None
-                yield replace(said, name=name)
+                yield replace(message, name=name)
 
 
 _DIED = f"its process died {ATTEMPTS} times, killed or out of memory"
-_STILLBORN = (
-    "Worker processes die before they begin. What was done is kept. There may be too little memory "
-    "for so many --workers; and a script must call run_sweep under "
-    '`if __name__ == "__main__":`, for each worker reads it anew.'
+_FAILED_STARTS = (
+    "Worker processes must be able to start; they die before they begin. Finished runs are kept. "
+    "If memory is short, use fewer --workers. A script must call run_sweep under "
+    '`if __name__ == "__main__":`, because each worker imports it again.'
 )
 
 
-def _hired() -> _Worker:
+def _start_worker() -> _Worker:
     # spawned, not forked: torch's threads don't survive a fork
     context = get_context("spawn")
     connection, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs,), daemon=True)
     process.start()
-    # else its end wouldn't be noticed
+    # a copy that stays open here would hide the worker's death
     theirs.close()
     return _Worker(process, connection)
 
 
 def _end(worker: _Worker) -> None:
-    """End a process, without waiting for a task that is dropped."""
+    """End a process without waiting for its task."""
     worker.process.terminate()
     worker.connection.close()
     worker.process.join()
@@ -176,20 +188,20 @@ def _send(connection: Connection, task: Any) -> None:
     try:
         connection.send(task)
     except OSError:
-        # it died while it was idle; that is heard next
+        # it died while it was idle; the next wait notices
         return
     except (AttributeError, TypeError, PicklingError) as error:
         raise SweepError(
-            "What several workers do must be of a module that they can import, such as a function "
-            f"at its top level; {in_a_line(error)}. Move it to a module, or take one worker."
+            "Functions for several workers must be defined at the top level of a module that they "
+            f"can import; {in_a_line(error)}. Move them to a module, or use one worker."
         ) from None
 
 
 def _work(connection: Connection) -> None:
-    """In a worker: leave interrupts to the parent, and end when it does, however it ends."""
+    """Do tasks in a worker, which leaves interrupts to its parent and ends when the parent does."""
     parent = parent_process()
     if parent is None:
-        raise SweepError("A worker must be a child of the process that hires it.")
+        raise SweepError("A worker must be a child of the process that starts it.")
     sentinel = parent.sentinel
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -205,12 +217,12 @@ def _work(connection: Connection) -> None:
         except EOFError:
             return
         except Exception:
-            # of a module that isn't there, say; whoever sent it knows its name
+            # such as a function of a missing module; the parent knows the task's name
             connection.send(Outcome(None, error=traceback.format_exc()))
             continue
         outcome = attempt(function, name, arguments)
         try:
             connection.send(outcome)
         except Exception:
-            # what can't be pickled can't be sent, and nothing of it has been
+            # the value can't be pickled, so that nothing of it was sent
             connection.send(Outcome(name, error=traceback.format_exc()))

@@ -20,35 +20,36 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
 
-def transcript(script: Path, folder: Path) -> str:
-    """Each line of a script with its answer."""
+def answers(script: Path, folder: Path) -> Iterator[tuple[str, str, float]]:
+    """Each line of a script that is typed, with its answer and its seconds."""
     import capacity
 
     names: dict[str, Any] = {"capacity": capacity}
-    parts: list[str] = []
     for line in script.read_text().splitlines():
-        line = line.replace("{folder}", str(folder))
+        typed = line.replace("{folder}", str(folder))
         start = time.perf_counter()
-        if line.startswith("$ "):
-            answer = _shell(line[2:])
-        elif line.startswith(">>> "):
-            answer = _python(line[4:], names)
+        if typed.startswith("$ "):
+            answer = _shell(typed[2:])
+        elif typed.startswith(">>> "):
+            answer = _python(typed[4:], names)
         else:
-            parts.append(line)
             continue
         seconds = time.perf_counter() - start
         answer = answer.replace(str(folder), "{folder}").replace(str(ROOT), ".").strip()
-        lines = answer.splitlines()
-        shown = [one if len(one) <= 240 else one[:239] + "…" for one in lines[:6]]
-        size = f"[{len(answer):,} characters, {len(lines)} lines, {seconds:.1f} s]"
-        parts.append("\n".join([line.replace(str(folder), "{folder}"), *shown, size, ""]))
-    return "\n".join(parts)
+        yield line, answer, seconds
+
+
+def brief(answer: str) -> str:
+    """The first lines of an answer, cut at 240 characters."""
+    lines = [line for line in answer.splitlines() if line.strip()][:6]
+    return "\n".join(line if len(line) <= 240 else line[:239] + "…" for line in lines)
 
 
 def _shell(command: str) -> str:
@@ -81,6 +82,8 @@ def _python(code: str, names: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        for script in sys.argv[1:]:
-            print(transcript(Path(script), Path(folder)))
+    with tempfile.TemporaryDirectory() as empty:
+        for name in sys.argv[1:]:
+            for typed, answer, seconds in answers(Path(name), Path(empty)):
+                size = f"{len(answer):,} characters, {len(answer.splitlines())} lines"
+                print(f"{typed}\n{brief(answer)}\n[{size}, {seconds:.1f} s]\n")

@@ -81,7 +81,7 @@ def test_a_scheduler_that_goes_and_workers_of_another_kind_are_said_in_words(
     # what differs from process to process
     monkeypatch.setattr("capacity.sweep.cluster.environment", os.getpid)
     with (
-        pytest.raises(SweepError, match="must have what this process has"),
+        pytest.raises(SweepError, match="must have the versions and the processor of this process"),
         on_dask(cluster.scheduler_address),
     ):
         pass

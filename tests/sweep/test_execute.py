@@ -465,7 +465,7 @@ def test_equal_recipes_have_equal_keys() -> None:
     assert keys[0] == keys[1]
     with pytest.raises(SweepError, match="`weight_decay` must be a number"):
         make_plan({**CONFIG, "recipe": {"weight_decay": True}})
-    with pytest.raises(SweepError, match="name each size once"):
+    with pytest.raises(SweepError, match="name each value once"):
         make_plan({**CONFIG, "layers": {**CONFIG["layers"], "n_heads": [1, 1]}})
 
 

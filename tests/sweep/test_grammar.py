@@ -110,23 +110,25 @@ BAD = {
     "`n_positions` in .layers. must be 0, for none, or at least 2": changed(
         "layers", n_positions=[0, 1]
     ),
-    "name each size once": changed("layers", bias=[True, True]),
+    "name each value once": changed("layers", bias=[True, True]),
     "unknown key `layernorm`; .* Did you mean `layer_norm`": changed("layers", layernorm=[True]),
     "`seeds` in .runs. must name each seed once": changed("runs", seeds=[1, 1]),
     "`seeds` in .runs. must be a list of 1 to": changed("runs", seeds=[]),
     "`seeds` in .runs. must be an integer of at least 0": changed("runs", seeds=[-1]),
-    "of `taus`: `tau` must lie strictly between": changed("runs", taus=[0.5]),
+    "in .runs., `taus`: `tau` must lie strictly between": changed("runs", taus=[0.5]),
     "`taus` in .runs. must be a number": changed("runs", taus=["high"]),
     "at most 100 taus; got 101": changed("runs", taus=[0.6 + i / 1000 for i in range(101)]),
     "in ..recipe.. 2: `optimizer` must be one of": {
         **SMALL, "recipe": [{}, {"optimizer": "sgd"}]
     },
     "must hold each recipe once": {**SMALL, "recipe": [{}, {"epochs": 2000}]},
-    "must hold each recipe once, and one at least": {**SMALL, "recipe": []},
+    "must hold each recipe once, and at least one": {**SMALL, "recipe": []},
     "unknown key `engine`": changed("recipe", engine="fused"),
     "in .compute.: `dtype` must be one of": changed("compute", dtype="float16"),
     "unknown key `device`": changed("compute", device="cuda"),
-    "`subjects` in .* must be a list of two, least and most; got 5": synthetic(subjects=5),
+    "`subjects` in .* a list of two numbers, the least and the largest; got 5": synthetic(
+        subjects=5
+    ),
     "`subjects` in .* must name the least first": synthetic(subjects=[5, 2]),
     "`subjects` in .* must be an integer of at least 1; *|got 0": synthetic(subjects=[0, 2]),
     "`chained` in .* must be a number between 0 and 1; got 2": synthetic(chained=2),

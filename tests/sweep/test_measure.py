@@ -31,5 +31,5 @@ def test_a_measure_that_fails_is_reported() -> None:
         measure_runs(PLAN.runs, tasks.norms_but_one)
     with pytest.raises(ValueError, match="at least 1; got 0"):
         measure_runs(PLAN.runs, tasks.norms, workers=0)
-    with pytest.raises(ValueError, match="1 of 2 come again"):
+    with pytest.raises(ValueError, match="1 of 2 are repeated"):
         measure_runs(PLAN.runs[:1] * 2, tasks.norms)

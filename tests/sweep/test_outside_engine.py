@@ -87,7 +87,9 @@ def test_a_folder_that_auto_began_by_other_engines_is_not_said_to_be_damaged(
     register_engine(ALONE)
     try:
         again = make_plan({**CONFIG, "compute": {"engine": "auto"}})
-        with pytest.raises(SweepError, match=r"begun with engine fused.*; here is engine toy"):
+        with pytest.raises(
+            SweepError, match=r"begun with engine fused.*; this process has engine toy"
+        ):
             run_sweep(again, tmp_path)
         run_sweep(again, tmp_path, allow_other_engine=True)
     finally:
@@ -99,7 +101,7 @@ def test_an_engine_that_processes_cannot_import_is_named_and_trains_in_one(tmp_p
     register_engine(replace(ALONE, cost=lambda _: 0.45))
     try:
         plan = make_plan(CONFIG)
-        with pytest.raises(SweepError, match=r"that they can import.*lambda"):
+        with pytest.raises(SweepError, match=r"that they can import; .*lambda"):
             run_sweep(plan, tmp_path, workers=2)
         assert run_sweep(plan, tmp_path) is not None
     finally:

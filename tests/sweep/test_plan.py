@@ -96,7 +96,7 @@ BAD = {
     "must hold `synthetic` or at least one of `files`": {**SMALL, "databases": {}},
     "`multi` in .* must be one of": changed("databases", files=[{"path": "x", "multi": "last"}]),
     "`files` in .databases. must be a list": changed("databases", files=3),
-    "`path` in .* must be a text": changed("databases", files=[{"path": 3}]),
+    "`path` in .* must be a string": changed("databases", files=[{"path": 3}]),
     "in .layers.: ": changed("layers", d_model=["a"]),
     "must be a table of keys": {**SMALL, "recipe": 3},
 }

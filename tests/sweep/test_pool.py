@@ -69,7 +69,7 @@ def test_a_script_without_its_guard_is_told_so(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
-    assert "SweepError: Worker processes die before they begin" in done.stderr
+    assert "SweepError: Worker processes must be able to start" in done.stderr
     assert '__name__ == "__main__"' in done.stderr
 
 
@@ -99,7 +99,7 @@ def test_what_a_process_cannot_import_is_told_and_is_no_death(
 
 def test_what_cannot_be_sent_to_a_process_is_said_in_words() -> None:
     with (
-        pytest.raises(SweepError, match=r"must be of a module .*lambda.*take one worker"),
+        pytest.raises(SweepError, match=r"top level of a module .*lambda.*use one worker"),
         processes(1) as execute,
     ):
         list(execute(lambda: None, {0: ()}))

@@ -137,7 +137,9 @@ def test_a_sweep_of_schema_2_is_not_gone_on_with_but_beside(old: Path) -> None:
     config = json.loads((OLD / "manifest.json").read_text())["config"]
     recipe = {k: v for k, v in config["recipe"].items() if k != "engine"}
     plan = make_plan({**config, "recipe": recipe, "compute": {"engine": "reference"}})
-    with pytest.raises(SweepError, match=r"was begun with .*schema 2.*; here is .*schema 3"):
+    with pytest.raises(
+        SweepError, match=r"was begun with .*schema 2.*; this process has .*schema 3"
+    ):
         run_sweep(plan, old)
     run_sweep(plan, old, allow_other_engine=True)
     both = load(old)
@@ -150,9 +152,9 @@ def test_rows_of_schema_2_that_contradict_themselves_are_damaged(old: Path) -> N
     rows = pq.read_table(path).replace_schema_metadata().to_pylist()
     (old / "runs.parquet").unlink()
     for change, why in (
-        ({"recipe": "[]"}, "a recipe is no table of keys"),
+        ({"recipe": "[]"}, "a recipe is not a table of keys"),
         ({"recipe": '{"epochs": "many"}'}, "`epochs` must be an integer"),
-        ({"d_model": 4}, "has other sizes"),
+        ({"d_model": 4}, "the sizes of layer .* disagree"),
     ):
         table = pa.Table.from_pylist([{**row, **change} for row in rows], schema=SCHEMA_2)
         write_table(path, table, of=path.name)

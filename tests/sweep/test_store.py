@@ -114,14 +114,14 @@ def test_what_is_not_this_sweeps_is_an_error(plan: Plan, copy: Path) -> None:
     shards = sorted((copy / "shards").iterdir())
     foreign = copy / "shards" / "by-hand.parquet"
     shutil.copy(shards[0], foreign)
-    with pytest.raises(SweepError, match=r"isn't this sweep's, such as by-hand\.parquet"):
+    with pytest.raises(SweepError, match=r"only this sweep's files; .* such as by-hand\.parquet"):
         compact(copy)
     foreign.unlink()
     # whose columns differ is named, and not another
     pq.write_table(pq.read_table(shards[1]).drop_columns(["loss"]), shards[1])
     with pytest.raises(SweepError, match=f"{shards[1].name} has other columns"):
         compact(copy)
-    # without its manifest nobody knows what the folder is
+    # without its manifest the folder's sweep is unknown
     (copy / "manifest.json").unlink()
     with pytest.raises(SweepError, match=r"has shards and no manifest\.json"):
         run_sweep(plan, copy)
@@ -256,7 +256,7 @@ def test_a_damaged_manifest_is_named(text: bytes, plan: Plan, tmp_path: Path) ->
 def test_a_plan_with_a_run_that_comes_twice_is_refused_before_training(
     plan: Plan, tmp_path: Path, untrained: None
 ) -> None:
-    with pytest.raises(SweepError, match=r"must differ.*; 12 of 24 come again"):
+    with pytest.raises(SweepError, match=r"must differ.*; 12 of 24 are repeated"):
         run_sweep(Plan(plan.runs * 2, {}), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -292,7 +292,7 @@ def test_ranks_that_were_damaged_or_forged_are_told_and_computed_again(
 
     for text, why in {
         "": "Expecting value",
-        "[]": "no JSON object",
+        "[]": "not a JSON object",
         "{}": "another content",
         whole.replace(facts, "0" * 64): "another content",
         whole.replace("_lower", "x"): "another content",
@@ -445,7 +445,7 @@ def test_a_folder_that_is_none_of_the_sweeps_is_refused_and_left_as_it_is(
         (out / name).symlink_to(elsewhere)
     else:
         (out / name).write_text("mine")
-    with pytest.raises(SweepError, match=rf"{name} must be a folder, and no link to one"):
+    with pytest.raises(SweepError, match=rf"{name} must be a folder, not a link to one"):
         run_sweep(plan, out)
     assert len(list(elsewhere.iterdir())) == 2
 
@@ -467,7 +467,7 @@ def test_a_foreign_shard_is_refused_before_training(
 ) -> None:
     Store(copy, plan, environment()).path(0).unlink()
     (copy / "shards" / name).write_bytes(b"mine")
-    with pytest.raises(SweepError, match=rf"isn't this sweep's, such as {name}"):
+    with pytest.raises(SweepError, match=rf"only this sweep's files; .* such as {name}"):
         run_sweep(plan, copy)
     assert (copy / "shards" / name).read_bytes() == b"mine"
 

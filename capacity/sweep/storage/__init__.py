@@ -1,1 +1,1 @@
-"""A folder of a sweep: what lies where, what its rows are, and how parts of it share it."""
+"""The folder of a sweep: its files, the columns of its rows, and the locks of its parts."""

@@ -1,18 +1,18 @@
-"""Names in a sweep's folder: its own, and what is refused before anything is trained.
+"""Layout of a sweep's folder, and checks of other files in it before anything is trained.
 
 ::
 
     DIR/manifest.json              the sweep that the folder was begun with; written once
-    DIR/manifest-<variant>.json    the same runs, computed by something else, under other keys
-    DIR/shards/00000-<key>.parquet rows of one shard; that the file is valid records that it is done
-    DIR/unfinished/<shard>         rows of a shard that isn't whole yet
+    DIR/manifest-<variant>.json    the same runs by another engine or version, under other keys
+    DIR/shards/00000-<key>.parquet rows of one shard; a shard is done if its file is valid
+    DIR/unfinished/<shard>         rows of a shard that isn't complete yet
     DIR/unfinished/<run key>.npz   snapshot of a run that is under way
     DIR/ranks/<facts>.json         bounds of a database's rank, computed once
-    DIR/log-<i>-of-<n>.jsonl       when each shard was done, and how long it took; in no table
+    DIR/log-<i>-of-<n>.jsonl       time and duration of each shard, which no table holds
     DIR/runs.parquet               all rows, written when the last shard is done
 
-Other files may lie in DIR beside them; they are neither read nor touched. In DIR/shards nothing
-else may lie: readers take all of its tables for the sweep's.
+DIR may hold other files, which are neither read nor changed. DIR/shards may not: readers take all
+of its tables for the sweep's.
 """
 
 from __future__ import annotations
@@ -42,78 +42,84 @@ def snapshot_name(run_key: str) -> str:
 
 
 def make_folders(folder: Path) -> None:
-    """Make the folder of a sweep and those in it, and refuse what can't be one.
+    """Make the folder of a sweep and its subfolders, and refuse one that can't be used.
 
     Raises
     ------
     SweepError
-        If they can't be made; or one of them is there already and is a link, or no folder; or one
-        of the sweep's own names in DIR belongs to something that is no regular file.
+        If they can't be made; if one of them exists and is a link, or not a folder; or if one of
+        the sweep's own names in DIR belongs to something other than a regular file.
     """
     try:
         for name in (SHARDS, UNFINISHED, RANKS):
             path = folder / name
             if path.is_symlink() or (path.exists() and not path.is_dir()):
                 raise SweepError(
-                    f"{path} must be a folder, and no link to one. Take it away, or give another "
-                    "folder with --out."
+                    f"{path} must be a folder, not a link to one. Move it elsewhere, or give "
+                    "another folder with --out."
                 )
         for name in (SHARDS, RANKS):
             (folder / name).mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         if isinstance(error, SweepError):
             raise
-        raise SweepError(f"{folder} can't be a folder of shards ({error}).") from None
+        raise SweepError(
+            f"{folder} can't be the folder of a sweep ({error}). Give another one with --out."
+        ) from None
     require_files(folder, _is_own)
 
 
 def require_files(folder: Path, own: Callable[[str], bool]) -> None:
     """Refuse a folder, a pipe or a device under one of the sweep's own names.
 
-    A link to a file is replaced when its name is written; what it points to stays as it is.
+    A link to a file is replaced when its name is written; its target stays as it is.
 
     Raises
     ------
     SweepError
+        If there is one; the message names it.
     """
     for entry in _entries(folder):
         broken_link = entry.is_symlink() and not Path(entry).exists()
         if own(entry.name) and not (entry.is_file() or broken_link):
             raise SweepError(
-                f"{entry.path} must be a regular file, for the sweep writes one of that name. Take "
-                "it away, or give another folder with --out."
+                f"{entry.path} must be a regular file, because the sweep writes one of that name. "
+                "Move it elsewhere, or give another folder with --out."
             )
 
 
 def require_own_shards(folder: Path, names: Collection[str]) -> None:
-    """Refuse what else is in DIR/shards; hidden files apart, which no reader takes for tables.
+    """Refuse other files in DIR/shards, except hidden ones, which no reader takes for tables.
 
     Raises
     ------
     SweepError
+        If there are any; the message names one.
     """
     shards = folder / SHARDS
     foreign = sorted(entry.name for entry in _entries(shards) if entry.name not in names)
     if foreign:
         raise SweepError(
-            f"{shards} holds what isn't this sweep's, such as {foreign[0]}. Take it out."
+            f"{shards} must hold only this sweep's files; it holds others, such as {foreign[0]}. "
+            "Move them elsewhere."
         )
     require_files(shards, lambda _name: True)
 
 
 def require_new(folder: Path) -> None:
-    """Refuse a folder without a manifest that holds rows.
+    """Refuse a folder that holds rows but no manifest.
 
     Raises
     ------
     SweepError
+        If it has shards or a table.
     """
     what = "shards" if any(_entries(folder / SHARDS)) else TABLE
     if what == TABLE and not (folder / TABLE).exists():
         return
     raise SweepError(
-        f"{folder} has {what} and no manifest.json, so that nobody knows what they are. Give "
-        f"another folder with --out, or take {what} out."
+        f"{folder} has {what} and no manifest.json, so that their sweep is unknown. Give another "
+        f"folder with --out, or move {what} elsewhere."
     )
 
 
@@ -123,17 +129,18 @@ def remove_own_parts(
     snapshots: Collection[str],
     ranks: Collection[str] | None = None,
 ) -> None:
-    """Remove what interrupted writers left of some shards and runs; and of all else.
+    """Remove temporary files of interrupted writers.
 
     Parameters
     ----------
     folder : Path
+        Folder of the sweep.
     shards : collection of str
-        Names of their files.
+        Names of files of shards that no process writes now.
     snapshots : collection of str
-        Names of those of runs.
+        Names of snapshots of their runs.
     ranks : collection of str, optional
-        Names of the files of ranks that nobody writes now; nor the manifests and the table.
+        Names of files of ranks; given if no process writes them, a manifest, a log or the table.
     """
     remove_parts(folder / SHARDS, shards.__contains__)
     remove_parts(folder / UNFINISHED, lambda name: name in shards or name in snapshots)
@@ -143,12 +150,12 @@ def remove_own_parts(
 
 
 def _is_own(name: str) -> bool:
-    """Whether a name in DIR itself is the sweep's."""
+    """Return True if a name in DIR itself is one of the sweep's."""
     return name == TABLE or bool(MANIFEST.fullmatch(name) or _LOG.fullmatch(name))
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """All in a folder that isn't hidden."""
+    """Entries of a folder that aren't hidden; none if it doesn't exist."""
     try:
         with os.scandir(folder) as entries:
             return [entry for entry in entries if not entry.name.startswith(".")]

@@ -1,4 +1,4 @@
-"""Locks of a sweep's folder: one on the folder, held for moments, and one on each part's shards."""
+"""Locks of a sweep's folder: one on the folder, held briefly, and one on each part's shards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PART_LOCK = re.compile(r"\.[0-9]+-of-([0-9]+-[0-9a-f]{8})\.lock")
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Do what only one process may do at a time, for moments.
+    """Hold the folder's lock, for a short critical section.
 
     Raises
     ------
@@ -28,7 +28,8 @@ def locked(folder: Path) -> Iterator[None]:
         lock.acquire()
     except OSError as error:
         raise SweepError(
-            f"{folder} can't be written ({error.strerror}); what was done is kept."
+            f"{folder} can't be written ({error.strerror}); what was done is kept. Check the "
+            "folder's permissions and its free space."
         ) from None
     try:
         yield
@@ -38,21 +39,21 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def part_of(folder: Path, part: int, parts: int, key: str) -> Iterator[None]:
-    """Do one part of a sweep's shards, which no other process may do in the meantime.
+    """Hold the lock of one part of a sweep's shards.
 
     Raises
     ------
     SweepError
-        If another process does it, or a part of another division.
+        If another process does this part, or a part of another division.
     """
     lock = FileLock(folder / f".{part}-of-{parts}-{key}.lock")
     with locked(folder):
         theirs = set(divisions(folder, key)) - {f"{parts}-{key}"}
         if theirs or not _acquired(lock):
             raise SweepError(
-                f"Another process does {'another division' if theirs else 'this part'} of "
-                f"{folder} at this moment. Wait for it, or give each its own part i of the same N "
-                "with --shard i/N."
+                f"Another process is doing {'another division' if theirs else 'this part'} of "
+                f"{folder}. Wait for it, or give each process its own part i of the same N with "
+                "--shard i/N."
             )
     try:
         yield
@@ -61,7 +62,7 @@ def part_of(folder: Path, part: int, parts: int, key: str) -> Iterator[None]:
 
 
 def divisions(folder: Path, key: str = "*") -> Iterator[str]:
-    """Divisions ``<n>-<key>`` of which some process does a part at this moment."""
+    """Divisions ``<n>-<key>`` of which a process is doing a part now."""
     for path in folder.glob(f".*-of-*-{key}.lock"):
         named = _PART_LOCK.fullmatch(path.name)
         if named and path.is_file() and _is_held(path):
@@ -74,12 +75,14 @@ def _acquired(lock: FileLock) -> bool:
     except Timeout:
         return False
     except OSError as error:
-        raise SweepError(f"{lock.lock_file} can't be locked ({error.strerror}).") from None
+        raise SweepError(
+            f"{lock.lock_file} can't be locked ({error.strerror}). Check the folder's permissions."
+        ) from None
     return True
 
 
 def _is_held(path: Path) -> bool:
-    """Return True if some process holds a lock."""
+    """Return True if a process holds the lock."""
     lock = FileLock(path)
     if not _acquired(lock):
         return True

@@ -1,7 +1,8 @@
-"""What a sweep's folder holds, and by what it was computed: a sweep is never mixed with another.
+"""Manifests: the plan of a sweep's folder and the environment that computes it.
 
-A manifest is written once and never mended: one that is damaged is refused, and the folder is left
-as it is. Every field that is read is checked, against the plan as well where there is one.
+By them no folder mixes two sweeps. A manifest is written once and never repaired: a damaged one is
+refused, and the folder is left as it is. Every field that is read is checked, also against the plan
+if there is one.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def environment(device: str = "cpu") -> dict[str, Any]:
-    """What the last bits of a result depend on, beside the plan: versions and processors."""
+    """Versions and processors, on which the last bits of a result depend beside the plan."""
     return dict(_environment(device))
 
 
-# every task asks, and a process doesn't change
+# called for every task, and constant in a process
 @cache
 def _environment(device: str) -> dict[str, Any]:
     import torch
@@ -59,23 +60,31 @@ def _environment(device: str) -> dict[str, Any]:
 def admitted(
     folder: Path, plan: Plan, here: dict[str, Any], *, allow_other_engine: bool = False
 ) -> Plan:
-    """The plan as it may be done in this folder, whose manifest is written if there is none.
+    """Return the plan as this folder admits it, and write its manifest if there is none.
 
-    Only one process at a time may ask (`capacity.sweep.storage.store`).
+    The caller must hold the folder's lock (`capacity.sweep.storage.locks`).
 
     Parameters
     ----------
     folder : Path
+        Folder of the sweep.
     plan : Plan
+        Plan to be done in it.
     here : dict
-        What computes it (`environment`).
+        Environment that computes it (`environment`).
     allow_other_engine : bool
+        Accept a folder that holds the same runs by another engine, dtype or version.
+
+    Returns
+    -------
+    Plan
+        The plan, under other keys if the folder was begun by another engine, dtype or version.
 
     Raises
     ------
     SweepError
         If the folder holds another sweep; or the same one computed by another engine, in another
-        dtype, or with other versions, unless that is allowed. Then the keys of its runs differ.
+        dtype, or with other versions, unless that is allowed.
     """
     # what 'auto' stands for depends on the engines that are registered
     engines = " and ".join(sorted({run.engine for run in plan.runs}))
@@ -97,9 +106,9 @@ def admitted(
     if not allow_other_engine:
         then, now = (_in_words(by) for by in (held["computed_by"], computed_by))
         raise SweepError(
-            f"{folder} was begun with {then}; here is {now}. The rows would not be comparable bit "
-            "by bit: give another folder with --out, or go on with what it was begun with, or say "
-            "--allow-other-engine to do all runs again beside those, under other keys."
+            f"{folder} was begun with {then}; this process has {now}. The rows would not be "
+            "comparable bit by bit: give another folder with --out, continue with the versions it "
+            "was begun with, or add --allow-other-engine to do all runs again under other keys."
         )
     text = json.dumps(computed_by, sort_keys=True)
     variant = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -111,7 +120,7 @@ def admitted(
 
 
 def manifests(folder: Path) -> list[dict[str, Any]]:
-    """All that a folder's sweeps say of themselves.
+    """Read the manifests of a folder, the first one first.
 
     Raises
     ------
@@ -129,12 +138,12 @@ def manifests(folder: Path) -> list[dict[str, Any]]:
 
 
 def shard_names(plan: Plan) -> list[str]:
-    """Names of the files of a plan's shards."""
+    """Names of the files of a plan's shards, in order."""
     return [f"{n:05d}-{shard_key(shard)[:16]}.parquet" for n, shard in enumerate(plan.shards)]
 
 
 def _begun(path: Path, plan: Plan, computed_by: dict[str, Any]) -> Plan:
-    """Write what a plan is."""
+    """Write the manifest of a plan, and return the plan."""
     manifest = {
         "plan_key": plan.key,
         "question": plan.question,
@@ -151,11 +160,11 @@ def _begun(path: Path, plan: Plan, computed_by: dict[str, Any]) -> Plan:
 
 
 def _commit() -> str | None:
-    """The commit of the source, if it is a checkout; "-dirty" follows if files differ from it."""
+    """Commit of the source, if it is a checkout; "-dirty" follows if files differ from it."""
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():
         return None
-    # without locks: a kill under `git describe --dirty` leaves one, and nobody can commit then
+    # without locks: a kill during `git describe --dirty` leaves one, which blocks later commits
     command = ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "-uno"]
     try:
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=10)
@@ -172,7 +181,7 @@ def _in_words(computed_by: dict[str, Any]) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A manifest whose fields are what they should be."""
+    """Read a manifest, and check its fields."""
     advice = "Give another folder with --out."
     try:
         held = read_json(path, max_bytes=MAX_BYTES)
@@ -187,7 +196,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _require_same(path: Path, held: dict[str, Any], plan: Plan) -> None:
-    """Refuse a manifest that disagrees with the plan whose question it has."""
+    """Refuse a manifest that has the plan's question but disagrees with the plan."""
     same = {"plan_key": plan.key, "n_runs": len(plan.runs), "shards": shard_names(plan)}
     for name, value in same.items():
         if held[name] != value:
@@ -204,7 +213,7 @@ def _is_key(value: Any) -> bool:
 
 
 def _are_shards(value: Any) -> bool:
-    """Whether a value is a list of the names of shards, which are numbered from 0."""
+    """Return True if a value is a list of the names of shards, numbered from 0."""
     return isinstance(value, list) and all(
         isinstance(name, str) and SHARD.fullmatch(name) and int(name.split("-")[0]) == number
         for number, name in enumerate(value)
@@ -212,7 +221,7 @@ def _are_shards(value: Any) -> bool:
 
 
 def _is_environment(value: Any) -> bool:
-    """Whether a value is a small table of short texts and numbers."""
+    """Return True if a value is a small table of short texts and numbers."""
     return (
         isinstance(value, dict)
         and len(value) <= 100

@@ -1,7 +1,7 @@
-"""Files of a sweep's folder: written whole, read with limits, and refused if they are damaged.
+"""Files of a sweep's folder: written atomically, read with limits, and refused if damaged.
 
-JSON that is stamped carries the SHA-256 of its own content. A digest finds damage, and what was
-changed by hand; whoever forges a file can forge its digest as well.
+Stamped JSON carries the SHA-256 of its own content. A digest detects damage and changes by hand,
+but no forgery: a forger can replace the digest as well.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ class DamagedFileError(SweepError):
     Parameters
     ----------
     path : path
+        Path of the file.
     reason : str
-        What is wrong with it, as the end of a sentence that begins with the file.
+        What is wrong, as the end of a sentence that begins with the path.
     advice : str
         What to do next.
     """
@@ -42,29 +43,29 @@ class DamagedFileError(SweepError):
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all.
+    """Write a file completely or not at all.
 
     Raises
     ------
     SweepError
-        If it can't be written; what was there before is there still.
+        If it can't be written; an earlier file of that name is unchanged.
     """
     try:
         safe_files.write_whole(path, data)
     except StorageError as error:
         raise SweepError(
-            f"{error.path} {error.reason}; what was done is kept. Free some space, see to the "
+            f"{error.path} {error.reason}; what was done is kept. Free some space, check the "
             "folder's permissions, or give another folder with --out."
         ) from None
 
 
 def read(path: Path, *, max_bytes: int) -> bytes:
-    """Read a regular file whole.
+    """Read a regular file completely.
 
     Raises
     ------
     DamagedFileError
-        If it isn't there, isn't regular, can't be read, or is too large to be the sweep's.
+        If it doesn't exist, isn't regular, can't be read, or is too large to be the sweep's.
     """
     try:
         return safe_files.read_file(path, max_bytes=max_bytes)
@@ -78,7 +79,7 @@ def read_json(path: Path, *, max_bytes: int) -> dict[str, Any]:
     Raises
     ------
     DamagedFileError
-        As `read` does; or if it isn't an object in JSON, in UTF-8.
+        If the file can't be read, or isn't a JSON object in UTF-8.
     """
     data = read(path, max_bytes=max_bytes)
     try:
@@ -88,22 +89,22 @@ def read_json(path: Path, *, max_bytes: int) -> dict[str, Any]:
     except ValueError as error:
         raise DamagedFileError(path, f"is damaged ({error!s:.120})") from None
     if not isinstance(held, dict):
-        raise DamagedFileError(path, "is damaged (it is no JSON object)")
+        raise DamagedFileError(path, "is damaged (it is not a JSON object)")
     return held
 
 
 def stamped(content: dict[str, Any]) -> bytes:
-    """JSON of an object and of its own SHA-256."""
+    """JSON of an object together with the SHA-256 of its content."""
     return json.dumps({**content, "sha256": _sha256(content)}).encode() + b"\n"
 
 
 def read_stamped(path: Path, *, max_bytes: int) -> dict[str, Any]:
-    """Read what `stamped` made, without its stamp.
+    """Read JSON that `stamped` made, without its stamp.
 
     Raises
     ------
     DamagedFileError
-        As `read_json` does; or if the content isn't what the stamp was made for.
+        If the file can't be read, isn't a JSON object in UTF-8, or its stamp is of other content.
     """
     content = read_json(path, max_bytes=max_bytes)
     stamp = content.pop("sha256", None)
@@ -113,7 +114,7 @@ def read_stamped(path: Path, *, max_bytes: int) -> dict[str, Any]:
 
 
 def is_integer(value: object, *, least: int = 0) -> bool:
-    """Whether a value is an integer, and no bool, that a column of the runs table can hold."""
+    """Return True if a value is an integer, not a bool, that an int64 column can hold."""
     return type(value) is int and least <= value <= LARGEST_INTEGER
 
 

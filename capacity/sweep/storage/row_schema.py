@@ -1,11 +1,11 @@
-"""The columns of the runs table: from the fields of what a run is, and the thresholds of scores.
+"""Columns of the runs table, from the fields of layers and recipes and the thresholds of scores.
 
 Every field of `LayerConfig` is a column of its own name, and every field of `Recipe` one that
-begins with ``recipe_``: ``epochs`` is how many were done, ``recipe_epochs`` how many there may be.
-``recipe`` holds the same in one text, to group by. No name needs quotes in SQL.
+begins with ``recipe_``: ``epochs`` is the number of epochs done, ``recipe_epochs`` the largest
+number allowed. ``recipe`` holds all fields in one text, to group by. No name needs quotes in SQL.
 
-All columns but one are always there. ``layer_rank_upper`` is null for layers with norm, bias or
-positions, whose tensor L isn't defined.
+One column can be null: ``layer_rank_upper``, for layers with norm, bias or positions, whose tensor
+L isn't defined.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Row = Mapping[str, Any]
 
 
 def scored_columns(taus: Iterable[float] = TAUS) -> tuple[str, ...]:
-    """Columns that score a trained layer, and are NaN where training diverged."""
+    """Names of the columns that score a trained layer; they are NaN where training diverged."""
     taus = tuple(taus)
     return (
         "tied",
@@ -61,12 +61,12 @@ def scored_columns(taus: Iterable[float] = TAUS) -> tuple[str, ...]:
 
 
 def layer_columns(layer: LayerConfig) -> dict[str, Any]:
-    """The columns of a layer's configuration, one a field."""
+    """Columns of a layer's configuration, one per field."""
     return {each.name: getattr(layer, each.name) for each in fields(LayerConfig)}
 
 
 def recipe_columns(recipe: Recipe) -> dict[str, Any]:
-    """The columns of a recipe: all of it as a text, and one a field."""
+    """Columns of a recipe: one text of all its fields, and one column per field."""
     text = json.dumps(recipe.to_dict(), sort_keys=True)
     each = {f"recipe_{field.name}": getattr(recipe, field.name) for field in fields(Recipe)}
     return {"recipe": text, **each}
@@ -74,12 +74,17 @@ def recipe_columns(recipe: Recipe) -> dict[str, Any]:
 
 @cache
 def runs_schema(taus: tuple[float, ...] = TAUS) -> pa.Schema:
-    """The schema of a table of runs that are scored at some thresholds.
+    """Return the schema of the runs table, for runs that are scored at some thresholds.
 
     Parameters
     ----------
     taus : tuple of float
-        In rising order, each strictly between 0.5 and 1.
+        Thresholds in rising order, each strictly between 0.5 and 1.
+
+    Returns
+    -------
+    Schema
+        Names and types of the columns, in order.
 
     Examples
     --------
@@ -98,7 +103,7 @@ def runs_schema(taus: tuple[float, ...] = TAUS) -> pa.Schema:
 
 
 def schema_like(names: Iterable[str]) -> pa.Schema:
-    """The schema of today with the thresholds that some columns name."""
+    """Return the current schema for the thresholds that column names contain."""
     found = (_ACCURACY.fullmatch(name) for name in names)
     taus = sorted({float(f"0.{column[1]}") for column in found if column} - {0.5})
     return runs_schema(tuple(tau for tau in taus if 0.5 < tau < 1))
@@ -109,7 +114,7 @@ def _listed(groups: Iterable[tuple[pa.DataType, str]]) -> list[tuple[pa.DataType
 
 
 def _of_fields(kind: type, prefix: str = "") -> list[tuple[pa.DataType, str]]:
-    """Columns of a dataclass: a choice among texts is a text."""
+    """Types and names of the columns of a dataclass; choices among texts are texts."""
     hints = get_type_hints(kind)
     return [(_TYPES.get(hints[each.name], _text), prefix + each.name) for each in fields(kind)]
 

@@ -1,17 +1,17 @@
 """The runs table: its files, and a sweep's folder read as one table, also while it grows.
 
-Every table that a sweep writes carries two things in the metadata of its file: what it is a table
-of (``of``: the name of its shard, say), and a SHA-256 of that and of its rows (``rows_sha256``):
-names and types of the columns, and all values to the last bit, in order. It is checked whenever
-rows are read back, here and by the sweep, beside the sums of the pages. So a file that was damaged,
-edited by hand or put under another's name is refused, and is no part of any table.
+Every table that a sweep writes carries two entries in the metadata of its file: its origin
+(``of``, such as the name of its shard), and a SHA-256 of the origin and the rows (``rows_sha256``):
+names and types of the columns, and all values bit by bit, in order. The digest is checked whenever
+rows are read back, here and by the sweep, and so are the checksums of the pages. A file that was
+damaged, edited by hand or renamed is refused, and becomes part of no table.
 
-Digests find damage. They aren't signatures: whoever rewrites the rows and the digest, or trains
-something else in the first place, is believed. Other readers of the parquet files check the pages
-at most.
+Digests detect damage. They aren't signatures: rows that were replaced together with their digest,
+or trained in another way in the first place, are accepted. Other readers of the parquet files check
+at most the pages.
 
-Tables are written in the schema of today (`capacity.sweep.storage.row_schema`). Those of schema 2
-are read, and have the columns of today then.
+Tables are written in the current schema (`capacity.sweep.storage.row_schema`). Those of schema 2
+are read and converted to it.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ from capacity.sweep.storage.schema_2 import SCHEMA_2, from_schema_2
 if TYPE_CHECKING:
     import pandas as pd
 
-# of a file; a million rows take about a tenth of it
+# size of a file; a million rows take about a tenth of it
 MAX_BYTES = 2**30
 
 
 def table_of_rows(rows: Iterable[Row], schema: pa.Schema = RUNS_SCHEMA) -> pa.Table:
-    """Rows as a table, sorted by key; every NaN is the same one, since files don't tell them apart.
+    """Table of rows, sorted by key; every NaN has the same bits, as files don't tell them apart.
 
     Parameters
     ----------
     rows : iterable of mapping
+        Rows of the runs table.
     schema : Schema, optional
-        If they have scores at more thresholds (`runs_schema`).
+        Result of `runs_schema`, if the rows have scores at more thresholds.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def table_of_rows(rows: Iterable[Row], schema: pa.Schema = RUNS_SCHEMA) -> pa.Ta
 
 
 def write_table(path: Path, table: pa.Table, *, of: str) -> None:
-    """Write rows of the runs table complete or not at all, with what they are and their digest.
+    """Write rows of the runs table completely or not at all, with their origin and digest.
 
     The same rows give the same bytes.
 
@@ -86,7 +87,7 @@ def write_table(path: Path, table: pa.Table, *, of: str) -> None:
 
 
 def rows_sha256(table: pa.Table, *, of: str) -> str:
-    """SHA-256 of what a table is of, and of its columns' names, types and values, in order."""
+    """SHA-256 of a table's origin and of its columns' names, types and values, in order."""
     sha = hashlib.sha256(f"{of}\0{table.num_rows}".encode())
     for name, column in zip(table.column_names, table.columns, strict=True):
         sha.update(f"\0{name}\0{column.type}\0".encode())
@@ -96,52 +97,53 @@ def rows_sha256(table: pa.Table, *, of: str) -> str:
 
 
 def _values(column: Any) -> Iterator[Any]:
-    """The bytes of a column, however it is cut into chunks."""
+    """Bytes of a column, the same for any division into chunks."""
     chunks = [chunk for chunk in column.chunks if len(chunk)]
     if column.null_count:
-        # where there is a value, and then 0 where there is none
+        # first the mask of the values, then the values with 0 for null
         yield from (chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in chunks)
         chunks = [chunk.fill_null(0) for chunk in chunks]
     if column.type != pa.string():
         yield from (chunk.to_numpy(zero_copy_only=False) for chunk in chunks)
         return
     texts = [_lengths_and_characters(chunk) for chunk in chunks]
-    # where they end as well, for "ab", "c" aren't "a", "bc"
+    # lengths as well, because "ab", "c" aren't "a", "bc"
     yield from (lengths for lengths, _ in texts)
     yield from (characters for _, characters in texts)
 
 
 def _lengths_and_characters(texts: Any) -> tuple[Any, memoryview]:
-    """The lengths of texts in bytes, and their UTF-8, one after the other."""
+    """Lengths of texts in bytes, and their concatenation in UTF-8."""
     _, offsets, characters = texts.buffers()
     ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     return np.diff(ends), memoryview(characters or b"")[ends[0] : ends[-1]]
 
 
 def read_rows(path: Path, *, most: int, of: str | None = None) -> pa.Table:
-    """Read rows that `write_table` wrote, and check all that was written with them.
+    """Read rows that `write_table` wrote, and check their columns, origin and digest.
 
     Parameters
     ----------
     path : Path
+        File to read.
     most : int
-        How many rows there may be.
+        Largest number of rows that the file may have.
     of : str, optional
-        What they must be of; if left out, what the file says.
+        Origin that the file must state; any if omitted.
 
     Returns
     -------
     Table
-        With the columns of today; its metadata are the file's.
+        Rows in the current columns, with the metadata of the file.
 
     Raises
     ------
     DamagedFileError
-        If it isn't there, or its rows aren't those that were written.
+        If the file doesn't exist, or its rows aren't those that were written.
     """
     data = read(path, max_bytes=MAX_BYTES)
     try:
-        # a third of the time that read_table takes for a small file
+        # takes a third of the time of read_table for a small file
         with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
             schema = file.schema_arrow.remove_metadata()
             if schema not in (SCHEMA_2, schema_like(schema.names)):
@@ -154,7 +156,7 @@ def read_rows(path: Path, *, most: int, of: str | None = None) -> pa.Table:
             table = from_schema_2(table).replace_schema_metadata(table.schema.metadata)
     except DamagedFileError:
         raise
-    # what reading a damaged file can end in
+    # errors that reading a damaged file can raise
     except (OSError, TypeError, ValueError, MemoryError, pa.ArrowException) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise DamagedFileError(path, f"is damaged ({reason:.120})") from None
@@ -179,16 +181,36 @@ def _require_stamp(path: Path, table: pa.Table, of: str | None) -> None:
 def compact(folder: str | os.PathLike[str]) -> Path:
     """Write the rows of all shards that are done as one file, ``runs.parquet``.
 
-    The shards stay: they are the record of what is done. The same rows give the same bytes.
+    The shards stay: they are the record of the runs that are done. The same rows give the same
+    bytes.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of the sweep.
 
     Returns
     -------
     Path
+        Path of ``runs.parquet``.
 
     Raises
     ------
     SweepError
-        As `load` does; or if it can't be written.
+        If the folder holds no sweep, no shard is done yet, a file is damaged, or the table can't
+        be written.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from capacity.sweep import make_plan, run_sweep
+    >>> layers = {"d_model": [2], "n_heads": [1], "d_head_qk": [1], "d_head_vo": [2]}
+    >>> databases = {"synthetic": {"count": 1, "max_triples": 6}}
+    >>> plan = make_plan({"databases": databases, "layers": layers, "recipe": {"epochs": 5}})
+    >>> with TemporaryDirectory() as folder:
+    ...     table = run_sweep(plan, folder).read_bytes()
+    ...     compact(folder).read_bytes() == table
+    True
     """
     held = manifests(Path(folder))
     path = Path(folder) / TABLE
@@ -199,17 +221,34 @@ def compact(folder: str | os.PathLike[str]) -> Path:
 def load(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """Read the runs table of a sweep's folder, also while it grows.
 
+    Parameters
+    ----------
+    folder : path
+        Folder of the sweep.
+
     Returns
     -------
     DataFrame
-        One row a run whose shard is done, sorted by ``run_key``, with the columns of today
-        (`capacity.sweep.storage.row_schema`). Where ``layer_rank_upper`` is null, it is NaN.
+        One row per run whose shard is done, sorted by ``run_key``, with the current columns
+        (`runs_schema`). Where ``layer_rank_upper`` is null, it is NaN.
 
     Raises
     ------
     SweepError
-        If the folder holds no sweep, no shard is done yet, or a file is damaged: it is named, and
-        `capacity sweep` does again what it held.
+        If the folder holds no sweep, no shard is done yet, or a file is damaged; the message names
+        it, and `capacity sweep` makes it again.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from capacity.sweep import make_plan, run_sweep
+    >>> layers = {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1], "d_head_vo": [2]}
+    >>> databases = {"synthetic": {"count": 1, "max_triples": 6}}
+    >>> plan = make_plan({"databases": databases, "layers": layers, "recipe": {"epochs": 5}})
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = run_sweep(plan, folder)
+    ...     sorted(load(folder)["n_heads"])
+    [1, 2]
     """
     path = Path(folder)
     held = manifests(path)
@@ -218,7 +257,7 @@ def load(folder: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def read_whole(folder: Path, held: Sequence[Mapping[str, Any]]) -> pa.Table | None:
-    """Read ``runs.parquet``, if it is there and holds all that the manifests name.
+    """Read ``runs.parquet`` if it exists and holds all runs of the manifests; else return None.
 
     Raises
     ------
@@ -229,27 +268,27 @@ def read_whole(folder: Path, held: Sequence[Mapping[str, Any]]) -> pa.Table | No
     if not path.exists():
         return None
     table = read_rows(path, most=n_runs)
-    # another plan's, or from when there were fewer shards
+    # written for another plan, or for fewer shards
     behind = table.num_rows < n_runs or table.schema.metadata[b"of"] != plan_keys(held).encode()
     return None if behind else table.replace_schema_metadata()
 
 
 def n_planned(folder: Path) -> int:
-    """How many runs a folder will hold in the end."""
+    """Number of runs that a folder holds in the end."""
     return sum(held["n_runs"] for held in manifests(folder))
 
 
 def plan_keys(held: Iterable[Mapping[str, Any]]) -> str:
-    """All plans of a folder; what its ``runs.parquet`` is of."""
+    """Keys of all plans of a folder, the origin of its ``runs.parquet``."""
     return " ".join(sorted(one["plan_key"] for one in held))
 
 
 def _from_shards(folder: Path, held: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """All rows of all shards, sorted by key."""
+    """Rows of all shards, sorted by key."""
     require_own_shards(folder, {name for one in held for name in one["shards"]})
     files = sorted((folder / SHARDS).glob("[!.]*"))
     if not files:
-        raise SweepError(f"{folder} has no finished shard yet; go on with `capacity sweep`.")
+        raise SweepError(f"{folder} has no finished shard yet; continue with `capacity sweep`.")
     most = sum(one["n_runs"] for one in held)
 
     def rows(file: Path) -> pa.Table:

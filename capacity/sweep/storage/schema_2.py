@@ -1,8 +1,8 @@
-"""Tables of schema 2, read as tables of today.
+"""Conversion of tables of schema 2 to the current columns.
 
-Schema 2 wrote ``accuracy_0.95``, knew of a layer's configuration its four sizes alone and of a
-recipe one text, in which engine and dtype stood as well, and called the engine "padded" "graph". A
-folder of that time stays as it is; what is read of it has the columns of today.
+Schema 2 wrote ``accuracy_0.95``, had only the four sizes of a layer's configuration, held a recipe
+as one text that included engine and dtype, and called the engine "padded" "graph". Folders of
+schema 2 are not changed; tables that are read from them have the current columns.
 """
 
 from __future__ import annotations
@@ -43,17 +43,22 @@ _COMPUTED_BY = ("engine", "dtype")
 
 
 def from_schema_2(table: pa.Table) -> pa.Table:
-    """Give a table of schema 2 the columns of today.
+    """Convert a table of schema 2 to the current columns.
 
     Parameters
     ----------
     table : Table
-        Of `SCHEMA_2`.
+        Table with the columns of `SCHEMA_2`.
+
+    Returns
+    -------
+    Table
+        The same rows with the columns of `RUNS_SCHEMA`.
 
     Raises
     ------
     InvalidArgumentError
-        If the text of a recipe isn't one, or a layer isn't of the sizes that it is named by.
+        If the text of a recipe isn't one, or the sizes of a layer disagree with its name.
     """
     recipes = {text: _recipe(text) for text in table["recipe"].unique().to_pylist()}
     rows = [_row(row, recipes[row["recipe"]]) for row in table.to_pylist()]
@@ -63,16 +68,16 @@ def from_schema_2(table: pa.Table) -> pa.Table:
 def _recipe(text: str) -> Recipe:
     said = json.loads(text)
     if not isinstance(said, dict):
-        raise InvalidArgumentError("a recipe is no table of keys")
+        raise InvalidArgumentError("a recipe is not a table of keys")
     return Recipe(**{name: value for name, value in said.items() if name not in _COMPUTED_BY})
 
 
 def _row(row: dict[str, Any], recipe: Recipe) -> dict[str, Any]:
     sizes = {name: row[name] for name in _SIZES}
-    # the one option of a layer whose runs schema 2 could hold
+    # the only option of layers that schema 2 could hold
     layer = LayerConfig(**sizes, scale=row["layer_id"].endswith("-scale"))
     if layer.name != row["layer_id"]:
-        raise InvalidArgumentError(f"the layer {row['layer_id']:.60} has other sizes")
+        raise InvalidArgumentError(f"the sizes of layer {row['layer_id']:.60} disagree with it")
     return {
         **{current_name(name): value for name, value in row.items()},
         **layer_columns(layer),

@@ -1,28 +1,27 @@
-"""The folder of a sweep: atomic parquet shards, and what else it takes to go on.
+"""The folder of a sweep: atomic parquet shards, and the files that it needs to resume.
 
-`capacity.sweep.storage.layout` lists the files. What is promised of them:
+`capacity.sweep.storage.layout` lists the files. Their guarantees:
 
 *Kills.* Every file but the logs is written under a temporary name, synced, and renamed: a kill at
-any moment, a crash of the machine or a full disk leaves whole files only, and the same command goes
-on where it stopped, to the same ``runs.parquet`` to the last byte, on any number of workers. Rows
-of shards that aren't whole are kept in DIR/unfinished every few seconds
-(`capacity.sweep.execute`), and so is a snapshot of each run that takes longer than that
-(`capacity.layer.snapshots`). So a kill costs at most ten seconds of work; or one epoch, or ten
-times what it takes to write a snapshot, where that is longer. On Dask, whose workers may not see
-the folder, and of runs that their engine trains together, no snapshots are kept, and it costs the
-runs that are under way.
+any moment, a crash of the machine or a full disk leaves only complete files, and the same command
+resumes, to the same ``runs.parquet`` byte for byte, with any number of workers. Rows of incomplete
+shards are kept in DIR/unfinished every few seconds (`capacity.sweep.execute`), and so is a snapshot
+of each run that takes longer than that (`capacity.layer.snapshots`). So a kill costs at most ten
+seconds of work; or one epoch, or ten times the duration of writing a snapshot, where that is
+longer. On Dask, whose workers may not see the folder, and for runs that their engine trains
+together, there are no snapshots, and a kill costs the runs that are under way.
 Readers never see a temporary name, so that the folder can be read while it grows, by `load` or by
 any other reader of ``DIR/shards/*.parquet``.
 
-*Damage.* What is read back is checked: tables by a digest of their rows
+*Damage.* Files that are read back are checked: tables by a digest of their rows
 (`capacity.sweep.storage.runs_table`), ranks by one of their content, and both for lower <= upper. A
-shard, an unfinished shard, a file of ranks or ``runs.parquet`` that fails is told and made again by
-the sweep; readers refuse it. A manifest that fails is refused by both. A digest finds damage, and
-not a forger who rewrites it too.
+shard, an unfinished shard, a file of ranks or ``runs.parquet`` that fails is reported and made
+again by the sweep; readers refuse it. A manifest that fails is refused by both. A digest detects
+damage, but not a forger who replaces it too.
 
-*What isn't the sweep's.* Folders that are links, other files in DIR/shards, and folders, pipes or
-devices under the sweep's names are refused before anything is trained. Nothing is removed but the
-sweep's own unfinished shards and its own temporary files, and nothing through a link.
+*Other files.* Folders that are links, other files in DIR/shards, and folders, pipes or devices
+under the sweep's names are refused before anything is trained. Only the sweep's own unfinished
+shards, snapshots and temporary files are ever removed, and nothing through a link.
 """
 
 from __future__ import annotations
@@ -77,23 +76,24 @@ class Store:
     Parameters
     ----------
     folder : path
-        Made if it isn't there.
+        Path of the folder, which is created if needed.
     plan : Plan
+        Runs to store.
     here : dict
-        What computes it (`capacity.sweep.storage.manifest.environment`).
+        Environment that computes them (`capacity.sweep.storage.manifest.environment`).
     allow_other_engine : bool
-        Whether the same runs may be there already, computed by something else.
+        Accept a folder that holds the same runs by another engine, dtype or version.
 
     Attributes
     ----------
     plan : Plan
-        As it is done here: under other keys if the folder was begun with something else.
+        Plan as it is done here: under other keys if the folder was begun by another environment.
 
     Raises
     ------
     SweepError
-        If the folder holds another sweep or what isn't a sweep's, or can't be written; or if a run
-        of the plan comes twice.
+        If the folder holds another sweep or foreign files, or can't be written; or if the plan
+        repeats a run.
     """
 
     def __init__(
@@ -107,8 +107,8 @@ class Store:
         n_runs = len(plan.runs)
         if (n_keys := len({run.key for run in plan.runs})) < n_runs:
             raise SweepError(
-                f"The runs of a plan must differ, or their shards would never be whole; "
-                f"{n_runs - n_keys} of {n_runs} come again."
+                f"The runs of a plan must differ, or their shards would never be complete; "
+                f"{n_runs - n_keys} of {n_runs} are repeated. Give each run once."
             )
         self.folder, self._here = Path(folder), here
         make_folders(self.folder)
@@ -125,9 +125,9 @@ class Store:
 
     @contextmanager
     def mine(self, part: int, parts: int) -> Iterator[range]:
-        """The numbers of one part's shards, which no other process may do in the meantime.
+        """Lock one part's shards for this process, and yield their numbers.
 
-        Neighbours are in one part: they tend to be about the same database.
+        Neighbours are in one part, since they tend to share a database.
 
         Raises
         ------
@@ -146,12 +146,12 @@ class Store:
         return self.folder / SHARDS / self.names[number]
 
     def require_whole(self, number: int) -> bool:
-        """Whether a shard's file is there; then it holds the runs that it should.
+        """Return True if a shard's file exists, and refuse one that doesn't hold its runs.
 
         Raises
         ------
         DamagedFileError
-            If it doesn't.
+            If the file exists, and is damaged or holds other runs.
         """
         path, shard = self.path(number), self.plan.shards[number]
         if not path.exists():
@@ -162,24 +162,24 @@ class Store:
         return True
 
     def is_done(self, number: int) -> bool:
-        """Whether a shard's file is there, whole, and holds the runs that it should."""
+        """Return True if a shard's file exists, is undamaged, and holds its runs."""
         with suppress(DamagedFileError):
             return self.require_whole(number)
         return False
 
     def write(self, number: int, rows: Iterable[Row]) -> None:
-        """Store the rows of a shard, all of them, and end its being unfinished."""
+        """Store all rows of a shard, and remove its unfinished rows and snapshots."""
         path = self.path(number)
         write_table(path, table_of_rows(rows, self._schema), of=path.name)
         self.end_unfinished(number)
 
     def unfinished(self, number: int) -> list[dict[str, Any]]:
-        """Rows of a shard that isn't whole, as they were kept.
+        """Rows that were kept of an incomplete shard.
 
         Raises
         ------
         DamagedFileError
-            If the file is there, and doesn't hold runs of the shard.
+            If the file exists, and doesn't hold runs of the shard.
         """
         path, shard = self._unfinished(number), self.plan.shards[number]
         if not path.exists():
@@ -191,24 +191,25 @@ class Store:
         return table.to_pylist()
 
     def keep_unfinished(self, number: int, rows: Iterable[Row]) -> None:
-        """Keep the rows that there are of a shard that isn't whole, and end their snapshots."""
+        """Keep the rows of an incomplete shard, and remove the snapshots of their runs."""
         rows = list(rows)
         path = self._unfinished(number)
         write_table(path, table_of_rows(rows, self._schema), of=f"{UNFINISHED}/{path.name}")
         self._end_snapshots({snapshot_name(row["run_key"]) for row in rows})
 
     def end_unfinished(self, number: int) -> None:
-        """Remove the rows and the snapshots that were kept of a shard that is whole now."""
+        """Remove the rows and snapshots that were kept of a shard that is now complete."""
         with suppress(OSError):
             self._unfinished(number).unlink(missing_ok=True)
         self._end_snapshots(self._snapshot_names([number]))
 
     def require_whole_table(self) -> None:
-        """Refuse a ``runs.parquet`` that is damaged; it may be behind the shards, or not there.
+        """Refuse a damaged ``runs.parquet``; it may be older than the shards, or not exist.
 
         Raises
         ------
         DamagedFileError
+            If it is damaged.
         """
         read_whole(self.folder, manifests(self.folder))
 
@@ -222,11 +223,12 @@ class Store:
                 file.write("\n" + json.dumps({**line, **what}))
         except OSError as error:
             raise SweepError(
-                f"{path} can't be written ({error.strerror}); what was done is kept."
+                f"{path} can't be written ({error.strerror}); what was done is kept. Check the "
+                "folder's permissions and its free space."
             ) from None
 
     def ranks(self, facts_sha256: str) -> dict[str, int] | None:
-        """The bounds of a database's rank, if they are known here.
+        """Bounds of a database's rank; None if this environment hasn't computed them.
 
         Raises
         ------
@@ -239,12 +241,12 @@ class Store:
         held = read_stamped(path, max_bytes=_RANKS_BYTES)
         ranks: dict[str, Any] = {name: held.get(name) for name in _RANKS}
         if not all(map(is_integer, ranks.values())):
-            raise DamagedFileError(path, "is damaged (a rank in it is no natural number)")
+            raise DamagedFileError(path, "is damaged (a rank in it is not a natural number)")
         if ranks["database_rank_lower"] > ranks["database_rank_upper"]:
             raise DamagedFileError(path, "is damaged (its lower bound is above the upper one)")
         if held.get("facts_sha256") != facts_sha256:
             raise DamagedFileError(path, "is damaged (it is about other facts)")
-        # by another version, say: no damage
+        # bounds by another version are no damage
         return ranks if held.get("computed_by") == self._here else None
 
     def keep_ranks(self, facts_sha256: str, ranks: Mapping[str, int]) -> None:
@@ -253,7 +255,7 @@ class Store:
         write(self._ranks(facts_sha256), stamped(content))
 
     def finish(self) -> Path | None:
-        """Write ``runs.parquet`` if every shard is done; give its path."""
+        """Write ``runs.parquet`` if every shard is done, and return its path."""
         if not all(self.is_done(number) for number in range(len(self.names))):
             return None
         # another part may have ended at the same moment
@@ -262,7 +264,7 @@ class Store:
                 snapshots = self._snapshot_names(range(len(self.names)))
                 remove_own_parts(self.folder, set(self.names), snapshots, self._ranks_names)
                 with suppress(OSError):
-                    # unless another engine's are there
+                    # fails if files of another engine are there
                     (self.folder / UNFINISHED).rmdir()
             return compact(self.folder)
 
@@ -275,7 +277,7 @@ class Store:
         return {snapshot_name(run.key) for n in numbers for run in self.plan.shards[n]}
 
     def _end_snapshots(self, names: Collection[str]) -> None:
-        """Remove those of some names; most runs are too short to have one."""
+        """Remove the snapshots of these names; most runs are too short to have one."""
         with suppress(OSError), os.scandir(self.snapshots) as entries:
             for entry in entries:
                 if entry.name in names:

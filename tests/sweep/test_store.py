@@ -531,7 +531,7 @@ def test_two_drivers_of_one_part_are_one_too_many(plan: Plan, copy: Path) -> Non
     with Store(copy, plan, environment()).mine(0, 1):
         other = driver(copy)
     assert other.returncode == 1
-    assert "Another process does this part of" in other.stderr
+    assert "Another process is doing this part of" in other.stderr
     # another division of the same runs would do some of them at the same time
     with (
         Store(copy, plan, environment()).mine(1, 2),

@@ -51,6 +51,7 @@ def test_the_changelog_and_the_citation_name_the_version() -> None:
     assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text()
 
 
+@pytest.mark.slow
 def test_the_table_of_known_ranks_is_what_is_found_today() -> None:
     lines = (ROOT / "docs" / "known-ranks.md").read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in lines]

@@ -19,6 +19,7 @@ def results_of(name: str) -> Path:
     return ROOT.joinpath(*EXPERIMENTS[name].split(".")[:-1], "results")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_an_experiment_runs(name: str) -> None:
     command = [sys.executable, "-m", EXPERIMENTS[name], "--smoke"]

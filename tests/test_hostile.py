@@ -12,6 +12,7 @@ import pytest
 from tests.oracles import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "files"), [("certificates", 160), ("sweeps", 60), ("checkpoints", 80)]
 )

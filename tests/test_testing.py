@@ -171,6 +171,7 @@ def test_mutations_are_json_and_leave_the_certificate_as_it_is(
     assert json.dumps(certificate.to_dict()) == before
 
 
+@pytest.mark.slow
 def test_mutations_edit_all_that_a_certificate_holds() -> None:
     db = figure_1()
     game = drawn_certificate(Choices.seeded(0), db, kind="substitution", quantity="rank")

@@ -130,6 +130,7 @@ def test_gradients_are_those_of_autograd(
             assert np.abs(got[name] - gradient).max() <= TOLERANCE[dtype][0] * scale, name
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=SAME_FIXTURE)
 @given(layers(), databases(), recipes, dtypes, st.integers(0, 9), st.sampled_from([0, 1, 5, 17]))
 def test_short_trajectories_are_those_of_the_reference(
@@ -198,6 +199,7 @@ def test_what_stops_being_finite_is_seen_wherever_it_is(engine: Any) -> None:
     assert all(bool(p.isfinite().all()) for p in layer.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["fused", "padded"])
 @pytest.mark.parametrize("batch_size", [0, 9])
 def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads(
@@ -356,6 +358,7 @@ print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_compiled_code_and_knows_so_beforehand(tmp_path: Path) -> None:
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     said = [

@@ -216,6 +216,7 @@ print(*(register in code for register in ("zmm", "ymm", "xmm")))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("processor", "registers"),
     [("skylake-avx512", "True"), ("haswell", "False True"), ("nehalem", "False False True")],

@@ -82,6 +82,7 @@ def test_a_layer_that_knows_all_is_left_as_it_is(engine: Any) -> None:
     assert torch.equal(weights(layer), before)
 
 
+@pytest.mark.slow
 def test_stop_tau_zero_never_stops(engine: Any) -> None:
     db = figure_1()
     result = train(
@@ -90,6 +91,7 @@ def test_stop_tau_zero_never_stops(engine: Any) -> None:
     assert (result.status, result.epochs) == ("completed", 400)
 
 
+@pytest.mark.slow
 def test_training_twice_gives_the_same_bits(engine: Any) -> None:
     db = random_database(3)
     recipe = Recipe(epochs=20, batch_size=7)

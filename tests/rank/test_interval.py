@@ -35,6 +35,7 @@ def test_both_ends_are_proved_at_quick(db: Database) -> None:
             assert (end.facts_sha256, end.multi) == (db.facts_sha256, db.multi)
 
 
+@pytest.mark.slow
 @given(databases())
 @settings(max_examples=examples(8), deadline=None)
 def test_more_effort_never_widens_the_interval(db: Database) -> None:
@@ -163,6 +164,7 @@ def test_the_lower_end_of_the_effective_rank_raises_that_of_the_rank() -> None:
     assert verify(better.lower, db).proved
 
 
+@pytest.mark.slow
 @given(databases(functional=True))
 @settings(max_examples=examples(15), deadline=None)
 def test_what_bounds_the_effective_rank_bounds_the_rank(db: Database) -> None:

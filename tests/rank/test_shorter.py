@@ -179,6 +179,7 @@ def test_fully_observed_tensors_have_the_effective_rank_of_their_rank() -> None:
         assert second_checker(interval.lower, make())
 
 
+@pytest.mark.slow
 @given(databases(functional=True))
 @settings(max_examples=examples(20), deadline=None)
 def test_standard_effort_is_proved_too(db: Database) -> None:

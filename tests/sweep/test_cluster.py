@@ -35,6 +35,7 @@ def cluster() -> Iterator[Any]:
         yield cluster
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_table_though_a_worker_is_killed(
     cluster: Any, tmp_path: Path
 ) -> None:
@@ -54,6 +55,7 @@ def test_a_cluster_gives_the_same_table_though_a_worker_is_killed(
     assert tables[0] == tables[1]
 
 
+@pytest.mark.slow
 def test_what_fails_or_kills_its_workers_fails_alone(cluster: Any) -> None:
     with on_dask(cluster.scheduler_address) as execute:
         failing = list(execute(tasks.fail, {n: (n,) for n in range(4)}))

@@ -197,6 +197,7 @@ def test_wrong_options_are_refused(plan: Plan, option: dict, reason: str, tmp_pa
         run_sweep(plan, tmp_path, **option)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stop", "workers", "group"),
     [(signal.SIGKILL, 1, True), (signal.SIGINT, 1, True), (signal.SIGINT, 2, True),
@@ -281,6 +282,7 @@ def trained(plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, **options
     return keys
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stop", "workers"), [
     (signal.SIGKILL, 1), (signal.SIGINT, 1), (signal.SIGKILL, 2), (signal.SIGINT, 2),
 ])  # fmt: skip
@@ -405,6 +407,7 @@ def test_tasks_are_the_runs_of_a_shard_cut_and_those_trained_together_are_one(pl
     assert [len(task) for task in tasks_of(padded)] == [24]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_its_shard_an_attempt(
     plan: Plan, done: Path, tmp_path: Path
 ) -> None:
@@ -421,6 +424,7 @@ def test_a_worker_that_dies_costs_its_shard_an_attempt(
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 def test_a_shard_that_fails_fails_alone_and_is_reported(
     plan: Plan, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -470,6 +474,7 @@ def test_equal_recipes_have_equal_keys() -> None:
 
 
 # not too near the end, which comes sooner on a machine that does less else
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_a_kill_at_any_moment_changes_nothing(share: float, tmp_path: Path) -> None:
     # `make soak-sweep` does a hundred of these

@@ -36,6 +36,7 @@ def test_a_task_that_fails_fails_alone() -> None:
         assert "ArithmeticError: the poison" in str(failed.error)
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_costs_an_attempt_and_a_poison_task_fails_alone(
     tmp_path: Path,
 ) -> None:

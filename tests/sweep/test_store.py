@@ -542,6 +542,7 @@ def test_two_drivers_of_one_part_are_one_too_many(plan: Plan, copy: Path) -> Non
     assert run_sweep(plan, copy) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "name"), [
     (12_000, ".parquet"), (300, "manifest.json"),
 ])  # fmt: skip

@@ -118,6 +118,7 @@ def test_ranks_do_not_depend_on_the_size_of_values(
     assert torch.equal(unique_rows(v, W_O), unique_rows(size * v, W_O))
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("causal", [False, True])
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=3), seed=seeds)

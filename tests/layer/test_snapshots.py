@@ -81,6 +81,7 @@ def interrupt(way: Way, path: Path, n: int) -> None:
         trained(way, Cut(path, "run", n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["reference", "blocked", "fused"])
 @pytest.mark.parametrize("batch_size", [0, 7])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -3,7 +3,8 @@
     python benchmarks/start.py
 
 Wall seconds of `capacity rank examples/figure-1.ttl`, warm, and of a process that imports numpy,
-scipy.sparse, typer, flint and rich and does nothing; interleaved, median of five.
+scipy.sparse, typer, flint and rich and does nothing, or runs an empty command by typer, which loads
+pydantic for it; interleaved, median of five.
 """
 
 from __future__ import annotations
@@ -16,10 +17,19 @@ from pathlib import Path
 
 from record import write
 
+IMPORTS = "import numpy, scipy.sparse, typer, flint, rich"
+EMPTY = f"""
+{IMPORTS}
+app = typer.Typer()
+@app.command()
+def command(file: str): pass
+app(["file"], standalone_mode=False)
+"""
 EXAMPLES = Path(__file__).parents[1] / "examples"
 COMMANDS = {
     "python alone": ["-c", "pass"],
-    "imports": ["-c", "import numpy, scipy.sparse, typer, flint, rich"],
+    "imports": ["-c", IMPORTS],
+    "imports, and an empty command of typer": ["-c", EMPTY],
     "capacity --help": ["-m", "capacity.cli", "--help"],
     "capacity rank figure-1.ttl": ["-m", "capacity.cli", "rank", str(EXAMPLES / "figure-1.ttl")],
     "capacity rank countries.ttl": ["-m", "capacity.cli", "rank", str(EXAMPLES / "countries.ttl")],

@@ -5,6 +5,8 @@ Both are silent if standard error isn't a terminal, and import rich when they ar
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +30,9 @@ def spinner(what: str) -> Iterator[Callable[[str], None]]:
 
     Yields a function that shows a text beside the spinner, such as the state of the work.
     """
+    if not _may_be_terminal():
+        yield lambda _more: None
+        return
     from rich.console import Console
     from rich.markup import escape
 
@@ -37,6 +42,12 @@ def spinner(what: str) -> Iterator[Callable[[str], None]]:
             yield lambda more: status.update(f"{what}: {escape(more)}")
     else:
         yield lambda _more: None
+
+
+def _may_be_terminal() -> bool:
+    """Return False if rich would find no terminal, for which it isn't worth its import."""
+    forced = os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE")
+    return bool(forced) or sys.stderr.isatty()
 
 
 @contextmanager

@@ -8,7 +8,6 @@ rho = 2 beta suffices if 4 kappa beta < 1.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, inv, qr
 
 from capacity.rank.cp.levenberg_marquardt import Array, Factors
 from capacity.rank.types import Indices, Mask
@@ -41,6 +40,8 @@ def enclose(
         are nearly dependent, as for most sparse decompositions, where several families of
         decompositions meet.
     """
+    from scipy.linalg import inv, qr
+
     places = np.argwhere(np.ones(tensor.shape, bool) if known is None else known)
     starts = np.cumsum([0, *(f.size for f in factors)])
     n = len(places)
@@ -57,7 +58,7 @@ def enclose(
         near = _unpacked(x, factors)
         try:
             inverse = inv(jacobian(near, places, starts)[:, varying])
-        except LinAlgError:
+        except np.linalg.LinAlgError:
             return None
         a, b, c = (f[places[:, m]] for m, f in enumerate(near))
         step = inverse @ ((a * b * c).sum(axis=1) - tensor[tuple(places.T)])

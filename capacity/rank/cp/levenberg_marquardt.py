@@ -26,8 +26,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, cg
 
 from capacity.rank.types import Mask
 
@@ -178,6 +176,9 @@ def _solver(factors: Factors, mask: Array, may: Mask) -> Solver:
     """Make a solver of (J^T J + damping) step = gradient for the unknowns that may change."""
     if may.sum() > MOST_DENSE:
         return _iterative(factors, mask, may)
+    # where it is used: few databases come to a fit, and the import takes as long as a small one
+    from scipy.linalg import cho_factor, cho_solve
+
     normal = _normal_matrix(factors, mask)[np.ix_(may, may)]
 
     def solve(gradient: Array, damping: float) -> Array | None:
@@ -185,7 +186,7 @@ def _solver(factors: Factors, mask: Array, may: Mask) -> Solver:
         damped.flat[:: len(damped) + 1] += damping
         try:
             return cho_solve(cho_factor(damped, lower=True, overwrite_a=True), gradient)
-        except LinAlgError:
+        except np.linalg.LinAlgError:
             return None
 
     return solve
@@ -242,6 +243,8 @@ def _iterative(factors: Factors, mask: Array, may: Mask) -> Solver:
         return _gradient(change * mask[:, :, None], factors)[may]
 
     def solve(gradient: Array, damping: float) -> Array | None:
+        from scipy.sparse.linalg import LinearOperator, cg
+
         n = len(gradient)
         matrix = LinearOperator((n, n), matvec=lambda x: times(x) + damping * x.ravel())
         step, _ = cg(matrix, gradient, rtol=1e-3, maxiter=200)

@@ -17,8 +17,8 @@ from .layer.recipe import Recipe as Recipe
 from .layer.training import train as train
 from .limits import Seed as Seed
 from .progress import Progress as Progress
+from .rank.analysis import effective_rank_interval as effective_rank_interval
+from .rank.analysis import rank_interval as rank_interval
 from .rank.bounds import database_bounds as database_bounds
 from .rank.cp.estimate import cp_estimate as cp_estimate
-from .rank.interval import effective_rank_interval as effective_rank_interval
-from .rank.interval import rank_interval as rank_interval
 from .rank.verifier.checker import verify as verify

@@ -17,7 +17,7 @@ EXTRAS = {
     "torch": "layers",
     "safetensors": "layers",
     "jaxtyping": "layers",
-    "pandas": "layers",
+    "pandas": "plots",
     "pyarrow": "layers",
     "filelock": "layers",
     "seaborn": "plots",

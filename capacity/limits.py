@@ -74,35 +74,55 @@ def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """Make a generator of a seed; a generator is returned unchanged.
+    """Return the generator that a seed stands for; a generator stands for itself.
 
     Raises
     ------
     InvalidArgumentError
-        For an integer below 0 or above 2^63 - 1.
+        For anything but a generator and an integer from 0 to 2^63 - 1.
+
+    Examples
+    --------
+    >>> int(generator(0).integers(10)), generator(np.random.default_rng(0)) is None
+    (8, False)
     """
-    if isinstance(seed, int):
-        require_integer("seed", seed, least=0, most=MAX_SEED)
-    return np.random.default_rng(seed)
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(_whole_seed(seed))
 
 
 def integer_seed(seed: Seed) -> int:
-    """Return an integer from 0 to 2^32 - 1: the seed itself, or a draw of a generator.
+    """Return an integer below 2^32 for a seed: itself, or one that a larger seed determines.
+
+    A generator draws one.
 
     Raises
     ------
     InvalidArgumentError
-        For any other seed.
+        For anything but a generator and an integer from 0 to 2^63 - 1.
+
+    Examples
+    --------
+    >>> integer_seed(3)
+    3
     """
     if isinstance(seed, np.random.Generator):
         return int(seed.integers(2**32))
+    number = _whole_seed(seed)
+    if number < 2**32:
+        return number
+    return int(np.random.SeedSequence(number).generate_state(1)[0])
+
+
+def _whole_seed(seed: object) -> int:
+    """Return a whole number as an int, and refuse any other seed."""
     try:
-        number = index(seed)
+        number = -1 if isinstance(seed, bool) else index(seed)  # type: ignore[arg-type]
     except TypeError:
         number = -1
-    if not 0 <= number < 2**32:
+    if not 0 <= number <= MAX_SEED:
         raise InvalidArgumentError(
-            f"`seed` must be an integer from 0 to 2^32 - 1, or a numpy.random.Generator; got "
+            "`seed` must be an integer from 0 to 2^63 - 1, or a numpy.random.Generator; got "
             f"{shown(seed)}."
         )
     return number

@@ -20,6 +20,8 @@ from capacity.safe_files import require_replaceable, write_whole
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = ["plot_accuracy_grid", "plot_accuracy_grids", "plot_attention"]
+
 # without these, matplotlib writes the date into SVG and PDF
 METADATA: dict[str, dict[str, None] | None] = {
     ".png": None,

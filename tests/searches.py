@@ -14,8 +14,11 @@ def progress_of(hear: Callable[[int, int, str], object]) -> Progress:
     def progress(what: str, done: int, total: int, left: float | None) -> None:
         found = re.fullmatch(r"(?:effective )?rank in \[(\d+), (\d+)\]: (.+)", what)
         assert found, what
-        assert 0 <= done < max(total, 1)
+        assert 0 <= done <= total
         assert left is None
+        if found[3] == "done":
+            assert done == total
+            return
         hear(int(found[1]), int(found[2]), found[3])
 
     return progress

@@ -234,12 +234,12 @@ def test_wrong_use_exits_with_2_and_one_message(
 def test_an_internal_error_exits_with_70(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import capacity.rank.interval as interval
+    import capacity.rank.analysis as analysis
 
     def broken(db: Database) -> None:
         raise ValueError("not the user's")
 
-    monkeypatch.setattr(interval, "database_bounds", broken)
+    monkeypatch.setattr(analysis, "database_bounds", broken)
     code, _, err = run(capsys, "rank", FIGURE_1)
     assert code == 70
     assert err.startswith("Traceback")
@@ -249,12 +249,12 @@ def test_an_internal_error_exits_with_70(
 def test_an_interrupt_exits_with_130(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import capacity.rank.interval as interval
+    import capacity.rank.analysis as analysis
 
     def interrupted(db: Database) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(interval, "database_bounds", interrupted)
+    monkeypatch.setattr(analysis, "database_bounds", interrupted)
     assert run(capsys, "rank", FIGURE_1)[0] == 130
 
 

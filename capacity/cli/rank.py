@@ -49,7 +49,7 @@ def rank(
     Example: capacity rank examples/countries.ttl --certificate rank.json
     """
     from capacity.database.io.readers import load
-    from capacity.rank.interval import RankAnalysis
+    from capacity.rank.analysis import RankAnalysis
 
     db = load(file, format=format, multi=multi)
     with spinner(f"bounding the rank of {db.n_triples} facts") as say:

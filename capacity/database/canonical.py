@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Sequence, Sized
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from capacity.database.terms import Term, as_term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.limits import shown
 
 
 def checked(tokens: Sequence[Term], id_triples: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -57,6 +59,11 @@ def numbered(rows: Iterable[Sequence[object]]) -> tuple[list[Term], NDArray[np.i
         raise InvalidTypeError(
             "`triples` must be rows of three cells; got a table of pandas, whose iteration gives "
             "the names of its columns. Say capacity.database.from_pandas(table)."
+        )
+    if isinstance(rows, str | bytes | os.PathLike) or not hasattr(rows, "__iter__"):
+        raise InvalidTypeError(
+            f"`triples` must be rows of three cells; got {shown(rows)}. For a file say "
+            "capacity.load(path)."
         )
     ids: dict[Term, int] = {}
     triples: list[tuple[int, ...]] = []

@@ -34,7 +34,7 @@ from capacity.database.source import Source
 from capacity.database.terms import Term, display, position
 from capacity.display import table
 from capacity.errors import InvalidArgumentError, UnknownTokenError
-from capacity.limits import Seed
+from capacity.limits import Seed, generator
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -310,5 +310,5 @@ class Database:
                 f"`n_subjects` must lie between 1 and the {self.shape[0]} subjects of the "
                 f"database; got {n_subjects}."
             )
-        chosen = np.random.default_rng(seed).choice(self.shape[0], n_subjects, replace=False)
+        chosen = generator(seed).choice(self.shape[0], n_subjects, replace=False)
         return self.subset(np.isin(self.triples[:, 0], chosen))

@@ -34,7 +34,7 @@ def connected_labels(
     >>> connected_labels(np.array([0, 3]), np.array([2, 4]), 5).tolist()
     [0, 1, 0, 2, 2]
     """
-    if len(tails) > SMALL:
+    if max(len(tails), n_vertices) > SMALL:
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 

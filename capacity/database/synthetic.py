@@ -16,7 +16,7 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.database.terms import label
 from capacity.errors import InvalidArgumentError
-from capacity.limits import Seed
+from capacity.limits import Seed, generator
 
 
 def random_database(
@@ -72,7 +72,7 @@ def random_database(
             f"`triples` must overlap the sizes of the tables, {smallest}..{largest}; got "
             f"{triples}. Change one of them."
         )
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     for _ in range(10_000):
         rows = _draw(rng, tables, subjects, predicates, pool, shared_pool, chained)
         if triples[0] <= len(rows) <= triples[1]:

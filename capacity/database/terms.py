@@ -287,7 +287,8 @@ def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str,
         return vocabulary.index(term)
     names = [(display(t, prefixes), t.text, local_name(t)) for t in vocabulary]
     for known in ([names_of[:2] for names_of in names], [names_of[2:] for names_of in names]):
-        found = [i for i, names_of in enumerate(known) if value in names_of]
+        # the empty text is the name of a literal at most, and no local name
+        found = [i for i, names_of in enumerate(known) if value in names_of and value != ""]
         if len(found) == 1:
             return found[0]
         if found:

@@ -21,13 +21,13 @@ from .law import add_size_columns as add_size_columns
 from .law import fit_law as fit_law
 from .law import memorised_runs as memorised_runs
 from .logit_terms import LayerTerms as LayerTerms
-from .logit_terms import attention_of_pairs as attention_of_pairs
 from .logit_terms import layer_terms as layer_terms
-from .logit_terms import query_key_freedom as query_key_freedom
 from .logit_terms import term_accuracy as term_accuracy
 from .nonsense import NonsenseAnswers as NonsenseAnswers
 from .nonsense import nonsense_answers as nonsense_answers
 from .nonsense import nonsense_pairs as nonsense_pairs
 from .nonsense import with_unknown as with_unknown
+from .pair_attention import attention_of_pairs as attention_of_pairs
+from .pair_attention import query_key_freedom as query_key_freedom
 from .scale import margins as margins
 from .scale import smallest_scale as smallest_scale

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, SupportsFloat, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,10 @@ class Accuracy:
 
 def check_tau(tau: float) -> None:
     """Raise an InvalidArgumentError unless tau lies strictly between 0.5 and 1."""
+    if isinstance(tau, str) or not isinstance(tau, SupportsFloat):
+        raise InvalidArgumentError(
+            f"`tau` must be a number strictly between 0.5 and 1; got {shown(tau)}."
+        )
     if not 0.5 < tau < 1:
         advice = (
             "At 0.5 two objects can pass at once." if tau <= 0.5 else "No probability reaches 1."

@@ -45,6 +45,7 @@ import torch
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.database.required import require_database
 from capacity.errors import InvalidArgumentError
 from capacity.layer.config import LayerConfig
 from capacity.layer.model import AttentionLayer
@@ -102,6 +103,7 @@ def store_in_query_key(
     >>> layer.config.name
     'd3-h1-qk2-vo1'
     """
+    require_database(db, "store_in_query_key(db)")
     codes = _Codes.of(db, tau)
     k, q, n = codes.k, codes.q, len(db.predicate_ids)
     if not codes.in_both_roles.any():
@@ -177,6 +179,7 @@ def store_in_value_output(
     >>> store_in_value_output(db).config.name
     'd5-h2-qk1-vo1'
     """
+    require_database(db, "store_in_value_output(db)")
     codes = _Codes.of(db, tau)
     k, q, n = codes.k, codes.q, len(db.predicate_ids)
     if not codes.in_both_roles.any():

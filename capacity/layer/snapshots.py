@@ -59,7 +59,14 @@ class Snapshots:
 
     def telling(self, tell: Callable[[int], object]) -> Snapshots:
         """Return the same snapshots, which also tell the number of epochs done."""
-        return Snapshots(self._path, self._of, tell=tell)
+        before = self._tell
+
+        def both(epoch: int) -> None:
+            if before is not None:
+                before(epoch)
+            tell(epoch)
+
+        return Snapshots(self._path, self._of, tell=both)
 
     def recall(
         self, generator: np.random.Generator, like: Callable[[], Arrays]

@@ -56,8 +56,8 @@ def train(
         writes one every few seconds, between two epochs. Engines that train many layers together,
         such as the padded one, neither resume nor write any.
     progress : callable, optional
-        Called with the number of epochs done of how many (`capacity.Progress`), by the same
-        engines that write snapshots.
+        Called with the number of epochs done of how many (`capacity.Progress`): before the first,
+        after the last, and between them by the same engines that write snapshots.
 
     Returns
     -------
@@ -86,9 +86,14 @@ def train(
     engine = _engine(layer, db, recipe, compute)
     # engines neither use nor leave gradients
     layer.zero_grad(set_to_none=True)
-    if progress is not None:
-        snapshots = snapshots.telling(lambda done: progress("epochs", done, recipe.epochs, None))
-    return engine.run(layer, db, recipe, generator(seed), snapshots)
+    if progress is None:
+        return engine.run(layer, db, recipe, generator(seed), snapshots)
+    progress("epochs", 0, recipe.epochs, None)
+    snapshots = snapshots.telling(lambda done: progress("epochs", done, recipe.epochs, None))
+    training = engine.run(layer, db, recipe, generator(seed), snapshots)
+    # a layer that memorises stops early: what is left isn't trained
+    progress("epochs", training.epochs, training.epochs, 0.0)
+    return training
 
 
 def train_many(

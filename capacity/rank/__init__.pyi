@@ -1,8 +1,12 @@
+from .analysis import RankAnalysis as RankAnalysis
+from .analysis import effective_rank_interval as effective_rank_interval
+from .analysis import rank_interval as rank_interval
 from .bounds import Bounds as Bounds
 from .bounds import database_bounds as database_bounds
 from .bounds import paper_bound as paper_bound
 from .bounds import slice_rank_sum as slice_rank_sum
 from .bounds import unfolding_rank as unfolding_rank
+from .cp.decompose import CPMethod as CPMethod
 from .cp.decompose import cp_decompose as cp_decompose
 from .cp.estimate import CPEstimate as CPEstimate
 from .cp.estimate import cp_estimate as cp_estimate
@@ -13,10 +17,7 @@ from .effort import Limit as Limit
 from .effort import Limits as Limits
 from .exact.ranks import Minor as Minor
 from .exact.ranks import matrix_rank as matrix_rank
-from .interval import RankAnalysis as RankAnalysis
 from .interval import RankInterval as RankInterval
-from .interval import effective_rank_interval as effective_rank_interval
-from .interval import rank_interval as rank_interval
 from .method import Cost as Cost
 from .method import Find as Find
 from .method import FindInFacts as FindInFacts

@@ -147,7 +147,7 @@ def _require_mode(mode: object) -> None:
         raise InvalidArgumentError(f"`mode` must be 0, 1 or 2; got {shown(mode)}.")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bounds:
     """Bounds of the rank that need no search, of a database and of its components.
 

@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from capacity.errors import InvalidArgumentError, SweepError
+from capacity.errors import InvalidArgumentError, InvalidTypeError, SweepError
 from capacity.layer.compute import Device, resolve_device
 from capacity.layer.engines.registry import Engine, engines_named, make_known
-from capacity.limits import require_integer
+from capacity.limits import require_integer, shown
 from capacity.progress import Progress
 from capacity.sweep.cluster import on_dask
 from capacity.sweep.one_run import database_ranks, train_runs
@@ -99,6 +99,11 @@ def run_sweep(
     ...     run_sweep(plan, folder).name, sorted(load(folder)["n_parameters"])
     ('runs.parquet', [12, 24])
     """
+    if not isinstance(plan, Plan):
+        raise InvalidTypeError(
+            f"`plan` must be a Plan, such as read_plan(path) returns, before the folder; got "
+            f"{shown(plan)}."
+        )
     require_integer("workers", workers)
     part, parts = shard or (0, 1)
     if not 0 <= part < parts:

@@ -24,7 +24,7 @@ from capacity.layer.config import layer_rank_assumed, layer_rank_upper
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import Snapshots
 from capacity.progress import Progress
-from capacity.rank.interval import RankAnalysis
+from capacity.rank.analysis import RankAnalysis
 from capacity.sweep.plan import Run
 from capacity.sweep.storage.layout import snapshot_name
 from capacity.sweep.storage.row_schema import layer_columns, recipe_columns, scored_columns

@@ -14,7 +14,7 @@ from capacity.rank import (
     effective_rank_interval,
     rank_interval,
 )
-from capacity.rank import interval as interval_module
+from capacity.rank import analysis as analysis_module
 from capacity.rank.effort import EFFORTS
 from capacity.rank.verifier.checker import verify
 from capacity.testing import databases
@@ -193,13 +193,13 @@ def test_each_thing_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database([(k, q, (k * q) % 3) for k in range(4) for q in range(4) if k != q])
     counts: Counter[str] = Counter()
     for name in ("database_bounds", "search"):
-        whole = getattr(interval_module, name)
+        whole = getattr(analysis_module, name)
 
         def counted(*arguments: object, name: str = name, whole: Any = whole) -> object:
             counts[name] += 1
             return whole(*arguments)
 
-        monkeypatch.setattr(interval_module, name, counted)
+        monkeypatch.setattr(analysis_module, name, counted)
     analysis = RankAnalysis(db)
     for _ in range(2):
         assert analysis.bounds.triples == db.n_triples

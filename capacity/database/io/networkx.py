@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy
+from capacity.database.required import require_database
 from capacity.database.terms import Term, as_term
 from capacity.errors import InvalidArgumentError
 from capacity.extras import needed_by
@@ -100,6 +101,7 @@ def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:
     >>> list(graph.edges(keys=True))
     [('Astrid', 'Singapore', 'born_in')]
     """
+    require_database(db, "to_networkx(db)")
     with needed_by("to_networkx"):
         import networkx as nx
 

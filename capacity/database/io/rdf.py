@@ -35,6 +35,7 @@ from capacity.database.io.guards import (
     refuse_hostile_xml,
 )
 from capacity.database.policy import MultiPolicy
+from capacity.database.required import require_database
 from capacity.database.source import Source
 from capacity.database.terms import (
     BlankNames,
@@ -252,6 +253,7 @@ def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
     >>> print(to_rdflib(db, base="http://example.org/").serialize(format="nt").strip())
     <http://example.org/Astrid> <http://example.org/born_in> <http://example.org/Singapore> .
     """
+    require_database(db, "to_rdflib(db)")
     with needed_by("to_rdflib"):
         import rdflib
 
@@ -309,6 +311,7 @@ def schema_rows(db: Database) -> NDArray[np.bool_]:
     >>> schema_rows(db)
     array([ True, False])
     """
+    require_database(db, "schema_rows(db)")
     schema = [
         p.kind == "iri" and (p.text == _RDF_TYPE or p.text.startswith(_SCHEMA))
         for p in db.predicates

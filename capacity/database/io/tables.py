@@ -20,6 +20,7 @@ from capacity.database.facts import Database
 from capacity.database.io.content import Content
 from capacity.database.io.formats import Format, register_format
 from capacity.database.policy import MultiPolicy
+from capacity.database.required import require_database
 from capacity.database.source import Source
 from capacity.database.terms import label, parse_n3
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
@@ -229,6 +230,7 @@ def to_pandas(db: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
     >>> to_pandas(db).iloc[0].tolist()
     ['Astrid', 'born_in', 'Singapore']
     """
+    require_database(db, "to_pandas(db)")
     with needed_by("to_pandas"):
         import pandas as pd
 
@@ -285,6 +287,7 @@ def write_tsv(
     ...     path.read_text().split()
     ['subject', 'predicate', 'object', 'Astrid', 'born_in', 'Singapore']
     """
+    require_database(db, "write_tsv(db, path)")
     rows = _cells(db, terms)
     for row in rows:
         for cell in row:

@@ -30,17 +30,17 @@ from capacity.rank.cp.levenberg_marquardt import Factors, Fit, fit_cp, random_st
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
 
-Method: TypeAlias = Literal["lm", "als", "lbfgs"]
+CPMethod: TypeAlias = Literal["lm", "als", "lbfgs"]
 # largest entry, and inverse of the smallest: beyond, squared residuals overflow or vanish
 LARGEST_ENTRY = 1e50
-METHODS: tuple[Method, ...] = get_args(Method)
+METHODS: tuple[CPMethod, ...] = get_args(CPMethod)
 
 
 def cp_decompose(
     tensor: Database | NDArray[Any],
     rank: int,
     *,
-    method: Method = "lm",
+    method: CPMethod = "lm",
     n_starts: int = 8,
     max_iterations: int = 400,
     tolerance: float = 1e-9,
@@ -148,7 +148,8 @@ def as_floats(tensor: object) -> NDArray[np.float64]:
         return np.asarray(tensor, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidTypeError(
-            f"`tensor` must be an array of numbers, or a database; got {shown(tensor)}."
+            f"`tensor` must be an array of numbers; got {shown(tensor)}. The array of a database "
+            "is db.to_numpy()."
         ) from error
 
 
@@ -181,7 +182,7 @@ def as_dense(tensor: Database | NDArray[Any]) -> NDArray[np.float64]:
 
 
 def one_fit(
-    dense: NDArray[np.float64], rank: int, method: Method, iterations: int, seed: list[int]
+    dense: NDArray[np.float64], rank: int, method: CPMethod, iterations: int, seed: list[int]
 ) -> Fit | None:
     """Fit from one random start; None if that ends in a singular system."""
     if method == "lm":

@@ -70,6 +70,8 @@ def search(ledger: Ledger, methods: Sequence[Method], progress: Progress | None)
             _search_tensors(ledger, method, say)
         else:
             _search_facts(ledger, method, say)
+    tried = len(methods)
+    say("done")
 
 
 def _search_tensors(ledger: Ledger, method: Method, say: Callable[[str], None]) -> None:

@@ -42,6 +42,9 @@ class Verdict:
     proved: bool
     reason: str | None = None
 
+    def __bool__(self) -> bool:
+        return self.proved
+
 
 class TwoEnds(Protocol):
     """A lower and an upper bound of one quantity, such as a `RankInterval`."""

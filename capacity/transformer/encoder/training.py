@@ -7,7 +7,6 @@ Section 6 of Bhardwaj et al. (2021): cross entropy, Adam with learning rate 0.00
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +17,7 @@ from torch.nn import functional
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, integer_seed
+from capacity.progress import Progress
 from capacity.transformer.encoder.model import EncoderClassifier
 
 Labelled = tuple[Tensor, Tensor, Tensor | None]
@@ -56,7 +56,7 @@ def train_classifier(
     learning_rate: float = 1e-3,
     seed: Seed = 0,
     validation: Labelled | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> ClassifierTraining:
     """Train a model in place, starting from its current weights.
 
@@ -141,7 +141,7 @@ def train_classifier(
             if held_out is None or accuracies[-1] > max(accuracies[:-1], default=-1.0):
                 best_epoch, best = epoch, _weights(model)
             if progress is not None:
-                progress(epoch, epochs)
+                progress("epochs", epoch, epochs, None)
     finally:
         model.load_state_dict(best)
         model.zero_grad()

@@ -1,0 +1,269 @@
+"""Certified intervals of the rank and of the effective rank: their best bounds, with certificates.
+
+Bounds that need no search come first: unfoldings and independent sets from below, slices from
+above, each component in its best mode. Where the interval of a component is still open, the methods
+of `capacity.rank.search.methods` are tried, as far as the effort allows.
+
+The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers D[k,
+q, :] (Wong 2025, section 2.1). It is at most the rank. Bounds from below are the rank of the
+observed fibers, which is the number of objects on functional data, and the substitution method with
+the unobserved fibers unknown; from above, decompositions of the tensor, of the tensor after merging
+subjects and predicates, and shorter ones that ignore the unobserved fibers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
+
+from capacity.database.facts import Database
+from capacity.database.required import require_database
+from capacity.database.tensor import is_complete
+from capacity.limits import Seed, integer_seed
+from capacity.options import require_choice
+from capacity.progress import Progress
+from capacity.rank.bounds import Bounds, database_bounds
+from capacity.rank.effort import BUDGETS, Effort
+from capacity.rank.interval import RankInterval
+from capacity.rank.method import Method
+from capacity.rank.reductions.subtensor import Finding
+from capacity.rank.search.assembly import effective_lower_end, lower_end, upper_end
+from capacity.rank.search.effective_ledger import EffectiveLedger
+from capacity.rank.search.explanation import explain_effective, explain_rank
+from capacity.rank.search.methods import chosen
+from capacity.rank.search.rank_ledger import RankLedger
+from capacity.rank.search.scheduler import Ledger, search
+from capacity.rank.verifier.argument import Side
+from capacity.rank.verifier.certificate import Certificate, Quantity
+
+INTERRUPTED = ("interrupted before the search was over",)
+
+
+class RankAnalysis:
+    """Bounds, rank and effective rank of a database, each computed once, on first access.
+
+    Ctrl-C ends a search and keeps the best interval so far; a second one raises KeyboardInterrupt.
+
+    Parameters
+    ----------
+    db : Database
+        Functional or not.
+    effort : {'quick', 'standard', 'thorough'}
+        Work for components that are still open. On small databases `quick` takes about 1 s,
+        `standard` 30 s, `thorough` minutes. Work is counted in steps, so a seed gives the same
+        interval on any machine; the exception is numerical fits (from `standard` on), where the
+        last bits of floating point can decide whether one is found.
+    seed : int or numpy.random.Generator
+        Seed of the search.
+    methods : iterable of str or Method, optional
+        Methods to search with, or names of registered ones; all of `capacity.rank.METHODS` if
+        omitted. Unfoldings, slices and independent sets need no search and are always used.
+    progress : callable, optional
+        Called with a text, which has the interval so far and the next method, and the numbers of
+        methods tried and of all (`capacity.Progress`).
+
+    Raises
+    ------
+    InvalidTypeError
+        If `db` isn't a database.
+    InvalidArgumentError
+        If the effort or a method is unknown, or the seed isn't one.
+
+    Examples
+    --------
+    Example 2.4 of the paper has rank 5 and effective rank 1:
+
+    >>> facts = [(k, q, "v") for k, q in zip("abcde", "fghij")]
+    >>> analysis = RankAnalysis(Database.from_triples(facts))
+    >>> analysis.bounds.paper, str(analysis.rank), str(analysis.effective_rank)
+    (5, '[5, 5]', '[1, 1]')
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        *,
+        effort: Effort = "quick",
+        seed: Seed = 0,
+        methods: Iterable[str | Method] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        require_choice("`effort`", effort, BUDGETS)
+        self.db = require_database(db, "rank_interval(db)")
+        self._budget, self._seed = BUDGETS[effort], integer_seed(seed)
+        self._methods, self._progress = chosen(methods), progress
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Bounds that need no search.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If an exact rank needs a dense block over its budget.
+        """
+        return database_bounds(self.db)
+
+    @property
+    def rank(self) -> RankInterval:
+        """The interval of the rank.
+
+        If `effective_rank` was computed before and its lower end is larger, that is the lower end
+        here, too: the rank is at least the effective rank. The same arguments prove it, as those
+        that don't rely on the unobserved fibers remain valid once these are known.
+        """
+        effective = self.__dict__.get("effective_rank")
+        return self._rank if effective is None else _raised(self._rank, effective)
+
+    @cached_property
+    def _rank(self) -> RankInterval:
+        ledger = RankLedger(self.db, self.bounds, self._budget, self._seed)
+        interrupted = self._search(ledger)
+        return RankInterval(
+            self._certificate("rank", "lower", *lower_end(ledger, self._methods)),
+            self._certificate("rank", "upper", *upper_end(ledger, self._methods)),
+            interrupted,
+            explain_rank(ledger) + INTERRUPTED * interrupted,
+        )
+
+    @cached_property
+    def effective_rank(self) -> RankInterval:
+        """The interval of the effective rank, at most the rank's upper end."""
+        rank = self._rank
+        if is_complete(self.db):
+            return replace(
+                rank,
+                lower=replace(rank.lower, quantity="effective_rank"),
+                upper=replace(rank.upper, quantity="effective_rank"),
+                explanation=(*rank.explanation, "every pair has an object, so this is the rank"),
+            )
+        ledger = EffectiveLedger(self.db, self.bounds, rank.upper, self._budget, self._seed)
+        interrupted = rank.interrupted or self._search(ledger)
+        return RankInterval(
+            self._certificate("effective_rank", "lower", *effective_lower_end(ledger)),
+            self._certificate("effective_rank", "upper", *ledger.above),
+            interrupted,
+            explain_effective(ledger) + INTERRUPTED * interrupted,
+        )
+
+    def _search(self, ledger: Ledger) -> bool:
+        """Search, and return True if Ctrl-C ended the search."""
+        try:
+            search(ledger, self._methods, self._progress)
+        except KeyboardInterrupt:
+            return True
+        return False
+
+    def _certificate(
+        self, quantity: Quantity, side: Side, arguments: Finding, by: str
+    ) -> Certificate:
+        value = sum(argument.value for argument in arguments)
+        db = self.db
+        return Certificate(quantity, side, value, by, arguments, db.facts_sha256, db.multi)
+
+
+def rank_interval(
+    db: Database,
+    *,
+    effort: Effort = "quick",
+    seed: Seed = 0,
+    methods: Iterable[str | Method] | None = None,
+    progress: Progress | None = None,
+) -> RankInterval:
+    """Bound the rank of a database from both sides, with certificates.
+
+    Parameters
+    ----------
+    db : Database
+        Functional or not.
+    effort : {'quick', 'standard', 'thorough'}
+        Work for what is still open; on small databases about 1 s, 30 s, or minutes.
+    seed : int or numpy.random.Generator
+        Seed of the search.
+    methods : iterable of str or Method, optional
+        Methods to search with; all of `capacity.rank.METHODS` if omitted.
+    progress : callable, optional
+        Called with the interval so far and the next method (`capacity.Progress`).
+
+    Returns
+    -------
+    RankInterval
+        The best interval found; Ctrl-C ends the search early.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidArgumentError
+        If `db` isn't a database, or an option isn't valid.
+    MemoryBudgetError
+        If an exact rank needs a dense block over its budget.
+
+    Examples
+    --------
+    >>> facts = [(k, q, "v") for k in "abc" for q in "pq"]
+    >>> interval = rank_interval(Database.from_triples(facts))
+    >>> print(interval)
+    [1, 1]
+    >>> interval.explanation
+    ('at least 1: 1 by unfolding', 'at most 1: 1 by slices')
+    """
+    return RankAnalysis(db, effort=effort, seed=seed, methods=methods, progress=progress).rank
+
+
+def effective_rank_interval(
+    db: Database,
+    *,
+    effort: Effort = "quick",
+    seed: Seed = 0,
+    methods: Iterable[str | Method] | None = None,
+    progress: Progress | None = None,
+) -> RankInterval:
+    """Bound the effective rank of a database from both sides, with certificates.
+
+    Parameters
+    ----------
+    db : Database
+        Functional or not.
+    effort : {'quick', 'standard', 'thorough'}
+        Work for what is still open; on small databases about 1 s, 30 s, or minutes.
+    seed : int or numpy.random.Generator
+        Seed of the search.
+    methods : iterable of str or Method, optional
+        Methods to search with; all of `capacity.rank.METHODS` if omitted.
+    progress : callable, optional
+        Called with the interval so far and the next method (`capacity.Progress`).
+
+    Returns
+    -------
+    RankInterval
+        The best interval found; Ctrl-C ends the search early.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidArgumentError
+        If `db` isn't a database, or an option isn't valid.
+    MemoryBudgetError
+        If an exact rank needs a dense block over its budget.
+
+    Examples
+    --------
+    >>> facts = [(k, q, "v") for k, q in zip("abcde", "fghij")]
+    >>> print(effective_rank_interval(Database.from_triples(facts)))
+    [1, 1]
+    """
+    analysis = RankAnalysis(db, effort=effort, seed=seed, methods=methods, progress=progress)
+    return analysis.effective_rank
+
+
+def _raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
+    """Return the rank's interval, with the effective rank's lower end if that is larger."""
+    if effective.lower.value <= rank.lower.value:
+        return rank
+    lower = effective.lower
+    certificate = replace(lower, quantity="rank")
+    first = f"at least {lower.value:,}: the effective rank's lower bound, by {lower.by}"
+    # the sentence about the widest component no longer holds
+    left = (f"open: [{lower.value:,}, {rank.upper.value:,}]",)
+    still_open = left if lower.value < rank.upper.value else ()
+    explanation = (first, *rank.explanation[1:2], *still_open, *INTERRUPTED * rank.interrupted)
+    return replace(rank, lower=certificate, explanation=explanation)

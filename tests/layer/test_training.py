@@ -191,3 +191,19 @@ def test_training_tells_its_epochs(engine: str) -> None:
     done = [epoch for _, epoch, _ in told]
     assert done == sorted(done)
     assert done[0] == 0
+
+
+@pytest.mark.parametrize("engine", ["reference", "fused", "blocked", "padded"])
+def test_progress_begins_at_0_and_ends_with_the_epochs_that_were_done(engine: str) -> None:
+    db = random_database(0)
+    layer = AttentionLayer(LayerConfig(2, 1, 1, 1), db.n_tokens)
+    told: list[tuple[int, int]] = []
+    training = train(
+        layer,
+        db,
+        Recipe(epochs=7),
+        Compute(engine),
+        progress=lambda _what, done, total, _left: told.append((done, total)),
+    )
+    assert told[0] == (0, 7)
+    assert told[-1] == (training.epochs, training.epochs)

@@ -115,11 +115,14 @@ def test_the_upper_bound_of_the_rank_is_named_as_such() -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, 2**70, "one"])
-def test_a_seed_is_a_small_integer(seed: object) -> None:
+def test_a_seed_is_an_integer_or_a_generator(seed: object) -> None:
     db = database([(0, 0, 0)])
     for search in (rank_interval, effective_rank_interval):
-        with pytest.raises(ValueError, match=r"`seed` must be an integer from 0 to 2\^32 - 1"):
+        with pytest.raises(ValueError, match=r"`seed` must be an integer from 0 to 2\^63 - 1"):
             search(db, seed=seed)  # type: ignore[arg-type]
+        # the same range as everywhere, and a generator
+        for good in (2**63 - 1, np.int64(3), np.random.default_rng(0)):
+            assert str(search(db, seed=good)) == "[1, 1]"
 
 
 def test_a_whole_that_is_small_when_peeled_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ def test_the_best_epochs_weights_are_kept() -> None:
         batch_size=32,
         learning_rate=0.01,
         validation=(held_out, 1 - answers, held_out_mask),
-        progress=lambda _done, _total: seen.append(weights(model)),
+        progress=lambda *_: seen.append(weights(model)),
     )
     best = max(training.validation_accuracies)
     assert len(training.losses) == len(training.validation_accuracies) == len(seen) == 8
@@ -124,7 +124,7 @@ def test_without_validation_the_last_epoch_is_kept() -> None:
         labels,
         mask=mask,
         epochs=3,
-        progress=lambda _done, _total: seen.append(weights(model)),
+        progress=lambda *_: seen.append(weights(model)),
     )
     assert training.best_epoch == 3
     assert training.validation_accuracies == ()
@@ -137,7 +137,9 @@ def test_interrupted_training_leaves_the_best_weights_so_far() -> None:
     model = small()
     before, seen = weights(model), []
 
-    def interrupt_during_the_third_epoch(done: int, total: int) -> None:
+    def interrupt_during_the_third_epoch(
+        what: str, done: int, total: int, left: float | None
+    ) -> None:
         assert total == 5
         seen.append(weights(model))
         if done == 2:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,6 +122,7 @@ def test_a_seed_is_an_integer_or_a_generator(seed: object) -> None:
         with pytest.raises(ValueError, match=r"`seed` must be an integer from 0 to 2\^63 - 1"):
             search(db, seed=seed)  # type: ignore[arg-type]
         # the same range as everywhere, and a generator
+        good: Any
         for good in (2**63 - 1, np.int64(3), np.random.default_rng(0)):
             assert str(search(db, seed=good)) == "[1, 1]"
 

@@ -95,6 +95,11 @@ def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:
         Labels are str nodes and other tokens `Term` nodes; the predicate is the edge's key and its
         attribute ``predicate``.
 
+    Raises
+    ------
+    InvalidTypeError
+        If `db` isn't a database.
+
     Examples
     --------
     >>> graph = to_networkx(Database.from_triples([("Astrid", "born_in", "Singapore")]))

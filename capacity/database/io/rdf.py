@@ -304,6 +304,11 @@ def schema_rows(db: Database) -> NDArray[np.bool_]:
     ndarray of bool, shape (n_triples,)
         True for the facts of ``db.triples`` that are schema.
 
+    Raises
+    ------
+    InvalidTypeError
+        If `db` isn't a database.
+
     Examples
     --------
     >>> from capacity.database import parse_rdf

@@ -1,4 +1,4 @@
-"""What a search for a rank tells of its progress, taken apart."""
+"""Progress of a search for a rank, taken apart."""
 
 from __future__ import annotations
 

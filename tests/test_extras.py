@@ -1,4 +1,4 @@
-"""What needs an extra says which, from Python as from the shell; the base install is for ranks."""
+"""Functions without their extra name it, from Python and the shell; the base is for ranks."""
 
 from __future__ import annotations
 

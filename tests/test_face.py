@@ -1,4 +1,4 @@
-"""What a stranger meets first: names, types, wrong calls, and how results are shown."""
+"""The public interface: names, types, answers to wrong calls, and the display of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What newcomers type: their slips are answered by the library's own errors, and briefly."""
+"""Slips of newcomers are answered by the library's own errors, and briefly."""
 
 from __future__ import annotations
 

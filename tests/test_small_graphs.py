@@ -18,7 +18,7 @@ Answer = Callable[[], Any]
 
 
 def both(module: Any, answer: Answer) -> tuple[Any, Any]:
-    """What a module answers as for a small graph, and as for a large one."""
+    """Answers of a module by its way for small graphs, and by that for large ones."""
     answers: list[Any] = []
     for small in (10**9, -1):
         with pytest.MonkeyPatch.context() as patch:

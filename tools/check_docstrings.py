@@ -46,7 +46,7 @@ BUILT_IN = re.compile(r"^\s*(ValueError|TypeError|KeyError|MemoryError|OSError|I
 
 
 def of_files(paths: list[Path]) -> Iterator[str]:
-    """What is wrong with docstrings and phrases of some files."""
+    """Yield the faults of docstrings and phrases in some files."""
     for path in paths:
         text = path.read_text(encoding="utf-8")
         for number, line in enumerate(text.splitlines(), start=1):
@@ -75,7 +75,7 @@ def _summaries(path: Path, tree: ast.Module) -> Iterator[str]:
 
 
 def of_public_functions(paths: list[Path]) -> Iterator[str]:
-    """What numpydoc says of the public functions that are defined in some files."""
+    """Yield the faults of public functions that are defined in some files."""
     seen: set[object] = set()
     for room in ROOMS:
         face = ".".join(filter(None, ("capacity", room)))

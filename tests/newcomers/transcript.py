@@ -1,4 +1,4 @@
-"""What a newcomer types, and what the library answers.
+"""Run the lines that a newcomer types, and show the answers of the library.
 
     python tests/newcomers/transcript.py tests/newcomers/student.txt
 

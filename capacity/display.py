@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
+from capacity.limits import SHOWN, cut, written
+
 LARGEST = 200
-# characters of one value
-_VALUE = 60
 _Class = TypeVar("_Class", bound=type[Any])
 
 
@@ -43,16 +43,16 @@ def brief(value: object) -> str:
     if isinstance(value, list | tuple | dict | set | frozenset) and _is_plain(value):
         kinds = sorted({type(one).__name__ for one in value})
         plain = {"int", "float", "str", "bool", "NoneType", "Fraction"}.issuperset(kinds)
-        text = repr(value) if plain and len(value) < _VALUE else ""
-        if 0 < len(text) <= _VALUE:
+        text = written(value) if plain and len(value) < SHOWN else ""
+        if 0 < len(text) <= SHOWN:
             return text
         return _cut(f"{len(value)} x {' or '.join(kinds)}")
     if is_dataclass(value):
-        text = repr(value)
-        return text if len(text) <= _VALUE else _cut(f"{type(value).__name__}(...)")
+        text = written(value)
+        return text if len(text) <= SHOWN else _cut(f"{type(value).__name__}(...)")
     if callable(value):
         return _cut(str(getattr(value, "__qualname__", None) or repr(value)))
-    return _cut(repr(value))
+    return _cut(written(value))
 
 
 def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
@@ -104,5 +104,4 @@ def _is_plain(value: object) -> bool:
 
 
 def _cut(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _VALUE else text[: _VALUE - 3] + "..."
+    return cut(" ".join(text.split()))

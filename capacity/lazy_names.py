@@ -6,8 +6,10 @@ optional package the extra that installs it, and `help` shows a page without loa
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -32,11 +34,7 @@ def lazy_names(
 
             with needed_by(f"{package}.{name}"):
                 return load(name)
-        hint = ""
-        if not name.startswith("_"):
-            from capacity.options import nearest
-
-            hint = nearest(name, names)
+        hint = "" if name.startswith("_") else _hint(name, names, Path(file).parent)
         raise AttributeError(f"{package} has no attribute {name!r}.{hint}")
 
     def all_names() -> list[str]:
@@ -47,3 +45,13 @@ def lazy_names(
         return every()
 
     return value_of, all_names, names
+
+
+def _hint(name: str, names: list[str], folder: Path) -> str:
+    """Name the room that has a name, or the nearest name."""
+    from capacity.options import nearest
+
+    for stub in sorted(folder.glob("*/__init__.pyi")):
+        if re.search(rf" as {name}$", stub.read_text(encoding="utf-8"), re.MULTILINE):
+            return f" It is in capacity.{stub.parent.name}."
+    return nearest(name, names)

@@ -19,6 +19,8 @@ from capacity.errors import InvalidArgumentError, MemoryBudgetError
 # seed of random numbers: an integer, or a generator, which is used in its present state
 Seed: TypeAlias = int | np.random.Generator
 
+# characters of one value in a message
+SHOWN = 60
 # maximum of dimensions, heads and positions
 MAX_SIZE = 2**20
 # token ids are int32
@@ -34,16 +36,38 @@ def shown(value: object) -> str:
 
     Examples
     --------
-    >>> shown("x" * 100) == repr("x" * 100)[:60]
-    True
+    >>> shown("x" * 100)[-6:], len(shown("x" * 100))
+    ('xxx...', 60)
     >>> shown(10**5000)
     'a value of type int that is too long to write'
     """
+    return cut(written(value))
+
+
+def written(value: object) -> str:
+    """Return the repr of a value, or a sentence if Python doesn't write it.
+
+    Examples
+    --------
+    >>> written([1, 2])
+    '[1, 2]'
+    """
     try:
-        return f"{value!r:.60}"
+        return repr(value)
     # Python writes no integers of over 4,300 digits, and no lists in lists in lists without end
     except (ValueError, RecursionError):
         return f"a value of type {type(value).__name__} that is too long to write"
+
+
+def cut(text: str) -> str:
+    """Shorten a text to at most 60 characters.
+
+    Examples
+    --------
+    >>> cut("abc"), len(cut("abc" * 60))
+    ('abc', 60)
+    """
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
 def in_a_line(error: Exception) -> str:
@@ -57,20 +81,30 @@ def in_a_line(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split()):.160}"
 
 
-def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX_SIZE) -> None:
-    """Refuse a value that isn't an integer between two limits, both included.
+def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX_SIZE) -> int:
+    """Return an integer, such as one of numpy, as an int; refuse any other, and other values.
 
     Raises
     ------
     InvalidArgumentError
-        With the name, the limits and the value.
+        With the name, the limits, which are both included, and the value.
+
+    Examples
+    --------
+    >>> require_integer("d_model", np.int64(4))
+    4
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    try:
+        number = least - 1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = least - 1
+    if number < least:
         raise InvalidArgumentError(
             f"`{name}` must be an integer of at least {least}; got {shown(value)}."
         )
-    if value > most:
+    if number > most:
         raise InvalidArgumentError(f"`{name}` must be at most {most:,}; got {shown(value)}.")
+    return number
 
 
 def generator(seed: Seed) -> np.random.Generator:

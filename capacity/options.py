@@ -25,7 +25,7 @@ def nearest(value: object, choices: Iterable[str]) -> str:
     ' Did you mean `learning_rate`?'
     """
     given, names = str(value)[:60], list(choices)
-    near = difflib.get_close_matches(given, names, n=1)
+    near = difflib.get_close_matches(given, names, n=1, cutoff=0.7)
     near += [name for name in names if "".join(part[:1] for part in name.split("_")) == given]
     return f" Did you mean `{near[0]}`?" if near else ""
 

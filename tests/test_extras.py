@@ -48,6 +48,11 @@ def test_without_an_extra_the_function_names_it(package: str, code: str, extra: 
     assert f" needs {package}; install the extra `{extra}`" in said
 
 
+def test_a_star_import_needs_no_torch() -> None:
+    said = without("torch", "from capacity import *\nprint(rank_interval, layer, sweep)\n1 / 0")
+    assert said.startswith("ZeroDivisionError")
+
+
 def test_every_optional_package_is_in_its_extra_and_in_all() -> None:
     extras = PROJECT["optional-dependencies"]
     names = {package: packages_distributions().get(package, [package])[0] for package in EXTRAS}

@@ -22,8 +22,9 @@ import torch
 
 import capacity
 from capacity import AttentionLayer, Database, LayerConfig, Recipe
-from capacity.display import LARGEST
+from capacity.display import LARGEST, brief
 from capacity.errors import CapacityError, InvalidTypeError
+from capacity.limits import shown
 from tests.oracles import ROOT, figure_1
 
 FIGURE_1 = ROOT / "examples" / "figure-1.ttl"
@@ -141,7 +142,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "rows": (lambda: [("a", "b", "c")], r"capacity\.Database\.from_triples\(rows\)"),
     "a layer": (
         lambda: AttentionLayer(LayerConfig(1, 1, 1, 1), 2),
-        "swap the layer and the database",
+        "swap the layer and the database|which holds no facts",
     ),
     "nothing": (lambda: None, "got None"),
 }
@@ -192,14 +193,21 @@ def test_the_advised_calls_exist() -> None:
      (lambda db, layer: lib.AttentionLayer(layer.config, db), r"db\.n_tokens"),
      (lambda db, layer: lib.AttentionLayer(db, 3), "must be a LayerConfig"),
      (lambda db, layer: lib.AttentionLayer(layer.config, 9, device="gpu"), "cpu or cuda"),
-     (lambda db, layer: lib.verify(db, db), "takes a Certificate"),
+     (lambda db, layer: lib.verify(db, db), "must be a Certificate"),
      (lambda db, layer: lib.Database.from_triples("a.ttl"), r"capacity\.load\(path\)"),
      (lambda db, layer: lib.rank_interval(db, seed=None), "numpy.random.Generator"),
      (lambda db, layer: lib.AttentionLayer(layer.config, 9, seed=1.5), "numpy.random.Generator"),
      (lambda db, layer: lib.database.random_database(None), "numpy.random.Generator"),
      (lambda db, layer: lib.sweep.run_sweep("demo.toml", "out"), r"read_plan"),
      (lambda db, layer: lib.evaluate(layer, db, taus=["0.9"]), "strictly between"),
-     (lambda db, layer: lib.evaluator.decoded_facts(layer, db, "argmx"), "strictly between"),
+     (lambda db, layer: lib.evaluator.decoded_facts(layer, db, "argmx"), "mean `argmax`"),
+     (lambda db, layer: lib.evaluator.memorises(layer, db, "argmx"), "mean `argmax`"),
+     (lambda db, layer: lib.evaluate(layer, db).at(0.9), "was scored at: argmax, argmax_paper"),
+     (lambda db, layer: lib.evaluator.layer_terms(layer, [[0, 1]]), r"db\.token_triples"),
+     (lambda db, layer: lib.layer.train_many([layer]), "pairs of a layer and its database"),
+     (lambda db, layer: lib.sweep.make_plan("demo.toml"), "read_plan"),
+     (lambda db, layer: lib.rank_interval(layer), "a model, which holds no facts"),
+     (lambda db, layer: lib.verify([], db), "must be a certificate; got none"),
      (lambda db, layer: db("", "born_in"), "No token is called ''"),
      (lambda db, layer: lib.Database.from_triples(pd.DataFrame()), "from_pandas"),
      (lambda db, layer: lib.Recipe(lr=0.1), "Did you mean `learning_rate`"),
@@ -225,7 +233,39 @@ def test_a_gpu_that_is_not_there_is_refused_in_words() -> None:
             AttentionLayer(LayerConfig(1, 1, 1, 1), 2, device="cuda")
 
 
+def test_a_gpu_is_not_taken_for_a_cpu() -> None:
+    with pytest.raises(CapacityError, match="A GPU is cuda"):
+        AttentionLayer(LayerConfig(1, 1, 1, 1), 2, device="gpu")
+    with pytest.raises(CapacityError) as error:
+        capacity.layer.Compute(device="gpu")  # type: ignore[arg-type]
+    assert "Did you mean" not in str(error.value)
+
+
+def test_a_name_of_a_room_is_found_at_the_top() -> None:
+    with pytest.raises(AttributeError, match=r"It is in capacity\.database\."):
+        _ = lib.from_pandas
+
+
+def test_sizes_may_be_integers_of_numpy() -> None:
+    sizes = LayerConfig(*np.array([4, 1, 2, 2]))
+    assert sizes == LayerConfig(4, 1, 2, 2)
+    assert {type(sizes.d_model), type(lib.Recipe(epochs=np.int32(3)).epochs)} == {int}
+    with pytest.raises(CapacityError, match="must be an integer"):
+        LayerConfig(4.0, 1, 2, 2)  # type: ignore[arg-type]
+
+
 # intervals
+
+
+def test_verify_takes_several_certificates() -> None:
+    db = figure_1()
+    both = [capacity.rank_interval(db), capacity.effective_rank_interval(db)]
+    ends = [end for interval in both for end in (interval.lower, interval.upper)]
+    assert capacity.verify(ends, db)
+    wrong = replace(ends[3], value=ends[3].value - 1)
+    verdict = capacity.verify([*ends[:3], wrong], db)
+    assert not verdict
+    assert (verdict.reason or "").startswith("upper bound: ")
 
 
 def test_verify_takes_both_ends_at_once() -> None:
@@ -289,6 +329,13 @@ def test_results_are_shown_in_a_line_and_as_tables() -> None:
         assert page.startswith("<table>")
         assert page.endswith("</table>")
         assert len(page) < 4000
+
+
+def test_what_python_refuses_to_write_is_shown_by_its_type() -> None:
+    for value in (10**5000, [10**5000]):
+        assert 0 < len(brief(value)) <= 60
+        assert len(shown(value)) <= 60
+    assert shown("x" * 100).endswith("...")
 
 
 def test_tables_show_names_of_files_and_tokens_as_text() -> None:

@@ -37,7 +37,7 @@ def several(tmp_path: Path) -> tuple[Path, Path]:
     left = load(facts, multi="drop-predicate")
     interval = rank_interval(left)
     assert (len(rows), left.n_triples, str(interval)) == (120, 8, "[1, 1]")
-    save_certificates(certificate, [interval.lower, interval.upper])
+    save_certificates(interval, certificate)
     return facts, certificate
 
 
@@ -118,7 +118,7 @@ def test_verify_tells_of_each_certificate_of_one_side(
     db = load(facts)
     # each fact in a box of its own proves 2; both in one box prove nothing
     two, one = (claim(db, Boxes(np.array(box)), side="upper") for box in ([0, 1], [0, 0]))
-    save_certificates(certificate, [two, one, two])
+    save_certificates([two, one, two], certificate)
     code, out, _ = run(capsys, "verify", certificate, facts, "--json")
     got: dict[str, Any] = json.loads(out)
     assert (code, got["proved"], got["upper"]) == (1, False, 2)
@@ -146,7 +146,7 @@ def test_certificates_under_several_policies_are_checked_each_under_its_own(
         for interval in [rank_interval(load(facts, multi=policy))]
         for end in (interval.lower, interval.upper)
     ]
-    save_certificates(certificate, ends)
+    save_certificates(ends, certificate)
     got = json.loads(run(capsys, "verify", certificate, facts, "--json")[1])
     assert got["proved"]
     assert [one["facts"] for one in got["certificates"]] == [120, 120, 8, 8]
@@ -160,7 +160,7 @@ def test_a_large_file_of_certificates_is_refused_before_it_is_parsed(
     facts, certificate = tmp_path / "facts.tsv", tmp_path / "c.json"
     facts.write_text("a\tp\tx\n")
     db = load(facts)
-    save_certificates(certificate, [rank_interval(db).upper])
+    save_certificates([rank_interval(db).upper], certificate)
     padded = certificate.read_text() + " " * 1000
     certificate.write_text(padded)
     limit = ("--max-bytes", len(padded) - 1)

@@ -76,7 +76,7 @@ def rank(
         from capacity.rank.verifier.serialization import save_certificates
 
         save_certificates(
-            certificate, (end for i in intervals.values() for end in (i.lower, i.upper))
+            (end for i in intervals.values() for end in (i.lower, i.upper)), certificate
         )
     k, q, v = db.shape
     result: dict[str, Any] = {

@@ -45,5 +45,7 @@ def require_database(value: object, call: str) -> Database:
     else:
         names = ((one.__module__.partition(".")[0], one.__name__) for one in type(value).__mro__)
         known = next((_CALLS[name] for name in names if name in _CALLS), None)
+        if known == _CALLS["torch", "Module"] and "layer" not in call:
+            known = "a model, which holds no facts"
         advice = known or shown(value)
     raise InvalidTypeError(f"{call} needs a Database; got {advice}.")

@@ -7,7 +7,7 @@ from .accuracy import pair_logits as pair_logits
 from .bootstrap import cluster_bootstrap as cluster_bootstrap
 from .bootstrap import mean_interval as mean_interval
 from .bootstrap import percentile_interval as percentile_interval
-from .columns import Threshold as Threshold
+from .bootstrap import simultaneous_intervals as simultaneous_intervals
 from .columns import accuracy_column as accuracy_column
 from .columns import scale_column as scale_column
 from .columns import with_current_names as with_current_names
@@ -31,3 +31,4 @@ from .pair_attention import attention_of_pairs as attention_of_pairs
 from .pair_attention import query_key_freedom as query_key_freedom
 from .scale import margins as margins
 from .scale import smallest_scale as smallest_scale
+from .threshold import Threshold as Threshold

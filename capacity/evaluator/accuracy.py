@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, SupportsFloat, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.evaluator.threshold import Threshold, check_tau, check_threshold
 from capacity.limits import shown
 from capacity.options import require_choice
 
@@ -63,20 +64,37 @@ class Accuracy:
     softmax: Mapping[float, float]
     n_facts: int
 
+    def at(self, tau: Threshold) -> float:
+        """Return the share of the facts at a threshold.
 
-def check_tau(tau: float) -> None:
-    """Raise an InvalidArgumentError unless tau lies strictly between 0.5 and 1."""
-    if isinstance(tau, str) or not isinstance(tau, SupportsFloat):
-        raise InvalidArgumentError(
-            f"`tau` must be a number strictly between 0.5 and 1; got {shown(tau)}."
-        )
-    if not 0.5 < tau < 1:
-        advice = (
-            "At 0.5 two objects can pass at once." if tau <= 0.5 else "No probability reaches 1."
-        )
-        raise InvalidArgumentError(
-            f"`tau` must lie strictly between 0.5 and 1; got {tau}. {advice}"
-        )
+        Parameters
+        ----------
+        tau : float, 'argmax' or 'argmax_paper'
+            Threshold on the probability; 0.5 stands for a probability above one half.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For another word, or a probability that the layer wasn't scored at.
+
+        Examples
+        --------
+        >>> a = accuracy_of_logits(np.array([[0.0, 5.0], [1.0, 1.0]]), np.array([1, 0]))
+        >>> a.at("argmax"), a.at("argmax_paper"), a.at(0.5), a.at(0.95)
+        (0.5, 1.0, 0.5, 0.5)
+        """
+        check_threshold(tau)
+        if isinstance(tau, str):
+            return self.argmax if tau == "argmax" else self.argmax_paper
+        if tau == 0.5:
+            return self.majority
+        if tau not in self.softmax:
+            raise InvalidArgumentError(
+                "`tau` must be a threshold that the layer was scored at: argmax, argmax_paper, "
+                f"{', '.join(map(str, (0.5, *self.softmax)))}; got {shown(tau)}. Others are scored "
+                "if `taus` has them."
+            )
+        return self.softmax[tau]
 
 
 def accuracy_of_logits(
@@ -237,7 +255,7 @@ def evaluate(
     return accuracy_of_logits(logits, db.token_triples[:, 2], taus)
 
 
-def memorises(layer: AttentionLayer, db: Database, tau: float) -> bool:
+def memorises(layer: AttentionLayer, db: Database, tau: Threshold) -> bool:
     """Return True if the layer tau-memorises the database: all objects have probability >= tau.
 
     Wong 2025, below equation (14).
@@ -248,8 +266,8 @@ def memorises(layer: AttentionLayer, db: Database, tau: float) -> bool:
         Layer with ``d_vocab == db.n_tokens``.
     db : Database
         Functional database.
-    tau : float
-        Threshold on the probability, strictly between 0.5 and 1.
+    tau : float, 'argmax' or 'argmax_paper'
+        Threshold on the probability; 0.5 stands for a probability above one half.
 
     Returns
     -------
@@ -274,4 +292,6 @@ def memorises(layer: AttentionLayer, db: Database, tau: float) -> bool:
     >>> memorises(AttentionLayer(LayerConfig(4, 1, 2, 2), db.n_tokens), db, 0.95)
     False
     """
-    return evaluate(layer, db, taus=[tau]).softmax[tau] == 1.0
+    check_threshold(tau)
+    taus = () if isinstance(tau, str) or tau == 0.5 else (tau,)
+    return evaluate(layer, db, taus=taus).at(tau) == 1.0

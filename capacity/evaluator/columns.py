@@ -11,15 +11,12 @@ Tables of schema 2 have ``accuracy_0.95`` and ``scale_0.95`` instead.
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeAlias
 
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.accuracy import check_tau
-from capacity.limits import shown
+from capacity.evaluator.threshold import Threshold, check_tau, check_threshold
 
-Threshold: TypeAlias = float | Literal["argmax", "argmax_paper"]
 _SCHEMA_2 = re.compile(r"(accuracy|scale)_0\.([0-9]{2,17})")
 
 
@@ -46,15 +43,8 @@ def accuracy_column(tau: Threshold) -> str:
     >>> accuracy_column(0.95), accuracy_column(0.999), accuracy_column("argmax")
     ('accuracy_p95', 'accuracy_p999', 'accuracy_argmax')
     """
-    if isinstance(tau, str):
-        if tau not in ("argmax", "argmax_paper"):
-            raise InvalidArgumentError(
-                f"`tau` must be a number, 'argmax' or 'argmax_paper'; got {shown(tau)}."
-            )
-        return f"accuracy_{tau}"
-    if tau != 0.5:
-        check_tau(tau)
-    return f"accuracy_{_decimals(tau)}"
+    check_threshold(tau)
+    return f"accuracy_{tau if isinstance(tau, str) else _decimals(tau)}"
 
 
 def scale_column(tau: float) -> str:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.bootstrap import cluster_bootstrap, percentile_interval
-from capacity.evaluator.columns import Threshold
+from capacity.evaluator.bootstrap import CLUSTERS, cluster_bootstrap, simultaneous_intervals
 from capacity.evaluator.law import fit_law, require_columns
+from capacity.evaluator.threshold import Threshold
 from capacity.limits import Seed, generator
 
 
@@ -21,6 +21,7 @@ def compare_measures(
     *,
     share: float = 1.0,
     n_folds: int = 10,
+    clusters: Sequence[str] = CLUSTERS,
     n_resamples: int = 1000,
     seed: Seed = 0,
 ) -> pd.DataFrame:
@@ -32,8 +33,8 @@ def compare_measures(
     Parameters
     ----------
     table : DataFrame
-        Runs, with ``database_id``, ``status``, the accuracy column of `tau` and the columns of the
-        measures.
+        Runs, with ``database_id``, ``status``, the accuracy column of `tau`, the columns of the
+        measures and those of `clusters`.
     measures : sequence of (str, str)
         Pairs of columns, a size and a capacity.
     tau : float, 'argmax' or 'argmax_paper'
@@ -42,8 +43,10 @@ def compare_measures(
         Share of the facts that a run must recall to memorise, above 0 and at most 1.
     n_folds : int
         Number of folds, at least 2 and at most the number of databases.
+    clusters : sequence of str
+        Columns whose values runs share; each is drawn independently.
     n_resamples : int
-        Number of bootstrap resamples of the databases, for the intervals.
+        Number of bootstrap resamples, for the intervals.
     seed : int or numpy.random.Generator
         Seed of the folds and the resamples.
 
@@ -52,7 +55,9 @@ def compare_measures(
     DataFrame
         One row per pair, the best first: ``size``, ``capacity``, ``log_likelihood``, the mean over
         all runs, each held out once, in nats; ``behind``, the difference from the best; and
-        ``behind_low`` and ``behind_high``, the ends of its 95 % interval.
+        ``behind_low`` and ``behind_high``, the ends of its interval. The intervals of the
+        differences of all pairs of measures hold at once with 95 % confidence, so that those from
+        the best hold although it was chosen by the same runs.
 
     Raises
     ------
@@ -65,13 +70,13 @@ def compare_measures(
     >>> size = np.tile(np.arange(1, 31), 10)
     >>> bound = np.repeat(np.arange(1, 11), 30)
     >>> runs = pd.DataFrame({"size": size, "noise": size[::-1] % 7 + 1, "bound": bound,
-    ...     "database_id": size, "status": "completed",
+    ...     "database_id": size, "layer_id": bound, "status": "completed",
     ...     "accuracy_p95": (size < 3 * bound).astype(float)})
     >>> measures = [("noise", "bound"), ("size", "bound")]
     >>> compare_measures(runs, measures, n_resamples=10)["size"].tolist()
     ['size', 'noise']
     """
-    require_columns(table, "database_id")
+    require_columns(table, "database_id", *clusters)
     of, names = pd.factorize(table["database_id"])
     if not 2 <= n_folds <= len(names):
         raise InvalidArgumentError(
@@ -87,8 +92,13 @@ def compare_measures(
             scores[i, held_out] = law.log_likelihood(table[held_out], tau, share=share)
     means = scores.mean(axis=1)
     best = int(means.argmax())
-    drawn = np.array([scores @ w / w.sum() for w in cluster_bootstrap(of, n_resamples, seed)])
-    behind = [percentile_interval(drawn[:, best] - column) for column in drawn.T]
+    drawn = np.array(
+        [scores @ w / w.sum() for w in cluster_bootstrap(table[list(clusters)], n_resamples, seed)]
+    )
+    pairs = [(i, j) for i in range(len(means)) for j in range(len(means))]
+    differences = drawn[:, [i for i, _ in pairs]] - drawn[:, [j for _, j in pairs]]
+    every = simultaneous_intervals([means[i] - means[j] for i, j in pairs], differences)
+    behind = [ends for (i, _), ends in zip(pairs, every, strict=True) if i == best]
     rows = [
         {"size": size, "capacity": capacity, "log_likelihood": mean, "behind": means[best] - mean,
          "behind_low": low, "behind_high": high}

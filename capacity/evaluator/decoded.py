@@ -7,14 +7,15 @@ which can be certified, with rank(D); no bound of them by rank(L) is known.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.accuracy import check_tau, pair_logits
+from capacity.evaluator.accuracy import pair_logits
 from capacity.evaluator.nonsense import nonsense_pairs
+from capacity.evaluator.threshold import Threshold, check_threshold
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def decoded_facts(
     layer: AttentionLayer,
     db: Database,
-    tau: float | Literal["argmax"] = "argmax",
+    tau: Threshold = "argmax_paper",
     *,
     nonsense: bool = False,
 ) -> Database | None:
@@ -35,9 +36,9 @@ def decoded_facts(
         Layer with ``d_vocab == db.n_tokens``.
     db : Database
         Database whose pairs (k, q) are queried.
-    tau : float or 'argmax'
-        Criterion for v: a probability of at least tau, strictly between 0.5 and 1, or a largest
-        logit, as in (11).
+    tau : float, 'argmax' or 'argmax_paper'
+        Criterion for v: a probability of at least tau (above one half for 0.5), the only largest
+        logit, or *a* largest logit, as in (11).
     nonsense : bool
         Query all pairs of a subject and a predicate, not only those in the domain.
 
@@ -66,8 +67,7 @@ def decoded_facts(
     """
     from capacity.layer.tensor import require_same_vocabulary
 
-    if tau != "argmax":
-        check_tau(tau)
+    check_threshold(tau)
     require_same_vocabulary(layer, db)
     pairs = np.unique(db.token_triples[:, :2].astype(np.int64), axis=0)
     if nonsense:
@@ -76,10 +76,13 @@ def decoded_facts(
     if not np.isfinite(z).all():
         raise InvalidArgumentError("The layer's logits must be finite; it has diverged.")
     z -= z.max(axis=1, keepdims=True)
-    if tau == "argmax":
+    if isinstance(tau, str):
         said = z == 0
+        if tau == "argmax":
+            said &= said.sum(axis=1, keepdims=True) == 1
     else:
-        said = z - np.log(np.exp(z).sum(axis=1, keepdims=True)) >= math.log(tau)
+        log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+        said = log_p > math.log(tau) if tau == 0.5 else log_p >= math.log(tau)
     rows, objects = np.nonzero(said)
     if not len(rows):
         return None

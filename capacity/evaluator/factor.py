@@ -1,7 +1,7 @@
 """Capacity factor and exponent of the capacity law, with bootstrap intervals.
 
-Intervals are percentiles over resamples of the databases. All runs of a database are drawn
-together, because they are not independent.
+Intervals are percentiles over resamples of the databases and of the layers
+(`capacity.evaluator.bootstrap`), because runs that share either are not independent.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
-from capacity.evaluator.bootstrap import cluster_bootstrap, percentile_interval
-from capacity.evaluator.columns import Threshold
+from capacity.evaluator.bootstrap import CLUSTERS, cluster_bootstrap, percentile_interval
 from capacity.evaluator.law import Law, coefficients, logs, outcomes, require_columns
+from capacity.evaluator.threshold import Threshold
 from capacity.limits import Seed
 
 
@@ -48,8 +48,10 @@ class CapacityFactor:
         Size over capacity with the fitted exponent, for each capacity in `at`.
     ratio_intervals : mapping of float to (float, float)
         Ends of their 95 % intervals.
-    n_runs, n_databases : int
-        Numbers of runs and of databases.
+    n_runs : int
+        Number of runs.
+    n_clusters : mapping of str to int
+        Number of databases and of layers, by the column that was drawn by.
     memorised : float
         Share of the runs that memorise, or, if `share` is None, the mean accuracy.
     """
@@ -66,7 +68,7 @@ class CapacityFactor:
     ratios: Mapping[float, float]
     ratio_intervals: Mapping[float, tuple[float, float]]
     n_runs: int
-    n_databases: int
+    n_clusters: Mapping[str, int]
     memorised: float
 
 
@@ -79,6 +81,7 @@ def capacity_factor(
     share: float | None = 1.0,
     probability: float = 0.5,
     at: Sequence[float] = (),
+    clusters: Sequence[str] = CLUSTERS,
     n_resamples: int = 500,
     seed: Seed = 0,
 ) -> CapacityFactor:
@@ -87,8 +90,8 @@ def capacity_factor(
     Parameters
     ----------
     table : DataFrame
-        Runs, with ``database_id``, ``status``, the accuracy column of `tau` and the columns of size
-        and capacity.
+        Runs, with ``status``, the accuracy column of `tau`, the columns of size and capacity, and
+        those of `clusters`.
     tau : float, 'argmax' or 'argmax_paper'
         Threshold at which a fact counts as recalled.
     size, capacity : str
@@ -100,8 +103,10 @@ def capacity_factor(
         Probability of memorising, or mean accuracy if `share` is None, at which the size is taken.
     at : sequence of float
         Capacities at which the ratio of size to capacity is computed with a free exponent.
+    clusters : sequence of str
+        Columns whose values runs share; each is drawn independently.
     n_resamples : int
-        Number of bootstrap resamples of the databases.
+        Number of bootstrap resamples.
     seed : int or numpy.random.Generator
         Seed of the resamples.
 
@@ -123,13 +128,13 @@ def capacity_factor(
     >>> size = np.tile(np.arange(1, 31), 10)
     >>> bound = np.repeat(np.arange(1, 11), 30)
     >>> runs = pd.DataFrame({"database_rank_bound": size, "layer_rank_bound": bound,
-    ...     "database_id": size, "status": "completed",
+    ...     "database_id": size, "layer_id": bound, "status": "completed",
     ...     "accuracy_p95": (size < 3 * bound).astype(float)})
     >>> found = capacity_factor(runs, n_resamples=20)
-    >>> round(found.factor), found.n_databases
-    (3, 30)
+    >>> round(found.factor), found.n_clusters
+    (3, {'database_id': 30, 'layer_id': 10})
     """
-    require_columns(table, "database_id")
+    require_columns(table, *clusters)
     y, x, c = outcomes(table, tau, share), logs(table, size), logs(table, capacity)
 
     exponents = (1.0, None)
@@ -147,7 +152,7 @@ def capacity_factor(
     whole = measured(None)
     draws = [
         measured(weights)
-        for weights in cluster_bootstrap(table["database_id"], n_resamples, seed)
+        for weights in cluster_bootstrap(table[list(clusters)], n_resamples, seed)
         # a resample in which all or none memorise has no size at which half do
         if 0 < y @ weights < weights.sum()
     ]
@@ -158,5 +163,6 @@ def capacity_factor(
         exponent=whole[1], exponent_interval=between[1],
         ratios=dict(zip(at, whole[2:], strict=True)),
         ratio_intervals=dict(zip(at, between[2:], strict=True)),
-        n_runs=len(table), n_databases=table["database_id"].nunique(), memorised=float(y.mean()),
+        n_runs=len(table), n_clusters={name: table[name].nunique() for name in clusters},
+        memorised=float(y.mean()),
     )  # fmt: skip

@@ -10,7 +10,8 @@ from __future__ import annotations
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.columns import Threshold, accuracy_column, thresholds, with_current_names
+from capacity.evaluator.columns import accuracy_column, thresholds, with_current_names
+from capacity.evaluator.threshold import Threshold
 
 LAYER_BIN = 5
 DATABASE_BIN = 10

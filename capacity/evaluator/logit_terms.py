@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.display import briefly_shown
+from capacity.display import brief, briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import TAUS, accuracy_of_logits
 from capacity.evaluator.columns import accuracy_column
@@ -103,10 +103,15 @@ def layer_terms(layer: AttentionLayer, pairs: NDArray[np.integer]) -> LayerTerms
         scales_after_heads,
     )
 
-    if not np.issubdtype(pairs.dtype, np.integer) or pairs.ndim != 2 or pairs.shape[1] != 2:
+    if (
+        not isinstance(pairs, np.ndarray)
+        or not np.issubdtype(pairs.dtype, np.integer)
+        or pairs.ndim != 2
+        or pairs.shape[1] != 2
+    ):
         raise InvalidArgumentError(
-            f"`pairs` must be integers of shape (n_pairs, 2); got {pairs.dtype} of shape "
-            f"{pairs.shape}."
+            f"`pairs` must be an array of integers, shape (n_pairs, 2); got {brief(pairs)}. The "
+            "pairs of a database are db.token_triples[:, :2]."
         )
     with torch.no_grad():
         captured = layer.capture(torch.as_tensor(pairs.astype(np.int64), device=layer.W_E.device))

@@ -19,7 +19,8 @@ from capacity.database.required import require_database
 from capacity.database.terms import label
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.accuracy import check_tau, pair_logits
+from capacity.evaluator.accuracy import pair_logits
+from capacity.evaluator.threshold import check_tau
 from capacity.limits import Seed, generator
 
 if TYPE_CHECKING:

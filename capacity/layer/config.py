@@ -83,7 +83,8 @@ class LayerConfig:
                         f"`{field.name}` must be a bool; got {shown(value)}."
                     )
                 continue
-            require_integer(field.name, value, least=0 if field.name == "n_positions" else 1)
+            least = 0 if field.name == "n_positions" else 1
+            object.__setattr__(self, field.name, require_integer(field.name, value, least=least))
         for name in ("d_head_qk", "d_head_vo"):
             if getattr(self, name) > self.d_model:
                 raise InvalidArgumentError(

@@ -2,11 +2,15 @@
 
 Two constructions, one for each circuit, memorise any functional database at any tau:
 
-* `store_in_query_key`: one head with ``d_head_vo = 1``. Attention itself is the memory: the
-  attention from predicate q to subject k encodes the object, and a parabola decodes it.
+* `store_in_query_key`: one head with ``d_head_vo = 1``. The attention from predicate q to subject
+  k is a number that encodes the object, and a parabola decodes it.
 * `store_in_value_output`: a head for each predicate, with ``d_head_qk = 1``. Attention only
-  switches heads on and off, the values hold the facts, and the heads' outputs add up (the
-  *additive motif*).
+  switches heads on and off, the value is the number, and the heads' outputs add up (the *additive
+  motif*).
+
+In both, the facts are in the embeddings of the subjects, one real number for each (k, q); the heads
+and W_U only address it and read it. Two databases that differ by a permutation of their objects get
+the same W_Q, W_K, W_V, W_O and W_U, and other W_E.
 
 Both decode in the same way. Object v is encoded as a number s_v = j / (|V| + 1), j = 1 ... |V|; the
 heads write a number u, and for predicate q the logits are
@@ -21,9 +25,11 @@ for any attention, since both positions hold the same token, and o_q = s_D(q, q)
 
 The sizes of these layers depend on the number of predicates alone, not on the number of facts or on
 rank(D), which is at least |V|. So no function of d_model, n_heads, d_head_qk and d_head_vo bounds
-the number of facts that a layer can memorise; precision does. With disjoint subjects and
-predicates, the first construction has rank(L) <= min(|K|, |Q|) + 1: L is the attention, a (K x Q)
-matrix, times one vector, plus E, a matrix of ones times another. Equation (9) gives |Q| + 2.
+the number of facts that a layer can memorise; W_E, which has d_model |T| numbers, and their
+precision do. With disjoint subjects and predicates, both have rank(L) <= min(|K|, |Q|) + 1: L is
+the matrix of the numbers u, (K x Q), times one vector, plus a tensor of ones times another. So for
+every functional database there is a tensor of rank at most min(|K|, |Q|) + 1 whose argmax is D on
+the observed pairs, however large rank(D) is.
 
 Numbers of size c are summed where differences of c / (|V| + 1)^2 matter, so float32 suffices for
 about a thousand objects. Each function checks the probability of every fact's object in the layer

@@ -26,6 +26,7 @@ def require_device(device: torch.device | str) -> None:
     except (RuntimeError, TypeError) as error:
         raise InvalidArgumentError(
             f"`device` must be one that torch knows, such as cpu or cuda; got {shown(device)}."
+            f"{' A GPU is cuda.' * (device == 'gpu')}"
         ) from error
     if kind == "cuda" and not torch.cuda.is_available():
         raise InvalidArgumentError(

@@ -56,7 +56,7 @@ def initial_weights(
         raise InvalidTypeError(
             "`d_vocab` must be the number of tokens; got a database. Say db.n_tokens."
         )
-    require_integer("d_vocab", d_vocab, most=MAX_TOKENS)
+    d_vocab = require_integer("d_vocab", d_vocab, most=MAX_TOKENS)
     shapes = config.shapes(d_vocab)
     require_affordable(shapes.values())
     rng = generator(seed)

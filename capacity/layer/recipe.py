@@ -92,8 +92,9 @@ class Recipe:
         for name in ("learning_rate", "beta2", "weight_decay", "stop_tau"):
             # 0 and 0.0 must give one key
             object.__setattr__(self, name, _real(name, getattr(self, name)))
-        require_integer("epochs", self.epochs, least=0, most=MAX_EPOCHS)
-        require_integer("batch_size", self.batch_size, least=0, most=MAX_FACTS)
+        for name, most in (("epochs", MAX_EPOCHS), ("batch_size", MAX_FACTS)):
+            whole = require_integer(name, getattr(self, name), least=0, most=most)
+            object.__setattr__(self, name, whole)
         ranges = {
             "learning_rate": (0 < self.learning_rate < math.inf, "a positive number"),
             "beta2": (0 <= self.beta2 < 1, "at least 0 and below 1"),

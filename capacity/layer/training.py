@@ -188,6 +188,10 @@ def _require_apart(
     threads: int,
 ) -> None:
     """Refuse tasks that share a layer or a generator: one would change the other's result."""
+    if not all(isinstance(task, tuple | list) and len(task) == 2 for task in tasks):
+        raise InvalidTypeError(
+            f"`tasks` must be pairs of a layer and its database; got {shown(tasks)}."
+        )
     if len(seeds) != len(tasks):
         raise InvalidArgumentError(
             f"`seeds` must have one for each of {len(tasks)} tasks; got {len(seeds)}."

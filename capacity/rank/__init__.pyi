@@ -42,9 +42,9 @@ from .verifier.argument import View as View
 from .verifier.budget import CheckBudget as CheckBudget
 from .verifier.certificate import Certificate as Certificate
 from .verifier.certificate import Quantity as Quantity
-from .verifier.checker import TwoEnds as TwoEnds
 from .verifier.checker import Verdict as Verdict
 from .verifier.checker import verify as verify
+from .verifier.ends import TwoEnds as TwoEnds
 from .verifier.kind import Kind as Kind
 from .verifier.kind import LowerChecker as LowerChecker
 from .verifier.kind import RemovalsChecker as RemovalsChecker

@@ -90,9 +90,14 @@ class RankAnalysis:
         progress: Progress | None = None,
     ) -> None:
         require_choice("`effort`", effort, BUDGETS)
-        self.db = require_database(db, "rank_interval(db)")
-        self._budget, self._seed = BUDGETS[effort], integer_seed(seed)
+        self.db = require_database(db, "An analysis of ranks, such as rank_interval(db),")
+        self._effort, self._budget, self._seed = effort, BUDGETS[effort], integer_seed(seed)
         self._methods, self._progress = chosen(methods), progress
+
+    def __repr__(self) -> str:
+        k, q, v = self.db.shape
+        shape = f"{k} x {q} x {v}"
+        return f"RankAnalysis({self.db.n_triples} facts, {shape}, effort={self._effort!r})"
 
     @cached_property
     def bounds(self) -> Bounds:

@@ -65,7 +65,7 @@ def time_of(plan: Plan, *, workers: int = 1) -> Time:
     InvalidArgumentError
         If `workers` isn't an integer of at least 1.
     """
-    require_integer("workers", workers)
+    workers = require_integer("workers", workers)
     costs = [run.seconds for run in plan.runs]
     ranks = [
         min(MOST_RANKS_SECONDS, RANKS_SECONDS * db.n_triples) for db in plan.databases.values()

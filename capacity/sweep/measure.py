@@ -82,7 +82,7 @@ def measure_runs(
     >>> table[["n_heads", "rank_of_W_E"]].to_numpy().tolist()
     [[1, 2], [2, 2]]
     """
-    require_integer("workers", workers)
+    workers = require_integer("workers", workers)
     order = {run.key: i for i, run in enumerate(runs)}
     if len(order) < len(runs):
         raise InvalidArgumentError(

@@ -35,8 +35,10 @@ def test_the_share_of_facts_said_is_the_accuracy(data: st.DataObject) -> None:
     facts = terms_of(db)
     found = evaluate(layer, db)
     for said, share in (
-        (decoded_facts(layer, db), found.argmax_paper),
-        (decoded_facts(layer, db, 0.75), found.softmax[0.75]),
+        (decoded_facts(layer, db), found.at("argmax_paper")),
+        (decoded_facts(layer, db, "argmax"), found.at("argmax")),
+        (decoded_facts(layer, db, 0.5), found.at(0.5)),
+        (decoded_facts(layer, db, 0.75), found.at(0.75)),
     ):
         right = facts & (terms_of(said) if said else set())
         assert len(right) / db.n_triples == pytest.approx(share)
@@ -52,6 +54,7 @@ def test_a_layer_may_say_nothing_and_a_diverged_one_says_nothing_sensible() -> N
     said = decoded_facts(layer, db)
     assert said is not None
     assert said.n_triples == db.n_triples * db.n_tokens
+    assert decoded_facts(layer, db, "argmax") is None
     with torch.no_grad():
         layer.W_U.fill_(torch.nan)
     with pytest.raises(ValueError, match="must be finite"):

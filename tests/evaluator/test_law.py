@@ -10,21 +10,26 @@ from capacity.evaluator import (
     fit_law,
     mean_interval,
     memorised_runs,
+    percentile_interval,
+    simultaneous_intervals,
 )
 
 
 def runs(
     *, factor: float = 2.5, exponent: float = 1.0, steepness: float = 4.0, n: int = 4000, seed=0
 ) -> pd.DataFrame:
-    """Runs that follow the law, on 300 databases."""
+    """Runs that follow the law, of 200 layers on 300 databases."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, 110, 300)
     database = rng.integers(300, size=n)
-    bound = rng.integers(2, 31, n)
+    bounds = rng.integers(2, 31, 200)
+    layer = rng.integers(200, size=n)
+    bound = bounds[layer]
     score = steepness * (np.log(factor) + exponent * np.log(bound) - np.log(sizes[database]))
     return pd.DataFrame(
         {
             "database_id": [f"random-{i}" for i in database],
+            "layer_id": layer,
             "database_rank_bound": sizes[database],
             "layer_rank_bound": bound,
             "noise": np.exp(rng.normal(size=n)),
@@ -120,6 +125,65 @@ def test_runs_that_all_do_the_same_have_no_law() -> None:
         fit_law(table, 0.95)
     with pytest.raises(ValueError, match="`noise` must be positive"):
         fit_law(runs().assign(noise=0.0), 0.95, size="noise")
+
+
+def crossed(seed: int, n: int = 1500) -> tuple[np.ndarray, pd.DataFrame]:
+    """Values of runs whose databases and layers each add an error of their own; their mean is 0."""
+    rng = np.random.default_rng(seed)
+    groups = pd.DataFrame({"database_id": rng.integers(150, size=n),
+                           "layer_id": rng.integers(60, size=n)})  # fmt: skip
+    of_databases, of_layers = rng.normal(size=150), rng.normal(size=60)
+    return (of_databases[groups["database_id"]] + of_layers[groups["layer_id"]]
+            + rng.normal(size=n)), groups  # fmt: skip
+
+
+def test_intervals_of_runs_that_share_layers_need_both_factors() -> None:
+    covered = {"both": 0, "databases": 0}
+    for seed in range(100):
+        values, groups = crossed(seed)
+        for name, by in (("both", groups), ("databases", groups["database_id"])):
+            low, high = mean_interval(values, by, n_resamples=200)
+            covered[name] += low <= 0 <= high
+    # of 95 expected; 89 or less comes once in 80 times
+    assert covered["both"] >= 89
+    assert covered["databases"] < 85
+
+
+def test_databases_and_layers_are_drawn_independently() -> None:
+    _, groups = crossed(0, 400)
+    every = np.array(list(cluster_bootstrap(groups, 300)))
+    assert every.sum(axis=1).all()
+    for name in ("database_id", "layer_id"):
+        # a group is drawn once on average, whatever else its runs share
+        means = pd.DataFrame(every.mean(axis=0)).groupby(groups[name]).mean()
+        assert float(means.to_numpy().mean()) == pytest.approx(1, abs=0.1)
+    weights = every[0]
+    table = groups.assign(weight=weights).drop_duplicates().pivot_table(
+        "weight", "database_id", "layer_id"
+    )  # fmt: skip
+    # a product: every two rows are multiples of one another where both have runs
+    wide = table.to_numpy()
+    first = wide[np.nanargmax(np.nanmax(wide, axis=1))]
+    for row in wide:
+        shared = np.isfinite(row) & np.isfinite(first) & (first > 0)
+        assert len(set(row[shared] / first[shared])) <= 1
+    with pytest.raises(ValueError, match="must have a group for each run"):
+        next(cluster_bootstrap([], 1))
+
+
+def test_simultaneous_intervals_hold_at_once() -> None:
+    rng = np.random.default_rng(0)
+    hits = {"each": 0, "all": 0}
+    for _ in range(200):
+        sample = rng.normal(size=(200, 12))
+        draws = np.array([sample.T @ w / w.sum() for w in cluster_bootstrap(np.arange(200), 300)])
+        at_once = simultaneous_intervals(sample.mean(axis=0), draws)
+        one_by_one = [percentile_interval(column) for column in draws.T]
+        hits["all"] += all(low <= 0 <= high for low, high in at_once)
+        hits["each"] += all(low <= 0 <= high for low, high in one_by_one)
+    # 190 and 0.95^12 of 200 expected
+    assert hits["all"] >= 180
+    assert hits["each"] < 140
 
 
 def test_whole_databases_are_drawn() -> None:

@@ -202,7 +202,7 @@ def test_bad_questions_are_refused() -> None:
     normed = AttentionLayer(LayerConfig(2, 1, 1, 1, layer_norm=True), db.n_tokens)
     with pytest.raises(InvalidArgumentError, match="the layer must have no norm"):
         attention_of_pairs(normed, db)
-    with pytest.raises(InvalidArgumentError, match=r"integers of shape .*; got float64"):
+    with pytest.raises(InvalidArgumentError, match=r"array of integers, shape .*; got float64"):
         layer_terms(layer, np.array([[0.7, 1.0]]))
     with pytest.raises(InvalidArgumentError, match="got -1"):
         layer_terms(layer, np.array([[0, -1]]))

@@ -26,7 +26,7 @@ from capacity.evaluator import accuracy_of_logits, evaluate, margins, pair_logit
 from capacity.layer import Compute, Recipe
 from capacity.layer.compute import resolve_device
 from capacity.rank import paper_bound, rank_interval
-from capacity.sweep import RUNS_SCHEMA, execute, load, make_plan, run_sweep, train_run
+from capacity.sweep import RUNS_SCHEMA, driver, load, make_plan, run_sweep, train_run
 from capacity.sweep.one_run import database_ranks, train_runs
 from capacity.sweep.plan import TASK_SECONDS, Plan, tasks_of
 from capacity.sweep.storage.manifest import environment
@@ -249,10 +249,10 @@ ONE_SHARD: dict[str, Any] = {
 # trains it with these workers, keeps rows at every chance, and says how far it is
 DRIVER = """
 import json, signal, sys
-from capacity.sweep import execute, make_plan, run_sweep
+from capacity.sweep import driver, make_plan, run_sweep
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    execute.KEEP_SECONDS = 0
+    driver.KEEP_SECONDS = 0
     plan = make_plan(json.loads(sys.argv[1]))
     tell = lambda what, done, total, left: print(what, done, total, flush=True)
     run_sweep(plan, sys.argv[2], workers=int(sys.argv[3]), progress=tell)
@@ -276,7 +276,7 @@ def trained(plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, **options
         keys.extend(run.key for run in runs)
         return train_runs(runs, **known)
 
-    monkeypatch.setattr(execute, "train_runs", counted)
+    monkeypatch.setattr(driver, "train_runs", counted)
     run_sweep(plan, folder, **options)
     monkeypatch.undo()
     return keys
@@ -322,7 +322,7 @@ def test_a_shard_that_is_stopped_in_its_middle_goes_on_there(
 
 def test_what_a_kill_costs_is_below_ten_seconds() -> None:
     # what isn't kept yet, and a task of each worker, on a machine of a fifth of the speed
-    assert execute.KEEP_SECONDS + 5 * TASK_SECONDS <= 10
+    assert driver.KEEP_SECONDS + 5 * TASK_SECONDS <= 10
 
 
 def test_a_kill_between_the_last_row_and_its_shard_trains_nothing_again(
@@ -379,7 +379,7 @@ def test_a_task_that_fails_costs_no_other_run_of_its_shard(
             raise ArithmeticError("the poison")
         return train_runs(runs, **options)
 
-    monkeypatch.setattr(execute, "train_runs", fragile)
+    monkeypatch.setattr(driver, "train_runs", fragile)
     with pytest.raises(SweepError, match="ArithmeticError: the poison") as failure:
         run_sweep(plan, tmp_path)
     # the traceback is in the log
@@ -435,7 +435,7 @@ def test_a_shard_that_fails_fails_alone_and_is_reported(
             raise ArithmeticError("the poison")
         return train_runs(runs, **options)
 
-    monkeypatch.setattr(execute, "train_runs", fragile)
+    monkeypatch.setattr(driver, "train_runs", fragile)
     with pytest.raises(
         SweepError, match=r"1 of 6 shards aren.t done.*first, shard 2: ArithmeticError: the poison$"
     ):
@@ -455,7 +455,7 @@ def test_ranks_are_computed_once_a_database(
         asked.append(db.facts_sha256)
         return database_ranks(db)
 
-    monkeypatch.setattr(execute, "database_ranks", counted)
+    monkeypatch.setattr(driver, "database_ranks", counted)
     run_sweep(plan, tmp_path, shard=(0, 2))
     run_sweep(plan, tmp_path, shard=(1, 2))
     assert sorted(asked) == sorted(plan.databases)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.required import require_database
-from capacity.errors import CertificateError, InvalidTypeError
-from capacity.limits import shown
+from capacity.errors import CertificateError
 from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.conversion import checked_argument, checked_claim
+from capacity.rank.verifier.ends import TwoEnds, each_certificate
 from capacity.rank.verifier.facts import SORT, Facts, Refuted, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.kinds import KINDS
@@ -46,33 +46,22 @@ class Verdict:
         return self.proved
 
 
-class TwoEnds(Protocol):
-    """A lower and an upper bound of one quantity, such as a `RankInterval`."""
-
-    @property
-    def lower(self) -> Certificate:
-        """The certificate of the lower bound."""
-        ...
-
-    @property
-    def upper(self) -> Certificate:
-        """The certificate of the upper bound."""
-        ...
-
-
 def verify(
-    certificate: Certificate | TwoEnds, db: Database, *, budget: CheckBudget | None = None
+    certificate: Certificate | TwoEnds | Iterable[Certificate],
+    db: Database,
+    *,
+    budget: CheckBudget | None = None,
 ) -> Verdict:
     """Check that a certificate proves its bound for the facts of a database.
 
     Parameters
     ----------
-    certificate : Certificate or RankInterval
-        A certificate, or an interval, which is proved if both of its ends are.
+    certificate : Certificate, RankInterval, or iterable of Certificate
+        A certificate, an interval for both of its ends, or several; proved if each of them is.
     db : Database
         The facts that the bound is about, under the same policy for multi-valued pairs.
     budget : CheckBudget, optional
-        Work that the check may take, shared by the certificates of a file; a new budget if omitted.
+        Work that the check may take, shared by all certificates; if omitted, a new budget for each.
 
     Returns
     -------
@@ -82,10 +71,10 @@ def verify(
     Raises
     ------
     InvalidTypeError
-        If `certificate` is neither a certificate nor an interval, or `db` is no database.
+        If `certificate` is none of these, or `db` is no database.
     CertificateError
-        If the certificate is for other facts or another policy, has an unknown quantity or side, or
-        has an argument of a kind that no checker is registered for.
+        If there is none, or one is for other facts or another policy, has an unknown quantity or
+        side, or has an argument of a kind that no checker is registered for.
     MemoryBudgetError
         If the check takes more memory or time than the budget has left.
 
@@ -152,32 +141,14 @@ def verify(
     >>> verify(replace(interval.upper, value=2), db).reason
     'the arguments give 3'
     """
-    ends = (certificate,) if type(certificate) is Certificate else _ends(certificate)
+    certificates = each_certificate(certificate)
     require_database(db, "verify(certificate, db)")
-    budget = budget or CheckBudget.of(len(db.triples))
-    for end in ends:
-        verdict = _verify(end, db, budget)
+    for one in certificates:
+        verdict = _verify(one, db, budget or CheckBudget.of(len(db.triples)))
         if not verdict.proved:
-            several = len(ends) > 1
-            return Verdict(False, f"{end.side} bound: {verdict.reason}") if several else verdict
+            which = f"{one.side} bound: " if len(certificates) > 1 else ""
+            return Verdict(False, f"{which}{verdict.reason}")
     return Verdict(True)
-
-
-def _ends(interval: object) -> tuple[Certificate, Certificate]:
-    """Return the certificates of an interval, if they are of its two sides."""
-    lower, upper = (getattr(interval, side, None) for side in ("lower", "upper"))
-    if type(lower) is not Certificate or type(upper) is not Certificate:
-        raise InvalidTypeError(
-            "verify(certificate, db) takes a Certificate, or a RankInterval for both of its ends, "
-            f"first, and then the database; got {shown(interval)} first."
-        )
-    if (lower.side, upper.side) != ("lower", "upper") or lower.quantity != upper.quantity:
-        raise CertificateError(
-            "The ends of an interval must be certificates of a lower and of an upper bound of one "
-            f"quantity; got {shown(lower.side)} and {shown(upper.side)} bounds of "
-            f"{shown(lower.quantity)} and {shown(upper.quantity)}."
-        )
-    return lower, upper
 
 
 def _verify(certificate: Certificate, db: Database, budget: CheckBudget) -> Verdict:

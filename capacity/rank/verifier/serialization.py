@@ -16,6 +16,7 @@ from capacity.errors import CertificateError, StorageError
 from capacity.limits import shown
 from capacity.rank.verifier.argument_json import items
 from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.ends import TwoEnds, each_certificate
 from capacity.safe_files import read_file, write_whole
 
 MAX_BYTES = 64 * 2**20
@@ -27,18 +28,22 @@ MOST = {
 }
 
 
-def save_certificates(path: str | os.PathLike[str], certificates: Iterable[Certificate]) -> None:
+def save_certificates(
+    certificates: Certificate | TwoEnds | Iterable[Certificate], path: str | os.PathLike[str]
+) -> None:
     """Write certificates to a JSON file, completely or not at all.
 
     Parameters
     ----------
+    certificates : Certificate, RankInterval, or iterable of Certificate
+        A certificate, an interval for both of its ends, or several certificates.
     path : path
         The file, which is overwritten; missing folders are created.
-    certificates : iterable of Certificate
-        The certificates.
 
     Raises
     ------
+    InvalidTypeError
+        If `certificates` is something else.
     StorageError
         If the file can't be written.
 
@@ -48,13 +53,12 @@ def save_certificates(path: str | os.PathLike[str], certificates: Iterable[Certi
     >>> from tempfile import TemporaryDirectory
     >>> from capacity import Database, rank_interval
     >>> db = Database.from_triples([("Ada", "born in", "London"), ("Alan", "born in", "London")])
-    >>> interval = rank_interval(db)
     >>> with TemporaryDirectory() as folder:
-    ...     save_certificates(Path(folder, "bounds.json"), [interval.lower, interval.upper])
+    ...     save_certificates(rank_interval(db), Path(folder, "bounds.json"))
     ...     [bound.value for bound in load_certificates(Path(folder, "bounds.json"))]
     [1, 1]
     """
-    text = json.dumps([certificate.to_dict() for certificate in certificates])
+    text = json.dumps([certificate.to_dict() for certificate in each_certificate(certificates)])
     write_whole(path, text.encode() + b"\n")
 
 
@@ -87,7 +91,7 @@ def load_certificates(
     >>> from capacity import Database, rank_interval, verify
     >>> db = Database.from_triples([("Ada", "born in", "London"), ("Alan", "born in", "London")])
     >>> with TemporaryDirectory() as folder:
-    ...     save_certificates(Path(folder, "bound.json"), [rank_interval(db).upper])
+    ...     save_certificates(rank_interval(db).upper, Path(folder, "bound.json"))
     ...     (bound,) = load_certificates(Path(folder, "bound.json"))
     >>> bound.quantity, bound.side, bound.value, verify(bound, db).proved
     ('rank', 'upper', 1, True)

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from capacity.errors import InvalidArgumentError, StorageError, SweepError
-from capacity.evaluator.accuracy import check_tau
+from capacity.errors import InvalidArgumentError, InvalidTypeError, StorageError, SweepError
+from capacity.evaluator.threshold import check_tau
 from capacity.layer.compute import Compute
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
@@ -146,6 +146,8 @@ def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
         For an unknown key (the message names the nearest known one), a value out of range, a plan
         that is too large, a database that isn't functional under its policy, or more pairs than
         there are.
+    InvalidTypeError
+        For the path of a file.
     DatabaseFormatError
         If one of the database files can't be read.
 
@@ -164,6 +166,11 @@ def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
     >>> len(plan.runs)
     8
     """
+    if isinstance(config, str | Path):
+        raise InvalidTypeError(
+            f"`config` must be the content of a sweep's file; got {shown(config)}. "
+            "capacity.sweep.read_plan(path) reads one."
+        )
     require_known(config, "the file", SECTIONS)
     recipes = _recipes(config.get("recipe", {}))
     compute = made_from(Compute, config.get("compute", {}), "[compute]", without=NO_KEYS)

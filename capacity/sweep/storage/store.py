@@ -5,7 +5,7 @@
 *Kills.* Every file but the logs is written under a temporary name, synced, and renamed: a kill at
 any moment, a crash of the machine or a full disk leaves only complete files, and the same command
 resumes, to the same ``runs.parquet`` byte for byte, with any number of workers. Rows of incomplete
-shards are kept in DIR/unfinished every few seconds (`capacity.sweep.execute`), and so is a snapshot
+shards are kept in DIR/unfinished every few seconds (`capacity.sweep.driver`), and so is a snapshot
 of each run that takes longer than that (`capacity.layer.snapshots`). So a kill costs at most ten
 seconds of work; or one epoch, or ten times the duration of writing a snapshot, where that is
 longer. On Dask, whose workers may not see the folder, and for runs that their engine trains

@@ -87,12 +87,13 @@ class EncoderConfig:
                         f"`combine` must be 'concatenate' or 'add'; got {shown(value)}."
                     )
                 continue
-            require_integer(
+            size = require_integer(
                 field.name,
                 value,
                 least=2 if field.name == "n_classes" else 1,
                 most=MAX_TOKENS if field.name == "d_vocab" else MAX_SIZE,
             )
+            object.__setattr__(self, field.name, size)
         if self.combine == "concatenate" and self.d_model % self.n_heads:
             raise InvalidArgumentError(
                 f"`n_heads` must divide d_model = {self.d_model} for heads to be concatenated; got "

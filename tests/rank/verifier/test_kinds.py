@@ -74,7 +74,7 @@ def test_a_kind_from_outside_is_checked_and_goes_to_json_and_back(tmp_path: Path
     db = database(DIAGONAL)
     said = claim(db, unit())
     assert verify(said, db).proved
-    save_certificates(tmp_path / "c.json", [said])
+    save_certificates([said], tmp_path / "c.json")
     (read,) = load_certificates(tmp_path / "c.json")
     assert isinstance(read.arguments[0], UnitTensor)
     assert verify(read, db).proved
@@ -106,7 +106,7 @@ def test_a_kind_that_is_not_registered_is_refused(tmp_path: Path) -> None:
     db = database(DIAGONAL)
     with pytest.raises(CertificateError, match="a checker is registered for"):
         verify(claim(db, unit()), db)
-    save_certificates(tmp_path / "c.json", [claim(db, unit())])
+    save_certificates([claim(db, unit())], tmp_path / "c.json")
     with pytest.raises(CertificateError, match="must be one of boxes, "):
         load_certificates(tmp_path / "c.json")
 

@@ -276,7 +276,7 @@ def test_nothing_rests_on_asserts(tmp_path: Any) -> None:
     db = figure_1()
     write_tsv(db, tmp_path / "facts.tsv")
     interval = rank_interval(db)
-    save_certificates(tmp_path / "c.json", [interval.lower, interval.upper])
+    save_certificates(interval, tmp_path / "c.json")
     done = subprocess.run(
         [sys.executable, "-O", "-c", WITHOUT_ASSERTS, tmp_path / "c.json", tmp_path / "facts.tsv"],
         capture_output=True, text=True, timeout=100,
@@ -294,7 +294,7 @@ def through_json(certificate: Certificate) -> Certificate:
 def test_a_key_that_comes_twice_is_refused(tmp_path: Any) -> None:
     db = database([(0, 0, 0)])
     path = tmp_path / "c.json"
-    save_certificates(path, [claim(db, Boxes(ONE), side="upper")])
+    save_certificates([claim(db, Boxes(ONE), side="upper")], path)
     assert len(load_certificates(path)) == 1
     text = path.read_text()
     twice = {'"value": 1': '"value": 0, "value": 1', '"box": [0]': '"box": [], "box": [0]'}

@@ -214,7 +214,7 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
         path.write_text(text, encoding="latin-1")
         with pytest.raises(CertificateError, match=rf"c\.json must hold certificates.*{reason}"):
             load_certificates(path)
-    save_certificates(path, certificates_of(figure_1()))
+    save_certificates(certificates_of(figure_1()), path)
     assert len(load_certificates(path)) == 4
 
 

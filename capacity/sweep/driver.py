@@ -1,0 +1,245 @@
+"""The driver of a sweep: what is still to do, who computes it, and when it is stored.
+
+The ranks of the databases that are still needed are bounded first, each once; the runs follow, in
+tasks of about a second. This process alone writes rows: a shard when all its runs are done, and
+unfinished shards every few seconds and when it ends for any reason. Longer runs resume from
+snapshots, but not on Dask, whose workers may not see the folder, nor if they are trained together.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from capacity.errors import SweepError
+from capacity.layer.engines.registry import Engine, engines_named, make_known
+from capacity.progress import Progress
+from capacity.sweep.cluster import on_dask
+from capacity.sweep.one_run import database_ranks, train_runs
+from capacity.sweep.plan import Run, tasks_of
+from capacity.sweep.pool import Executor, Outcome, in_this_process, processes
+from capacity.sweep.storage.manifest import environment
+from capacity.sweep.storage.records import DamagedFileError
+from capacity.sweep.storage.row_schema import Row
+from capacity.sweep.storage.store import Store
+from capacity.sweep.time_left import TimeLeft
+
+# between two writes of the rows of unfinished shards; a kill loses the rows since the last
+KEEP_SECONDS = 5.0
+
+
+class Driver:
+    """Remaining shards of one part, with progress."""
+
+    def __init__(
+        self,
+        store: Store,
+        mine: range,
+        part: str,
+        here: dict[str, Any],
+        progress: Progress | None,
+    ) -> None:
+        self._store, self._shards, self._part = store, store.plan.shards, part
+        self._here, self._report = here, progress or (lambda _what, _done, _total, _left: None)
+        self._ranks: dict[str, dict[str, int]] = {}
+        # rows that the remaining shards already have, by the keys of their runs
+        self._rows = {n: self._kept(n) for n in mine if not self._is_done(n)}
+        self._changed: set[int] = set()
+        self._kept_at = time.monotonic()
+        self._seconds: dict[int, float] = {}
+        self._total = sum(len(self._shards[number]) for number in mine)
+        left = sum(len(self._shards[number]) - len(rows) for number, rows in self._rows.items())
+        self._before = self._total - left
+        # keys of the runs that this call has done
+        self._trained: set[str] = set()
+        self._time_left = TimeLeft(0.0)
+
+    def run(self, workers: int, dask: str | None) -> None:
+        """Do what remains, and store it.
+
+        Raises
+        ------
+        SweepError
+            If some runs failed, after all others are done.
+        """
+        self._tell(())
+        try:
+            self._store.require_whole_table()
+        except DamagedFileError as error:
+            self._tell_damage(error, table=True)
+        n_shards = len(self._rows)
+        tasks: dict[tuple[int, int], tuple[Run, ...]] = {}
+        for number, rows in list(self._rows.items()):
+            left = [run for run in self._shards[number] if run.key not in rows]
+            if not left:
+                self._store_shard(number)
+            tasks |= {(number, i): runs for i, runs in enumerate(tasks_of(left))}
+        if not tasks:
+            return
+        with self._executor(workers, dask) as execute:
+            do = partial(
+                _rows,
+                tell=self._tell if execute is in_this_process else None,
+                snapshots=self._store.snapshots if dask is None else None,
+                engines=engines_named(run.engine for runs in tasks.values() for run in runs),
+            )
+            failed = [
+                *self._bound(execute, tasks.values()),
+                *self._train(execute, tasks, do),
+            ]
+        if failed:
+            for outcome in failed:
+                self._store.log(self._part, failed=outcome.name, error=outcome.error)
+            first = failed[0]
+            # the error is the last line of a traceback
+            why = (first.error or "").strip().rpartition("\n")[2]
+            raise SweepError(
+                f"{len(self._rows)} of {n_shards} shards aren't done, because {len(failed)} tasks "
+                "failed; the others are, and the same command tries these again. The log has all "
+                f"errors; the first, {first.name}: {why}"
+            )
+
+    def _executor(self, workers: int, dask: str | None) -> AbstractContextManager[Executor]:
+        if dask is not None:
+            return on_dask(dask)
+        return processes(workers) if workers > 1 else nullcontext(in_this_process)
+
+    def _bound(self, execute: Executor, tasks: Collection[tuple[Run, ...]]) -> Iterator[Outcome]:
+        """Bound the ranks of the databases that are still needed; yield the failures."""
+        needed = {run.database.facts_sha256: run.database for runs in tasks for run in runs}
+        for facts in needed:
+            try:
+                known = self._store.ranks(facts)
+            except DamagedFileError as error:
+                self._tell_damage(error, ranks=facts)
+                continue
+            if known is not None:
+                self._ranks[facts] = known
+        unknown = {f: (db,) for f, db in needed.items() if f not in self._ranks}
+        for n, outcome in enumerate(execute(database_ranks, unknown), 1):
+            self._report("ranks", n, len(unknown), None)
+            if outcome.error is not None:
+                yield replace(outcome, name=f"ranks of {outcome.name}")
+                continue
+            self._store.keep_ranks(outcome.name, outcome.value)
+            self._ranks[outcome.name] = outcome.value
+
+    def _train(
+        self,
+        execute: Executor,
+        tasks: Mapping[tuple[int, int], tuple[Run, ...]],
+        do: Callable[..., Any],
+    ) -> Iterator[Outcome]:
+        """Do the tasks whose ranks are known, by `_rows`; yield the failures."""
+        known: dict[tuple[int, int], tuple[Any, ...]] = {}
+        for name, runs in tasks.items():
+            facts = {run.database.facts_sha256 for run in runs}
+            if facts <= self._ranks.keys():
+                known[name] = (runs, {f: self._ranks[f] for f in facts})
+        self._time_left = TimeLeft(sum(run.seconds for runs, _ in known.values() for run in runs))
+        try:
+            for outcome in execute(do, known):
+                number, _ = outcome.name
+                if outcome.error is not None:
+                    yield replace(outcome, name=f"shard {number}")
+                    continue
+                rows, there, seconds = outcome.value
+                if there != self._here:
+                    raise SweepError(
+                        "A worker must have the versions and the processor of this process, "
+                        f"{self._here}; it has {there}. Otherwise one table would mix rows of "
+                        "both: install the same versions, on one kind of processor."
+                    )
+                self._take(number, rows, seconds)
+                self._tell(tasks[outcome.name])
+        except BaseException:
+            # the error that ended the training must be raised, and not a later one
+            with suppress(SweepError):
+                self._keep()
+            raise
+        self._keep()
+
+    def _take(self, number: int, rows: Sequence[Row], seconds: float) -> None:
+        """Add rows to their shard, and store the shard if it is complete."""
+        held = self._rows[number]
+        held.update((row["run_key"], row) for row in rows)
+        self._seconds[number] = self._seconds.get(number, 0.0) + seconds
+        if len(held) == len(self._shards[number]):
+            self._store_shard(number)
+        else:
+            self._changed.add(number)
+        if time.monotonic() - self._kept_at > KEEP_SECONDS:
+            self._keep()
+
+    def _store_shard(self, number: int) -> None:
+        rows = self._rows[number]
+        self._store.write(number, rows.values())
+        seconds = round(self._seconds.get(number, 0.0), 3)
+        self._store.log(self._part, shard=number, runs=len(rows), seconds=seconds)
+        del self._rows[number]
+        self._changed.discard(number)
+
+    def _keep(self) -> None:
+        """Write the rows of the unfinished shards that have new ones since the last time."""
+        for number in sorted(self._changed):
+            self._store.keep_unfinished(number, self._rows[number].values())
+            self._changed.remove(number)
+        self._kept_at = time.monotonic()
+
+    def _is_done(self, number: int) -> bool:
+        try:
+            done = self._store.require_whole(number)
+        except DamagedFileError as error:
+            self._tell_damage(error, shard=number)
+            return False
+        if done:
+            # a kill may have come between storing the shard and removing these
+            self._store.end_unfinished(number)
+        return done
+
+    def _kept(self, number: int) -> dict[str, Row]:
+        try:
+            return {row["run_key"]: row for row in self._store.unfinished(number)}
+        except DamagedFileError as error:
+            self._tell_damage(error, unfinished=number)
+            return {}
+
+    def _tell_damage(self, error: DamagedFileError, **what: Any) -> None:
+        """Report damage, which is done again, in the log and in a warning."""
+        self._store.log(self._part, **what, damaged=f"{error.reason}; it is done again")
+        warnings.warn(f"{error.path} {error.reason}; it is done again.", stacklevel=2)
+
+    def _tell(self, runs: Iterable[Run]) -> None:
+        """Report progress after some runs, which may have been reported already."""
+        for run in runs:
+            if run.key not in self._trained:
+                self._trained.add(run.key)
+                self._time_left.done(run.seconds)
+        done, left = self._before + len(self._trained), self._time_left.seconds()
+        self._report("runs", done, self._total, left)
+
+
+def _rows(
+    runs: Sequence[Run],
+    ranks: Mapping[str, Mapping[str, int]],
+    *,
+    tell: Callable[[Iterable[Run]], None] | None,
+    snapshots: Path | None,
+    engines: Iterable[Engine],
+) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
+    """Rows of some runs, the environment that computed them, and the seconds that it took."""
+    start = time.perf_counter()
+    make_known(engines)
+    rows: list[dict[str, Any]] = []
+    by_key = {run.key: run for run in runs}
+    for row, _ in train_runs(runs, ranks=ranks, snapshots=snapshots):
+        rows.append(row)
+        if tell is not None:
+            tell([by_key[row["run_key"]]])
+    return rows, environment(runs[0].device), round(time.perf_counter() - start, 3)

@@ -54,7 +54,7 @@ def attention(
     from capacity.transformer.table import attention_table
 
     if out is not None:
-        from capacity.plots import require_drawable
+        from capacity.plots.files import require_drawable
 
         # before the analysis, which would be lost if the figure couldn't be written
         require_drawable(out)

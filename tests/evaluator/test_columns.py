@@ -47,7 +47,7 @@ def test_partial_sums_have_a_column_for_each_threshold_however_close() -> None:
 
 
 def test_a_committed_table_of_schema_2_gives_the_grid_of_its_renamed_columns() -> None:
-    old = pd.read_parquet(ROOT / "experiments/facts/results/figures-paper.parquet")
+    old = pd.read_parquet(ROOT / "experiments/facts/results/figures-plain.parquet")
     assert {"accuracy_0.50", "accuracy_0.95", "scale_0.99"} <= set(old.columns)
     new = with_current_names(old)
     assert {"accuracy_p50", "accuracy_p95", "scale_p99"} <= set(new.columns)

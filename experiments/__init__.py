@@ -10,6 +10,7 @@ EXPERIMENTS = {
     "logit_scale": "experiments.facts.logit_scale",
     "d_head_qk": "experiments.facts.d_head_qk",
     "measured_ranks": "experiments.facts.measured_ranks",
+    "tau_rank": "experiments.facts.tau_rank",
     "capacity_law": "experiments.facts.capacity_law",
     "by_hand": "experiments.facts.by_hand",
     "nonsense": "experiments.facts.nonsense",

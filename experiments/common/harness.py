@@ -8,38 +8,36 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import shutil
 import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from capacity.errors import InvalidArgumentError
-from capacity.evaluator import Threshold, capacity_factor, mean_interval, with_current_names
+from capacity.evaluator import with_current_names
 from capacity.layer import LayerConfig, Recipe
+from capacity.plots import figure_theme, save_figure
 from capacity.progress import bar
 from capacity.sweep import Plan, Run, load, make_plan, measure_runs, run_sweep
 from capacity.sweep.measure import Measure
 from capacity.sweep.storage.row_schema import recipe_columns
 from experiments import EXPERIMENTS
+from experiments.common.conclusions import rounded
+from experiments.common.pages import write_pages
 
 ROOT = Path(__file__).parents[2]
 # unfinished sweeps wait here
 RUNS = ROOT / "runs" / "experiments"
 # seeds of the databases and pairs of whole repetitions
 REPLICATES = (0, 1, 2)
-# layer rank bounds at which capacity factors are told
-CAPACITIES = (5, 10, 20, 30)
 # columns that are the same in all runs of a table, or found again by its seeds
 DROPPED = {
     "run_key", "variant", "dtype", *recipe_columns(Recipe()),
@@ -48,7 +46,8 @@ DROPPED = {
 # sweeps that were begun before
 RESUMED: list[Path] = []
 Tables = dict[str, pd.DataFrame]
-PAPER: dict[str, Any] = {}
+# the defaults of `Recipe`, and the best recipe that was found
+PLAIN: dict[str, Any] = {}
 BEST = {"learning_rate": 0.03, "schedule": "cosine", "beta2": 0.9}
 
 
@@ -91,7 +90,7 @@ def main(
                 # what was done before isn't in it
                 seconds = None
         tables = {
-            path.stem.removeprefix(f"{name}-"): with_current_names(pd.read_parquet(path))
+            path.stem.removeprefix(f"{name}-"): _read(path)
             for path in sorted(folder.glob(f"{name}-*.parquet"))
         }
         found = numbers(tables)
@@ -100,8 +99,12 @@ def main(
         ran = before.get("seconds_of_run") if seconds is None else seconds
         text = json.dumps(rounded({"seconds_of_run": ran, **found}), indent=1) + "\n"
         record.write_text(text)
-        for key, figure in plot(tables, found).items():
-            figure.savefig(folder / f"{name}-{key}.png", dpi=110)
+        with figure_theme():
+            for key, figure in plot(tables, found).items():
+                for suffix in ("png", "svg"):
+                    save_figure(figure, folder / f"{name}-{key}.{suffix}")
+        if not options.smoke:
+            write_pages()
         print(text, end="")
 
 
@@ -131,7 +134,7 @@ def _processes(workers: int) -> int:
     return 1 if "--smoke" in sys.argv else min(workers, os.cpu_count() or 1)
 
 
-def papers(
+def paper_plan(
     replicate: int,
     recipe: Mapping[str, Any],
     *,
@@ -159,7 +162,17 @@ def results_of(name: str) -> Path:
 
 def committed(name: str, table: str) -> pd.DataFrame:
     """A committed table of another experiment."""
-    return with_current_names(pd.read_parquet(results_of(name) / f"{name}-{table}.parquet"))
+    return _read(results_of(name) / f"{name}-{table}.parquet")
+
+
+def _read(path: Path) -> pd.DataFrame:
+    table = with_current_names(pd.read_parquet(path))
+    sizes = ["d_model", "n_heads", "d_head_qk", "d_head_vo"]
+    if "layer_id" not in table and {*sizes} <= {*table}:
+        # these layers differ in nothing else
+        of = table[sizes].astype(int).itertuples(index=False)
+        table["layer_id"] = [LayerConfig(*each).name for each in of]
+    return table
 
 
 def save(table: pd.DataFrame, path: Path) -> None:
@@ -168,51 +181,3 @@ def save(table: pd.DataFrame, path: Path) -> None:
     slim = table.drop(columns=[name for name in table.columns if name in DROPPED])
     real = slim.select_dtypes("float64").columns
     slim.astype(dict.fromkeys(real, "float32")).to_parquet(path, index=False, compression="zstd")
-
-
-def with_mean(values: Iterable[float], groups: Iterable[Any]) -> dict[str, Any]:
-    """A mean, its interval over databases, and the number of runs."""
-    v = np.asarray(list(values), dtype=np.float64)
-    if not len(v):
-        return {"mean": None, "interval": None, "n_runs": 0}
-    return {
-        "mean": v.mean(),
-        "interval": mean_interval(v, np.asarray(list(groups))),
-        "n_runs": len(v),
-    }
-
-
-def factor_of(
-    table: pd.DataFrame, tau: Threshold, *, share: float | None = 1.0, probability: float = 0.5
-) -> dict[str, Any]:
-    """The capacity factor, the exponent, and the ratio at some capacities; None if none do."""
-    try:
-        f = capacity_factor(table, tau, share=share, probability=probability, at=CAPACITIES)
-    except InvalidArgumentError:
-        return dict.fromkeys(("mean", "factor", "exponent", "ratio_at_capacity"))
-    largest = float(table["database_rank_bound"].max())
-    return {
-        "mean": f.memorised,
-        "factor": {"value": f.factor, "interval": f.factor_interval},
-        "exponent": {"value": f.exponent, "interval": f.exponent_interval},
-        "ratio_at_capacity": {
-            # no more than there are databases for
-            str(c): {"value": f.ratios[c], "interval": f.ratio_intervals[c]}
-            if f.ratios[c] * c <= largest
-            else {"above": largest / c}
-            for c in CAPACITIES
-        },
-    }
-
-
-def rounded(data: Any) -> Any:
-    """Ready for JSON, which knows no NaN, with four significant digits."""
-    if isinstance(data, Mapping):
-        return {str(key): rounded(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [rounded(value) for value in data]
-    if isinstance(data, np.generic):
-        return rounded(data.item())
-    if isinstance(data, float):
-        return float(f"{data:.4g}") if math.isfinite(data) else None
-    return data

@@ -44,6 +44,12 @@ MADE_FROM = {
     "COC(=O)": ("CO", "OC(=O)"),
     "CCOC(=O)": ("CCO", "OC(=O)"),
 }
+ENGLISH, BEFORE, AFTER = "MiniLM", "rxnfp pretrained", "rxnfp finetuned"
+# groups of texts, tweets in each (and four times fewer reactions), reactions whose tokens are asked
+SIZES = (20, 120, 2000)
+# splits of the classifiers, and epochs of each
+SEEDS = (0, 1, 2)
+EPOCHS = 10
 RATES = (1e-3, 1e-2)
 BATCH = 512
 

@@ -13,21 +13,25 @@ effective, and in how many directions queries and keys are free of the facts.
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
+from capacity.database import Database
 from capacity.evaluator import attention_of_pairs, layer_terms, query_key_freedom, term_accuracy
 from capacity.layer import AttentionLayer
+from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.sweep import Run
-from experiments.common.harness import BEST, PAPER, Tables, main, measure, papers, with_mean
+from experiments.common.conclusions import with_mean
+from experiments.common.harness import BEST, PLAIN, Tables, main, measure, paper_plan
+from experiments.facts.drawing import estimates, told, value_of
 
 TERMS = ("embedding", "subject", "predicate")
 TAU = 0.95
-KEPT = ["database_id", "database_rank_bound", "layer_rank_bound", "d_model", "n_heads",
+KEPT = ["database_id", "layer_id", "database_rank_bound", "layer_rank_bound", "d_model", "n_heads",
         "d_head_qk", "d_head_vo", "accuracy_argmax", "accuracy_p95", "status"]  # fmt: skip
 
 
@@ -76,9 +80,9 @@ def run(smoke: bool) -> Tables:
     some = few or {"every": 8}
     grid = few or {"pairs": 800}
     plans = {
-        "paper": papers(0, PAPER, **some),
-        "best": papers(0, BEST, **some),
-        "grid": papers(30, BEST, layers={"d_model": [4], "n_heads": [2]}, **grid),
+        "plain": paper_plan(0, PLAIN, **some),
+        "best": paper_plan(0, BEST, **some),
+        "grid": paper_plan(30, BEST, layers={"d_model": [4], "n_heads": [2]}, **grid),
     }
     tables: Tables = {}
     for name, plan in plans.items():
@@ -94,17 +98,21 @@ ATTENTION = ("identifiable", "ineffective", "free", "free_share")
 def numbers(tables: Tables) -> dict[str, Any]:
     """Means over databases: all layers, those that memorise, and by the heads' dimensions."""
     found: dict[str, Any] = {}
-    for kind in ("paper", "best"):
+    guesses = {run.database_id: _most_frequent(run.database)
+               for run in paper_plan(0, PLAIN, every=8).runs}  # fmt: skip
+    for kind in ("plain", "best"):
         table = _finite(tables[kind])
+        # a smoke run has other databases
+        table["argmax of a constant for each predicate"] = table["database_id"].map(guesses)
         found[kind] = {
             "all": _means(table),
             "memorising_at_0.95": _means(table[table["accuracy_p95"] == 1]),
             "one_term_alone_recalls_all_at_argmax": with_mean(
                 table[[f"argmax of {term}" for term in TERMS]].max(axis=1) == 1,
-                table["database_id"],
+                table,
             ),
             "identifiable_by_heads_beyond_d_model": {
-                str(beyond): with_mean(part["identifiable"], part["database_id"])
+                str(beyond): with_mean(part["identifiable"], part)
                 for beyond, part in table.groupby(
                     (table["n_heads"] - table["d_model"])
                     .clip(-1, 1)
@@ -121,6 +129,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
             },
         }
     grid = _finite(tables["grid"])
+    found["layers_of_the_grid"] = len(grid)
     columns = ["accuracy_p95", "argmax of subject+predicate", "free", "ineffective"]
     columns += [f"{what} of {term}" for what in ("argmax", "importance") for term in TERMS]
     found["d_model_4_two_heads"] = {
@@ -130,63 +139,77 @@ def numbers(tables: Tables) -> dict[str, Any]:
     return found
 
 
+def _most_frequent(db: Database) -> float:
+    """Share of the facts that the most frequent object of their predicate gives."""
+    facts = pd.DataFrame(db.triples[:, 1:], columns=["q", "v"])
+    return float(facts.groupby("q")["v"].agg(lambda v: v.value_counts().iloc[0]).sum() / len(facts))
+
+
 def _finite(table: pd.DataFrame) -> pd.DataFrame:
-    return table[(table["status"] != "diverged") & table["identifiable"].notna()]
+    return table[(table["status"] != "diverged") & table["identifiable"].notna()].copy()
 
 
 def _by(table: pd.DataFrame, size: str, column: str) -> dict[str, Any]:
-    return {
-        str(value): with_mean(part[column], part["database_id"])
-        for value, part in table.groupby(size)
-    }
+    return {str(value): with_mean(part[column], part) for value, part in table.groupby(size)}
 
 
 def _means(table: pd.DataFrame) -> dict[str, Any]:
     kinds = ("argmax of", "0.95 of", "importance of")
     columns = [name for name in map(str, table) if name.startswith(kinds)]
-    return {column: with_mean(table[column], table["database_id"]) for column in columns}
+    return {column: with_mean(table[column], table) for column in columns}
 
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Accuracies of the seven sums; how terms' importance goes with the heads' dimensions."""
-    figure = Figure(figsize=(11, 4.4), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 4.3))
     left, right = figure.subplots(1, 2, width_ratios=[1.5, 1])
-    colours = sns.color_palette("colorblind")
-    sums = [name.removeprefix("argmax of ") for name in found["best"]["all"]
-            if name.startswith("argmax of")]  # fmt: skip
-    ways = {
-        ("all", "argmax of"): "all layers, largest logit",
-        ("all", "0.95 of"): "all layers, p >= 0.95",
-        ("memorising_at_0.95", "argmax of"): "layers that memorise, largest logit",
-        ("memorising_at_0.95", "0.95 of"): "layers that memorise, p >= 0.95",
-    }
-    for shift, ((which, how), label) in enumerate(ways.items()):
-        of = [found["best"][which][f"{how} {name}"] for name in sums]
-        _points(left, np.arange(len(sums)) + 0.16 * (shift - 1.5), of, colours[shift], label)
-    left.set_xticks(range(len(sums)), [name.replace("+", "\n+ ") for name in sums], fontsize=8)
+    of = found["best"]
+    sums = [f"argmax of {'+'.join(some)}" for n in range(1, len(TERMS) + 1)
+            for some in combinations(TERMS, n)][::-1]  # fmt: skip
+    for number, (which, text) in enumerate(
+        {"all": "all layers", "memorising_at_0.95": "layers that memorise"}.items()
+    ):
+        colour, n = COLOURS[number], of[which][sums[0]]["n_runs"]
+        for second, how in enumerate(("argmax of", "0.95 of")):
+            estimates(
+                left, np.arange(len(sums)) + 0.16 * (1.5 - 2 * number - second),
+                [of[which][name.replace("argmax of", how)] for name in sums],
+                colour=colour, marker=MARKERS[number], hollow=second > 0, across=True,
+                label=f"{text} ({n}), {f'p ≥ {TAU}' if second else 'largest logit'}",
+            )  # fmt: skip
+        constant = of[which]["argmax of a constant for each predicate"]
+        left.axvline(
+            value_of(constant), color=colour, linewidth=1, linestyle="--",
+            label=f"{text}: a constant for each predicate, {told(constant)}",
+        )  # fmt: skip
+    both = of["all"]["argmax of subject+predicate"]
+    alone = max((of["all"][f"argmax of {term}"] for term in TERMS), key=value_of)
     left.set(
-        ylabel="share of facts recalled", ylim=(-0.02, 1.02), title="sums of terms, best recipe"
-    )
-    left.legend(frameon=False, fontsize=8)
+        title=f"No term alone beats a constant ({told(alone)} against\n"
+        f"{told(of['all']['argmax of a constant for each predicate'])}); "
+        f"subject and predicate recall {told(both)}",
+        xlabel="share of facts recalled (best recipe)", xlim=(-0.02, 1.03),
+        yticks=range(len(sums)),
+        yticklabels=[name.removeprefix("argmax of ").replace("+", "\n+ ") for name in sums],
+    )  # fmt: skip
     by = found["d_model_4_two_heads"]["d_head_vo"]
     for number, term in enumerate(TERMS):
         sizes = by[f"importance of {term}"]
-        places = np.array([int(v) for v in sizes]) + 0.08 * (number - 1)
-        _points(right, places, list(sizes.values()), colours[number + 5], term)
-    right.set(xlabel="d_head_vo", ylabel="importance in the logits",
-              title="d_model 4, two heads")  # fmt: skip
-    right.set_xticks(range(1, 5))
-    right.legend(frameon=False, fontsize=8)
+        estimates(
+            right, [int(v) + 0.08 * (number - 1) for v in sizes], list(sizes.values()),
+            colour=COLOURS[number + 2], marker=MARKERS[number + 2], line="-", label=term,
+        )  # fmt: skip
+    sizes = list(by["importance of predicate"].values())
+    runs = sum(one["n_runs"] for one in sizes)
+    right.set(
+        title="Importance of the predicate's\nterm: "
+        f"{told(sizes[0])} to {told(sizes[-1])} ({runs} runs)",
+        xlabel="d_head_vo (d_model 4, two heads)", ylabel="importance in the logits",
+        xticks=range(1, len(sizes) + 1), ylim=(0, 1),
+    )  # fmt: skip
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2)
+    right.legend(loc="upper left")
     return {"sums": figure}
-
-
-def _points(
-    axes: Any, places: np.ndarray, of: list[dict[str, Any]], colour: Any, label: str
-) -> None:
-    middle = np.array([one["mean"] for one in of], dtype=float)
-    low, high = np.array([one["interval"] or (np.nan, np.nan) for one in of], dtype=float).T
-    axes.errorbar(places, middle, yerr=[middle - low, high - middle], fmt="o", capsize=3,
-                  color=colour, label=label, markersize=4)  # fmt: skip
 
 
 if __name__ == "__main__":

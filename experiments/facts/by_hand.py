@@ -16,8 +16,8 @@ from itertools import product
 from typing import Any
 
 import pandas as pd
-import seaborn as sns
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from capacity import Database, Recipe
@@ -29,9 +29,12 @@ from capacity.layer import (
     store_in_query_key,
     store_in_value_output,
 )
+from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.rank import paper_bound
 from capacity.sweep import Run
-from experiments.common.harness import BEST, PAPER, Tables, main, measure, papers, with_mean
+from experiments.common.conclusions import with_mean
+from experiments.common.harness import BEST, PLAIN, Tables, main, measure, paper_plan
+from experiments.facts.drawing import REFERENCE, estimates, percent, told
 
 TAU = 0.99
 ROLES = {"apart": "roles_apart", "both": "tokens_in_both_roles"}
@@ -43,7 +46,7 @@ WIDTHS = {"query-key": (1.0, 1.5, 2.0, 4.0), "value-output": (0.125, 0.25, 0.5, 
 def run(smoke: bool) -> Tables:
     """Constructions for all databases, and training of the same sizes for some."""
     few: dict[str, Any] = {"pairs": 20, "databases": 6} if smoke else {}
-    plan = papers(0, PAPER, **few)
+    plan = paper_plan(0, PLAIN, **few)
     databases = {run.database_id: run.database for run in plan.runs}
     written = [row for name, db in databases.items() for row in _written(name, db)]
     some = dict(list(databases.items())[:: 3 if smoke else 12])
@@ -113,7 +116,6 @@ def numbers(tables: Tables) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for way, every in written.groupby("way"):
         part = every[every["roles"] == "apart"]
-        groups = part["database_id"]
         learnt = trained[trained["way"] == way]
         found[str(way)] = {
             **{
@@ -127,22 +129,25 @@ def numbers(tables: Tables) -> dict[str, Any]:
             "mean_d_model": part["d_model"].mean(),
             "mean_n_parameters": part["n_parameters"].mean(),
             "database_rank_bound_over_equation_9": with_mean(
-                part["database_rank_bound"] / part["layer_rank_bound"], groups
+                part["database_rank_bound"] / part["layer_rank_bound"], part
             ),
             "rank_of_D_at_least_n_objects_exceeds_equation_9": with_mean(
-                part["n_objects"] > part["layer_rank_bound"], groups
+                part["n_objects"] > part["layer_rank_bound"], part
             ),
+            # L is a matrix times a vector and a constant: `capacity.layer.constructions`
             "rank_of_D_exceeds_the_proved_upper_bound_of_L": with_mean(
-                part["n_objects"]
-                > (part["least_side"] + 1 if way == "query-key" else part["layer_rank_upper"]),
-                groups,
+                part["n_objects"] > part["least_side"] + 1, part
             ),
+            "parameters_a_triple_with_embeddings": (
+                (part["n_parameters"] + part["n_embedding_parameters"]) / part["n_triples"]
+            ).median(),
             "least_width_that_trains": {
                 str(tau): _least_width(learnt, tau) for tau in ("argmax", TAU)
             },
             "trained_to_memorise_by_width": {
                 f"{width:g}": {
-                    str(tau): with_mean(memorised_runs(runs, tau), runs["database_id"])
+                    # sizes of layers follow from their database
+                    str(tau): with_mean(memorised_runs(runs, tau), runs[["database_id"]])
                     for tau in ("argmax", TAU)
                 }
                 for width, runs in learnt.groupby("width")
@@ -167,28 +172,50 @@ def _least_width(trained: pd.DataFrame, tau: Any) -> dict[str, Any]:
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Sizes of databases over equation (9), written; shares memorised by width, trained."""
-    figure = Figure(figsize=(9.5, 3.8), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.7))
     left, right = figure.subplots(1, 2)
     apart = tables["written"][tables["written"]["roles"] == "apart"]
-    sns.scatterplot(apart, x="layer_rank_bound", y="database_rank_bound", hue="way",
-                    s=8, linewidth=0, ax=left)  # fmt: skip
+    for number, way in enumerate(WAYS):
+        part, of = apart[apart["way"] == way], found[way]
+        left.plot(
+            part["layer_rank_bound"], part["database_rank_bound"], MARKERS[number],
+            color=COLOURS[number], alpha=0.4, markersize=3, markeredgewidth=0,
+            label=f"{way}: {told(of['database_rank_bound_over_equation_9'], 1, interval=True)} "
+            f"times (9), n = {len(part)}",
+        )  # fmt: skip
+        _by_width(right, way, of["trained_to_memorise_by_width"], COLOURS[number], MARKERS[number])
     top = int(apart["layer_rank_bound"].max())
-    left.plot([0, top], [0, top], color="crimson", linewidth=1)
-    left.set(xlabel="layer rank bound (eq. 9) of the layer written by hand",
-             ylabel="database rank bound (Prop. 2.1)", title="all memorised at 0.99")  # fmt: skip
-    rows = [
-        {"way": way, "width": float(width), "tau": tau, "memorised": one["mean"]}
-        for way, of in found.items()
-        if way in WAYS
-        for width, by in of["trained_to_memorise_by_width"].items()
-        for tau, one in by.items()
-    ]
-    sns.lineplot(pd.DataFrame(rows), x="width", y="memorised", hue="way", style="tau",
-                 markers=True, ax=right)  # fmt: skip
+    left.plot([0, top], [0, top], "--", color=REFERENCE, linewidth=1, label="equal bounds")
+    exact = [found[way]["roles_apart"]["memorised_float32"] for way in WAYS]
+    left.set(
+        title=f"Written by hand: {exact[0]} (query-key) and {exact[1]}\n(value-output) of "
+        f"{len(apart) // 2} memorised at tau = {TAU}",
+        xlabel="layer rank bound (eq. 9)", ylabel="database rank bound (Prop. 2.1)",
+    )  # fmt: skip
+    done = [found[way]["trained_to_memorise_by_width"].get("1", {str(TAU): {}}) for way in WAYS]
+    shares = [percent(one[str(TAU)]) for one in done]
+    n = found["query-key"]["least_width_that_trains"][str(TAU)]["databases"]
     right.set_xscale("log", base=2)
-    right.set(xlabel="d_model, in units of the construction's", ylim=(0, 1.05),
-              ylabel="share of databases memorised", title="the same heads, trained")  # fmt: skip
+    right.xaxis.set_major_formatter("{x:g}")
+    right.set(
+        title=f"Training at the same sizes: {shares[0]} (query-key)\nand {shares[1]} "
+        f"(value-output) of {n} databases",
+        xlabel="d_model, in units of the construction's",
+        ylabel="share of databases memorised", ylim=(-0.04, 1.06),
+    )  # fmt: skip
+    for axes in (left, right):
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18))
     return {"sizes": figure}
+
+
+def _by_width(axes: Axes, way: str, by: dict[str, Any], colour: str, marker: str) -> None:
+    for tau, shift in (("argmax", 0.96), (str(TAU), 1.04)):
+        estimates(
+            axes, [shift * float(width) for width in by], [one[tau] for one in by.values()],
+            colour=colour, marker=marker, line="-" if tau == "argmax" else ":",
+            hollow=tau != "argmax",
+            label=f"{way}, {tau if tau == 'argmax' else f'tau = {tau}'}",
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

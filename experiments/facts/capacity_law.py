@@ -17,14 +17,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from capacity import LayerConfig, Recipe
 from capacity.database import random_database
 from capacity.evaluator import Law, add_size_columns, capacity_factor, fit_law, memorised_runs
 from capacity.sweep import Plan, Run
-from experiments.common.harness import BEST, PAPER, Tables, committed, main, sweep, with_mean
+from experiments.common.conclusions import with_mean
+from experiments.common.harness import BEST, PLAIN, Tables, committed, main, sweep
+from experiments.facts import capacity_law_plots
+from experiments.facts.layer_sizes import forms_of, matched_layers
 
 TAUS = ("argmax", 0.75, 0.95, 0.99)
 MEASURES = {
@@ -35,6 +37,8 @@ MEASURES = {
     "bits / parameters": ("database_bits", "n_parameters"),
     "bits / all parameters": ("database_bits", "n_all_parameters"),
 }
+# in the figure
+DRAWN = ("rank bound / eq. (9)", "triples / parameters (Nichani et al.)", "bits / all parameters")
 
 
 def run(smoke: bool) -> Tables:
@@ -47,7 +51,7 @@ def run(smoke: bool) -> Tables:
                  for i in range(n // 4)]  # fmt: skip
     chosen = np.random.default_rng(0).integers(len(sizes), size=n).tolist()
     tables: Tables = {}
-    for kind, recipe in (("paper", PAPER), ("best", BEST)):
+    for kind, recipe in (("plain", PLAIN), ("best", BEST)):
         made = Recipe(**{**recipe, **({"epochs": 30} if smoke else {})})
         runs = tuple(
             Run(
@@ -67,14 +71,20 @@ def run(smoke: bool) -> Tables:
 def numbers(tables: Tables) -> dict[str, Any]:
     """Factors at each tau, and how well each law tells what larger layers hold."""
     found: dict[str, Any] = {}
-    for kind in ("paper", "best"):
+    for kind in ("plain", "best"):
         small = add_size_columns(committed("figures", kind))
         large = add_size_columns(tables[f"{kind}-larger"])
         found[kind] = {
-            str(tau): {
-                name: _law(small, large, tau, *measures) for name, measures in MEASURES.items()
-            }
-            for tau in TAUS
+            "larger_runs": len(large),
+            "databases_of_triples": [int(large["n_triples"].min()), int(large["n_triples"].max())],
+            "forms_of_capacity": forms_of(small, large),
+            "matched_layers": matched_layers(small),
+            **{
+                str(tau): {
+                    name: _law(small, large, tau, *measures) for name, measures in MEASURES.items()
+                }
+                for tau in TAUS
+            },
         }
     return found
 
@@ -105,44 +115,28 @@ def _foretold(law: Law, table: pd.DataFrame, tau: Any) -> dict[str, Any]:
     done = memorised_runs(table, tau)
     share = np.clip(done.mean(), 1e-3, 1 - 1e-3)
     constant = np.log(np.where(done, share, 1 - share))
-    groups = table["database_id"]
     return {
         "runs": len(table),
-        "memorised": with_mean(done, groups),
+        "memorised": with_mean(done, table),
         "foretold_memorised": law.probability(table).mean(),
         "log_likelihood": law.log_likelihood(table, tau).mean(),
-        "gain_over_their_own_mean": with_mean(law.log_likelihood(table, tau) - constant, groups),
+        "gain_over_their_own_mean": with_mean(law.log_likelihood(table, tau) - constant, table),
     }
 
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
-    """Shares memorised over size by capacity, on small and larger sizes, with the fits."""
-    figure = Figure(figsize=(12, 6.4), layout="constrained")
-    for row, kind in zip(figure.subplots(2, 3, sharey=True), ("paper", "best"), strict=True):
-        small = add_size_columns(committed("figures", kind))
-        large = add_size_columns(tables[f"{kind}-larger"])
-        names = ("rank bound / eq. (9)", "triples / parameters (Nichani et al.)",
-                 "bits / all parameters")  # fmt: skip
-        for axes, name in zip(row, names, strict=True):
-            size, capacity = MEASURES[name]
-            for sizes, table in (("fitted", small), ("larger, not seen", large)):
-                ratio = (table[size] / table[capacity]).to_numpy(np.float64)
-                shares = pd.DataFrame({"x": np.log2(ratio), "y": memorised_runs(table, 0.95)})
-                # about as many runs at each point
-                at = (
-                    shares.sort_values("x")
-                    .groupby(np.arange(len(shares)) * 15 // len(shares))
-                    .mean()
-                )
-                axes.plot(at["x"], at["y"], "o-", markersize=3, label=sizes)
-            axes.axvline(
-                np.log2(found[kind]["0.95"][name]["factor"]["value"]), color="grey", linewidth=0.8
-            )
-            axes.set(xlabel=f"log2 of {name}", title=f"{kind} recipe, tau 0.95")
-        row[0].set_ylabel("share of runs that memorise")
-    figure.axes[0].legend(frameon=False)
-    sns.despine(figure)
-    return {"shares": figure}
+    """Shares memorised over size by capacity; exponents of a layer's sizes, and matched layers."""
+    runs = {
+        kind: (
+            add_size_columns(committed("figures", kind)),
+            add_size_columns(tables[f"{kind}-larger"]),
+        )
+        for kind in ("plain", "best")
+    }
+    return {
+        "shares": capacity_law_plots.shares(runs, found, {name: MEASURES[name] for name in DRAWN}),
+        "layers": capacity_law_plots.layers({kind: of[0] for kind, of in runs.items()}, found),
+    }
 
 
 if __name__ == "__main__":

@@ -6,27 +6,32 @@
 Figure 4 averages over d_model, and d_head_qk = 6 needs d_model = 6: its columns differ in d_model.
 Here slopes of the accuracy at tau = 0.95, and of memorising there, are taken with d_model left
 free, as in the figure; held fixed, at 3 to 6; with the number of parameters held fixed; and with
-equation (9) held fixed. All are by least squares, with errors clustered by database, and the
-logarithm of the database rank bound beside them. Runs are those of figures.py, and as many again
-with d_model 4 and 6.
+equation (9) held fixed. All are by least squares, with the logarithm of the database rank bound
+beside them. Errors are clustered by databases and by layers (Cameron, Gelbach and Miller 2011), and
+the p-values of all slopes of a recipe are adjusted together (Holm 1979). Runs are those of
+figures.py, and as many again with d_model 4 and 6.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 import statsmodels.formula.api as smf
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from experiments.common.harness import BEST, PAPER, Tables, committed, main, papers, sweep
+from capacity.plots.theme import COLOURS, MARKERS, WIDTH
+from experiments.common.conclusions import CLUSTERS, adjusted
+from experiments.common.harness import BEST, PLAIN, Tables, committed, main, paper_plan, sweep
+from experiments.facts.drawing import KINDS, REFERENCE, estimates, headline, told, value_of
 
 HEADS = range(1, 7)
 WIDTHS = (3, 4, 5, 6)
-COLUMNS = ["database_id", "database_rank_bound", "layer_rank_bound", "d_model", "n_heads",
-           "d_head_qk", "d_head_vo", "accuracy_p95", "status"]  # fmt: skip
+COLUMNS = ["database_id", "layer_id", "database_rank_bound", "layer_rank_bound", "d_model",
+           "n_heads", "d_head_qk", "d_head_vo", "accuracy_p95", "status"]  # fmt: skip
 
 
 def run(smoke: bool) -> Tables:
@@ -35,9 +40,9 @@ def run(smoke: bool) -> Tables:
         {"pairs": 300, "databases": 20, "epochs": 60} if smoke else {"pairs": 3000}
     )
     tables: Tables = {}
-    for kind, recipe in (("paper", PAPER), ("best", BEST)):
+    for kind, recipe in (("plain", PLAIN), ("best", BEST)):
         parts = [
-            sweep("d-head-qk", papers(10 + d, recipe, layers={"d_model": [d]}, **few))
+            sweep("d-head-qk", paper_plan(10 + d, recipe, layers={"d_model": [d]}, **few))
             for d in (4, 6)
         ]
         tables[kind] = pd.concat(parts)[COLUMNS]
@@ -47,7 +52,7 @@ def run(smoke: bool) -> Tables:
 def numbers(tables: Tables) -> dict[str, Any]:
     """Slopes for one more dimension."""
     found: dict[str, Any] = {}
-    for kind in ("paper", "best"):
+    for kind in ("plain", "best"):
         figures = _ready(committed("figures", kind)[COLUMNS])
         every = pd.concat([figures, _ready(tables[kind])], ignore_index=True)
         found[kind] = {
@@ -65,7 +70,19 @@ def numbers(tables: Tables) -> dict[str, Any]:
                 every, "qk + C(bound):C(d_model)", names=("qk",)
             ),
         }
+        found[kind]["further_runs"] = len(tables[kind])
+        adjusted(list(_every_slope(found[kind])))
     return found
+
+
+def _every_slope(found: Any) -> Iterator[dict[str, Any]]:
+    """The slopes in a part of the conclusions."""
+    if isinstance(found, dict):
+        if "slope" in found:
+            yield found
+        else:
+            for part in found.values():
+                yield from _every_slope(part)
 
 
 def _at(table: pd.DataFrame) -> dict[str, Any]:
@@ -103,11 +120,12 @@ def _slopes(
     of: str = "accuracy",
 ) -> dict[str, Any]:
     model = smf.ols(f"{of} ~ size + {terms}", table)
-    clusters = pd.factorize(table["database_id"])[0]
-    fit = model.fit(cov_type="cluster", cov_kwds={"groups": clusters})
+    clusters = np.column_stack([pd.factorize(table[name])[0] for name in CLUSTERS])
+    fit = model.fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
     bounds = fit.conf_int()
     return {
-        **{name: {"slope": fit.params[name], "interval": bounds.loc[name].tolist()}
+        **{name: {"slope": fit.params[name], "interval": bounds.loc[name].tolist(),
+                  "p": fit.pvalues[name]}
            for name in names if name in fit.params},
         "n_runs": len(table),
     }  # fmt: skip
@@ -115,24 +133,51 @@ def _slopes(
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Slopes of d_head_qk at each d_head_vo: with d_model free, and at each d_model."""
-    figure = Figure(figsize=(10.5, 3.8), layout="constrained")
-    for axes, kind in zip(figure.subplots(1, 2, sharey=True), ("paper", "best"), strict=True):
+    figure = Figure(figsize=(WIDTH, 3.9))
+    panels = figure.subplots(1, 2, sharey=True)
+    held: list[dict[str, Any]] = []
+    left_free: list[dict[str, Any]] = []
+    for axes, kind in zip(panels, KINDS, strict=True):
         of = found[kind]
-        ways = {"d_model free, as in Figure 4": of["as_in_figure_4_by_d_head_vo"]}
+        ways = {"d_model left free, as in Figure 4": of["as_in_figure_4_by_d_head_vo"]}
         ways |= {f"d_model = {d}": of["at_each_d_model"][str(d)]["by_d_head_vo"] for d in (4, 6)}
-        for shift, (name, by_vo) in enumerate(ways.items()):
-            slopes = [one["qk"] for one in by_vo.values()]
-            middle = np.array([s["slope"] for s in slopes])
-            low, high = np.array([s["interval"] for s in slopes]).T
-            places = np.array([int(vo) for vo in by_vo]) + 0.12 * (shift - 1)
-            axes.errorbar(places, middle, yerr=[middle - low, high - middle], fmt="o", capsize=3,
-                          label=name, color=sns.color_palette("colorblind")[shift])  # fmt: skip
-        axes.axhline(0, color="grey", linewidth=0.8)
-        axes.set(title=f"{kind} recipe", xlabel="d_head_vo")
-    first = figure.axes[0]
-    first.set_ylabel("accuracy at 0.95 for one more d_head_qk")
-    first.legend(frameon=False)
+        for number, (name, by_vo) in enumerate(ways.items()):
+            (held if number else left_free).extend(one["qk"] for one in by_vo.values())
+            slopes = {int(vo) + 0.2 * (number - 1): one["qk"] for vo, one in by_vo.items()}
+            for sure in (True, False):
+                some = {x: one for x, one in slopes.items() if _is_sure(one) == sure}
+                estimates(
+                    axes, list(some), list(some.values()), colour=COLOURS[number],
+                    marker=MARKERS[number], hollow=not sure,
+                )  # fmt: skip
+            axes.plot([], [], MARKERS[number], color=COLOURS[number], label=name)
+        axes.axhline(0, color=REFERENCE, linewidth=0.8, linestyle=":", label="no effect")
+        free, fixed = (by_vo["1"]["qk"] for by_vo in (ways[name] for name in list(ways)[::2]))
+        axes.set(
+            title=f"{kind.capitalize()}, d_head_vo 1: {told(free, 3)} with d_model\n"
+            f"left free, {told(fixed, 3)} at d_model 6",
+            xlabel="d_head_vo",
+        )
+    panels[0].set_ylabel("accuracy for one more d_head_qk")
+    handles, labels = panels[0].get_legend_handles_labels()
+    hollow = Line2D([], [], marker="o", linestyle="none", markerfacecolor="white", color=REFERENCE)
+    family = found[KINDS[0]]["as_in_figure_4"]["qk"]["comparisons"]
+    figure.legend(
+        [*handles, hollow],
+        [*labels, f"hollow: p > 0.05 after Holm ({family} slopes a recipe)"],
+        loc="outside lower center", ncols=3,
+    )  # fmt: skip
+    largest = [max(abs(value_of(one)) for one in some) for some in (held, left_free)]
+    headline(
+        figure,
+        f"With d_model held, slopes of d_head_qk are at most {largest[0]:.3f} in size; left free,\n"
+        f"up to {largest[1]:.3f} (tau = 0.95; intervals over databases and layers, before Holm)",
+    )
     return {"slopes": figure}
+
+
+def _is_sure(one: dict[str, Any]) -> bool:
+    return one["p_holm"] is not None and one["p_holm"] < 0.05
 
 
 if __name__ == "__main__":

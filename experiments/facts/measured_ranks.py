@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from capacity import Database, effective_rank_interval, rank_interval
 from capacity.evaluator import (
+    Threshold,
     accuracy_column,
     add_size_columns,
     compare_measures,
@@ -35,28 +35,37 @@ from capacity.layer import AttentionLayer, layer_rank_upper, layer_rank_upper_pa
 from capacity.layer.tensor import layer_tensor
 from capacity.rank import numerical_rank_estimates
 from capacity.sweep import Run
+from experiments.common.conclusions import with_mean
 from experiments.common.harness import (
     BEST,
-    PAPER,
+    PLAIN,
     Tables,
     committed,
     main,
     measure,
-    papers,
-    with_mean,
+    paper_plan,
 )
+from experiments.facts.drawing import KINDS
+from experiments.facts.measured_ranks_plots import drawn
 
 # singular values count above this share of the largest; the others show what it does
 THRESHOLD = 1e-4
 THRESHOLDS = (1e-2, 1e-3, 1e-4, 1e-6)
-TAUS = ("argmax", 0.75, 0.95, 0.99)
+TAUS: tuple[Threshold, ...] = ("argmax", 0.75, 0.95, 0.99)
+# the upper end of the effective rank is that of the rank in every database of these
 SIZES = ("n_triples", "database_rank_bound", "database_rank_lower", "database_rank_upper",
-         "effective_lower", "effective_upper", "database_bits", "entropy_bits")  # fmt: skip
+         "effective_lower", "database_bits", "entropy_bits")  # fmt: skip
 # of the layer alone; but for n_all_parameters, which knows how many tokens there are
 CAPACITIES = ("layer_rank_bound", "n_parameters", "n_all_parameters")
 
 
-def ranks_of(run: Run, layer: AttentionLayer) -> dict[str, Any]:
+def ranks_of(
+    run: Run,
+    layer: AttentionLayer,
+    *,
+    thresholds: tuple[float, ...] = THRESHOLDS,
+    taus: tuple[Threshold, ...] = TAUS,
+) -> dict[str, Any]:
     """Ranks of L, of the forward pass on all pairs, and of what the layer says."""
     db, layer = run.database, layer.double()
     L = layer_tensor(layer, db).L.numpy()
@@ -68,13 +77,15 @@ def ranks_of(run: Run, layer: AttentionLayer) -> dict[str, Any]:
     found: dict[str, Any] = {"proposition_3_5": layer_rank_upper_paper(run.layer, len(q))}
     bounds = {"L": layer_rank_upper(run.layer, db.shape),
               "forward": layer_rank_upper(run.layer, (len(k), len(q), db.n_tokens))}  # fmt: skip
-    for (name, tensor), threshold in product((("L", L), ("forward", forward)), THRESHOLDS):
+    for (name, tensor), threshold in product((("L", L), ("forward", forward)), thresholds):
         lower, upper = numerical_rank_estimates(tensor, threshold=threshold)
         # proved, where singular values can't tell
         found[f"{name}_lower_{threshold:g}"] = min(lower, bounds[name])
         found[f"{name}_upper_{threshold:g}"] = min(upper, bounds[name])
-    for tau in TAUS:
-        said = decoded_facts(layer, db, tau, nonsense=True)
+    for tau in taus:
+        # (11) counts every object with a largest logit
+        criterion = "argmax_paper" if tau == "argmax" else tau
+        said = decoded_facts(layer, db, criterion, nonsense=True)
         interval = None if said is None else rank_interval(said, effort="quick")
         ends = (0, 0) if interval is None else (interval.lower.value, interval.upper.value)
         found[f"said_{tau}_lower"], found[f"said_{tau}_upper"] = ends
@@ -85,11 +96,11 @@ def run(smoke: bool) -> Tables:
     """Layers with their ranks, and the effective ranks of the databases of figures.py."""
     few: dict[str, Any] = {"pairs": 6, "databases": 5, "epochs": 60} if smoke else {"every": 24}
     tables: Tables = {
-        kind: measure(papers(0, recipe, **few).runs, ranks_of)
-        for kind, recipe in (("paper", PAPER), ("best", BEST))
+        kind: measure(paper_plan(0, recipe, **few).runs, ranks_of)
+        for kind, recipe in (("plain", PLAIN), ("best", BEST))
     }
     some: dict[str, Any] = {"pairs": 60, "databases": 5} if smoke else {}
-    plan = papers(0, PAPER, **some)
+    plan = paper_plan(0, PLAIN, **some)
     databases = {run.database_id: run.database for run in plan.runs}
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         rows = pool.map(_effective, databases.values(), chunksize=4)
@@ -117,17 +128,37 @@ def numbers(tables: Tables) -> dict[str, Any]:
         "threshold": THRESHOLD,
         "effective_rank_known_exactly": float(closed.mean()),
         "effective_upper_over_lower": {"median": float(width.median()), "most": float(width.max())},
-        **{kind: _compared(tables[kind]) for kind in ("paper", "best")},
+        "effective_upper_over_proposition_2_1": _over_proposition_2_1(effective),
+        **{kind: _compared(tables[kind]) for kind in ("plain", "best")},
         "equation_9_exceeds_a_proved_upper_bound": {
-            kind: _impossible(committed("figures", kind)) for kind in ("paper", "best")
+            kind: _impossible(committed("figures", kind)) for kind in ("plain", "best")
         },
         "which_measures_predict_memorising": {
             kind: {
                 str(tau): _prediction(committed("figures", kind), effective, tau)
                 for tau in ("argmax", 0.95)
             }
-            for kind in ("paper", "best")
+            for kind in ("plain", "best")
         },
+    }
+
+
+def _over_proposition_2_1(effective: pd.DataFrame) -> dict[str, Any]:
+    """Ends of the effective rank over Proposition 2.1; how often its upper end is the rank's."""
+    databases = committed("figures", "plain").drop_duplicates("database_id")
+    table = databases.merge(effective, on="database_id")
+    bound = table["database_rank_bound"]
+    shared = table[["database_id"]]
+    return {
+        "databases": len(table),
+        "lower": with_mean(table["effective_lower"] / bound, shared),
+        "upper": with_mean(table["effective_upper"] / bound, shared),
+        "upper_end_is_that_of_the_rank": int(
+            (table["effective_upper"] == table["database_rank_upper"]).sum()
+        ),
+        "upper_end_is_below_the_lower_end_of_the_rank": int(
+            (table["effective_upper"] < table["database_rank_lower"]).sum()
+        ),
     }
 
 
@@ -145,59 +176,50 @@ def _prediction(table: pd.DataFrame, effective: pd.DataFrame, tau: Any) -> list[
 
 
 def _compared(table: pd.DataFrame) -> dict[str, Any]:
-    groups = table["database_id"]
     lower, upper = table[f"L_lower_{THRESHOLD:g}"], table[f"L_upper_{THRESHOLD:g}"]
     forward = table[f"forward_upper_{THRESHOLD:g}"]
     done = table["accuracy_p95"] == 1
+    bound = table["layer_rank_bound"]
+    # ties together
+    third = np.minimum(bound.rank(pct=True) * 3, 2.999).astype(int)
     return {
         "runs": len(table),
         "rank_of_L_below_equation_9": {
-            f"{t:g}": with_mean(table[f"L_upper_{t:g}"] < table["layer_rank_bound"], groups)
+            f"{t:g}": with_mean(table[f"L_upper_{t:g}"] < table["layer_rank_bound"], table)
             for t in THRESHOLDS
         },
-        "rank_of_L_reaches_equation_9": with_mean(lower >= table["layer_rank_bound"], groups),
-        "rank_of_L_over_equation_9_at_most": with_mean(upper / table["layer_rank_bound"], groups),
-        "rank_of_L_over_sharper_bound_at_most": with_mean(
-            upper / table["layer_rank_upper"], groups
-        ),
+        "rank_of_L_reaches_equation_9": with_mean(lower >= table["layer_rank_bound"], table),
+        "rank_of_L_over_equation_9_at_most": with_mean(upper / table["layer_rank_bound"], table),
+        "rank_of_L_over_sharper_bound_at_most": with_mean(upper / table["layer_rank_upper"], table),
         "rank_of_L_over_sharper_bound_at_least": with_mean(
-            lower / table["layer_rank_upper"], groups
+            lower / table["layer_rank_upper"], table
         ),
         "rank_of_L_over_proposition_3_5_at_most": with_mean(
-            upper / table["proposition_3_5"], groups
+            upper / table["proposition_3_5"], table
         ),
-        "memorised_at_0.95": with_mean(done, groups),
+        "memorised_at_0.95": with_mean(done, table),
         "of_those_rank_of_D_exceeds_rank_of_L": with_mean(
-            (table["database_rank_lower"] > upper)[done], groups[done]
+            (table["database_rank_lower"] > upper)[done], table[done]
         ),
         "of_the_others_rank_of_D_is_below_rank_of_L": with_mean(
-            (table["database_rank_upper"] <= lower)[~done], groups[~done]
+            (table["database_rank_upper"] <= lower)[~done], table[~done]
         ),
         "rank_of_what_is_said_over_rank_of_forward_pass": {
-            str(tau): with_mean(table[f"said_{tau}_lower"] / forward, groups) for tau in TAUS
+            str(tau): with_mean(table[f"said_{tau}_lower"] / forward, table) for tau in TAUS
         },
+        "rank_of_argmax_over_rank_of_forward_pass_by_terciles_of_equation_9": [
+            with_mean((table["said_argmax_lower"] / forward)[third == n], table[third == n])
+            for n in range(3)
+        ],
+        "ranges_of_the_terciles": [
+            [int(bound[third == n].min()), int(bound[third == n].max())] for n in range(3)
+        ],
     }
 
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Ranks of L over equation (9), and of what is said over that of the forward pass."""
-    figure = Figure(figsize=(12, 3.8), layout="constrained")
-    axes = figure.subplots(1, 3)
-    both = pd.concat([tables[kind].assign(recipe=kind) for kind in ("paper", "best")])
-    upper, forward = f"L_upper_{THRESHOLD:g}", f"forward_upper_{THRESHOLD:g}"
-    panels = (
-        ("layer_rank_bound", upper, "layer rank bound (eq. 9)", "rank of L, at most"),
-        (forward, "said_argmax_lower", "rank of the forward pass, at most",
-         "rank of argmax, at least"),
-        (forward, "said_0.95_lower", "rank of the forward pass, at most",
-         "rank of softmax ≥ 0.95, at least"),
-    )  # fmt: skip
-    for panel, (x, y, below, beside) in zip(axes, panels, strict=True):
-        sns.scatterplot(both, x=x, y=y, hue="recipe", s=12, ax=panel, legend=panel is axes[0])
-        top = float(max(both[x].max(), 1))
-        panel.plot([0, top], [0, top], color="crimson", linewidth=1)
-        panel.set(xlabel=below, ylabel=beside)
-    return {"ranks": figure}
+    return {"ranks": drawn({kind: tables[kind] for kind in KINDS}, found)}
 
 
 if __name__ == "__main__":

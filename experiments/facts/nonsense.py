@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from capacity.evaluator import (
@@ -26,21 +25,29 @@ from capacity.evaluator import (
     with_unknown,
 )
 from capacity.layer import AttentionLayer
+from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.rank import paper_bound
 from capacity.sweep import Run
+from experiments.common.conclusions import CLUSTERS, factor_of, with_mean
 from experiments.common.harness import (
     BEST,
-    PAPER,
+    PLAIN,
     Tables,
-    factor_of,
     main,
     measure,
-    papers,
-    with_mean,
+    paper_plan,
 )
+from experiments.facts.drawing import KINDS, estimates, headline, percent
 
 TAU = 0.95
 SHARES = (0.0, 0.1, 0.5, 0.9)
+# what is drawn of the conclusions
+DRAWN = {
+    "nonsense_answered_otherwise_with_0.95": f"untaught pairs: another answer, p ≥ {TAU}",
+    "unknown_said_to_untaught_nonsense": "untaught pairs: unknown, by argmax",
+    "facts_argmax": "facts, by argmax",
+    "facts_0.95": f"facts, p ≥ {TAU}",
+}
 # pairs without an object, so that some of each share stay untaught
 LEAST = 20
 
@@ -69,8 +76,8 @@ def run(smoke: bool) -> Tables:
     """The same pairs at each share, by two recipes."""
     few: dict[str, Any] = {"pairs": 16, "databases": 6, "epochs": 60} if smoke else {"every": 8}
     tables: Tables = {}
-    for kind, recipe in (("paper", PAPER), ("best", BEST)):
-        plain = [run for run in papers(0, recipe, **few).runs
+    for kind, recipe in (("plain", PLAIN), ("best", BEST)):
+        plain = [run for run in paper_plan(0, recipe, **few).runs
                  if len(nonsense_pairs(run.database)) >= LEAST]  # fmt: skip
         runs = [_taught(run, share) for share in SHARES for run in plain]
         tables[kind] = measure(runs, asked)
@@ -112,17 +119,18 @@ def _at_share(part: pd.DataFrame, plain: pd.DataFrame) -> dict[str, Any]:
         "loss_of_facts_argmax": plain["facts_argmax"].to_numpy() - part["facts_argmax"],
         "loss_of_facts_0.95": plain["facts"].to_numpy() - part["facts"],
     }
-    groups = plain["database_id"].to_numpy()
+    # taught databases have names of their own; the pairs are the same
+    shared = plain[list(CLUSTERS)].reset_index(drop=True)
     found: dict[str, Any] = {}
     for name, column in columns.items():
         values = column.to_numpy(float)
-        found[name] = with_mean(values[np.isfinite(values)], groups[np.isfinite(values)])
+        found[name] = with_mean(values[np.isfinite(values)], shared[np.isfinite(values)])
     # the same runs by the rank bound of their facts, whatever else they were taught
     renamed = part.assign(**{"database_rank_bound": part["facts_rank_bound"],
                              "accuracy_p95": part["facts"],
                              "accuracy_argmax": part["facts_argmax"]})  # fmt: skip
     found["added_facts_over_facts"] = with_mean(
-        part["n_triples"].to_numpy() / plain["n_triples"].to_numpy() - 1, groups
+        part["n_triples"].to_numpy() / plain["n_triples"].to_numpy() - 1, shared
     )
     found["capacity_factor_for_the_facts"] = {
         str(tau): factor_of(renamed, tau) for tau in ("argmax", TAU)
@@ -132,28 +140,32 @@ def _at_share(part: pd.DataFrame, plain: pd.DataFrame) -> dict[str, Any]:
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Answers to untaught nonsense, and the facts they cost, over the share taught."""
-    figure = Figure(figsize=(10, 3.6), layout="constrained")
-    names = {
-        "nonsense_answered_otherwise_with_0.95": "untaught nonsense: another answer, p ≥ 0.95",
-        "unknown_said_to_untaught_nonsense": "untaught nonsense: unknown, argmax",
-        "facts_argmax": "facts, argmax",
-        "facts_0.95": "facts, p ≥ 0.95",
-    }
-    for axes, kind in zip(figure.subplots(1, 2, sharey=True), ("paper", "best"), strict=True):
+    figure = Figure(figsize=(WIDTH, 3.9))
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, kind in zip(panels, KINDS, strict=True):
         of = found[kind]
-        for color, (name, text) in zip(
-            sns.color_palette("colorblind"), names.items(), strict=False
-        ):
-            shares = [s for s in of if of[s][name]["mean"] is not None]
-            means = np.array([of[s][name]["mean"] for s in shares])
-            low, high = np.array([of[s][name]["interval"] for s in shares]).T
-            axes.errorbar([float(s) for s in shares], means, yerr=[means - low, high - means],
-                          fmt="o-", capsize=3, label=text, color=color)  # fmt: skip
-        axes.set(title=f"{kind} recipe", xlabel="share of the nonsense taught",
-                 ylim=(0, 1))  # fmt: skip
-    figure.axes[0].set_ylabel("share")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right center",
-                  frameon=False)  # fmt: skip
+        for number, (name, text) in enumerate(DRAWN.items()):
+            some = {float(s): one[name] for s, one in of.items() if one[name]["mean"] is not None}
+            estimates(
+                axes, list(some), list(some.values()), colour=COLOURS[number],
+                marker=MARKERS[number], line="-", label=text,
+            )  # fmt: skip
+        first, half = of["0"], of["0.5"]
+        axes.set(
+            title=f"{kind.capitalize()}: half taught, "
+            f'{percent(half["unknown_said_to_untaught_nonsense"])} of the rest get\n"unknown"; '
+            f"facts go from {percent(first['facts_0.95'])} to {percent(half['facts_0.95'])}",
+            xlabel="share of pairs without object that is taught",
+            ylim=(0, 1), xticks=SHARES,
+        )  # fmt: skip
+    panels[0].set_ylabel("share (mean over runs)")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    runs = found[KINDS[0]]["0"]["facts_argmax"]["n_runs"]
+    headline(
+        figure,
+        f'Taught to say "unknown", layers say it where nothing was taught, and lose facts\n'
+        f"({runs} runs at each share; intervals over databases and layers)",
+    )
     return {"shares": figure}
 
 

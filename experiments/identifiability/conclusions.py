@@ -1,4 +1,8 @@
-"""Conclusions from the tables of `experiments.identifiability.run`."""
+"""Conclusions from the tables of `experiments.identifiability.run`.
+
+Intervals are over texts and heads, resampled independently, where a table has several of both, and
+over texts where it has one head. Those of accuracy are Student's over seeds.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from capacity.evaluator import mean_interval
+from experiments.common.conclusions import adjusted
 from experiments.common.harness import Tables
 from experiments.identifiability.encoders import COMBINE, papers_accuracies
 from experiments.identifiability.plots import SIZES
@@ -18,6 +23,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
     """Shares of cases in which theory holds, what P4 decides, and slopes of accuracy."""
     first, heads = tables["ranks"], tables["heads"]
     return {
+        "settings": _settings(tables),
         "validation_accuracy_on_documents": dict(tables["documents"].to_numpy().tolist()),
         "figure_2": {
             "Con": _of_ranks(first[first["model"] == "Con"], SIZES["Con"][0]),
@@ -25,11 +31,11 @@ def numbers(tables: Tables) -> dict[str, Any]:
         },
         "figure_6": {
             **_of_ranks(first[first["model"] == "Add"], SIZES["Add"][0]),
-            "at_512_tokens": _of_stages(tables["stages"]),
+            "longest_texts": _of_stages(tables["stages"]),
         },
         "joint_nullity": {name: _of_joint(name, heads[heads["model"] == name]) for name in SIZES},
         "figure_5": {
-            str(name): _of_logits(table) for name, table in tables["logits"].groupby("model")
+            _key(name): _of_logits(table) for name, table in tables["logits"].groupby("model")
         },
         "p4": {
             "largest_identifiable_d_head_qk": {
@@ -40,8 +46,9 @@ def numbers(tables: Tables) -> dict[str, Any]:
                 tables["boundary"]["excess_at_equal_sizes"].min()
             ),
             "defects": _of_defects(tables["defects"]),
+            "largest_residual_of_witnesses": tables["witnesses"]["residual"].max(),
             "witnesses": {
-                str(name): _of_witnesses(table)
+                _key(name): _of_witnesses(table)
                 for name, table in tables["witnesses"].groupby("model")
             },
         },
@@ -49,15 +56,62 @@ def numbers(tables: Tables) -> dict[str, Any]:
     }
 
 
+def _key(name: Any) -> str:
+    return str(name).replace(" ", "_")
+
+
+def _settings(tables: Tables) -> dict[str, Any]:
+    first, heads, logits = tables["ranks"], tables["heads"], tables["logits"]
+    bert = heads[heads["model"] == "MiniLM"]
+    return {
+        "texts_a_length": {
+            "Con": int(first["sentence"].nunique()),
+            "MiniLM": int(bert["sentence"].nunique()),
+        },
+        "heads_of_MiniLM": len(bert[["layer", "head"]].drop_duplicates()),
+        "lengths": {
+            **{str(name): int(part["n_tokens"].nunique()) for name, part in first.groupby("model")},
+            "MiniLM": int(bert["n_tokens"].nunique()),
+        },
+        "texts_of_stages": _texts_of(tables["stages"]),
+        "logits": len(logits),
+        "witnesses": len(tables["witnesses"]),
+        "heads_of_defects": len(
+            tables["defects"][["model", "layer", "head", "d_head_qk"]].drop_duplicates()
+        ),
+    }
+
+
+def _texts_of(stages: pd.DataFrame) -> int:
+    return int(stages.groupby(["weights", "stage", "n_tokens"]).size().iloc[0])
+
+
+def _over_texts(values: pd.Series, table: pd.DataFrame) -> dict[str, Any]:
+    """A mean, and its interval over texts and heads; lengths are as they were chosen."""
+    # as many lengths and draws for each
+    of = (
+        values.astype(float).groupby([table[name] for name in ("sentence", "layer", "head")]).mean()
+    )
+    cells = of.rename("value").reset_index()
+    heads = cells.groupby(["layer", "head"]).ngroup()
+    shared = pd.DataFrame({"text": cells["sentence"], "head": heads})
+    return {"mean": values.mean(), "interval": mean_interval(cells["value"], shared)}
+
+
 def _of_ranks(table: pd.DataFrame, d: int) -> dict[str, Any]:
     n = table["n_tokens"]
     largest = table.groupby("n_tokens")["nullity"].max()
     means = table.groupby("n_tokens")[["rank_values", "nullity"]].mean()
+    last = table[n == n.max()]
     return {
-        "share_with_rank_min_n_d_head_vo": (table["rank_values"] == n.clip(upper=d)).mean(),
-        "share_with_simplex_nullity_n_less_d_head_vo_less_1": (
-            table["nullity_simplex"] == (n - d - 1).clip(lower=0)
-        ).mean(),
+        "share_with_rank_min_n_d_head_vo": _over_texts(
+            table["rank_values"] == n.clip(upper=d), table
+        ),
+        "share_with_simplex_nullity_n_less_d_head_vo_less_1": _over_texts(
+            table["nullity_simplex"] == (n - d - 1).clip(lower=0), table
+        ),
+        "longest": int(n.max()),
+        "nullity_of_the_longest": _over_texts(last["nullity"], last),
         "largest_n_with_nullity_0_throughout": max(
             (int(m) for m in largest.index if not largest.loc[:m].any()), default=0
         ),
@@ -68,13 +122,15 @@ def _of_ranks(table: pd.DataFrame, d: int) -> dict[str, Any]:
 
 def _of_stages(table: pd.DataFrame) -> dict[str, Any]:
     longest = table[table["n_tokens"] == table["n_tokens"].max()]
-    return {
-        f"{weights}, {stage}": {
-            "mean_rank": part["rank"].mean(),
+    texts = range(_texts_of(longest))
+    found: dict[str, Any] = {"n_tokens": int(longest["n_tokens"].iloc[0])}
+    for (weights, stage), part in longest.groupby(["weights", "stage"]):  # type: ignore[misc]
+        found.setdefault(str(weights), {})[str(stage)] = {
+            "mean": part["rank"].mean(),
+            "interval": mean_interval(part["rank"], texts),
             "median_smallest_singular_value_over_largest": part["smallest"].median(),
         }
-        for (weights, stage), part in longest.groupby(["weights", "stage"])  # type: ignore[misc]
-    }
+    return found
 
 
 def _of_joint(name: str, table: pd.DataFrame) -> dict[str, Any]:
@@ -97,11 +153,9 @@ def _of_logits(table: pd.DataFrame) -> dict[str, Any]:
     }
     means = table.groupby("n_tokens")[["own", "constructed"]].mean()
     return {
-        **{
-            name: {"mean": of.mean(), "interval": mean_interval(of, table["sentence"])}
-            for name, of in shares.items()
-        },
+        **{name: _over_texts(of, table) for name, of in shares.items()},
         "largest_rank_of_own_logits": int(table["own"].max()),
+        "furthest_below_n_less_1": int((table["n_tokens"] - 1 - table["constructed"]).max()),
         "mean_ranks": {str(n): row.to_dict() for n, row in means.iterrows()},
         "median_relative_change": table["relative_change"].median(),
         "n": len(table),
@@ -144,6 +198,14 @@ def _of_accuracy(table: pd.DataFrame) -> dict[str, Any]:
     sizes = difference.columns
     slopes = {name: _slopes(part) for name, part in of.items()}
     ends = {name: part[sizes[-1]] - part[sizes[0]] for name, part in of.items()}
+    # what the page compares
+    family = {
+        "slope_of_con": _tested(slopes["Con"]),
+        "slope_of_add": _tested(slopes["Add"]),
+        "slope_of_add_less_that_of_con": _tested(slopes["Add"] - slopes["Con"]),
+        "add_less_con_over_all": _tested(difference.mean(axis=1)),
+    }
+    adjusted(list(family.values()))
     parameters = table.groupby(["heads", "d_head_qk"])["n_parameters"].first()
     return {
         "majority": _over_seeds(table.groupby("seed")["majority"].first()),
@@ -151,10 +213,8 @@ def _of_accuracy(table: pd.DataFrame) -> dict[str, Any]:
             name: {str(d): _over_seeds(part[d]) for d in sizes} for name, part in of.items()
         },
         "add_less_con": {str(d): _over_seeds(difference[d]) for d in sizes},
-        "add_less_con_over_all": _over_seeds(difference.mean(axis=1)),
+        "compared": family,
         "largest_less_smallest_d_head_qk": {n: _over_seeds(end) for n, end in ends.items()},
-        "slope_for_each_doubling": {n: _over_seeds(slope) for n, slope in slopes.items()},
-        "slope_of_add_less_that_of_con": _over_seeds(slopes["Add"] - slopes["Con"]),
         "slopes_of_the_paper": {
             name: dict(zip(rows.index, _slopes(rows[sizes]), strict=True))
             for name, rows in ((name, papers_accuracies(name)) for name in of)
@@ -181,3 +241,9 @@ def _over_seeds(values: np.ndarray | pd.Series) -> dict[str, Any]:
     v = np.asarray(values, dtype=np.float64)
     half = stats.t.ppf(0.975, len(v) - 1) * v.std(ddof=1) / np.sqrt(len(v))
     return {"mean": v.mean(), "interval": [v.mean() - half, v.mean() + half]}
+
+
+def _tested(values: np.ndarray | pd.Series) -> dict[str, Any]:
+    """The same, and the p-value of a mean of 0."""
+    v = np.asarray(values, dtype=np.float64)
+    return {**_over_seeds(v), "p": float(stats.ttest_1samp(v, 0)[1])}

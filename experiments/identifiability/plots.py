@@ -1,141 +1,203 @@
-"""The figures of identifiability.py."""
+"""The figures of `experiments.identifiability.run`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from capacity.plots.theme import COLOURS, LINE, MARKERS, WIDTH
 from experiments.common.harness import Tables
 
-COLOURS = sns.color_palette("colorblind")
+BLUE, ORANGE, GREEN, _, PURPLE, *_ = COLOURS
+GREY = COLOURS[7]
 # d_head_vo, heads of a layer and d_model
 SIZES = {"Con": (64, 8, 512), "Add": (512, 8, 512), "MiniLM": (32, 12, 384)}
 SMALL_VALUES = {"small Con": 16, "MiniLM": 32}
+TOKENS = "number of tokens n"
 
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Figures 2 and 6 with joint nullity, Figure 5 with the boundary of P4, and Table 1."""
     return {
-        "ranks": _ranks(tables["ranks"], tables["heads"]),
-        "p4": _p4(tables),
+        "ranks": _ranks(tables["ranks"], tables["heads"], found),
+        "p4": _p4(tables, found),
         "accuracy": _accuracy(tables["accuracy"], found["table_1"]),
     }
 
 
-def _ranks(first: pd.DataFrame, heads: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(11, 7.6), layout="constrained")
+def _ranks(first: pd.DataFrame, heads: pd.DataFrame, found: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(WIDTH, 6.4))
     (con, bert), (add, joint) = figure.subplots(2, 2)
+    texts, unseen = found["settings"]["texts_a_length"], found["figure_6"]
     panels = (
-        (con, "Con", first, "Con, d_head_vo = 64: first head, 100 texts"),
-        (bert, "MiniLM", heads, "MiniLM, d_head_vo = 32: 72 heads, 20 texts"),
-        (add, "Add", first, "Add, d_head_vo = 512: first head, 100 texts"),
-    )
+        (con, "Con", first, f"Con, first head, {texts['Con']} texts a length"),
+        (
+            bert, "MiniLM", heads,
+            f"MiniLM, {found['settings']['heads_of_MiniLM']} heads, {texts['MiniLM']} texts",
+        ),
+        (add, "Add", first, f"Add, first head, {texts['Con']} texts a length"),
+    )  # fmt: skip
     for axes, name, table, title in panels:
         of, d = table[table["model"] == name], SIZES[name][0]
         n = np.arange(1, of["n_tokens"].max() + 1)
-        axes.plot(n, np.minimum(n, d), color="grey", linewidth=1)
-        axes.plot(n, np.maximum(n - d, 0), color="grey", linewidth=1, label="theory")
-        _spread(axes, of, "rank_values", COLOURS[0], "rank(T)")
-        _spread(axes, of, "nullity", COLOURS[3], "dim LN(T)")
-        axes.set(title=title, xlabel="number of tokens n", ylabel="rank or dimension")
-    con.legend(frameon=False)
+        axes.plot(n, np.minimum(n, d), color=LINE, linewidth=1, label=r"min(n, d_head_vo)")
+        axes.plot(n, np.maximum(n - d, 0), color=LINE, linewidth=1, linestyle="--",
+                  label="max(n - d_head_vo, 0)")  # fmt: skip
+        _spread(axes, of, "rank_values", (BLUE, MARKERS[0]), "rank(T): mean, least, largest")
+        _spread(axes, of, "nullity", (GREEN, MARKERS[1]), "dim LN(T): the same")
+        axes.set_title(f"{title}\nd_head_vo = {d}")
+        axes.set(xlabel=TOKENS, ylabel="rank or dimension", xlim=(0, 530), ylim=(-20, 530))
     _joint(joint, heads)
+    handles, labels = con.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    _title(
+        figure,
+        "Added heads are identifiable one by one, up to "
+        f"{unseen['largest_n_with_nullity_0_throughout']} tokens; all at once no more than Con's",
+    )
     return figure
 
 
-def _spread(axes: Axes, table: pd.DataFrame, column: str, colour: Any, label: str) -> None:
+def _spread(
+    axes: Axes, table: pd.DataFrame, column: str, look: tuple[str, str], label: str
+) -> None:
     """Means with the least and the largest."""
     by = table.groupby("n_tokens")[column].agg(["mean", "min", "max"])
     axes.errorbar(by.index, by["mean"], yerr=[by["mean"] - by["min"], by["max"] - by["mean"]],
-                  fmt="o", color=colour, capsize=3, label=label)  # fmt: skip
+                  fmt=look[1], color=look[0], capsize=2, label=label)  # fmt: skip
 
 
 def _joint(axes: Axes, heads: pd.DataFrame) -> None:
-    for colour, marker, size, name in ((0, "s", 10, "Con"), (1, "o", 5, "Add")):
+    n = np.arange(1, heads["n_tokens"].max() + 1)
+    texts = heads.loc[heads["model"] == "Con", "sentence"].nunique()
+    _, n_heads, d_model = SIZES["Con"]
+    axes.plot(n, np.maximum(n_heads * n - d_model - n_heads, 0), color=LINE, linewidth=1,
+              label=f"{n_heads} n - d_model - {n_heads}")  # fmt: skip
+    for look, name in (((ORANGE, "s"), "Con"), ((PURPLE, "o"), "Add")):
         of = heads[heads["model"] == name]
         one = of.groupby(["n_tokens", "sentence"])["nullity_simplex"].sum().groupby("n_tokens")
-        axes.plot(one.mean(), ":", marker=marker, markersize=size, color=COLOURS[colour],
-                  fillstyle="none", label=f"{name}: each head alone, summed")  # fmt: skip
-        axes.plot(of.groupby("n_tokens")["joint_nullity"].mean(), marker, markersize=size,
-                  color=COLOURS[colour], label=f"{name}: all heads at once")  # fmt: skip
-    n = np.arange(1, heads["n_tokens"].max() + 1)
-    _, n_heads, d_model = SIZES["Con"]
-    axes.plot(n, np.maximum(n_heads * n - d_model - n_heads, 0), color="grey", linewidth=1,
-              zorder=0, label="8 n - d_model - 8")  # fmt: skip
-    axes.set(title="Changes to a row of all 8 heads that can't be seen",
-             xlabel="number of tokens n", ylabel="dimension")  # fmt: skip
-    axes.legend(frameon=False)
+        axes.plot(of.groupby("n_tokens")["joint_nullity"].mean(), look[1], color=look[0],
+                  label=f"{name}, all at once")  # fmt: skip
+        axes.plot(one.mean(), ":", marker=look[1], color=look[0], fillstyle="none",
+                  label=f"{name}, one by one, summed")  # fmt: skip
+    axes.set_title(f"All {n_heads} heads, d_model = {d_model}\n{texts} texts a length")
+    axes.set(xlabel=TOKENS, ylabel="dimension of unseen changes")
+    axes.legend(fontsize=7)
 
 
-def _p4(tables: Tables) -> Figure:
-    figure = Figure(figsize=(13, 4.2), layout="constrained")
-    con, bert, counted = figure.subplots(1, 3)
+def _p4(tables: Tables, found: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(WIDTH, 6.2))
+    grid = figure.add_gridspec(2, 2, height_ratios=(1, 1.25))
+    con = figure.add_subplot(grid[0, 0])
+    bert = figure.add_subplot(grid[0, 1], sharey=con)
+    counted = figure.add_subplot(grid[1, :])
     for axes, name in ((con, "Con"), (bert, "MiniLM")):
-        of = tables["logits"][tables["logits"]["model"] == name]
-        _spread(axes, of, "constructed", COLOURS[0], "constructed A + A~ (P1-P3)")
-        _spread(axes, of, "own", COLOURS[3], "the head's own A")
-        axes.axhline(SIZES[name][0], color="grey", linestyle=":", label="d_head_qk")
-        axes.set(title=f"{name}, d_head_qk = d_head_vo = {SIZES[name][0]}",
-                 xlabel="number of tokens n", ylabel="least rank of logits")  # fmt: skip
-        axes.set_ylim(0)
-    con.legend(frameon=False, loc="lower right")
-    boundary = tables["boundary"]
-    for colour, d in zip((2, 4, 0), boundary["d_head_vo"].unique(), strict=True):
+        of, d = tables["logits"][tables["logits"]["model"] == name], SIZES[name][0]
+        n = np.array([of["n_tokens"].min(), of["n_tokens"].max()])
+        axes.plot(n, n - 1, color=GREY, linewidth=1, label="n - 1")
+        axes.axhline(d, color=LINE, linewidth=1, label="d_head_qk")
+        _spread(axes, of, "constructed", (BLUE, MARKERS[0]), "constructed A + A~ (P1 to P3)")
+        _spread(axes, of, "own", (GREEN, MARKERS[1]), "the head's own A")
+        axes.set_title(
+            f"{name}, d_head_qk = d_head_vo = {d}\nmean, least and largest of {len(of):,} draws"
+        )
+        axes.set(xlabel=TOKENS, ylim=(0, 140))
+    con.set_ylabel("least rank of logits")
+    con.legend(loc="lower right", fontsize=7)
+    _boundary(counted, tables)
+    defects = found["p4"]["defects"]
+    counted.set_title(
+        "P4 leaves one A below the boundary, and others above: "
+        f"{defects['equal_to_the_excess_or_0']} of {defects['n']} cases as counted"
+    )
+    _title(
+        figure, "Constructed attention violates P4, but at d_head_qk = d_head_vo other A fulfil it"
+    )
+    return figure
+
+
+def _boundary(axes: Axes, tables: Tables) -> None:
+    boundary, defects = tables["boundary"], tables["defects"]
+    for line, d in zip(("-", "--", ":"), boundary["d_head_vo"].unique(), strict=True):
         near = boundary[(boundary["d_head_vo"] == d) & (boundary["n_tokens"] <= 4.5 * d)]
-        counted.plot(near["n_tokens"] / d, near["largest"] / d, color=COLOURS[colour],
-                     label=f"boundary, d_head_vo = {d}")  # fmt: skip
-    defects = tables["defects"]
+        axes.plot(near["n_tokens"] / d, near["largest"] / d, line, color=LINE, linewidth=1.2,
+                  label=f"boundary, d_head_vo = {d}")  # fmt: skip
+    axes.axhline(1, color=GREY, linewidth=1, label="d_head_qk = d_head_vo")
     sizes = defects["model"].map(SMALL_VALUES)
     places = pd.DataFrame(
-        {"n": defects["n_tokens"] / sizes, "qk": defects["d_head_qk"] / sizes,
-         "unique": defects["defect"] == 0}
+        {"model": defects["model"], "n": defects["n_tokens"] / sizes,
+         "qk": defects["d_head_qk"] / sizes, "unique": defects["defect"] == 0}
     )  # fmt: skip
-    every = places.groupby(["n", "qk"])["unique"].mean().reset_index()
-    for lowest, highest, marker, colour, label in (
-        (1.0, 1.0, "o", COLOURS[1], "small Con: all unique"),
-        (0.0, 0.0, "x", "black", "small Con: none unique"),
-        (1e-9, 1 - 1e-9, "d", COLOURS[3], "some heads unique"),
-    ):
-        of = every[every["unique"].between(lowest, highest)]
-        if len(of):
-            counted.scatter(of["n"], of["qk"], marker=marker, color=colour, label=label, zorder=3)
-    counted.axhline(1, color="grey", linestyle=":")
-    counted.set(title="P1-P4: A is unique below the boundary", xlim=(1, 4.5), ylim=(0, 1.1),
-                xlabel="n / d_head_vo", ylabel="d_head_qk / d_head_vo")  # fmt: skip
-    counted.legend(frameon=False, fontsize=8, loc="lower right")
-    return figure
+    for model, marker in (("small Con", "o"), ("MiniLM", "D")):
+        for unique, colour, what in ((True, BLUE, "unique"), (False, PURPLE, "not unique")):
+            of = places[(places["model"] == model) & (places["unique"] == unique)]
+            if len(of):
+                axes.scatter(of["n"], of["qk"], marker=marker, s=28, color=colour, zorder=3,
+                             facecolor=colour if unique else "none",
+                             label=f"{model}: {what} ({len(of)} cases)")  # fmt: skip
+    axes.set(xlim=(1, 4.5), ylim=(0, 1.1), xlabel="n / d_head_vo", ylabel="d_head_qk / d_head_vo")
+    axes.legend(loc="lower right", fontsize=7)
 
 
-def _accuracy(table: pd.DataFrame, found: Mapping[str, Any]) -> Figure:
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    for colour, shift, name in ((0, 0.96, "Con"), (1, 1.04, "Add")):
+def _accuracy(table: pd.DataFrame, found: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(WIDTH, 3.7))
+    left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    looks = {"Con": (ORANGE, "s", 0.93), "Add": (PURPLE, "o", 1.07)}
+    for name, (colour, marker, shift) in looks.items():
         of = table[table["heads"] == name]
-        left.scatter(of["d_head_qk"] * shift**2, of["accuracy"], s=9, alpha=0.6,
-                     color=COLOURS[colour])  # fmt: skip
-        _means(left, found["accuracy"][name], shift, COLOURS[colour], name)
-    left.set(ylabel="test accuracy", title="means with 95 % intervals, and each seed")
-    left.legend(frameon=False)
-    _means(right, found["add_less_con"], 1.0, COLOURS[2], "")
-    right.axhline(0, color="grey", linewidth=0.8)
-    right.set(ylabel="test accuracy", title="Add less Con, by the same seeds")
-    places = [int(d) for d in found["add_less_con"]]
-    for axes in (left, right):
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(places, labels=places)
-        axes.set(xlabel="d_head_qk")
+        left.scatter(of["d_head_qk"] * shift, of["accuracy"], s=10, color=colour, alpha=0.5,
+                     linewidth=0, label=f"{name}, a seed")  # fmt: skip
+        cells = found["accuracy"][name]
+        places = np.array([int(d) for d in cells]) * shift
+        _bars(left, places, list(cells.values()), colour, marker, f"{name}, mean and 95 %")
+    left.set_xscale("log", base=2)
+    left.set_xticks(places := [int(d) for d in found["accuracy"]["Con"]], labels=places)
+    left.minorticks_off()
+    left.set(xlabel="d_head_qk", ylabel="test accuracy")
+    left.set_title(f"Accuracy, {found['n_seeds']} seeds")
+    left.legend(ncols=2, loc="lower left")
+    left.set_ylim(0.65, None)
+    n_sets = len(found["slopes_of_the_paper"]["Con"])
+    rows = [("Con", "slope_of_con"), ("Add", "slope_of_add")]
+    for place, (name, key) in enumerate(rows):
+        colour, marker, _ = looks[name]
+        paper = list(found["slopes_of_the_paper"][name].values())
+        right.scatter(paper, np.full(len(paper), 2 * place + 1), s=14, marker="x", color=colour,
+                      label=None)  # fmt: skip
+        one = found["compared"][key]
+        low, high = one["interval"]
+        right.errorbar(one["mean"], 2 * place, xerr=[[one["mean"] - low], [high - one["mean"]]],
+                       fmt=marker, color=colour, capsize=3)  # fmt: skip
+    right.axvline(0, color=LINE, linewidth=1)
+    right.set_yticks(range(4), ["Con, here", "Con, paper", "Add, here", "Add, paper"])
+    right.invert_yaxis()
+    right.set(xlabel="slope of accuracy for each doubling")
+    right.set_title(f"Slopes, here (95 %) and in the\npaper's {n_sets} sets of texts")
+    _title(
+        figure,
+        "A small d_head_qk costs no accuracy here, and the fall of the paper's Con isn't seen",
+    )
     return figure
 
 
-def _means(axes: Axes, cells: Mapping[str, Any], shift: float, colour: Any, label: str) -> None:
-    mean = np.array([cell["mean"] for cell in cells.values()])
-    low, high = np.array([cell["interval"] for cell in cells.values()]).T
-    places = np.array([int(d) for d in cells]) * shift
-    axes.errorbar(places, mean, yerr=[mean - low, high - mean], fmt="o-", capsize=3, color=colour,
-                  label=label)  # fmt: skip
+def _title(figure: Figure, text: str) -> None:
+    """What the whole figure shows, above it on the left."""
+    figure.suptitle(text, ha="left").set_x(0.01)
+
+
+def _bars(
+    axes: Axes,
+    places: np.ndarray,
+    cells: list[dict[str, Any]],
+    colour: str,
+    marker: str,
+    label: str,
+) -> None:
+    mean = np.array([cell["mean"] for cell in cells])
+    low, high = np.array([cell["interval"] for cell in cells]).T
+    axes.errorbar(places, mean, yerr=[mean - low, high - mean], fmt=f"{marker}-", capsize=3,
+                  color=colour, linewidth=1, label=label)  # fmt: skip

@@ -1,0 +1,72 @@
+"""Means, factors and families of comparisons, with intervals, ready for JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from statsmodels.stats.multitest import multipletests
+
+from capacity.errors import InvalidArgumentError
+from capacity.evaluator import Threshold, capacity_factor, mean_interval
+
+# what runs share; intervals are over both
+CLUSTERS = ("database_id", "layer_id")
+# layer rank bounds at which capacity factors are told
+CAPACITIES = (5, 10, 20, 30)
+
+
+def with_mean(values: Iterable[Any], runs: pd.DataFrame) -> dict[str, Any]:
+    """A mean over runs, its interval over what they share, and the number of runs."""
+    v = np.asarray(list(values), dtype=np.float64)
+    if not len(v):
+        return {"mean": None, "interval": None, "n_runs": 0}
+    shared = runs[[name for name in CLUSTERS if name in runs]]
+    return {"mean": v.mean(), "interval": mean_interval(v, shared), "n_runs": len(v)}
+
+
+def factor_of(
+    table: pd.DataFrame, tau: Threshold, *, share: float | None = 1.0, probability: float = 0.5
+) -> dict[str, Any]:
+    """The capacity factor, the exponent, and the ratio at some capacities; None if none do."""
+    try:
+        f = capacity_factor(table, tau, share=share, probability=probability, at=CAPACITIES)
+    except InvalidArgumentError:
+        return dict.fromkeys(("mean", "factor", "exponent", "ratio_at_capacity"))
+    largest = float(table["database_rank_bound"].max())
+    return {
+        "mean": f.memorised,
+        "factor": {"value": f.factor, "interval": f.factor_interval},
+        "exponent": {"value": f.exponent, "interval": f.exponent_interval},
+        "ratio_at_capacity": {
+            # no more than there are databases for
+            str(c): {"value": f.ratios[c], "interval": f.ratio_intervals[c]}
+            if f.ratios[c] * c <= largest
+            else {"above": largest / c}
+            for c in CAPACITIES
+        },
+    }
+
+
+def adjusted(family: Sequence[dict[str, Any]]) -> None:
+    """Add to each comparison of a family its p-value after Holm, and the size of the family."""
+    values = [one["p"] for one in family]
+    after: list[float] = np.asarray(multipletests(values, method="holm")[1]).tolist()
+    for one, p in zip(family, after, strict=True):
+        one |= {"p_holm": p, "comparisons": len(values)}
+
+
+def rounded(data: Any) -> Any:
+    """Ready for JSON, which knows no NaN, with six significant digits."""
+    if isinstance(data, Mapping):
+        return {str(key): rounded(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [rounded(value) for value in data]
+    if isinstance(data, np.generic):
+        return rounded(data.item())
+    if isinstance(data, float):
+        return float(f"{data:.6g}") if math.isfinite(data) else None
+    return data

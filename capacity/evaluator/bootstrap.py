@@ -62,7 +62,7 @@ def cluster_bootstrap(
     True 2.0
     True 2.0
     """
-    table = pd.DataFrame(groups)
+    table = groups if isinstance(groups, pd.DataFrame) else pd.DataFrame(np.asarray(groups))
     if not table.size:
         raise InvalidArgumentError(
             "`groups` must have a group for each run, shape (n_runs,) or (n_runs, n_factors); got "

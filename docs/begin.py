@@ -1,0 +1,13 @@
+"""What the cells of a page begin with: a folder of their own, with the examples in it."""
+
+import os
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+
+folder = Path(tempfile.mkdtemp(prefix="capacity-docs-"))
+shutil.copytree(Path(__file__).parents[1] / "examples", folder / "examples")
+os.chdir(folder)
+# pages show results, and not how a notebook draws bars
+warnings.filterwarnings("ignore", message="IProgress not found")

@@ -1,0 +1,223 @@
+"""The site: it builds without a warning, is whole, and can be read on a telephone and at night."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from bs4 import BeautifulSoup
+from filelock import FileLock
+from sphinx.util.inventory import InventoryFile
+
+from tests.oracles import ROOT
+from tests.test_face import faces, public
+
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    path for path in DOCS.rglob("*.md") if "api" not in path.parts and "_build" not in path.parts
+)
+CHROMIUM = Path("/usr/bin/chromium")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; one worker builds it, with every cell of every page executed."""
+    shared = tmp_path_factory.getbasetemp().parent
+    folder = shared / "site"
+    with FileLock(shared / "site.lock"):
+        if not (folder / "objects.inv").exists():
+            command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-c", "docs"]
+            done = subprocess.run(
+                [*command, ".", str(folder)], cwd=ROOT, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_it_builds_without_a_warning(site: Path) -> None:
+    assert (site / "docs" / "index.html").exists()
+    # the folder itself leads to the first page
+    assert "docs/index.html" in (site / "index.html").read_text()
+
+
+def test_every_public_name_is_documented(site: Path) -> None:
+    with (site / "objects.inv").open("rb") as file:
+        inventory = InventoryFile.load(file, "", lambda _base, uri: uri)
+    documented = {name for kind, names in inventory.items() if kind.startswith("py:")
+                  for name in names}  # fmt: skip
+    wanted = {f"{face.__name__}.{name}" for face in faces() for name in public(face)
+              if face.__name__ != "capacity"}  # fmt: skip
+    assert not wanted - documented
+    # the top level has no name that a room hasn't
+    page = (site / "docs" / "api" / "capacity.html").read_text()
+    assert all(f'id="{name.lower()}"' in page or name.startswith("_") or name in ROOMS
+               for name in public(faces()[0]))  # fmt: skip
+
+
+ROOMS = {face.__name__.rpartition(".")[2] for face in faces()} | {"errors"}
+
+
+def links(page: Path) -> Iterator[str]:
+    for tag in BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser").find_all(
+        ["a", "img", "script", "link"]
+    ):
+        target = tag.get("href") or tag.get("src")
+        if isinstance(target, str) and not re.match(r"[a-z]+:|//|data:", target):
+            yield target
+
+
+def test_no_link_is_dead_and_nothing_is_fetched(site: Path) -> None:
+    anchors: dict[Path, set[str]] = {}
+
+    def of(page: Path) -> set[str]:
+        if page not in anchors:
+            soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+            anchors[page] = {str(tag["id"]) for tag in soup.find_all(id=True)}
+        return anchors[page]
+
+    dead: list[str] = []
+    for page in site.rglob("*.html"):
+        for target in links(page):
+            name, _, anchor = unquote(target).partition("#")
+            path = page if not name else (page.parent / name.partition("?")[0]).resolve()
+            if not path.exists() or (anchor and path.suffix == ".html" and anchor not in of(path)):
+                dead.append(f"{page.relative_to(site)}: {target}")
+    assert not dead
+    # scripts and styles are in the folder, so that pages and their search work without a network
+    outside = r'<(?:script|link rel="stylesheet")[^>]+(?:src|href)="(?:https?:)?//'
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(outside, text)
+    assert (site / "searchindex.js").exists()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_every_code_block_of_a_page_runs(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    kinds = re.findall(r"^(?:```|~~~|:::+)\{?([\w-]*)", text, re.MULTILINE)
+    blocks = [kind for kind in kinds if kind]
+    if page.name in ("sweep-reference.md", "trust.md", "known-ranks.md"):
+        # written by programs, or of none
+        assert "code-cell" not in blocks
+        return
+    assert not {*blocks} - {"code-cell", "text", "toctree", "note", "warning", "eval-rst", "math"}
+    assert "raises-exception" not in text
+    if "code-cell" in blocks:
+        assert text.startswith("---\nfile_format: mystnb\n")
+
+
+MEASURE = """
+() => {
+  const told = [];
+  const root = document.documentElement;
+  if (root.scrollWidth > root.clientWidth + 1)
+    told.push(`scrolls sideways: ${root.scrollWidth} in ${root.clientWidth}`);
+  const colour = text => {
+    const found = text.match(/[\\d.]+/g).map(Number);
+    return {rgb: found.slice(0, 3), alpha: found.length > 3 ? found[3] : 1};
+  };
+  const light = ({rgb}) => {
+    const [r, g, b] = rgb.map(v => {
+      v /= 255;
+      return v <= 0.03928 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4);
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = element => {
+    for (let e = element; e; e = e.parentElement) {
+      const c = colour(getComputedStyle(e).backgroundColor);
+      if (c.alpha > 0.99) return c;
+    }
+    return colour(getComputedStyle(root).colorScheme.includes("dark")
+      ? "rgb(0, 0, 0)" : "rgb(255, 255, 255)");
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const seen = new Set();
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.textContent.trim()) continue;
+    if (element.closest("svg, math, script, style")) continue;
+    if (!element.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue;
+    const box = element.getBoundingClientRect();
+    if (box.width < 2 || box.height < 2) continue;
+    const style = getComputedStyle(element);
+    const front = colour(style.color), back = ground(element);
+    const [a, b] = [light(front), light(back)].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    const size = parseFloat(style.fontSize);
+    const what = `${element.tagName}.${element.className}`;
+    if (size < 11.9 && !seen.has("s" + what)) {
+      seen.add("s" + what);
+      told.push(`${size}px: ${what}: ${walker.currentNode.textContent.trim().slice(0, 30)}`);
+    }
+    if (front.alpha > 0.99 && ratio < 4.5 && !seen.has("c" + what + style.color)) {
+      seen.add("c" + what + style.color);
+      told.push(`contrast ${ratio.toFixed(2)}: ${what} ${style.color} on ${back.rgb}: `
+        + walker.currentNode.textContent.trim().slice(0, 30));
+    }
+  }
+  return told;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        if os.environ.get("CAPACITY_CI"):
+            pytest.fail("CI must have chromium; `.ci/run` installs it.")
+        pytest.skip("no chromium in /usr/bin")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1600])
+def test_pages_can_be_read(site: Path, browser: Any, width: int, scheme: str) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    told: dict[str, list[str]] = {}
+    for path in sorted(site.rglob("*.html")):
+        name = str(path.relative_to(site))
+        # the index of the root leads on at once; sources of modules aren't pages
+        if name == "index.html":
+            continue
+        page.goto(path.as_uri())
+        found = page.evaluate(MEASURE)
+        if found:
+            told[name] = found
+    page.close()
+    assert not told
+
+
+def test_the_measure_finds_what_cannot_be_read(browser: Any) -> None:
+    page = browser.new_page(viewport={"width": 400, "height": 900})
+    page.set_content(
+        '<body style="background: white"><p style="font-size: 8px">small</p>'
+        '<p style="color: #aaa">pale</p><div style="width: 900px">wide</div></body>'
+    )
+    told = " ".join(page.evaluate(MEASURE))
+    assert "8px" in told
+    assert "contrast" in told
+    assert "scrolls sideways" in told
+    page.close()
+
+
+def test_search_works_from_a_folder(site: Path, browser: Any) -> None:
+    page = browser.new_page()
+    page.goto((site / "search.html").as_uri() + "?q=substitution")
+    page.wait_for_selector("#search-results li", timeout=20_000)
+    assert page.locator("#search-results li").count() >= 3
+    page.close()

@@ -2,9 +2,10 @@
 
 Runs on one database aren't independent, nor are runs of one layer. In the pigeonhole bootstrap
 databases are drawn with replacement, and so are layers, independently; a run is drawn as many times
-as its database times as its layer. Its variance is never smaller than the truth in expectation, and
-larger by little where each group has several runs (Owen 2007). With one factor it is the cluster
-bootstrap.
+as its database times as its layer. Where groups are many, its variance isn't smaller than the truth
+in expectation, and larger by little if each group has several runs (Owen 2007). With G groups it
+falls short by a factor of (G - 1) / G, so that intervals over six groups are too narrow. A factor
+whose groups have one run each is better left out. With one factor it is the cluster bootstrap.
 
 References
 ----------

@@ -3,29 +3,68 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import statsmodels.formula.api as smf
+from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator import Threshold, capacity_factor, mean_interval
+from capacity.evaluator.bootstrap import CLUSTERS
 
-# what runs share; intervals are over both
-CLUSTERS = ("database_id", "layer_id")
+__all__ = ["CAPACITIES", "CLUSTERS", "adjusted", "factor_of", "rounded", "slopes_of", "with_mean"]
+
 # layer rank bounds at which capacity factors are told
 CAPACITIES = (5, 10, 20, 30)
 
 
 def with_mean(values: Iterable[Any], runs: pd.DataFrame) -> dict[str, Any]:
-    """A mean over runs, its interval over what they share, and the number of runs."""
+    """A mean over runs, its interval over what they share, and the number of runs.
+
+    A factor whose groups have one run each adds nothing to what the runs share, and would be
+    counted a second time. A share of runs that share nothing has the exact interval of Clopper and
+    Pearson.
+    """
     v = np.asarray(list(values), dtype=np.float64)
     if not len(v):
         return {"mean": None, "interval": None, "n_runs": 0}
-    shared = runs[[name for name in CLUSTERS if name in runs]]
-    return {"mean": v.mean(), "interval": mean_interval(v, shared), "n_runs": len(v)}
+    given = [name for name in CLUSTERS if name in runs]
+    shared = [name for name in given if runs[name].nunique() < len(runs)]
+    if shared or not np.isin(v, (0.0, 1.0)).all():
+        interval = mean_interval(v, runs[shared or given])
+    else:
+        exact = stats.binomtest(int(v.sum()), len(v)).proportion_ci()
+        interval = (float(exact.low), float(exact.high))
+    return {"mean": v.mean(), "interval": interval, "n_runs": len(v)}
+
+
+def slopes_of(
+    table: pd.DataFrame, formula: str, names: Iterable[str], *, clusters: Sequence[str] = CLUSTERS
+) -> dict[str, dict[str, Any]]:
+    """Slopes of terms by least squares, with errors clustered by one or two columns.
+
+    Two ways as Cameron, Gelbach and Miller (2011); quantiles are Student's, of one degree of
+    freedom less than the smaller number of clusters.
+    """
+    model = smf.ols(formula, table)
+    groups = np.column_stack([pd.factorize(table[name])[0] for name in clusters])
+    with warnings.catch_warnings():
+        # terms that are held fixed may have no variance, or be collinear; those asked for don't
+        warnings.simplefilter("ignore")
+        fit = model.fit(cov_type="cluster", cov_kwds={"groups": np.squeeze(groups)}, use_t=True)
+        ends = fit.conf_int()
+    return {
+        name: {
+            "slope": fit.params[name], "interval": ends.loc[name].tolist(),
+            "p": fit.pvalues[name], "n_runs": len(table),
+        }
+        for name in names if name in fit.params
+    }  # fmt: skip
 
 
 def factor_of(

@@ -90,7 +90,7 @@ def main(
                 # what was done before isn't in it
                 seconds = None
         tables = {
-            path.stem.removeprefix(f"{name}-"): _read(path)
+            path.stem.removeprefix(f"{name}-"): read_table(path)
             for path in sorted(folder.glob(f"{name}-*.parquet"))
         }
         found = numbers(tables)
@@ -162,10 +162,11 @@ def results_of(name: str) -> Path:
 
 def committed(name: str, table: str) -> pd.DataFrame:
     """A committed table of another experiment."""
-    return _read(results_of(name) / f"{name}-{table}.parquet")
+    return read_table(results_of(name) / f"{name}-{table}.parquet")
 
 
-def _read(path: Path) -> pd.DataFrame:
+def read_table(path: Path) -> pd.DataFrame:
+    """A committed table under today's names, with the layer of each run if it has its sizes."""
     table = with_current_names(pd.read_parquet(path))
     sizes = ["d_model", "n_heads", "d_head_qk", "d_head_vo"]
     if "layer_id" not in table and {*sizes} <= {*table}:

@@ -180,7 +180,7 @@ def _layers(found: dict[str, Any], n: int) -> Figure:
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
     _title(
         figure,
-        f"Plain attention empties {CLS} in every layer of MiniLM, and nothing in the BERT of "
+        f"Plain attention empties {CLS} in every layer of MiniLM, not in the BERT of "
         "reactions\n"
         f"(scale of square roots; bands: 95 %, over {n} sentences)",
     )

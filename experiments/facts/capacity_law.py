@@ -4,7 +4,7 @@
     python -m experiments.facts.capacity_law --plot
 
 Fitted on the runs of figures.py (d_model <= 6, at most 4 heads, 200 triples), by each pair of a
-size and a capacity; then asked about databases of 201 to 500 triples and layers with d_model up to
+size and a capacity; then asked about databases of 201 to 339 triples and layers with d_model up to
 8 and up to 8 heads. Beside them what others have proved or measured: n_heads d_head + d_model
 associations held exactly (Dana, Pydi, Chevaleyre 2411.10115), which in this notation counts triples
 against equation (9); and about a fact a parameter (Nichani, Lee, Bietti 2412.06538).
@@ -76,6 +76,11 @@ def numbers(tables: Tables) -> dict[str, Any]:
         large = add_size_columns(tables[f"{kind}-larger"])
         found[kind] = {
             "larger_runs": len(large),
+            "exponent_of_equation_9_at_fixed_d_model": {
+                str(d): fit_law(part, 0.95).exponent
+                for d, part in small.groupby("d_model")
+                if d > 1
+            },
             "databases_of_triples": [int(large["n_triples"].min()), int(large["n_triples"].max())],
             "forms_of_capacity": forms_of(small, large),
             "matched_layers": matched_layers(small),

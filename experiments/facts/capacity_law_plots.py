@@ -111,7 +111,7 @@ def layers(small: Mapping[str, pd.DataFrame], found: dict[str, Any]) -> Figure:
     return figure
 
 
-_SAID = "what equation (9) would say, to the power\nthat is fitted to it"
+_SAID = "if a power of equation (9) were all\nthat counts"
 
 
 def _exponents(axes: Axes, small: Mapping[str, pd.DataFrame], found: dict[str, Any]) -> None:

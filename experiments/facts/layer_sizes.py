@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
-import statsmodels.formula.api as smf
 from numpy.typing import NDArray
 
 from capacity.evaluator import (
@@ -26,7 +25,7 @@ from capacity.evaluator import (
     percentile_interval,
     simultaneous_intervals,
 )
-from experiments.common.conclusions import CLUSTERS, with_mean
+from experiments.common.conclusions import CLUSTERS, slopes_of, with_mean
 
 SIZES = ("d_model", "n_heads", "d_head_vo", "d_head_qk")
 # each is a list of columns of which products are taken
@@ -188,13 +187,8 @@ def _gains(
 
 def _slope_of_heads(table: pd.DataFrame, done: NDArray[np.float64]) -> dict[str, Any]:
     ready = table.assign(done=done, size=np.log(table["n_triples"]))
-    model = smf.ols("done ~ size + n_heads + C(layer_rank_bound):C(d_model)", ready)
-    clusters = np.column_stack([pd.factorize(table[name])[0] for name in CLUSTERS])
-    fit = model.fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
-    return {
-        "slope": fit.params["n_heads"], "interval": fit.conf_int().loc["n_heads"].tolist(),
-        "n_runs": len(table),
-    }  # fmt: skip
+    formula = "done ~ size + n_heads + C(layer_rank_bound):C(d_model)"
+    return slopes_of(ready, formula, ["n_heads"])["n_heads"]
 
 
 def _example(table: pd.DataFrame, done: NDArray[np.float64]) -> dict[str, Any]:

@@ -79,7 +79,10 @@ def _of_recipe(table: pd.DataFrame) -> dict[str, Any]:
         },
         "smallest_scale_at_0.99": {
             "finite": with_mean(finite, table),
+            "n_finite": int(finite.sum()),
             "median_of_the_finite": table.loc[finite, "scale_p99"].median(),
+            "above_10": int((table.loc[finite, "scale_p99"] > 10).sum()),
+            "largest": table.loc[finite, "scale_p99"].max(),
         },
         "capacity_factor": {str(tau): factor_of(table, tau) for tau in taus},
         "diverged": int((table["status"] == "diverged").sum()),

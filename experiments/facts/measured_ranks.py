@@ -178,6 +178,7 @@ def _prediction(table: pd.DataFrame, effective: pd.DataFrame, tau: Any) -> list[
 def _compared(table: pd.DataFrame) -> dict[str, Any]:
     lower, upper = table[f"L_lower_{THRESHOLD:g}"], table[f"L_upper_{THRESHOLD:g}"]
     forward = table[f"forward_upper_{THRESHOLD:g}"]
+    forward_lower = table[f"forward_lower_{THRESHOLD:g}"]
     done = table["accuracy_p95"] == 1
     bound = table["layer_rank_bound"]
     # ties together
@@ -206,6 +207,12 @@ def _compared(table: pd.DataFrame) -> dict[str, Any]:
         ),
         "rank_of_what_is_said_over_rank_of_forward_pass": {
             str(tau): with_mean(table[f"said_{tau}_lower"] / forward, table) for tau in TAUS
+        },
+        "the_same_at_most": {
+            str(tau): with_mean(table[f"said_{tau}_upper"] / forward_lower, table) for tau in TAUS
+        },
+        "rank_of_what_is_said_is_certainly_below_the_forward_pass": {
+            str(tau): with_mean(table[f"said_{tau}_upper"] < forward_lower, table) for tau in TAUS
         },
         "rank_of_argmax_over_rank_of_forward_pass_by_terciles_of_equation_9": [
             with_mean((table["said_argmax_lower"] / forward)[third == n], table[third == n])

@@ -9,7 +9,8 @@ is, so that tau might have to be scaled with it. Fixed before the run: layers wi
 equation (9), ten a cell; two recipes without early stop. Measured are the rank of L (singular
 values above 1e-4 of the largest), the smallest c at which c L memorises at 0.99, and the ranks of
 what argmax and softmax >= 0.95 say, over that of the forward pass. The hypothesis is that at a
-fixed ratio of triples to (9) these grow with rank(L): four slopes, adjusted together (Holm).
+fixed ratio of triples to (9) these grow with rank(L): six slopes, adjusted together (Holm). Each
+database has one run and the widths were chosen, so that errors are clustered by the five widths.
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import statsmodels.formula.api as smf
 from matplotlib.figure import Figure
 
 from capacity.database import random_database
 from capacity.layer import LayerConfig, Recipe, layer_rank_assumed
 from capacity.sweep import Run
-from experiments.common.conclusions import CLUSTERS, adjusted, with_mean
+from experiments.common.conclusions import adjusted, slopes_of, with_mean
 from experiments.common.harness import BEST, PLAIN, Tables, committed, main, measure
 from experiments.facts.measured_ranks import THRESHOLD, ranks_of
 from experiments.facts.tau_rank_plots import drawn
@@ -36,6 +36,8 @@ WIDTHS, HEADS, RATIOS = (2, 4, 8, 16, 32), (1, 2, 4), (3, 6)
 KEPT = ["database_id", "layer_id", "n_triples", "d_model", "n_heads", "layer_rank_bound",
         "database_rank_bound", "status", "accuracy_argmax", "accuracy_p95", "accuracy_p99",
         "scale_p99", "ratio"]  # fmt: skip
+# logarithms of the smallest scale at 0.99, and of ranks over that of the forward pass
+SLOPES = ("log_scale", "log_argmax", "log_softmax")
 RANKS = {
     "rank_of_L": f"L_lower_{THRESHOLD:g}",
     "rank_of_L_upper": f"L_upper_{THRESHOLD:g}",
@@ -81,10 +83,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
         ready = _ready(table)
         found[kind] = {
             "by_d_model": {str(d): _of(part) for d, part in ready.groupby("d_model")},
-            "slopes": {
-                "log_scale_0.99": _slope(ready[np.isfinite(ready["scale_p99"])], "log_scale"),
-                "log_rank_of_argmax_over_forward_pass": _slope(ready, "log_argmax"),
-            },
+            "slopes": {name: _slope(ready[np.isfinite(ready[name])], name) for name in SLOPES},
         }
         slopes += found[kind]["slopes"].values()
     adjusted([one for one in slopes if one["p"] is not None])
@@ -97,6 +96,11 @@ def _ready(table: pd.DataFrame) -> pd.DataFrame:
         log_rank=np.log(done["rank_of_L"].clip(lower=1)),
         log_scale=np.log(done["scale_p99"].where(np.isfinite(done["scale_p99"]))),
         log_argmax=np.log(done["rank_of_argmax"] / done["rank_of_forward_pass"]),
+        # nothing may be said with a probability of 0.95
+        log_softmax=np.log(
+            done["rank_of_softmax"].where(done["rank_of_softmax"] > 0)
+            / done["rank_of_forward_pass"]
+        ),
     )
 
 
@@ -119,13 +123,8 @@ def _slope(table: pd.DataFrame, of: str) -> dict[str, Any]:
     """Change with the logarithm of rank(L), at a fixed ratio of triples to equation (9)."""
     if len(table) < 20:
         return {"slope": None, "interval": None, "p": None, "n_runs": len(table)}
-    model = smf.ols(f"{of} ~ log_rank + C(ratio)", table)
-    clusters = np.column_stack([pd.factorize(table[name])[0] for name in CLUSTERS])
-    fit = model.fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
-    return {
-        "slope": fit.params["log_rank"], "interval": fit.conf_int().loc["log_rank"].tolist(),
-        "p": fit.pvalues["log_rank"], "n_runs": len(table),
-    }  # fmt: skip
+    formula = f"{of} ~ log_rank + C(ratio)"
+    return slopes_of(table, formula, ["log_rank"], clusters=["d_model"])["log_rank"]
 
 
 def _committed(kind: str) -> dict[str, Any]:

@@ -15,25 +15,27 @@ from experiments.facts.drawing import KINDS, REFERENCE, headline, told, value_of
 
 # the conclusion, the column, and what it is
 PANELS = {
-    "log_scale_0.99": ("scale_p99", "smallest scale c at 0.99"),
-    "log_rank_of_argmax_over_forward_pass": ("ratio_of_ranks", "argmax over forward pass"),
+    "log_scale": ("scale_p99", "smallest scale c at 0.99"),
+    "log_argmax": ("ratio_of_argmax", "argmax over forward pass"),
+    "log_softmax": ("ratio_of_softmax", "softmax ≥ 0.95 over forward pass"),
 }
 
 
 def drawn(tables: Tables, found: dict[str, Any]) -> Figure:
     """The smallest scale, and the rank of argmax over that of the forward pass, over rank(L)."""
-    figure = Figure(figsize=(WIDTH, 5.6))
-    panels = figure.subplots(2, 2, sharex=True, sharey="row")
+    figure = Figure(figsize=(WIDTH, 7.8))
+    panels = figure.subplots(3, 2, sharex=True, sharey="row")
     for column, kind in enumerate(KINDS):
         table = tables[kind]
         ready = table.assign(
-            ratio_of_ranks=table["rank_of_argmax"] / table["rank_of_forward_pass"],
+            ratio_of_argmax=table["rank_of_argmax"] / table["rank_of_forward_pass"],
+            ratio_of_softmax=table["rank_of_softmax"] / table["rank_of_forward_pass"],
             rank=table["rank_of_L"].clip(lower=1),
         )
         for axes, (name, (of, label)) in zip(panels[:, column], PANELS.items(), strict=True):
             slope = found[kind]["slopes"][name]
             _points(axes, ready, of, slope)
-            what = "scale" if of == "scale_p99" else "ratio of ranks"
+            what = {"scale_p99": "scale", "ratio_of_argmax": "argmax"}.get(of, "softmax")
             axes.set_title(f"{kind.capitalize()}, {what}: exponent\n{_exponent(slope)}")
             if not column:
                 axes.set_ylabel(label)
@@ -44,8 +46,9 @@ def drawn(tables: Tables, found: dict[str, Any]) -> Figure:
     falling = sum(value_of(one) < 0 and _is_sure(one) for one in slopes)
     headline(
         figure,
-        f"Of {len(slopes)} exponents of rank(L), at a fixed ratio of triples to equation (9),\n"
-        f"{rising} are above 0 and {falling} below (p < 0.05 after Holm)",
+        f"What argmax and softmax make of rank(L) has no one direction: of {len(slopes)} exponents "
+        f"{rising} rise\nand {falling} fall (p < 0.05 after Holm; fixed ratios of triples to (9); "
+        "intervals over widths)",
     )
     return figure
 

@@ -5,7 +5,7 @@ databases are drawn with replacement, and so are layers, independently; a run is
 as its database times as its layer. Where groups are many, its variance isn't smaller than the truth
 in expectation, and larger by little if each group has several runs (Owen 2007). With G groups it
 falls short by a factor of (G - 1) / G, so that intervals over six groups are too narrow. A factor
-whose groups have one run each is better left out. With one factor it is the cluster bootstrap.
+whose groups have one run each is better omitted. With one factor it is the cluster bootstrap.
 
 References
 ----------

@@ -78,8 +78,8 @@ def numbers(tables: Tables) -> dict[str, Any]:
             "larger_runs": len(large),
             "exponent_of_equation_9_at_fixed_d_model": {
                 str(d): fit_law(part, 0.95).exponent
-                for d, part in small.groupby("d_model")
-                if d > 1
+                for d in sorted(set(small["d_model"]) - {1})
+                for part in [small[small["d_model"] == d]]
             },
             "databases_of_triples": [int(large["n_triples"].min()), int(large["n_triples"].max())],
             "forms_of_capacity": forms_of(small, large),

@@ -44,11 +44,13 @@ def drawn(tables: Tables, found: dict[str, Any]) -> Figure:
     slopes = [one for kind in KINDS for one in found[kind]["slopes"].values()]
     rising = sum(value_of(one) > 0 and _is_sure(one) for one in slopes)
     falling = sum(value_of(one) < 0 and _is_sure(one) for one in slopes)
+    told_apart = (
+        f"{rising} rise and {falling} fall" if rising + falling else "none is told from zero"
+    )
     headline(
         figure,
-        f"What argmax and softmax make of rank(L) has no one direction: of {len(slopes)} exponents "
-        f"{rising} rise\nand {falling} fall (p < 0.05 after Holm; fixed ratios of triples to (9); "
-        "intervals over widths)",
+        f"Of {len(slopes)} exponents of rank(L), at fixed ratios of triples to equation (9),\n"
+        f"{told_apart} (p < 0.05 after Holm; intervals over widths)",
     )
     return figure
 

@@ -11,3 +11,7 @@ shutil.copytree(Path(__file__).parents[1] / "examples", folder / "examples")
 os.chdir(folder)
 # pages show results, and not how a notebook draws bars
 warnings.filterwarnings("ignore", message="IProgress not found")
+# bars of the command draw themselves anew, which a page can't show
+os.environ["TTY_COMPATIBLE"] = "0"
+# figures stand below their cell
+get_ipython().run_line_magic("matplotlib", "inline")  # type: ignore[name-defined] # noqa: F821

@@ -29,12 +29,9 @@ Examples
 [2, 2]
 """
 
-from importlib.util import find_spec
-
 from capacity._version import __version__ as __version__
 from capacity.lazy_names import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
-if find_spec("torch") is None:
-    # a star import loads every name, and the base install has no torch
-    __all__ = [name for name in __all__ if name not in ("AttentionLayer", "train")]
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__, __file__, need_torch=("AttentionLayer", "train")
+)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +18,7 @@ import lazy_loader
 
 
 def lazy_names(
-    package: str, file: str
+    package: str, file: str, *, need_torch: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Make ``__getattr__``, ``__dir__`` and ``__all__`` of a package from the stub beside it.
 
@@ -25,6 +26,8 @@ def lazy_names(
     ----------
     package, file : str
         ``__name__`` and ``__file__`` of the package.
+    need_torch : tuple of str
+        Names that a star import, which loads every name, omits where torch isn't installed.
     """
     load, every, names = lazy_loader.attach_stub(package, file)
 
@@ -44,7 +47,8 @@ def lazy_names(
             return [name for name in given if isinstance(given[name], ModuleType)]
         return every()
 
-    return value_of, all_names, names
+    missing = need_torch if need_torch and find_spec("torch") is None else ()
+    return value_of, all_names, [name for name in names if name not in missing]
 
 
 def _hint(name: str, names: list[str], folder: Path) -> str:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from capacity.errors import SweepError
-from capacity.sweep import Plan, compact, driver, load, make_plan, run_sweep
+from capacity.sweep import Plan, compact, load, make_plan, run_sweep
 from capacity.sweep.dry_run import bytes_of
 from capacity.sweep.storage import manifest
 from capacity.sweep.storage.manifest import admitted, environment, manifests
@@ -457,8 +457,8 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
     def begun(*_: object, **__: object) -> None:
         raise AssertionError("it was begun")
 
-    monkeypatch.setattr(driver, "train_runs", begun)
-    monkeypatch.setattr(driver, "database_ranks", begun)
+    monkeypatch.setattr("capacity.sweep.driver.train_runs", begun)
+    monkeypatch.setattr("capacity.sweep.driver.database_ranks", begun)
 
 
 @pytest.mark.parametrize("name", ["by-hand.parquet", "notes.txt", "00099-0123456789abcdef.parquet"])

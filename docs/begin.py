@@ -15,3 +15,5 @@ warnings.filterwarnings("ignore", message="IProgress not found")
 os.environ["TTY_COMPATIBLE"] = "0"
 # figures stand below their cell
 get_ipython().run_line_magic("matplotlib", "inline")  # type: ignore[name-defined] # noqa: F821
+# a command that fails ends the page, unless it says that it may
+get_ipython().system_raise_on_error = True  # type: ignore[name-defined] # noqa: F821

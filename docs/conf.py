@@ -48,7 +48,7 @@ nb_execution_cache_path = str(ROOT / "build" / "executed")
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
-myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "attrs_inline"]
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 # names in types of docstrings can stand for several things
 suppress_warnings = ["mystnb.unknown_mime_type", "ref.python"]

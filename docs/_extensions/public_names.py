@@ -14,12 +14,12 @@ ROOMS = {
     "capacity.database": "Facts as integer triples, from files and tables and back.",
     "capacity.rank": "Exact ranks, bounds, certificates, methods of search, CP estimates.",
     "capacity.layer": "Attention layers, their tensor L, training, facts written by hand.",
-    "capacity.evaluator": "Accuracies, grids, laws, terms of a layer.",
+    "capacity.evaluator": "Accuracies, grids of them, the capacity law, terms of a layer's logits.",
     "capacity.sweep": "Plans, and many runs.",
     "capacity.transformer": "What attention of pretrained models uses.",
     "capacity.plots": "Figures.",
     "capacity.testing": "Hypothesis strategies.",
-    "capacity.errors": "What a user can mend.",
+    "capacity.errors": "Errors that a user can correct, and warnings.",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the cells of a page begin with: a folder of their own, with the examples in it."""
+"""Begin the cells of a page: make a folder of their own, with the examples in it."""
 
 import os
 import shutil

@@ -48,7 +48,7 @@ def figures_of(name: str) -> dict[str, Figure]:
 
 
 def faults(figure: Figure) -> list[str]:
-    """What is wrong with a figure, a line for each fault."""
+    """List the faults of a figure, a line for each."""
     shown = _texts(figure)
     data = [axes for axes in figure.axes if axes.has_data() and not hasattr(axes, "_colorbar")]
     said = {_look(line) for legend in figure.findobj(Legend) for line in legend.legend_handles
@@ -84,7 +84,7 @@ def _texts(figure: Figure) -> list[tuple[Text, Bbox]]:
 
 
 def _titled(axes: Axes) -> bool:
-    """Whether it has a title, or stands below one that has; a panel alone may have its figure's."""
+    """Tell if a panel has a title, or one above it has; one alone may have its figure's."""
     figure, place = axes.figure, axes.get_subplotspec()
     assert isinstance(figure, Figure)
     if len(figure.axes) == 1 and figure.get_suptitle():

@@ -1,4 +1,4 @@
-"""What says who made this, and what it is, says one thing: pyproject, CITATION, codemeta, paper."""
+"""Metadata agree: pyproject, CITATION, codemeta and the paper."""
 
 from __future__ import annotations
 

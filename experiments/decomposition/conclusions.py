@@ -91,7 +91,7 @@ def _nested(columns: pd.Index[Any], means: Draws, intervals: list[tuple[float, f
 
 
 def _over_layers(wide: pd.DataFrame, of: Callable[[Draws, Draws], Draws], together: bool) -> Found:
-    """What `of` makes of columns and weights; rows are drawn by groups and by layers."""
+    """Apply `of` to columns and weights; rows are drawn by groups and by layers."""
     keys, x = wide.index.to_frame(index=False), wide.to_numpy(np.float64)
     weights = np.stack(list(cluster_bootstrap(keys[["group", "layer"]], RESAMPLES)))
     draws = of(x, weights)
@@ -155,7 +155,7 @@ def _of_importance(table: pd.DataFrame) -> Found:
 
 
 def _of_change(table: pd.DataFrame) -> Found:
-    """What finetuning adds to the importance of each term, in each layer and at the last."""
+    """Compute what finetuning adds to the importance of each term, by layer and in the last."""
     keys = ["group", "layer", "term"]
     both = table[table["layer"] > 0].pivot_table(index=keys, columns="model", values="importance")
     change = (both[AFTER] - both[BEFORE]).unstack("term")[list(LETTERS)]

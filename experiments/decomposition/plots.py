@@ -39,7 +39,7 @@ def _line(axes: Axes, by: dict[str, Any], number: int, **style: Any) -> None:
 
 
 def _bars(found: dict[str, Any]) -> str:
-    """What the intervals of the figures by layer are."""
+    """Say which intervals the figures by layer have."""
     return ("bars, mostly smaller than the markers: 95 % for all points of a panel at once, "
             f"{found['settings']['groups']} groups of texts")  # fmt: skip
 

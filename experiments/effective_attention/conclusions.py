@@ -181,7 +181,7 @@ def _kinds(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _delimiters(table: pd.DataFrame) -> dict[str, Any]:
-    """Whether plain attention leaves less of [SEP] than of [CLS]: one family."""
+    """Compare what plain attention leaves of [SEP] and of [CLS], as one family."""
     names, estimates, draws = [], [], []
     for name, slug in TEXTS.items():
         for value in COUNTS:

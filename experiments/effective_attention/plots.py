@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FormatStrFormatter
 
 from capacity.plots.theme import COLOURS, LINE, MARKERS, WIDTH
+from experiments.common.drawing import headline
 from experiments.common.harness import Tables
 from experiments.common.models import CLS, SEP
 from experiments.common.texts import KINDS, OTHER, PUNCTUATION
@@ -80,7 +81,7 @@ def _example(table: pd.DataFrame, found: dict[str, Any]) -> Figure:
     )
     bar.ax.minorticks_off()
     bar.ax.set_yticklabels([f"{tick:g}" for tick in ticks])
-    _title(
+    headline(
         figure,
         f"Plain attention takes away the column of {CLS}, simplex attention a part of it\n"
         f"(MiniLM, layer {found['layer']}, head {found['head']}, one sentence of {len(tokens)} "
@@ -129,7 +130,7 @@ def _heads(table: pd.DataFrame, found: dict[str, Any], n: int) -> Figure:
         axes.set_ylabel("mean weight, plain attention")
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
-    _title(
+    headline(
         figure,
         f"MiniLM's heads rest on {CLS}, and plain attention takes that away; {SEP} keeps most\n"
         f"(scales of square roots; means over {n} sentences)",
@@ -178,7 +179,7 @@ def _layers(found: dict[str, Any], n: int) -> Figure:
     grid[1, 0].set_ylabel("share of absolute weights")
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
-    _title(
+    headline(
         figure,
         f"Plain attention empties {CLS} in every layer of MiniLM, not in the BERT of "
         "reactions\n"
@@ -219,7 +220,7 @@ def _final(table: pd.DataFrame, found: dict[str, Any], n: int) -> Figure:
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     best = min(found[slug]["place_of_sep"] for slug in PANELS)
     place = ("first", "second", "third", "last")[best - 1]
-    _title(
+    headline(
         figure,
         f"In the row of {CLS}, final layer, {SEP} comes {place} at best of the four kinds, by "
         "standard attention",
@@ -242,11 +243,6 @@ def _finetuning(found: dict[str, Any]) -> Figure:
         f"{found['n_heads']} heads)"
     )
     return figure
-
-
-def _title(figure: Figure, text: str) -> None:
-    """What the whole figure shows, above it on the left."""
-    figure.suptitle(text, ha="left").set_x(0.01)
 
 
 def _band(

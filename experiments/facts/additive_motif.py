@@ -26,8 +26,8 @@ from capacity.layer import AttentionLayer
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.sweep import Run
 from experiments.common.conclusions import with_mean
+from experiments.common.drawing import estimates, told, value_of
 from experiments.common.harness import BEST, PLAIN, Tables, main, measure, paper_plan
-from experiments.facts.drawing import estimates, told, value_of
 
 TERMS = ("embedding", "subject", "predicate")
 TAU = 0.95

@@ -33,8 +33,8 @@ from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.rank import paper_bound
 from capacity.sweep import Run
 from experiments.common.conclusions import with_mean
+from experiments.common.drawing import REFERENCE, estimates, percent, told
 from experiments.common.harness import BEST, PLAIN, Tables, main, measure, paper_plan
-from experiments.facts.drawing import REFERENCE, estimates, percent, told
 
 TAU = 0.99
 ROLES = {"apart": "roles_apart", "both": "tokens_in_both_roles"}

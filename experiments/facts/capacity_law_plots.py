@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator
 from capacity.evaluator import mean_interval, memorised_runs
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from experiments.common.conclusions import CLUSTERS
-from experiments.facts.drawing import KINDS, REFERENCE, estimates, headline, told, value_of
+from experiments.common.drawing import KINDS, REFERENCE, estimates, headline, told, value_of
 from experiments.facts.layer_sizes import LEAST, SIZES, TAU
 
 Pair = tuple[pd.DataFrame, pd.DataFrame]

@@ -24,8 +24,8 @@ from matplotlib.lines import Line2D
 
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from experiments.common.conclusions import adjusted, slopes_of
+from experiments.common.drawing import KINDS, REFERENCE, estimates, headline, told, value_of
 from experiments.common.harness import BEST, PLAIN, Tables, committed, main, paper_plan, sweep
-from experiments.facts.drawing import KINDS, REFERENCE, estimates, headline, told, value_of
 
 HEADS = range(1, 7)
 WIDTHS = (3, 4, 5, 6)

@@ -165,7 +165,7 @@ def _seeds(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _where_10_holds(table: pd.DataFrame, tau: Threshold) -> dict[str, Any]:
-    """Of the runs with (10), the share that memorise; and (10) as a test of memorising."""
+    """Compute the share that memorises where (10) holds, and how well (10) tests memorising."""
     holds = table["database_rank_bound"] <= table["layer_rank_bound"]
     done = pd.Series(memorised_runs(table, tau), index=table.index)
     right = (holds[done].mean() + (~holds[~done]).mean()) / 2

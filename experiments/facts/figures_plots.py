@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from capacity.evaluator import accuracy_column, accuracy_grid
 from capacity.plots import plot_accuracy_grids
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
+from experiments.common.drawing import KINDS, headline, told
 from experiments.common.harness import Tables
-from experiments.facts.drawing import KINDS, headline, told
 
 # the pool of the paper's experiment here
 POOL = "0.4-1.0"

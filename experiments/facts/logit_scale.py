@@ -21,8 +21,8 @@ from capacity.evaluator import accuracy_column, accuracy_grid, memorised_runs
 from capacity.plots import plot_accuracy_grids
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from experiments.common.conclusions import factor_of, with_mean
+from experiments.common.drawing import estimates, headline, percent
 from experiments.common.harness import BEST, Tables, main, paper_plan, sweep
-from experiments.facts.drawing import estimates, headline, percent
 
 RECIPES: dict[str, dict[str, Any]] = {
     "Adam 1e-3, 500 epochs": {"epochs": 500},

@@ -36,6 +36,7 @@ from capacity.layer.tensor import layer_tensor
 from capacity.rank import numerical_rank_estimates
 from capacity.sweep import Run
 from experiments.common.conclusions import with_mean
+from experiments.common.drawing import KINDS
 from experiments.common.harness import (
     BEST,
     PLAIN,
@@ -45,7 +46,6 @@ from experiments.common.harness import (
     measure,
     paper_plan,
 )
-from experiments.facts.drawing import KINDS
 from experiments.facts.measured_ranks_plots import drawn
 
 # singular values count above this share of the largest; the others show what it does

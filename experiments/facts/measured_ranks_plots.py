@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
-from experiments.facts.drawing import REFERENCE, headline, percent, told
+from experiments.common.drawing import REFERENCE, headline, percent, told
 
 LARGEST = 300
 _FORWARD = "forward pass (upper end)"

@@ -29,6 +29,7 @@ from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.rank import paper_bound
 from capacity.sweep import Run
 from experiments.common.conclusions import CLUSTERS, factor_of, with_mean
+from experiments.common.drawing import KINDS, estimates, headline, percent
 from experiments.common.harness import (
     BEST,
     PLAIN,
@@ -37,7 +38,6 @@ from experiments.common.harness import (
     measure,
     paper_plan,
 )
-from experiments.facts.drawing import KINDS, estimates, headline, percent
 
 TAU = 0.95
 SHARES = (0.0, 0.1, 0.5, 0.9)

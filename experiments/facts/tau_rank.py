@@ -1,4 +1,4 @@
-"""Whether tau has to grow with the rank of L: the smallest scale, ranks of argmax and softmax.
+"""Test whether tau has to grow with rank(L): the smallest scale, ranks of argmax and softmax.
 
     python -m experiments.facts.tau_rank --run     (ten minutes on two cores)
     python -m experiments.facts.tau_rank --plot

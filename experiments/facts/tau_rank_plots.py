@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
+from experiments.common.drawing import KINDS, REFERENCE, headline, told, value_of
 from experiments.common.harness import Tables
-from experiments.facts.drawing import KINDS, REFERENCE, headline, told, value_of
 
 # the conclusion, the column, and what it is
 PANELS = {

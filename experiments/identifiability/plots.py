@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from capacity.plots.theme import COLOURS, LINE, MARKERS, WIDTH
+from experiments.common.drawing import headline
 from experiments.common.harness import Tables
 
 BLUE, ORANGE, GREEN, _, PURPLE, *_ = COLOURS
@@ -54,7 +55,7 @@ def _ranks(first: pd.DataFrame, heads: pd.DataFrame, found: dict[str, Any]) -> F
     _joint(joint, heads)
     handles, labels = con.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
-    _title(
+    headline(
         figure,
         "Added heads are identifiable one by one, up to "
         f"{unseen['largest_n_with_nullity_0_throughout']} tokens; all at once no more than Con's",
@@ -114,7 +115,7 @@ def _p4(tables: Tables, found: dict[str, Any]) -> Figure:
         "P4 leaves one A below the boundary, and others above: "
         f"{defects['equal_to_the_excess_or_0']} of {defects['n']} cases as counted"
     )
-    _title(
+    headline(
         figure, "Constructed attention violates P4, but at d_head_qk = d_head_vo other A fulfil it"
     )
     return figure
@@ -177,16 +178,11 @@ def _accuracy(table: pd.DataFrame, found: dict[str, Any]) -> Figure:
     right.invert_yaxis()
     right.set(xlabel="slope of accuracy for each doubling")
     right.set_title(f"Slopes, here (95 %) and in the\npaper's {n_sets} sets of texts")
-    _title(
+    headline(
         figure,
         "A small d_head_qk costs no accuracy here, and the fall of the paper's Con isn't seen",
     )
     return figure
-
-
-def _title(figure: Figure, text: str) -> None:
-    """What the whole figure shows, above it on the left."""
-    figure.suptitle(text, ha="left").set_x(0.01)
 
 
 def _bars(

@@ -1,4 +1,4 @@
-"""What the figures of facts have in common: estimates with intervals, and how titles tell them."""
+"""Parts that figures share: estimates with intervals, and titles that tell them."""
 
 from __future__ import annotations
 

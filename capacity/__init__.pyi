@@ -5,6 +5,7 @@ from . import layer as layer
 from . import plots as plots
 from . import rank as rank
 from . import sweep as sweep
+from . import tensor as tensor
 from . import testing as testing
 from . import transformer as transformer
 from ._version import __version__ as __version__

@@ -35,6 +35,7 @@ from capacity.database.terms import Term, display, position
 from capacity.display import table
 from capacity.errors import InvalidArgumentError, UnknownTokenError
 from capacity.limits import Seed, generator
+from capacity.tensor.sparse import SparseTensor
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -244,6 +245,10 @@ class Database:
     def name(self, term: Term) -> str:
         """Short name of a term, for display: label, text, qname, or the whole IRI."""
         return display(term, self.prefixes)
+
+    def tensor(self) -> SparseTensor:
+        """The tensor D by its nonzero entries, in the order of `triples`."""
+        return SparseTensor(self.triples, np.ones(self.n_triples, np.int64), self.shape)
 
     def to_coo(self) -> scipy.sparse.coo_array[Any, tuple[int, int, int]]:
         """The tensor D as a sparse array of int8, shape `shape`."""

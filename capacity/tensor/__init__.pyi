@@ -1,0 +1,1 @@
+from .sparse import SparseTensor as SparseTensor

@@ -1,0 +1,240 @@
+"""`SparseTensor`: a tensor of integers of any order, by its nonzero entries.
+
+References
+----------
+T. G. Kolda, B. W. Bader, Tensor Decompositions and Applications, SIAM Review 51, 2009 (order, mode,
+slice, fiber); B. W. Bader, T. G. Kolda, Efficient MATLAB Computations with Sparse and Factored
+Tensors, SIAM J. Sci. Comput. 30, 2007 (coordinate format).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from capacity.display import table
+from capacity.errors import InvalidArgumentError, MemoryBudgetError
+from capacity.limits import require_integer, shown
+
+# default limit of a dense tensor, in bytes
+DENSE_BUDGET = 2**30
+# indices fit 32 bits, so that a product of two sizes fits 64
+LARGEST_SIDE = 2**31 - 1
+# largest order: an array of numpy has at most 64 modes
+LARGEST_ORDER = 32
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparseTensor:
+    """An immutable tensor of integers, by its nonzero entries in ascending order.
+
+    `from_dense`, `from_coo` and `read_tensor` make one from arrays, from entries in any order, and
+    from files; ``Database.tensor()`` is the 0/1 tensor of a database.
+
+    Parameters
+    ----------
+    indices : array_like of int, shape (n_entries, order)
+        Places of the nonzero entries, each once, in ascending (lexicographic) order.
+    values : array_like of int, shape (n_entries,)
+        The entries, none of them zero, from -2^63 + 1 to 2^63 - 1.
+    shape : sequence of int
+        Number of indices of each mode, at least 1.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an array has another shape, holds anything else than integers, or an index is outside the
+        shape; if places aren't in ascending order, or a value is zero.
+
+    Notes
+    -----
+    Two tensors are equal if they have the same shape and the same entries.
+
+    Examples
+    --------
+    The tensor of the product of two complex numbers:
+
+    >>> C = SparseTensor([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1, 1, 1, -1], (2, 2, 2))
+    >>> C
+    SparseTensor(2 x 2 x 2, 4 entries from -1 to 1)
+    >>> C.to_numpy()[1].tolist()
+    [[0, 1], [-1, 0]]
+    """
+
+    indices: NDArray[np.int64]
+    values: NDArray[np.int64]
+    shape: tuple[int, ...]
+
+    def __init__(self, indices: ArrayLike, values: ArrayLike, shape: Sequence[int]) -> None:
+        sides = checked_shape(shape)
+        at = integers(indices, "`indices`").reshape(-1, len(sides))
+        entries = integers(values, "`values`").reshape(-1)
+        _require(np.shape(indices), (len(entries), len(sides)))
+        inside = (at >= 0) & (at < np.array(sides))
+        if not inside.all():
+            bad = at[int(np.flatnonzero(~inside.all(axis=1))[0])].tolist()
+            raise InvalidArgumentError(
+                f"An index must lie within the shape {sides}, counted from 0; got {bad}."
+            )
+        if len(at) > 1 and not ascending(at):
+            raise InvalidArgumentError(
+                "`indices` must be distinct and in ascending order. Use `from_coo`, which sorts "
+                "entries and adds up those at one place."
+            )
+        if not entries.all():
+            raise InvalidArgumentError(
+                "`values` must not be zero: only nonzero entries are kept. Use `from_coo`, which "
+                "drops zeros."
+            )
+        for name, array in (("indices", at), ("values", entries)):
+            kept = np.array(array, np.int64)
+            kept.setflags(write=False)
+            object.__setattr__(self, name, kept)
+        object.__setattr__(self, "shape", sides)
+
+    @property
+    def order(self) -> int:
+        """Number of modes."""
+        return len(self.shape)
+
+    @property
+    def n_entries(self) -> int:
+        """Number of nonzero entries."""
+        return len(self.values)
+
+    @cached_property
+    def largest(self) -> int:
+        """Largest absolute value of an entry; 0 for the zero tensor."""
+        return int(np.abs(self.values).max(initial=0))
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of shape and entries, by which certificates name the tensor."""
+        digest = hashlib.sha256(f"capacity tensor 1 {self.shape}".encode())
+        for array in (self.indices, self.values):
+            digest.update(np.ascontiguousarray(array, "<i8").tobytes())
+        return digest.hexdigest()
+
+    def to_numpy(
+        self, dtype: DTypeLike = np.int64, *, max_bytes: int = DENSE_BUDGET
+    ) -> NDArray[Any]:
+        """Write the tensor as a dense array.
+
+        Parameters
+        ----------
+        dtype : dtype
+            Type of the entries.
+        max_bytes : int
+            Largest size of the array.
+
+        Returns
+        -------
+        ndarray, shape `shape`
+
+        Raises
+        ------
+        MemoryBudgetError
+            Before allocating, if the array would take more than `max_bytes` bytes.
+        """
+        size = math.prod(self.shape) * np.dtype(dtype).itemsize
+        if size > max_bytes:
+            raise MemoryBudgetError(
+                f"A dense tensor must fit the budget of {max_bytes:,} bytes; {self.shape} of "
+                f"{np.dtype(dtype)} would take {size:,}. Raise `max_bytes`."
+            )
+        dense = np.zeros(self.shape, dtype)
+        dense[tuple(self.indices.T)] = self.values
+        return dense
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SparseTensor):
+            return NotImplemented
+        return (
+            self.shape == other.shape
+            and np.array_equal(self.indices, other.indices)
+            and np.array_equal(self.values, other.values)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    def __repr__(self) -> str:
+        sides = " x ".join(map(str, self.shape))
+        if not self.n_entries:
+            return f"SparseTensor({sides}, zero)"
+        ends = f"from {self.values.min()} to {self.values.max()}"
+        return f"SparseTensor({sides:.120}, {self.n_entries} entries {ends})"
+
+    def _repr_html_(self) -> str:
+        rows = [("shape", " x ".join(map(str, self.shape))), ("entries", self.n_entries),
+                ("largest absolute value", self.largest), ("SHA-256", self.sha256)]  # fmt: skip
+        return table("SparseTensor", rows)
+
+
+def checked_shape(shape: object) -> tuple[int, ...]:
+    """Return a shape as a tuple of ints.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Unless it is a sequence of at least one and at most 32 sizes, each from 1 to 2^31 - 1.
+    """
+    sides = tuple(shape) if isinstance(shape, Sequence | np.ndarray) else ()
+    if not 1 <= len(sides) <= LARGEST_ORDER or isinstance(shape, str):
+        raise InvalidArgumentError(
+            f"`shape` must have a size for each mode, of 1 to {LARGEST_ORDER} modes; got "
+            f"{shown(shape)}."
+        )
+    return tuple(
+        require_integer(f"shape[{mode}]", n, most=LARGEST_SIDE) for mode, n in enumerate(sides)
+    )
+
+
+def integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Return an array of integers as int64.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it holds anything else, also floats with integer values, or an integer of more than 63
+        bits.
+    """
+    array = np.asarray(values)
+    if not array.size:
+        return np.zeros(array.shape, np.int64)
+    if array.dtype == object and all(isinstance(x, int) for x in array.ravel().tolist()):
+        fits = all(abs(x) < 2**63 for x in array.ravel().tolist())
+    elif array.dtype.kind in "biu":
+        fits = int(array.max()) < 2**63 and int(array.min()) > -(2**63)
+    else:
+        raise InvalidArgumentError(
+            f"{name} must be integers; got an array of {array.dtype}. `from_dense` also takes "
+            "floats with integer values, and fractions."
+        )
+    if not fits:
+        raise InvalidArgumentError(
+            f"{name} must be integers from -2^63 + 1 to 2^63 - 1; got one of more bits."
+        )
+    return array.astype(np.int64)
+
+
+def ascending(rows: NDArray[np.int64]) -> bool:
+    """Return True if rows are distinct and in ascending (lexicographic) order."""
+    steps = np.diff(rows, axis=0)
+    first = (steps != 0).argmax(axis=1)
+    return bool((steps[np.arange(len(steps)), first] > 0).all())
+
+
+def _require(got: tuple[int, ...], wanted: tuple[int, int]) -> None:
+    if got != wanted and not (wanted[0] == 0 and 0 in got):
+        raise InvalidArgumentError(
+            f"`indices` must have a row for each value and a column for each mode, shape {wanted}; "
+            f"got shape {got}."
+        )

@@ -18,6 +18,9 @@ from capacity.rank.types import AlgebraicTerm, AlgebraicVector, Indices, Term, V
 from capacity.rank.verifier.argument import Argument, Form, View
 from capacity.rank.verifier.kinds import KINDS
 
+MOST_DIGITS = 400
+FRACTION = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
+
 
 def argument_to_dict(argument: Argument) -> dict[str, Any]:
     """Write an argument as JSON-ready data."""
@@ -231,10 +234,10 @@ def _algebraic_vector(data: object) -> AlgebraicVector:
 
 def _coefficient(data: object) -> Fraction:
     # no exponents: "1e300000000" is a short text and a long number
-    if not isinstance(data, str) or not re.fullmatch(r"-?[0-9]{1,400}(/[0-9]{1,400})?", data):
+    if not isinstance(data, str) or not FRACTION.fullmatch(data):
         raise CertificateError(
-            'A coefficient must be a fraction such as "3/4", with at most 400 digits above and '
-            f"below; got {shown(data)}."
+            f'A coefficient must be a fraction such as "3/4", with at most {MOST_DIGITS} digits '
+            f"above and below; got {shown(data)}."
         )
     return _fraction(data)
 

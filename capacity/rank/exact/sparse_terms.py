@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 from capacity.rank.types import AlgebraicVector, Indices, Term, Vector
 
@@ -27,13 +28,12 @@ def term(mode: int, across: Vector, a: Vector, b: Vector) -> Term:
     return vectors[0], vectors[1], vectors[2]
 
 
-def lifted(terms: list[Term], indices: tuple[Indices, Indices, Indices]) -> list[Term]:
+def lifted(terms: Iterable[Any], indices: tuple[Indices, Indices, Indices]) -> list[Any]:
     """Convert terms of a sub-tensor to terms of the whole, given the sub-tensor's indices."""
-    moved: list[Term] = []
-    for parts in terms:
-        a, b, c = (
+    return [
+        tuple(
             (tuple(int(of[i]) for i in where), values)
             for of, (where, values) in zip(indices, parts, strict=True)
         )
-        moved.append((a, b, c))
-    return moved
+        for parts in terms
+    ]

@@ -101,7 +101,7 @@ def relocated(argument: Argument, indices: tuple[Indices, Indices, Indices]) -> 
         elif form == "fibers":
             others = [indices[m] for m in MODES if m != _mode(argument)]
             value = np.stack([of[value[:, n]] for n, of in enumerate(others)], axis=1)
-        elif form == "terms":
+        elif form in ("terms", "algebraic terms"):
             value = tuple(lifted(list(value), indices))
         fields[name] = value
     kind: type[Any] = type(argument)

@@ -15,7 +15,7 @@ small: a tensor whose border rank is below its rank is approached by terms that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 
 import numpy as np
@@ -36,8 +36,9 @@ HURRIED = 3
 DROPPED, NOISE = 3, 0.1
 # iterations of a fit: most, most in the bisection, and fewest that are worth an attempt
 ITERATIONS, EASY, FEWEST = 400, 40, 20
-# fits of a number of terms that are made exact, and the part of the work that is left for it
-MOST_EXACT, EXACT_PART = 2, 2
+# fits of a number of terms that are made exact, with little work and with more, and the part of the
+# work that is left for it
+MOST_QUICK, MOST_THOROUGH, EXACT_PART = 6, 2, 2
 
 
 def fits(problem: Problem, goal: Goal) -> Iterable[Finding]:
@@ -77,12 +78,25 @@ def _shortest(search: _Fits, goal: Goal, upper: int) -> Iterator[Finding]:
         else:
             rank, step = fewest - 1, 1
     for rank in sorted(found):
-        more = chain([found[rank]], search.accepted(rank, tries, ITERATIONS))
-        for fit in islice(more, MOST_EXACT):
-            exact = target.thoroughly(fit)
+        several = _kept(chain([found[rank]], search.accepted(rank, tries, ITERATIONS)))
+        for way, most in ((target.quickly, MOST_QUICK), (target.thoroughly, MOST_THOROUGH)):
+            exact = next((one for fit in several(most) if (one := way(fit)) is not None), None)
             if exact is not None:
                 yield (exact,)
                 return
+
+
+def _kept(fits: Iterator[Fit]) -> Callable[[int], Iterator[Fit]]:
+    """Keep fits as they come, so that they can be gone through again."""
+    kept: list[Fit] = []
+
+    def several(most: int) -> Iterator[Fit]:
+        yield from kept[:most]
+        for fit in islice(fits, max(0, most - len(kept))):
+            kept.append(fit)
+            yield fit
+
+    return several
 
 
 class _Fits:

@@ -79,10 +79,8 @@ class Target:
         return found
 
     def thoroughly(self, fit: Fit) -> Explicit | Enclosure | None:
-        """Make a fit exact; None if that fails."""
-        found = self.quickly(fit)
-        if found is None:
-            found = self._explicit(fit, self.work.left // PART_SECOND)
+        """Make a fit exact with more work, after the quick ways have failed; None if that fails."""
+        found = self._explicit(fit, self.work.left // PART_SECOND)
         return self._rounded(fit) if found is None else found
 
     def _explicit(self, fit: Fit, most: int) -> Explicit | None:

@@ -29,7 +29,7 @@ from capacity.testing.lower_arguments import (
     substitution,
     unfolding,
 )
-from capacity.testing.upper_arguments import partition, terms
+from capacity.testing.upper_arguments import algebraic, partition, terms
 from capacity.testing.whole_components import enclosure, whole_diagonalization, whole_pencil
 
 T = TypeVar("T", bound=str)
@@ -44,7 +44,7 @@ WHOLE: dict[str, Maker] = {
 }
 KINDS: dict[Side, tuple[str, ...]] = {
     "lower": (*ADDING, *STRONG),
-    "upper": ("boxes", "decomposition", *WHOLE),
+    "upper": ("boxes", "decomposition", "algebraic decomposition", *WHOLE),
 }
 # attempts at a certificate with the kind that is asked for
 TRIES = 30
@@ -223,6 +223,11 @@ def _upper(choose: Choices, area: Area, db: Database, kind: str | None) -> tuple
     # a box may reach into unobserved fibers of any component
     boxes = partition(choose, area if area.effective else rest, mine)
     in_boxes, in_terms = _two(choose, boxes, kind)
+    in_field = kind == "algebraic decomposition" or choose.chance(1, 3)
+    if in_terms and in_field:
+        split = choose.integer(1, len(in_terms))
+        arguments.append(algebraic(choose, area, in_terms[:split]))
+        in_terms = in_terms[split:]
     if in_terms:
         arguments.append(Decomposition(tuple(terms(choose, area, in_terms))))
     if in_boxes:
@@ -238,7 +243,8 @@ def _two(choose: Choices, boxes: list[Sides], kind: str | None) -> tuple[list[Si
     """Split boxes into those that stay and those for terms, at least one of the kind asked for."""
     if not boxes:
         return [], []
-    some = choose.some(boxes) if kind == "decomposition" or choose.chance(1, 2) else []
+    explicit = kind in ("decomposition", "algebraic decomposition")
+    some = choose.some(boxes) if explicit or choose.chance(1, 2) else []
     if kind == "boxes" and len(some) == len(boxes):
         some = some[1:]
     return [box for box in boxes if box not in some], some

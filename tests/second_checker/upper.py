@@ -10,7 +10,15 @@ import flint
 import numpy as np
 
 from capacity.database import Database
-from capacity.rank import Boxes, Certificate, Decomposition, Diagonalization, Enclosure, Pencil
+from capacity.rank import (
+    AlgebraicDecomposition,
+    Boxes,
+    Certificate,
+    Decomposition,
+    Diagonalization,
+    Enclosure,
+    Pencil,
+)
 from tests.second_checker.slices import diagonal, rank_of_two_slices, square_slices
 from tests.second_checker.views import component_names, matrix_rank, of_components, tensor_of
 
@@ -31,6 +39,11 @@ def adds_up(
                         dense[i] += x
                     vectors.append(dense)
                 total = total + np.einsum("i,j,k->ijk", *vectors)
+        elif isinstance(argument, AlgebraicDecomposition):
+            given = _given_at_a_root(argument, D, observed if effective else None)
+            if given is None:
+                return False
+            total = total + given
         elif isinstance(argument, Pencil | Diagonalization):
             given = _given_whole(argument, db, D)
             if given is None:
@@ -51,6 +64,58 @@ def adds_up(
                 total = total + np.einsum("i,j,k->ijk", *(x.astype(int) for x in indicators))
     same = total == D
     return bool(same[observed].all() if effective else same.all())
+
+
+def _given_at_a_root(
+    argument: AlgebraicDecomposition, D: np.ndarray, observed: np.ndarray | None
+) -> np.ndarray | None:
+    """The sum of terms in a field, densely, with remainders by long division.
+
+    It is None unless f changes its sign, and the entries that count are rational.
+    """
+    f = [Fraction(c) for c in argument.f]
+    if len(f) < 2 or not f[-1] or argument.lo >= argument.hi:
+        return None
+    signs = [sum(c * at**i for i, c in enumerate(f)) > 0 for at in (argument.lo, argument.hi)]
+    zeros = [sum(c * at**i for i, c in enumerate(f)) == 0 for at in (argument.lo, argument.hi)]
+    if signs[0] == signs[1] or any(zeros):
+        return None
+    total: dict[tuple[int, ...], list[Fraction]] = {}
+    for term in argument.terms:
+        if len(term) != D.ndim:
+            return None
+        product: dict[tuple[int, ...], list[Fraction]] = {(): [Fraction(1)]}
+        for (indices, values), n in zip(term, D.shape, strict=True):
+            if len(set(indices)) < len(indices) or not all(0 <= i < n for i in indices):
+                return None
+            if len(indices) != len(values) or any(len(c) >= len(f) for c in values):
+                return None
+            product = {
+                (*at, i): _remainder(np.convolve(x, c or [Fraction(0)]).tolist(), f)
+                for at, x in product.items()
+                for i, c in zip(indices, values, strict=True)
+            }
+        for at, x in product.items():
+            n = max(len(x), len(total.get(at, [])))
+            both = [[*y, *[Fraction(0)] * (n - len(y))] for y in (x, total.get(at, []))]
+            total[at] = [a + b for a, b in zip(*both, strict=True)]
+    given = np.full(D.shape, Fraction(0), dtype=object)
+    for at, x in total.items():
+        if observed is None or observed[at[:-1]]:
+            if any(x[1:]):
+                return None
+            given[at] = x[0]
+    return given
+
+
+def _remainder(x: list[Fraction], f: list[Fraction]) -> list[Fraction]:
+    x = list(x)
+    while len(x) >= len(f):
+        times = x[-1] / f[-1]
+        for i, c in enumerate(f):
+            x[len(x) - len(f) + i] -= times * c
+        x.pop()
+    return x
 
 
 def _given_whole(

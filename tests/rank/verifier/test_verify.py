@@ -37,6 +37,7 @@ from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.kinds import KINDS
 from capacity.testing import databases
 from capacity.testing.choices import Choices
+from capacity.testing.drawn_certificates import drawn_certificate
 from capacity.testing.edits import mutated
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, example_2_4, figure_1
 from tests.rank.verifier.test_krawczyk import peeled_example
@@ -89,6 +90,7 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     # one component that the substitution method bounds, and one beside it
     beside = [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 0), (2, 0, 1), (2, 1, 1), (9, 9, 9)]
     dbs += [database(beside), database([(0, 0, 0), (0, 1, 1), (1, 0, 1), (2, 2, 2), (3, 2, 3)])]
+    beside_db = dbs[-2]
     pool = [(db, certificate) for db in dbs for certificate in certificates_of(db)]
     diagonal = database([(i, i, i) for i in range(3)])
     view = View((np.arange(3), np.arange(3), np.arange(3)))
@@ -106,6 +108,8 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
         db, free = peeled_example(mode)
         pool += [(db, claim(db, free, side="upper"))] * 5
     for seed in range(10):
+        kind = "algebraic decomposition"
+        pool.append((beside_db, drawn_certificate(Choices.seeded(seed), beside_db, kind=kind)))
         rows = np.argwhere(np.random.default_rng(seed).random((4, 4, 4)) < 0.4).tolist()
         db = database([(k, q, v) for k, q, v in rows])
         tensor = db.to_numpy().astype(np.int64)

@@ -21,6 +21,5 @@ from .policy import POLICIES as POLICIES
 from .policy import MultiPolicy as MultiPolicy
 from .source import Source as Source
 from .synthetic import random_database as random_database
-from .tensor import Mode as Mode
 from .terms import Term as Term
 from .terms import label as label

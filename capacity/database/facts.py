@@ -248,6 +248,10 @@ class Database:
 
     def tensor(self) -> SparseTensor:
         """The tensor D by its nonzero entries, in the order of `triples`."""
+        return self._tensor
+
+    @cached_property
+    def _tensor(self) -> SparseTensor:
         return SparseTensor(self.triples, np.ones(self.n_triples, np.int64), self.shape)
 
     def to_coo(self) -> scipy.sparse.coo_array[Any, tuple[int, int, int]]:

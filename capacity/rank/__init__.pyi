@@ -20,7 +20,7 @@ from .exact.ranks import matrix_rank as matrix_rank
 from .interval import RankInterval as RankInterval
 from .method import Cost as Cost
 from .method import Find as Find
-from .method import FindInFacts as FindInFacts
+from .method import FindInEntries as FindInEntries
 from .method import Method as Method
 from .problem import Component as Component
 from .problem import Goal as Goal

@@ -5,7 +5,8 @@ above, each component in its best mode. Where the interval of a component is sti
 of `capacity.rank.search.methods` are tried, as far as the effort allows.
 
 The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers D[k,
-q, :] (Wong 2025, section 2.1). It is at most the rank. Bounds from below are the rank of the
+q, :] (Wong 2025, section 2.1); of a tensor of another order, on the fibers of the last mode that
+have an entry. It is at most the rank. Bounds from below are the rank of the
 observed fibers, which is the number of objects on functional data, and the substitution method with
 the unobserved fibers unknown; from above, decompositions of the tensor, of the tensor after merging
 subjects and predicates, and shorter ones that ignore the unobserved fibers.
@@ -18,8 +19,6 @@ from dataclasses import replace
 from functools import cached_property
 
 from capacity.database.facts import Database
-from capacity.database.required import require_database
-from capacity.database.tensor import is_complete
 from capacity.limits import Seed, integer_seed
 from capacity.options import require_choice
 from capacity.progress import Progress
@@ -36,19 +35,22 @@ from capacity.rank.search.rank_ledger import RankLedger
 from capacity.rank.search.scheduler import Ledger, search
 from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.certificate import Certificate, Quantity
+from capacity.rank.verifier.named import name_of, tensor_of
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.structure import is_complete
 
 INTERRUPTED = ("interrupted before the search was over",)
 
 
 class RankAnalysis:
-    """Bounds, rank and effective rank of a database, each computed once, on first access.
+    """Bounds, rank and effective rank, each computed once, on first access.
 
     Ctrl-C ends a search and keeps the best interval so far; a second one raises KeyboardInterrupt.
 
     Parameters
     ----------
-    db : Database
-        Functional or not.
+    of : Database or SparseTensor
+        A database, functional or not, or a tensor of integers of order 2 or more.
     effort : {'quick', 'standard', 'thorough'}
         Work for components that are still open. On small databases `quick` takes about 1 s,
         `standard` 30 s, `thorough` minutes. Work is counted in steps, so a seed gives the same
@@ -66,9 +68,10 @@ class RankAnalysis:
     Raises
     ------
     InvalidTypeError
-        If `db` isn't a database.
+        If `of` is neither a database nor a tensor.
     InvalidArgumentError
-        If the effort or a method is unknown, or the seed isn't one.
+        If the effort or a method is unknown, the seed isn't one, or a tensor has a single mode or
+        an entry of 2^31 or more in absolute value.
 
     Examples
     --------
@@ -82,7 +85,7 @@ class RankAnalysis:
 
     def __init__(
         self,
-        db: Database,
+        of: Database | SparseTensor,
         *,
         effort: Effort = "quick",
         seed: Seed = 0,
@@ -90,14 +93,17 @@ class RankAnalysis:
         progress: Progress | None = None,
     ) -> None:
         require_choice("`effort`", effort, BUDGETS)
-        self.db = require_database(db, "An analysis of ranks, such as rank_interval(db),")
+        self.tensor = tensor_of(of, "An analysis of ranks, such as rank_interval(db),")
+        self._of = of
         self._effort, self._budget, self._seed = effort, BUDGETS[effort], integer_seed(seed)
         self._methods, self._progress = chosen(methods), progress
 
     def __repr__(self) -> str:
-        k, q, v = self.db.shape
-        shape = f"{k} x {q} x {v}"
-        return f"RankAnalysis({self.db.n_triples} facts, {shape}, effort={self._effort!r})"
+        shape = " x ".join(map(str, self.tensor.shape))
+        entries = "entries" if self._of is self.tensor else "facts"
+        return (
+            f"RankAnalysis({self.tensor.n_entries} {entries}, {shape:.80}, effort={self._effort!r})"
+        )
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -108,7 +114,7 @@ class RankAnalysis:
         MemoryBudgetError
             If an exact rank needs a dense block over its budget.
         """
-        return database_bounds(self.db)
+        return database_bounds(self._of)
 
     @property
     def rank(self) -> RankInterval:
@@ -123,7 +129,7 @@ class RankAnalysis:
 
     @cached_property
     def _rank(self) -> RankInterval:
-        ledger = RankLedger(self.db, self.bounds, self._budget, self._seed)
+        ledger = RankLedger(self.tensor, self.bounds, self._budget, self._seed)
         interrupted = self._search(ledger)
         return RankInterval(
             self._certificate("rank", "lower", *lower_end(ledger, self._methods)),
@@ -136,14 +142,14 @@ class RankAnalysis:
     def effective_rank(self) -> RankInterval:
         """The interval of the effective rank, at most the rank's upper end."""
         rank = self._rank
-        if is_complete(self.db):
+        if is_complete(self.tensor):
             return replace(
                 rank,
                 lower=replace(rank.lower, quantity="effective_rank"),
                 upper=replace(rank.upper, quantity="effective_rank"),
                 explanation=(*rank.explanation, "every pair has an object, so this is the rank"),
             )
-        ledger = EffectiveLedger(self.db, self.bounds, rank.upper, self._budget, self._seed)
+        ledger = EffectiveLedger(self.tensor, self.bounds, rank.upper, self._budget, self._seed)
         interrupted = rank.interrupted or self._search(ledger)
         return RankInterval(
             self._certificate("effective_rank", "lower", *effective_lower_end(ledger)),
@@ -164,24 +170,23 @@ class RankAnalysis:
         self, quantity: Quantity, side: Side, arguments: Finding, by: str
     ) -> Certificate:
         value = sum(argument.value for argument in arguments)
-        db = self.db
-        return Certificate(quantity, side, value, by, arguments, db.facts_sha256, db.multi)
+        return Certificate(quantity, side, value, by, arguments, *name_of(self._of))
 
 
 def rank_interval(
-    db: Database,
+    of: Database | SparseTensor,
     *,
     effort: Effort = "quick",
     seed: Seed = 0,
     methods: Iterable[str | Method] | None = None,
     progress: Progress | None = None,
 ) -> RankInterval:
-    """Bound the rank of a database from both sides, with certificates.
+    """Bound the rank of a database or of a tensor from both sides, with certificates.
 
     Parameters
     ----------
-    db : Database
-        Functional or not.
+    of : Database or SparseTensor
+        A database, functional or not, or a tensor of integers of order 2 or more.
     effort : {'quick', 'standard', 'thorough'}
         Work for what is still open; on small databases about 1 s, 30 s, or minutes.
     seed : int or numpy.random.Generator
@@ -199,7 +204,7 @@ def rank_interval(
     Raises
     ------
     InvalidTypeError, InvalidArgumentError
-        If `db` isn't a database, or an option isn't valid.
+        If `of` is neither a database nor a tensor, or an option isn't valid.
     MemoryBudgetError
         If an exact rank needs a dense block over its budget.
 
@@ -212,23 +217,23 @@ def rank_interval(
     >>> interval.explanation
     ('at least 1: 1 by unfolding', 'at most 1: 1 by slices')
     """
-    return RankAnalysis(db, effort=effort, seed=seed, methods=methods, progress=progress).rank
+    return RankAnalysis(of, effort=effort, seed=seed, methods=methods, progress=progress).rank
 
 
 def effective_rank_interval(
-    db: Database,
+    of: Database | SparseTensor,
     *,
     effort: Effort = "quick",
     seed: Seed = 0,
     methods: Iterable[str | Method] | None = None,
     progress: Progress | None = None,
 ) -> RankInterval:
-    """Bound the effective rank of a database from both sides, with certificates.
+    """Bound the effective rank of a database or of a tensor from both sides, with certificates.
 
     Parameters
     ----------
-    db : Database
-        Functional or not.
+    of : Database or SparseTensor
+        A database, functional or not, or a tensor of integers of order 2 or more.
     effort : {'quick', 'standard', 'thorough'}
         Work for what is still open; on small databases about 1 s, 30 s, or minutes.
     seed : int or numpy.random.Generator
@@ -246,7 +251,7 @@ def effective_rank_interval(
     Raises
     ------
     InvalidTypeError, InvalidArgumentError
-        If `db` isn't a database, or an option isn't valid.
+        If `of` is neither a database nor a tensor, or an option isn't valid.
     MemoryBudgetError
         If an exact rank needs a dense block over its budget.
 
@@ -256,7 +261,7 @@ def effective_rank_interval(
     >>> print(effective_rank_interval(Database.from_triples(facts)))
     [1, 1]
     """
-    analysis = RankAnalysis(db, effort=effort, seed=seed, methods=methods, progress=progress)
+    analysis = RankAnalysis(of, effort=effort, seed=seed, methods=methods, progress=progress)
     return analysis.effective_rank
 
 

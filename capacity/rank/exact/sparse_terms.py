@@ -14,20 +14,17 @@ def vector(indices: Sequence[int], values: Sequence[int | Fraction]) -> Vector:
     return tuple(i for i, _ in kept), tuple(x for _, x in kept)
 
 
-def term(mode: int, across: Vector, a: Vector, b: Vector) -> Term:
-    """Simple tensor of `across` in a mode and of `a` and `b` in the other two, ascending."""
-    vectors = [a, b]
-    vectors.insert(mode, across)
-    return vectors[0], vectors[1], vectors[2]
+def term(mode: int, across: Vector, *others: Vector) -> Term:
+    """Simple tensor of `across` in a mode and of the others in the other modes, ascending."""
+    return (*others[:mode], across, *others[mode:])
 
 
-def lifted(terms: list[Term], indices: tuple[Indices, Indices, Indices]) -> list[Term]:
+def lifted(terms: list[Term], indices: tuple[Indices, ...]) -> list[Term]:
     """Convert terms of a sub-tensor to terms of the whole, given the sub-tensor's indices."""
-    moved: list[Term] = []
-    for parts in terms:
-        a, b, c = (
+    return [
+        tuple(
             (tuple(int(of[i]) for i in where), values)
             for of, (where, values) in zip(indices, parts, strict=True)
         )
-        moved.append((a, b, c))
-    return moved
+        for parts in terms
+    ]

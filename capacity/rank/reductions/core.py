@@ -25,10 +25,12 @@ import flint
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.types import Indices, Term, Vector
+from capacity.tensor.sparse import SparseTensor
 
 
 @briefly_shown
@@ -38,38 +40,34 @@ class Core:
 
     Attributes
     ----------
-    tensor : integer ndarray, shape (r0, r1, r2)
+    tensor : integer ndarray, shape (r0, r1, ...)
         The core; its shape is the multilinear rank of the whole.
-    chosen : tuple of three ndarrays of int64
+    chosen : tuple of ndarrays of int64
         Indices of the slices of the whole that the core consists of, for each mode.
-    coordinates : tuple of three lists
+    coordinates : tuple of lists
         For each mode, and each slice s of the core, the nonzero C[j, s] as a sparse vector over the
         slices j of the whole.
     """
 
     tensor: NDArray[np.integer]
-    chosen: tuple[Indices, Indices, Indices]
-    coordinates: tuple[list[Vector], list[Vector], list[Vector]]
+    chosen: tuple[Indices, ...]
+    coordinates: tuple[list[Vector], ...]
 
     def lifted(self, terms: list[Term]) -> list[Term]:
         """Convert a decomposition of the core to one of the whole, with as many terms."""
         return [
-            (
-                _combined(a, self.coordinates[0]),
-                _combined(b, self.coordinates[1]),
-                _combined(c, self.coordinates[2]),
-            )
-            for a, b, c in terms
+            tuple(_combined(x, of) for x, of in zip(term, self.coordinates, strict=True))
+            for term in terms
         ]
 
 
-def concise_core(tensor: ArrayLike) -> Core:
+def concise_core(tensor: ArrayLike | SparseTensor | Database) -> Core:
     """Find a concise core of a tensor, exactly.
 
     Parameters
     ----------
-    tensor : array_like of int, shape (n0, n1, n2)
-        A small dense tensor.
+    tensor : array_like of int, SparseTensor or Database
+        A small tensor of any order, of at least two modes; it is made dense.
 
     Returns
     -------
@@ -79,7 +77,9 @@ def concise_core(tensor: ArrayLike) -> Core:
     Raises
     ------
     InvalidArgumentError
-        Unless the tensor has three modes and integer entries.
+        Unless the tensor has two modes or more, and integer entries.
+    MemoryBudgetError
+        If the dense tensor exceeds the budget of ``to_numpy``.
 
     Examples
     --------
@@ -92,21 +92,20 @@ def concise_core(tensor: ArrayLike) -> Core:
     """
     chosen: list[Indices] = []
     coordinates: list[list[Vector]] = []
-    core = np.asarray(tensor)
-    if core.ndim != 3 or core.dtype.kind not in "bui":
+    sparse = isinstance(tensor, SparseTensor | Database)
+    core = tensor.to_numpy() if sparse else np.asarray(tensor)
+    if core.ndim < 2 or core.dtype.kind not in "bui":
         raise InvalidArgumentError(
-            "`tensor` must have three modes and integer entries; got shape "
+            "`tensor` must have two modes or more, and integer entries; got shape "
             f"{core.shape} of {core.dtype}."
         )
-    for mode in range(3):
+    for mode in range(core.ndim):
         # a basis of the slices of the core so far is one for the whole: the modes don't interfere
         kept, vectors = _basis(np.moveaxis(core, mode, 0).reshape(core.shape[mode], -1))
         core = core.take(kept, axis=mode)
         chosen.append(kept)
         coordinates.append(vectors)
-    return Core(
-        core, (chosen[0], chosen[1], chosen[2]), (coordinates[0], coordinates[1], coordinates[2])
-    )
+    return Core(core, tuple(chosen), tuple(coordinates))
 
 
 def _basis(rows: NDArray[np.integer]) -> tuple[Indices, list[Vector]]:

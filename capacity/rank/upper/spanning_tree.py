@@ -8,8 +8,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.graphs import SMALL, root
-from capacity.database.tensor import MODES, Mode
 from capacity.rank.exact.factorization import factors
 from capacity.rank.exact.sparse_terms import term, vector
 from capacity.rank.method import Method
@@ -17,24 +15,25 @@ from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Term
 from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.tensor.graphs import SMALL, root
 
 
 def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Decompose the core along a minimum spanning tree over its slices, in each mode."""
     tensor = problem.core.tensor
-    for mode in MODES:
+    for mode in range(3):
         if spanning_tree_work(tensor.shape, mode) > goal.work // 3:
             continue
         yield (Decomposition(tuple(problem.core.lifted(spanning_tree_terms(tensor, mode)))),)
 
 
-def spanning_tree_work(shape: tuple[int, ...], mode: Mode) -> int:
+def spanning_tree_work(shape: tuple[int, ...], mode: int) -> int:
     """Estimate the nanoseconds of `spanning_tree_terms`, which ranks each pair of slices."""
     shortest = min(n for m, n in enumerate(shape) if m != mode)
     return 2 * shape[mode] * math.prod(shape) * shortest
 
 
-def spanning_tree_terms(tensor: NDArray[np.integer], mode: Mode) -> list[Term]:
+def spanning_tree_terms(tensor: NDArray[np.integer], mode: int) -> list[Term]:
     """Decompose a small tensor along a minimum spanning tree over the slices of a mode.
 
     `capacity.rank.upper.slices` defines the tree and its weights.

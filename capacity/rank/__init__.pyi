@@ -57,6 +57,7 @@ from .verifier.kinds.decomposition import Decomposition as Decomposition
 from .verifier.kinds.diagonalization import Diagonalization as Diagonalization
 from .verifier.kinds.enclosure import Enclosure as Enclosure
 from .verifier.kinds.koszul import Koszul as Koszul
+from .verifier.kinds.maximal_rank import MaximalRank as MaximalRank
 from .verifier.kinds.pencil import Pencil as Pencil
 from .verifier.kinds.substitution import Substitution as Substitution
 from .verifier.kinds.unfolding import Unfolding as Unfolding

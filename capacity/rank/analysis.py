@@ -30,6 +30,7 @@ from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.assembly import effective_lower_end, lower_end, upper_end
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.explanation import explain_effective, explain_rank
+from capacity.rank.search.groupings import Groups, groupings, lower_methods
 from capacity.rank.search.methods import chosen
 from capacity.rank.search.rank_ledger import RankLedger
 from capacity.rank.search.scheduler import Ledger, search
@@ -131,12 +132,13 @@ class RankAnalysis:
     def _rank(self) -> RankInterval:
         ledger = RankLedger(self.tensor, self.bounds, self._budget, self._seed)
         interrupted = self._search(ledger)
-        return RankInterval(
+        found = RankInterval(
             self._certificate("rank", "lower", *lower_end(ledger, self._methods)),
             self._certificate("rank", "upper", *upper_end(ledger, self._methods)),
             interrupted,
             explain_rank(ledger) + INTERRUPTED * interrupted,
         )
+        return self._by_groupings(found)
 
     @cached_property
     def effective_rank(self) -> RankInterval:
@@ -151,12 +153,36 @@ class RankAnalysis:
             )
         ledger = EffectiveLedger(self.tensor, self.bounds, rank.upper, self._budget, self._seed)
         interrupted = rank.interrupted or self._search(ledger)
-        return RankInterval(
+        found = RankInterval(
             self._certificate("effective_rank", "lower", *effective_lower_end(ledger)),
             self._certificate("effective_rank", "upper", *ledger.above),
             interrupted,
             explain_effective(ledger) + INTERRUPTED * interrupted,
         )
+        return self._by_groupings(found)
+
+    def _by_groupings(self, found: RankInterval) -> RankInterval:
+        """Raise the lower end by tensors of order 3, for a tensor of higher order."""
+        if self.tensor.order <= 3:
+            return found
+        quantity = found.lower.quantity
+        effective = quantity == "effective_rank"
+        methods = lower_methods(tuple(self._methods))
+        for groups, tensor in groupings(self.tensor, effective=effective):
+            if found.closed or found.interrupted:
+                break
+            analysis = RankAnalysis(
+                tensor, effort=self._effort, seed=self._seed, methods=methods,
+                progress=self._progress,
+            )  # fmt: skip
+            one = analysis.effective_rank if effective else analysis.rank
+            found = replace(found, interrupted=one.interrupted)
+            if one.lower.value > found.lower.value:
+                by = f"{one.lower.by} of modes {_written(groups)}"
+                lower = self._certificate(quantity, "lower", one.lower.arguments, by)
+                first = f"at least {lower.value:,}: by {by}"
+                found = _with_lower(found, replace(lower, groups=groups), first)
+        return found
 
     def _search(self, ledger: Ledger) -> bool:
         """Search, and return True if Ctrl-C ended the search."""
@@ -265,15 +291,25 @@ def effective_rank_interval(
     return analysis.effective_rank
 
 
+def _written(groups: Groups) -> str:
+    """Write groups of modes, such as 0+1 2 3."""
+    return " ".join("+".join(map(str, group)) for group in groups)
+
+
 def _raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
     """Return the rank's interval, with the effective rank's lower end if that is larger."""
-    if effective.lower.value <= rank.lower.value:
+    lower = replace(effective.lower, quantity="rank")
+    if lower.value <= rank.lower.value:
         return rank
-    lower = effective.lower
-    certificate = replace(lower, quantity="rank")
     first = f"at least {lower.value:,}: the effective rank's lower bound, by {lower.by}"
+    return _with_lower(rank, lower, first)
+
+
+def _with_lower(found: RankInterval, lower: Certificate, first: str) -> RankInterval:
+    """Return an interval with another lower end, which a sentence explains."""
     # the sentence about the widest component no longer holds
-    left = (f"open: [{lower.value:,}, {rank.upper.value:,}]",)
-    still_open = left if lower.value < rank.upper.value else ()
-    explanation = (first, *rank.explanation[1:2], *still_open, *INTERRUPTED * rank.interrupted)
-    return replace(rank, lower=certificate, explanation=explanation)
+    left = (f"open: [{lower.value:,}, {found.upper.value:,}]",)
+    still_open = left if lower.value < found.upper.value else ()
+    ends = (first, *found.explanation[1:2])
+    explanation = (*ends, *still_open, *INTERRUPTED * found.interrupted)
+    return replace(found, lower=lower, explanation=explanation)

@@ -1,1 +1,14 @@
+from .dense import from_coo as from_coo
+from .dense import from_dense as from_dense
+from .dense import from_fractions as from_fractions
+from .files import read_tensor as read_tensor
+from .files import write_tensor as write_tensor
+from .operations import direct_sum as direct_sum
+from .operations import from_factors as from_factors
+from .operations import grouped as grouped
+from .operations import kronecker as kronecker
+from .operations import outer as outer
+from .operations import permuted as permuted
+from .operations import simple_tensor as simple_tensor
+from .operations import sub_tensor as sub_tensor
 from .sparse import SparseTensor as SparseTensor

@@ -133,9 +133,7 @@ class SparseTensor:
             digest.update(np.ascontiguousarray(array, "<i8").tobytes())
         return digest.hexdigest()
 
-    def to_numpy(
-        self, dtype: DTypeLike = np.int64, *, max_bytes: int = BUDGET
-    ) -> NDArray[Any]:
+    def to_numpy(self, dtype: DTypeLike = np.int64, *, max_bytes: int = BUDGET) -> NDArray[Any]:
         """Write the tensor as a dense array.
 
         Parameters
@@ -209,7 +207,8 @@ class SparseTensor:
         if not self.n_entries:
             return f"SparseTensor({sides}, zero)"
         ends = f"from {self.values.min()} to {self.values.max()}"
-        return f"SparseTensor({sides:.120}, {self.n_entries} entries {ends})"
+        count = "1 entry" if self.n_entries == 1 else f"{self.n_entries} entries"
+        return f"SparseTensor({sides:.120}, {count} {ends})"
 
     def _repr_html_(self) -> str:
         rows = [("shape", " x ".join(map(str, self.shape))), ("entries", self.n_entries),

@@ -69,6 +69,7 @@ def polynomial_product(m: int, n: int) -> SparseTensor:
     Returns
     -------
     SparseTensor, shape (m, n, m + n - 1)
+        Of rank m + n - 1.
 
     Raises
     ------
@@ -100,6 +101,7 @@ def truncated_polynomials(n: int) -> SparseTensor:
     Returns
     -------
     SparseTensor, shape (n, n, n)
+        The basis is 1, x, ..., x^(n - 1).
 
     Raises
     ------
@@ -170,6 +172,7 @@ def complex_numbers() -> SparseTensor:
     Returns
     -------
     SparseTensor, shape (2, 2, 2)
+        The basis is 1, i.
 
     Examples
     --------
@@ -185,6 +188,7 @@ def quaternions() -> SparseTensor:
     Returns
     -------
     SparseTensor, shape (4, 4, 4)
+        Of rank 8 over the reals.
 
     Examples
     --------
@@ -242,6 +246,7 @@ def group_algebra(table: ArrayLike) -> SparseTensor:
     Returns
     -------
     SparseTensor, shape (n, n, n)
+        Ones at (g, h, g h).
 
     Raises
     ------

@@ -32,6 +32,7 @@ def from_dense(array: Any) -> SparseTensor:
     Returns
     -------
     SparseTensor
+        The nonzero entries, in the shape of the array.
 
     Raises
     ------
@@ -96,6 +97,7 @@ def from_coo(
     Returns
     -------
     SparseTensor
+        The entries in ascending order, each place once.
 
     Raises
     ------

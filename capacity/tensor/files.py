@@ -86,6 +86,7 @@ def write_tensor(
     Parameters
     ----------
     tensor : SparseTensor
+        What to write.
     path : path
         Its end tells the format: ``.npy`` (dense, int64) or ``.tns`` (text, with the shape in a
         comment), and ``.npy.gz`` or ``.tns.gz``.

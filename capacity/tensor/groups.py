@@ -26,6 +26,7 @@ def cyclic_group(n: int) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64, shape (n, n)
+        The sum of g and h modulo n, at (g, h).
 
     Raises
     ------

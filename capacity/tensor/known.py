@@ -42,7 +42,6 @@ from dataclasses import dataclass
 from math import prod
 
 from capacity.display import briefly_shown
-from capacity.errors import InvalidArgumentError
 from capacity.tensor.algebras import (
     complex_numbers,
     group_algebra,
@@ -83,20 +82,9 @@ class KnownTensor:
     source: str
 
     @property
-    def rank(self) -> int:
-        """Rank over the reals.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If only an interval is known.
-        """
-        if self.lower != self.upper:
-            raise InvalidArgumentError(
-                f"The rank of a tensor must be known to be asked for; that of {self.name!r} lies "
-                f"from {self.lower} to {self.upper}. Use `lower` and `upper`."
-            )
-        return self.lower
+    def rank(self) -> int | None:
+        """Rank over the reals; None where only an interval is known."""
+        return self.lower if self.lower == self.upper else None
 
 
 def _matrices() -> Iterator[KnownTensor]:

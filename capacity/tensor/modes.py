@@ -26,6 +26,7 @@ def permuted(tensor: SparseTensor, modes: Sequence[int]) -> SparseTensor:
     Parameters
     ----------
     tensor : SparseTensor
+        Tensor of any order.
     modes : sequence of int
         For each mode of the result, the mode of `tensor` that it is.
 
@@ -59,6 +60,7 @@ def grouped(tensor: SparseTensor, groups: Sequence[Sequence[int]]) -> SparseTens
     Parameters
     ----------
     tensor : SparseTensor
+        Tensor of any order.
     groups : sequence of sequences of int
         Modes, each in one group.
 
@@ -102,6 +104,7 @@ def sub_tensor(
     Parameters
     ----------
     tensor : SparseTensor
+        Tensor of any order.
     indices : sequence of sequences of int
         For each mode the indices to keep, each once, in any order, which the result has too; None
         for all of them.

@@ -158,6 +158,7 @@ def simple_tensor(*vectors: ArrayLike) -> SparseTensor:
     Returns
     -------
     SparseTensor
+        Its order is the number of vectors.
 
     Raises
     ------

@@ -28,6 +28,7 @@ def w_state(n: int) -> SparseTensor:
     Returns
     -------
     SparseTensor, shape (2, ..., 2)
+        Ones at the n places with one index 1.
 
     Raises
     ------
@@ -60,6 +61,7 @@ def ghz_state(n: int, levels: int = 2) -> SparseTensor:
     Returns
     -------
     SparseTensor, shape (levels, ..., levels)
+        Ones on the diagonal.
 
     Raises
     ------

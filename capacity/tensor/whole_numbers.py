@@ -77,13 +77,13 @@ def _exact_below(dtype: Any) -> float:
     return 2.0 ** min(np.finfo(dtype).nmant + 1, 63)
 
 
-def _is_whole(value: object) -> bool:
+def _is_whole(value: Any) -> bool:
     if isinstance(value, float | np.floating):
         below = _exact_below(getattr(value, "dtype", float))
         return bool(abs(value) < below) and value == int(value)
-    if isinstance(value, numbers.Rational | np.bool_):
-        return value == int(value) and abs(int(value)) <= LARGEST_ENTRY
-    return False
+    if isinstance(value, numbers.Rational):
+        return value.denominator == 1 and abs(int(value.numerator)) <= LARGEST_ENTRY
+    return isinstance(value, np.bool_)
 
 
 def _advice(value: Any) -> str:
@@ -95,7 +95,7 @@ def _advice(value: Any) -> str:
         return "Give numbers alone."
     if isinstance(value, float | np.floating) and not math.isfinite(value):
         return "Replace what isn't finite."
-    if not isinstance(value, Decimal) and value == int(value):
+    if not isinstance(value, Decimal) and value % 1 == 0:
         if isinstance(value, float | np.floating):
             return "A float of this size may have been rounded: give Python's integers."
         return "Divide by a common factor, which doesn't change the rank."

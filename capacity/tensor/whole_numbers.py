@@ -93,11 +93,12 @@ def _advice(value: Any) -> str:
         return "Lists at one depth must all have the same length."
     if not isinstance(value, numbers.Real | Decimal | np.number | np.bool_):
         return "Give numbers alone."
-    if isinstance(value, float | np.floating) and not math.isfinite(value):
-        return "Replace what isn't finite."
-    if not isinstance(value, Decimal) and value % 1 == 0:
-        if isinstance(value, float | np.floating):
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value):
+            return "Replace what isn't finite."
+        if value.is_integer():
             return "A float of this size may have been rounded: give Python's integers."
+    if isinstance(value, numbers.Rational) and value.denominator == 1:
         return "Divide by a common factor, which doesn't change the rank."
     return (
         "Multiply the tensor by a common denominator, which doesn't change its rank, or give "

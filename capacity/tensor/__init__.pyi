@@ -16,7 +16,6 @@ from .groups import product_group as product_group
 from .groups import symmetric_group as symmetric_group
 from .known import KNOWN_RANKS as KNOWN_RANKS
 from .known import KnownTensor as KnownTensor
-from .modes import grouped as grouped
 from .modes import permuted as permuted
 from .modes import sub_tensor as sub_tensor
 from .products import direct_sum as direct_sum
@@ -29,3 +28,4 @@ from .states import determinant as determinant
 from .states import ghz_state as ghz_state
 from .states import permanent as permanent
 from .states import w_state as w_state
+from .structure import grouped as grouped

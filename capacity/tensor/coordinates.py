@@ -84,35 +84,6 @@ def ascending(rows: NDArray[np.int64]) -> bool:
     return bool((steps[np.arange(len(steps)), first] > 0).all())
 
 
-def numbered(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number distinct rows from 0 in ascending (lexicographic) order.
-
-    Parameters
-    ----------
-    rows : ndarray of int64, shape (n_rows, n_columns)
-
-    Returns
-    -------
-    distinct : ndarray of int64, shape (n_distinct, n_columns)
-        Each row once, in ascending order.
-    numbers : ndarray of int64, shape (n_rows,)
-        ``distinct[numbers]`` is `rows`.
-
-    Examples
-    --------
-    >>> distinct, numbers = numbered(np.array([[2, 0], [0, 5], [2, 0]]))
-    >>> distinct.tolist(), numbers.tolist()
-    ([[0, 5], [2, 0]], [1, 0, 1])
-    """
-    order = np.lexsort(rows.T[::-1])
-    rows = rows[order]
-    first = np.ones(len(rows), bool)
-    first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    numbers = np.empty(len(rows), np.int64)
-    numbers[order] = np.cumsum(first) - 1
-    return rows[first], numbers
-
-
 def collected(
     indices: NDArray[np.int64], values: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -141,12 +112,15 @@ def collected(
     ([[0, 0], [1, 0]], [5, 5])
     """
     if len(indices) > 1 and not ascending(indices):
-        indices, numbers = numbered(indices)
-        order = np.argsort(numbers, kind="stable")
-        counts = np.bincount(numbers)
-        if int(counts.max()) * largest(values) > LARGEST_ENTRY:
+        order = np.lexsort(indices.T[::-1])
+        indices, values = indices[order], values[order]
+        first = np.ones(len(indices), bool)
+        first[1:] = (indices[1:] != indices[:-1]).any(axis=1)
+        starts = np.flatnonzero(first)
+        most = int(np.diff(starts, append=len(indices)).max())
+        if most * largest(values) > LARGEST_ENTRY:
             values = values.astype(object)
-        values = np.add.reduceat(values[order], np.cumsum(counts) - counts)
+        indices, values = indices[starts], np.add.reduceat(values, starts)
     entries = fitted(values, indices)
     kept = entries != 0
     return indices[kept], entries[kept]

@@ -1,10 +1,4 @@
-"""Other orders, groups and parts of the modes of a tensor; none has a larger rank.
-
-References
-----------
-T. G. Kolda, B. W. Bader, Tensor Decompositions and Applications, SIAM Review 51, 2009
-(matricization).
-"""
+"""Other orders of the modes of a tensor, and parts of them; none has a larger rank."""
 
 from __future__ import annotations
 
@@ -16,7 +10,7 @@ from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
-from capacity.tensor.coordinates import collected, integers, numbered
+from capacity.tensor.coordinates import collected, integers
 from capacity.tensor.sparse import SparseTensor
 
 
@@ -45,55 +39,16 @@ def permuted(tensor: SparseTensor, modes: Sequence[int]) -> SparseTensor:
     >>> permuted(SparseTensor([[0, 2]], [1], (2, 3)), (1, 0))
     SparseTensor(3 x 2, 1 entry from 1 to 1)
     """
-    order = _require_each_mode_once("modes", modes, tensor.order)
+    try:
+        order = [index(mode) for mode in modes]
+    except TypeError:
+        order = []
+    if sorted(order) != list(range(tensor.order)):
+        raise InvalidArgumentError(
+            f"`modes` must have each of the modes 0 to {tensor.order - 1} once; got {shown(modes)}."
+        )
     shape = [tensor.shape[mode] for mode in order]
     return SparseTensor(*collected(tensor.indices[:, order], tensor.values), shape)
-
-
-def grouped(tensor: SparseTensor, groups: Sequence[Sequence[int]]) -> SparseTensor:
-    """Join the modes of each group to one, as a matricization joins them to two.
-
-    The rank of the result is at most that of the tensor, because a simple tensor becomes a simple
-    one: the vectors of a group's modes become their outer product, a vector. And so does each part
-    of it, which is why combinations of indices that have no entry need no index of their own.
-
-    Parameters
-    ----------
-    tensor : SparseTensor
-        Tensor of any order.
-    groups : sequence of sequences of int
-        Modes, each in one group.
-
-    Returns
-    -------
-    SparseTensor
-        Of order ``len(groups)``. The indices of a mode are the combinations of indices of its group
-        at which the tensor has an entry, in ascending (lexicographic) order; a zero tensor has one
-        index in each mode.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Unless each mode occurs once, and each group has a mode.
-
-    Examples
-    --------
-    The three-qubit W state as a matrix, of rank two:
-
-    >>> W = SparseTensor([[0, 0, 1], [0, 1, 0], [1, 0, 0]], [1, 1, 1], (2, 2, 2))
-    >>> grouped(W, [[0, 1], [2]]).to_numpy().tolist()
-    [[0, 1], [1, 0], [1, 0]]
-    """
-    of = [list(group) for group in groups if isinstance(group, Sequence | np.ndarray)]
-    if len(of) != len(groups) or not all(of):
-        raise InvalidArgumentError(
-            f"`groups` must be sequences of modes, none of them empty; got {shown(groups)}."
-        )
-    _require_each_mode_once("groups", [mode for group in of for mode in group], tensor.order)
-    parts = [numbered(tensor.indices[:, group]) for group in of]
-    shape = [max(1, len(used)) for used, _ in parts]
-    indices = np.stack([numbers for _, numbers in parts], axis=1)
-    return SparseTensor(*collected(indices, tensor.values), shape)
 
 
 def sub_tensor(
@@ -148,16 +103,3 @@ def sub_tensor(
         rows[:, mode] = order[at[found]]
         shape[mode] = len(chosen)
     return SparseTensor(*collected(rows, values), shape)
-
-
-def _require_each_mode_once(name: str, modes: Sequence[int], order: int) -> list[int]:
-    """Return modes as a list of ints in which each mode occurs once."""
-    try:
-        given = [index(mode) for mode in modes]
-    except TypeError:
-        given = []
-    if sorted(given) != list(range(order)):
-        raise InvalidArgumentError(
-            f"`{name}` must have each of the modes 0 to {order - 1} once; got {shown(modes)}."
-        )
-    return given

@@ -28,7 +28,8 @@ from capacity.limits import shown
 from tests.oracles import ROOT, figure_1
 
 FIGURE_1 = ROOT / "examples" / "figure-1.ttl"
-ROOMS = ("database", "rank", "layer", "evaluator", "plots", "sweep", "transformer", "testing")
+ROOMS = ("tensor", "database", "rank", "layer", "evaluator", "plots", "sweep", "transformer",
+         "testing")  # fmt: skip
 
 
 def faces() -> list[ModuleType]:

@@ -1,8 +1,9 @@
 """The tensor D of a database: dense and sparse forms, unfoldings, stacked slices, components.
 
 D[k, q, v] = 1 for each fact, shape (n_subjects, n_predicates, n_objects) (Wong 2025, equation (1));
-modes 0, 1, 2 are subject, predicate, object. All functions but `to_numpy` work on the triples and
-make no dense tensor.
+modes 0, 1, 2 are subject, predicate, object. Facts of another arity have a mode for each column,
+the last for the object; unfoldings and stacked slices are made of triples alone. All functions but
+`to_numpy` work on the facts and make no dense tensor.
 
 References
 ----------
@@ -29,10 +30,11 @@ Mode: TypeAlias = Literal[0, 1, 2]
 MODES: tuple[Mode, ...] = (0, 1, 2)
 
 
-def to_coo(db: Database) -> coo_array[Any, tuple[int, int, int]]:
-    """Write D as a sparse array of int8, shape (n_subjects, n_predicates, n_objects)."""
-    ones = np.ones(db.n_triples, dtype=np.int8)
-    return coo_array((ones, tuple(db.triples.T)), shape=db.shape)
+def to_coo(db: Database) -> coo_array[Any, Any]:
+    """Write D as a sparse array of int8, shape ``db.shape``."""
+    ones = np.ones(db.n_facts, dtype=np.int8)
+    first, *others = db.shape
+    return coo_array((ones, tuple(db.tuples.T)), shape=(first, *others))
 
 
 def to_numpy(db: Database, dtype: DTypeLike, *, max_bytes: int) -> NDArray[Any]:
@@ -50,7 +52,7 @@ def to_numpy(db: Database, dtype: DTypeLike, *, max_bytes: int) -> NDArray[Any]:
             f"{np.dtype(dtype)} would take {size:,}. Use `to_coo()`, or raise `max_bytes`."
         )
     dense = np.zeros(db.shape, dtype=dtype)
-    dense[tuple(db.triples.T)] = 1
+    dense[tuple(db.tuples.T)] = 1
     return dense
 
 
@@ -78,18 +80,19 @@ def stacked_slice_entries(db: Database, mode: Mode) -> tuple[NDArray[np.int64], 
 
 
 def component_labels(db: Database) -> NDArray[np.int64]:
-    """Label each fact by its connected component, shape (n_triples,).
+    """Label each fact by its connected component, shape (n_facts,).
 
-    The vertices are the pairs (role, token), and each fact joins three of them. With each mode
-    sorted by component, D is block diagonal, a direct sum of the components' tensors.
+    The vertices are the pairs (role, token), and each fact joins those of its tokens. With each
+    mode sorted by component, D is block diagonal, a direct sum of the components' tensors.
     """
-    k, q, v = db.shape
-    ends = db.triples.astype(np.int64) + np.array([0, k, k + q])
-    rows, columns = np.concatenate((ends[:, [0, 1]], ends[:, [0, 2]])).T
+    offsets = np.cumsum([0, *db.shape])
+    ends = db.tuples.astype(np.int64) + offsets[:-1]
+    columns = ends[:, 1:].T.ravel()
+    rows = np.tile(ends[:, 0], db.arity - 1)
     # no label goes unused: every vertex lies in a fact
-    return connected_labels(rows, columns, k + q + v)[db.triples[:, 0]]
+    return connected_labels(rows, columns, int(offsets[-1]))[db.tuples[:, 0]]
 
 
 def is_complete(db: Database) -> bool:
     """Return True if all fibers D[k, q, :] are observed: no other tensor represents the facts."""
-    return db.n_pairs == db.shape[0] * db.shape[1]
+    return db.n_pairs == math.prod(db.shape[:-1])

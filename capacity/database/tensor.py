@@ -1,7 +1,8 @@
 """The tensor D of a database as dense and sparse arrays.
 
 D[k, q, v] = 1 for each fact, shape (n_subjects, n_predicates, n_objects) (Wong 2025, equation (1));
-modes 0, 1, 2 are subject, predicate, object. `Database.tensor` gives it by its nonzero entries, and
+modes 0, 1, 2 are subject, predicate, object. Facts of another arity have a mode for each column,
+the last for the object. `Database.tensor` gives D by its nonzero entries, and
 `capacity.tensor.structure` has its unfoldings, slices and components.
 """
 
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from capacity.database.facts import Database
 
 
-def to_coo(db: Database) -> coo_array[Any, tuple[int, int, int]]:
-    """Write D as a sparse array of int8, shape (n_subjects, n_predicates, n_objects)."""
-    ones = np.ones(db.n_triples, dtype=np.int8)
-    return coo_array((ones, tuple(db.triples.T)), shape=db.shape)
+def to_coo(db: Database) -> coo_array[Any, Any]:
+    """Write D as a sparse array of int8, shape ``db.shape``."""
+    ones = np.ones(db.n_facts, dtype=np.int8)
+    first, *others = db.shape
+    return coo_array((ones, tuple(db.tuples.T)), shape=(first, *others))
 
 
 def to_numpy(db: Database, dtype: DTypeLike, *, max_bytes: int) -> NDArray[Any]:
@@ -41,5 +43,5 @@ def to_numpy(db: Database, dtype: DTypeLike, *, max_bytes: int) -> NDArray[Any]:
             f"{np.dtype(dtype)} would take {size:,}. Use `to_coo()`, or raise `max_bytes`."
         )
     dense = np.zeros(db.shape, dtype=dtype)
-    dense[tuple(db.triples.T)] = 1
+    dense[tuple(db.tuples.T)] = 1
     return dense

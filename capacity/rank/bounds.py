@@ -13,14 +13,7 @@ slices is never larger. On multi-valued ones that equality fails: the count is s
 but the slice ranks can be far smaller.
 
 A tensor of another order n is the sum of its matrix slices: fix the indices of n - 2 modes, in any
-of the ways to choose these modes. The analogue of the paper's count is, for a mode m,
-
-    sum over y of min(|V_y|, |X_m(y)|),
-
-where y ranges over the indices of all modes but m and the last, and V_y and X_m(y) are the last
-indices and those of mode m that occur with y. For the slice at y is a matrix with nonzero entries
-in |X_m(y)| rows and |V_y| columns, and its rank is at most either number. On functional data |V_y|
-is never larger, and for n = 3 this is the paper's count.
+of the ways to choose these modes. `capacity.rank.any_arity` has the analogue of the paper's count.
 
 All ranks are exact, over the rationals, and computed from the sparse entries
 (`capacity.rank.exact.ranks`).
@@ -36,6 +29,7 @@ from capacity.database.facts import Database
 from capacity.display import table
 from capacity.errors import InvalidArgumentError
 from capacity.limits import require_integer, shown
+from capacity.rank.any_arity import tuple_bound
 from capacity.rank.exact.ranks import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
 from capacity.rank.types import Indices
 from capacity.rank.verifier.named import name_of, tensor_of
@@ -52,7 +46,7 @@ def paper_bound(of: Database | SparseTensor) -> int:
     """Database rank bound as the paper counts it, min(sum_k |V_k|, sum_q |V_q|).
 
     An upper bound of the rank of any database (Wong 2025, Proposition 2.1) and of any tensor of
-    order 3; for other orders, the analogue that the module's notes prove.
+    order 3; for other orders, the analogue that `capacity.rank.any_arity` proves.
 
     Parameters
     ----------
@@ -76,20 +70,10 @@ def paper_bound(of: Database | SparseTensor) -> int:
     1
     """
     tensor = tensor_of(of, "paper_bound(of)")
-    last = tensor.order - 1
-    return min(_count(tensor, mode) for mode in range(last))
-
-
-def _count(tensor: SparseTensor, mode: int) -> int:
-    """Sum of |V_y|, or for orders other than 3 of the smaller of |V_y| and |X_m(y)|, over y."""
-    others = [m for m in range(tensor.order - 1) if m != mode]
-    y = tensor.indices[:, others]
-    key = np.unique(y, axis=0, return_inverse=True)[1].ravel() if others else np.zeros(len(y), int)
-    sizes = [
-        np.bincount(np.unique(np.stack([key, tensor.indices[:, m]]), axis=1)[0])
-        for m in (tensor.order - 1, mode)
-    ]
-    return int(sizes[0].sum() if tensor.order == 3 else np.minimum(*sizes).sum())
+    if tensor.order != 3:
+        return tuple_bound(tensor.indices)
+    at, n = tensor.indices, tensor.shape[2]
+    return min(len(np.unique(at[:, mode] * n + at[:, 2])) for mode in (0, 1))
 
 
 def slice_rank_sum(of: Database | SparseTensor, *modes: int) -> int:

@@ -15,6 +15,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from capacity.database.facts import Database
+from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import SweepError
 from capacity.evaluator.accuracy import TAUS
@@ -61,6 +62,11 @@ class Run:
         version.
     taus : tuple of float
         Thresholds at which the layer is scored, in rising order; always includes the default ones.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the facts have another arity than 3.
     """
 
     database_id: str
@@ -73,6 +79,7 @@ class Run:
     taus: tuple[float, ...] = TAUS
 
     def __post_init__(self) -> None:
+        require_triples(self.database, "A run of a sweep")
         object.__setattr__(self, "taus", tuple(sorted({*TAUS, *self.taus})))
 
     @cached_property

@@ -13,9 +13,8 @@ from capacity.rank.compilation import pays_to_compile
 from capacity.rank.types import Indices
 
 PRIME = 2**31 - 1
-# steps of `capacity.rank.compilation` for an entry that flint reads: three, and a search ranks
-# several matrices
-ENTRY = 20
+# steps of `capacity.rank.compilation` for an entry that flint reads and eliminates
+ENTRY = 3
 
 
 def rank_modulo(matrix: Indices, *, above: int = 0, enough: int | None = None) -> int:

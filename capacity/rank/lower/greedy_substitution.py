@@ -72,7 +72,7 @@ def greedy_removals(
     of_slices = [np.zeros(int(shape.sum()), np.int64) for _ in range(4)]
     lists = *in_fibers, *of_slices, np.zeros(len(state), np.int64), state.copy()
     best = np.zeros(0, np.int64)
-    steps = 2 * orders * len(state) * int(shape.sum())
+    steps = len(state) * int(shape.sum())
     for _ in range(orders):
         weights = rng.uniform(0.2, 2, len(shape))
         zeros = float(rng.choice([0.0, 0.05, 0.2]))

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
+from capacity.rank.exact.modular_rank import rank_modulo
 from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.types import Indices, Term, Vector
 from capacity.tensor.sparse import SparseTensor
@@ -110,6 +111,9 @@ def concise_core(tensor: ArrayLike | SparseTensor | Database) -> Core:
 
 def _basis(rows: NDArray[np.integer]) -> tuple[Indices, list[Vector]]:
     """Independent rows, and for each of them its coefficients in all rows."""
+    if rank_modulo(rows.astype(np.int64)) == len(rows):
+        # independent modulo a prime, so independent
+        return np.arange(len(rows)), [vector([i], [1]) for i in range(len(rows))]
     order = np.argsort((rows != 0).sum(axis=1), kind="stable")
     columns = np.unique(rows[order], axis=1).T
     m, n = columns.shape

@@ -18,7 +18,11 @@ from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Indices, IntegerFactors, Term, Vector
-from capacity.rank.upper.spanning_tree import spanning_tree_terms, spanning_tree_work
+from capacity.rank.upper.spanning_tree import (
+    spanning_tree,
+    spanning_tree_terms,
+    spanning_tree_work,
+)
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 # steps per compiled call, so that Ctrl-C is noticed in between
@@ -111,7 +115,8 @@ def first_decompositions(
             yield _fibers(tensor, mode)
         if spanning_tree_work(tensor.shape, mode) > work:
             continue
-        factors = as_factors(spanning_tree_terms(tensor, mode), tensor.shape)
+        terms = spanning_tree_terms(tensor, spanning_tree(tensor, mode))
+        factors = as_factors(terms, tensor.shape)
         if factors is not None and len(factors[0]) <= MOST_TERMS:
             yield factors
 

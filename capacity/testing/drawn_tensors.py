@@ -136,11 +136,10 @@ def tensor_of_known_rank(choose: Choices, *, max_order: int = 6, max_rank: int =
 
 def _in_other_bases(choose: Choices, tensor: SparseTensor) -> SparseTensor:
     """Multiply each mode by an integer matrix of full column rank."""
-    matrices = [_injective(choose, n) for n in tensor.shape]
-    # the mode that is multiplied goes to the end, so that after all of them they are in order
-    dense = reduce(
-        lambda array, M: np.tensordot(array, M, axes=(0, 1)), matrices, tensor.to_numpy()
-    )
+    dense = tensor.to_numpy()
+    for n in tensor.shape:
+        # the mode that is multiplied goes to the end, so after all of them they are in order
+        dense = np.tensordot(dense, _injective(choose, n), axes=(0, 1))
     return from_dense(dense)
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from capacity.database import Database, from_numpy, label, random_database
 from capacity.database.policy import OF_TRIPLES, policies_for
-from capacity.database.tensor import component_labels, is_complete
 from capacity.errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -18,6 +17,7 @@ from capacity.errors import (
     MultiValuedWarning,
     UnknownTokenError,
 )
+from capacity.tensor.structure import component_labels, is_complete
 from tests.oracles import FIGURE_1, figure_1
 from tests.tiers import examples
 
@@ -115,7 +115,7 @@ def test_the_tensor_has_a_mode_for_each_column(rows: Rows) -> None:
     again = from_numpy(dense)
     assert np.array_equal(again.to_numpy(), dense)
     # all fibers of the last mode hold a one
-    assert is_complete(db) == dense.any(axis=-1).all()
+    assert is_complete(db.tensor()) == dense.any(axis=-1).all()
 
 
 @given(rows_of_any_arity())
@@ -239,15 +239,15 @@ def test_components_of_a_direct_sum_are_those_of_its_parts(a: Rows, b: Rows) -> 
     n = min(len(a[0]), len(b[0]))
     one, two = of([row[:n] for row in a]), of([row[:n] for row in b])
     moved = [tuple(cell + "'" for cell in row[:n]) for row in b]
-    total = component_labels(of([row[:n] for row in a] + moved))
-    parts = (len(set(component_labels(db).tolist())) for db in (one, two))
+    total = component_labels(of([row[:n] for row in a] + moved).tensor())
+    parts = (len(set(component_labels(db.tensor()).tolist())) for db in (one, two))
     assert len(set(total.tolist())) == sum(parts)
 
 
 @given(rows_of_any_arity())
 def test_components_are_the_finest_that_keep_shared_tokens_together(rows: Rows) -> None:
     db = of(rows)
-    labels = component_labels(db).tolist()
+    labels = component_labels(db.tensor()).tolist()
     # by definition: the closure of "two facts share a token in a column"
     group = list(range(db.n_facts))
     for i, j in itertools.combinations(range(db.n_facts), 2):

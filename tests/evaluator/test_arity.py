@@ -22,6 +22,7 @@ from capacity.layer import (
     AttentionLayer,
     LayerConfig,
     Recipe,
+    layer_rank_upper,
     layer_tensor,
     store_in_query_key,
     store_in_value_output,
@@ -42,7 +43,7 @@ def layer_of(db: Database) -> AttentionLayer:
     return AttentionLayer(CONFIG, db.n_tokens)
 
 
-def circuits_of(db: Database) -> Any:
+def circuits_of(db: Database) -> tuple[Any, Any, Any]:
     layer = layer_of(db)
     return layer.W_EU, layer.W_QK, layer.W_VO
 
@@ -55,6 +56,7 @@ DOORS: dict[str, Callable[[Database], Any]] = {
     "train": lambda db: train(layer_of(db), db),
     "train_many": lambda db: train_many([(layer_of(db), db)]),
     "layer_tensor": lambda db: layer_tensor(layer_of(db), db),
+    "layer_rank_upper": lambda db: layer_rank_upper(CONFIG, db.shape),
     "tensor_of_circuits": lambda db: tensor_of_circuits(*circuits_of(db), db),
     "store_in_query_key": store_in_query_key,
     "store_in_value_output": store_in_value_output,

@@ -52,6 +52,7 @@ from .verifier.kind import UpperChecker as UpperChecker
 from .verifier.kinds import KINDS as KINDS
 from .verifier.kinds import register_kind as register_kind
 from .verifier.kinds import unregister_kind as unregister_kind
+from .verifier.kinds.algebraic import AlgebraicDecomposition as AlgebraicDecomposition
 from .verifier.kinds.boxes import Boxes as Boxes
 from .verifier.kinds.decomposition import Decomposition as Decomposition
 from .verifier.kinds.diagonalization import Diagonalization as Diagonalization

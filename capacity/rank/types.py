@@ -20,3 +20,6 @@ Touched: TypeAlias = tuple[Indices, ...]
 Vector: TypeAlias = tuple[tuple[int, ...], tuple[Fraction, ...]]
 # a simple tensor: one sparse vector per mode
 Term: TypeAlias = tuple[Vector, ...]
+# the same with coefficients in a number field: polynomials modulo f, by their coefficients
+AlgebraicVector: TypeAlias = tuple[tuple[int, ...], tuple[tuple[Fraction, ...], ...]]
+AlgebraicTerm: TypeAlias = tuple[AlgebraicVector, ...]

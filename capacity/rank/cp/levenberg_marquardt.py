@@ -1,15 +1,15 @@
-"""Fit CP decompositions by regularised Levenberg-Marquardt.
+"""Fit CP decompositions by regularised Levenberg-Marquardt, for tensors of any order.
 
-The objective, over factors A, B, C with R columns and for a mask M of fibers, is
+The objective, over a factor of R columns for each mode and for a mask M of fibers of the last mode,
+here for order three, is
 
     sum over (k, q, v) of M[k, q] (T[k, q, v] - sum_r A[k, r] B[q, r] C[v, r])^2 + reg |x|^2,
 
 where x collects all factors and reg goes to zero with the residual. A step solves the damped normal
 equations. Their matrix consists of blocks made from R x R Gram matrices, so it is assembled without
-the Jacobian. The columns of the Jacobian are dependent, because scaling two factors of a term
-against each other changes nothing; the regularisation selects the balanced scaling, and keeps away
-from terms that grow and cancel. Up to `MOST_DENSE` unknowns the matrix is factored; beyond,
-conjugate gradients only multiply by it.
+the Jacobian (`capacity.rank.cp.normal_equations`). The columns of the Jacobian are dependent,
+because scaling two factors of a term against each other changes nothing; the regularisation selects
+the balanced scaling, and keeps away from terms that grow and cancel.
 
 References
 ----------
@@ -20,19 +20,14 @@ model, CSDA 2006.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.rank.cp.normal_equations import Array, Factors, gradient_of, product, solver
 from capacity.rank.types import Mask
 
-Array: TypeAlias = NDArray[np.float64]
-Factors: TypeAlias = tuple[Array, Array, Array]
-# most unknowns for which the normal equations are factored
-MOST_DENSE = 2_500
 # relative residual at which the iteration stops
 EXACT = 1e-13
 
@@ -43,8 +38,8 @@ class Fit:
 
     Attributes
     ----------
-    factors : tuple of three ndarrays of float64, shapes (n_m, rank)
-        The three factors, one column per term.
+    factors : tuple of ndarrays of float64, shapes (n_m, rank)
+        A factor for each mode, one column per term.
     residual : float
         Norm of tensor minus decomposition, divided by the norm of the tensor; both on the observed
         fibers.
@@ -63,15 +58,14 @@ class Fit:
 
     @property
     def largest(self) -> float:
-        """Largest norm of a factor, if each term's norm is shared evenly by its three factors."""
+        """Largest norm of a factor, if each term's norm is shared evenly by its factors."""
         norms = np.prod([np.linalg.norm(f, axis=0) for f in self.factors], axis=0)
-        return float(np.cbrt(norms).max(initial=0.0))
+        return float(norms.max(initial=0.0) ** (1 / len(self.factors)))
 
 
 def random_start(shape: tuple[int, ...], rank: int, rng: np.random.Generator) -> Factors:
     """Draw factors from a normal distribution with standard deviation 0.5."""
-    a, b, c = (0.5 * rng.standard_normal((n, rank)) for n in shape)
-    return a, b, c
+    return tuple(0.5 * rng.standard_normal((n, rank)) for n in shape)
 
 
 def fit_cp(
@@ -87,14 +81,14 @@ def fit_cp(
 
     Parameters
     ----------
-    tensor : ndarray of float64, shape (n_0, n_1, n_2)
-        The tensor to fit.
-    start : tuple of three ndarrays, shapes (n_m, rank)
-        Initial factors.
-    observed : ndarray of bool, shape (n_0, n_1), optional
+    tensor : ndarray of float64, shape (n_0, ..., n_d)
+        The tensor to fit, of two modes or more.
+    start : tuple of ndarrays, shapes (n_m, rank)
+        Initial factors, one for each mode.
+    observed : ndarray of bool, shape (n_0, ..., n_d-1), optional
         Fibers of the last mode that the fit must reproduce; all if omitted.
-    free : ndarray of bool, shape ((n_0 + n_1 + n_2) rank,), optional
-        Unknowns that may change, numbered along the rows of the three factors; all if omitted.
+    free : ndarray of bool, shape ((n_0 + ... + n_d) rank,), optional
+        Unknowns that may change, numbered along the rows of the factors; all if omitted.
     iterations : int
         Maximum number of iterations.
     reg : float
@@ -105,17 +99,17 @@ def fit_cp(
     Fit
     """
     dense = np.asarray(tensor, np.float64)
-    mask = np.ones(dense.shape[:2]) if observed is None else observed.astype(np.float64)
-    norm = float(np.linalg.norm(dense * mask[:, :, None])) or 1.0
-    sizes = [f.size for f in start]
-    cuts = np.cumsum(sizes)[:-1]
+    mask = None if observed is None else np.asarray(observed, np.float64)
+    shown = 1.0 if mask is None else mask[..., None]
+    norm = float(np.linalg.norm(dense * shown)) or 1.0
+    cuts = np.cumsum([f.size for f in start])[:-1]
 
     def unpacked(x: Array) -> Factors:
-        a, b, c = (part.reshape(f.shape) for part, f in zip(np.split(x, cuts), start, strict=True))
-        return a, b, c
+        parts = np.split(x, cuts)
+        return tuple(part.reshape(f.shape) for part, f in zip(parts, start, strict=True))
 
     def left(factors: Factors) -> Array:
-        return (dense - np.einsum("ir,jr,kr->ijk", *factors)) * mask[:, :, None]
+        return (dense - product(factors)) * shown
 
     x = np.concatenate([f.ravel() for f in start])
     may = np.ones(len(x), bool) if free is None else free
@@ -127,8 +121,8 @@ def fit_cp(
     while taken < iterations:
         taken += 1
         factors = unpacked(x)
-        gradient = (_gradient(difference, factors) - reg * x)[may]
-        solve = _solver(factors, mask, may)
+        gradient = (gradient_of(difference, factors) - reg * x)[may]
+        solve = solver(factors, mask, may)
         objective = cost + reg * float(x @ x)
         for _ in range(8):
             step = solve(gradient, damping + reg)
@@ -157,97 +151,3 @@ def fit_cp(
         if stalled > 80:
             break
     return Fit(unpacked(x), cost**0.5 / norm, taken)
-
-
-def _gradient(difference: Array, factors: Factors) -> Array:
-    a, b, c = factors
-    parts = (
-        np.einsum("ijk,jr,kr->ir", difference, b, c, optimize=True),
-        np.einsum("ijk,ir,kr->jr", difference, a, c, optimize=True),
-        np.einsum("ijk,ir,jr->kr", difference, a, b, optimize=True),
-    )
-    return np.concatenate([part.ravel() for part in parts])
-
-
-Solver: TypeAlias = Callable[[Array, float], Array | None]
-
-
-def _solver(factors: Factors, mask: Array, may: Mask) -> Solver:
-    """Make a solver of (J^T J + damping) step = gradient for the unknowns that may change."""
-    if may.sum() > MOST_DENSE:
-        return _iterative(factors, mask, may)
-    # where it is used: few databases come to a fit, and the import takes as long as a small one
-    from scipy.linalg import cho_factor, cho_solve
-
-    normal = _normal_matrix(factors, mask)[np.ix_(may, may)]
-
-    def solve(gradient: Array, damping: float) -> Array | None:
-        damped = normal.copy()
-        damped.flat[:: len(damped) + 1] += damping
-        try:
-            return cho_solve(cho_factor(damped, lower=True, overwrite_a=True), gradient)
-        except np.linalg.LinAlgError:
-            return None
-
-    return solve
-
-
-def _normal_matrix(factors: Factors, mask: Array) -> Array:
-    """Assemble J^T J: entry ((m, i, r), (n, j, s)) sums products of derivatives where observed."""
-    a, b, c = factors
-    rank = a.shape[1]
-    sizes = [f.size for f in factors]
-    offsets = np.cumsum([0, *sizes])
-    # Gram matrices: of b on the fibers observed with k, of a on those observed with q, and of c
-    of_b = np.einsum("kq,qr,qs->krs", mask, b, b, optimize=True)
-    of_a = np.einsum("kq,kr,ks->qrs", mask, a, a, optimize=True)
-    of_c = c.T @ c
-    normal = np.zeros((offsets[-1], offsets[-1]))
-    for start, n, blocks in (
-        (offsets[0], len(a), of_b * of_c),
-        (offsets[1], len(b), of_a * of_c),
-        (offsets[2], len(c), np.broadcast_to(np.einsum("kr,ks,krs->rs", a, a, of_b),
-                                             (len(c), rank, rank))),
-    ):  # fmt: skip
-        for i in range(n):
-            at = slice(start + i * rank, start + (i + 1) * rank)
-            normal[at, at] = blocks[i]
-    across = (
-        (0, 1, np.einsum("kq,ks,qr,rs->krqs", mask, a, b, of_c, optimize=True)),
-        (0, 2, np.einsum("ks,vr,krs->krvs", a, c, of_b, optimize=True)),
-        (1, 2, np.einsum("qs,vr,qrs->qrvs", b, c, of_a, optimize=True)),
-    )
-    for m, n, block in across:
-        matrix = block.reshape(sizes[m], sizes[n])
-        rows, columns = (slice(offsets[x], offsets[x + 1]) for x in (m, n))
-        normal[rows, columns] = matrix
-        normal[columns, rows] = matrix.T
-    return normal
-
-
-def _iterative(factors: Factors, mask: Array, may: Mask) -> Solver:
-    a, b, c = factors
-    cuts = np.cumsum([f.size for f in factors])[:-1]
-
-    def times(step: Array) -> Array:
-        x = np.zeros(len(may))
-        x[may] = step.ravel()
-        da, db, dc = (
-            part.reshape(f.shape) for part, f in zip(np.split(x, cuts), factors, strict=True)
-        )
-        change = (
-            np.einsum("ir,jr,kr->ijk", da, b, c, optimize=True)
-            + np.einsum("ir,jr,kr->ijk", a, db, c, optimize=True)
-            + np.einsum("ir,jr,kr->ijk", a, b, dc, optimize=True)
-        )
-        return _gradient(change * mask[:, :, None], factors)[may]
-
-    def solve(gradient: Array, damping: float) -> Array | None:
-        from scipy.sparse.linalg import LinearOperator, cg
-
-        n = len(gradient)
-        matrix = LinearOperator((n, n), matvec=lambda x: times(x) + damping * x.ravel())
-        step, _ = cg(matrix, gradient, rtol=1e-3, maxiter=200)
-        return step
-
-    return solve

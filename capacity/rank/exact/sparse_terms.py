@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from capacity.rank.types import Indices, Term, Vector
+from capacity.rank.types import AlgebraicVector, Indices, Term, Vector
 
 
 def vector(indices: Sequence[int], values: Sequence[int | Fraction]) -> Vector:
     """Sparse vector of the nonzero values at some indices."""
     kept = [(int(i), Fraction(x)) for i, x in zip(indices, values, strict=True) if x]
+    return tuple(i for i, _ in kept), tuple(x for _, x in kept)
+
+
+def sparse(elements: Sequence[tuple[Fraction, ...]]) -> AlgebraicVector:
+    """Sparse vector of the nonzero elements of a number field, by their coefficients."""
+    kept = [(i, x) for i, x in enumerate(elements) if any(x)]
     return tuple(i for i, _ in kept), tuple(x for _, x in kept)
 
 

@@ -4,7 +4,6 @@ They hold indices of the tensor's modes; for a database, these are indices into
 ``Database.subjects``, ``predicates`` and ``objects``. Nothing in them is trusted; the proof that an
 argument of a kind gives its value stands with the kind's checker.
 
-=================  =====  =======================================================================
 argument           side   value
 =================  =====  =======================================================================
 `Unfolding`        lower  the size of a nonsingular minor of an unfolding
@@ -16,6 +15,21 @@ argument           side   value
 `Decomposition`    upper  the number of simple tensors that add up to the entries
 `Enclosure`        upper  the number of terms of a fit with an exact real decomposition near it
 =================  =====  =======================================================================
+=======
+========================  =====  ================================================================
+argument                  side   value
+========================  =====  ================================================================
+`Unfolding`               lower  the size of a nonsingular minor of an unfolding
+`Substitution`            lower  the steps of the substitution method, with unknown entries
+`Koszul`                  lower  the rank of a Koszul flattening, divided by a simple tensor's
+`Diagonalization`         both   n if n x n slices are diagonal in common bases, or else n + 1
+`Pencil`                  both   the rank of two slices, by Kronecker's canonical form
+`Boxes`                   upper  the number of boxes that equal entries fill
+`Decomposition`           upper  the number of simple tensors that add up to the entries
+`AlgebraicDecomposition`  upper  the number of such tensors with coefficients in a number field
+`Enclosure`               upper  the number of terms of a fit that an exact real one is near
+`MaximalRank`             upper  the largest rank of the format of a small tensor, by a theorem
+========================  =====  ================================================================
 """
 
 from __future__ import annotations
@@ -42,6 +56,9 @@ Form: TypeAlias = Literal[
     "view",
     "factors",
     "terms",
+    "polynomial",
+    "fraction",
+    "algebraic terms",
 ]
 Forms: TypeAlias = Mapping[str, Form]
 

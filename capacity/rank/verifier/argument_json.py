@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 
 from capacity.errors import CertificateError
 from capacity.limits import shown
-from capacity.rank.types import Indices, Term, Vector
+from capacity.rank.types import AlgebraicTerm, AlgebraicVector, Indices, Term, Vector
 from capacity.rank.verifier.argument import Argument, Form, View
 from capacity.rank.verifier.kinds import KINDS
+
+MOST_DIGITS = 400
+FRACTION = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
 
 
 def argument_to_dict(argument: Argument) -> dict[str, Any]:
@@ -71,6 +74,23 @@ def _write_terms(name: str, terms: Iterable[Term]) -> dict[str, Any]:
     return {
         name: [
             [[list(indices), [str(x) for x in values]] for indices, values in term]
+            for term in terms
+        ]
+    }
+
+
+def _write_polynomial(name: str, coefficients: Iterable[int]) -> dict[str, Any]:
+    return {name: [str(c) for c in coefficients]}
+
+
+def _write_fraction(name: str, x: Fraction) -> dict[str, Any]:
+    return {name: str(x)}
+
+
+def _write_algebraic_terms(name: str, terms: Iterable[AlgebraicTerm]) -> dict[str, Any]:
+    return {
+        name: [
+            [[list(indices), [[str(x) for x in c] for c in values]] for indices, values in term]
             for term in terms
         ]
     }
@@ -203,12 +223,39 @@ def _vector(data: object) -> Vector:
     return i, tuple(_coefficient(x) for x in items(values, len(i), "coefficients"))
 
 
+def _read_polynomial(fields: Mapping[str, object], name: str) -> tuple[int, ...]:
+    coefficients = [_coefficient(c) for c in field(fields, name, list)]
+    if any(c.denominator != 1 for c in coefficients):
+        raise CertificateError(f"`{name}` must be a polynomial with integer coefficients.")
+    return tuple(c.numerator for c in coefficients)
+
+
+def _read_fraction(fields: Mapping[str, object], name: str) -> Fraction:
+    return _coefficient(fields.get(name))
+
+
+def _read_algebraic_terms(fields: Mapping[str, object], name: str) -> tuple[AlgebraicTerm, ...]:
+    return tuple(
+        tuple(_algebraic_vector(vector) for vector in items(term, None, "a term"))
+        for term in field(fields, name, list)
+    )
+
+
+def _algebraic_vector(data: object) -> AlgebraicVector:
+    indices, values = items(data, 2, "a vector")
+    i = tuple(_integer(x) for x in items(indices, None, "indices"))
+    return i, tuple(
+        tuple(_coefficient(x) for x in items(c, None, "a coefficient"))
+        for c in items(values, len(i), "coefficients")
+    )
+
+
 def _coefficient(data: object) -> Fraction:
     # no exponents: "1e300000000" is a short text and a long number
-    if not isinstance(data, str) or not re.fullmatch(r"-?[0-9]{1,400}(/[0-9]{1,400})?", data):
+    if not isinstance(data, str) or not FRACTION.fullmatch(data):
         raise CertificateError(
-            'A coefficient must be a fraction such as "3/4", with at most 400 digits above and '
-            f"below; got {shown(data)}."
+            f'A coefficient must be a fraction such as "3/4", with at most {MOST_DIGITS} digits '
+            f"above and below; got {shown(data)}."
         )
     return _fraction(data)
 
@@ -236,10 +283,16 @@ _READERS: dict[Form, Callable[[Mapping[str, object], str], Any]] = {
     "view": _read_view,
     "factors": _read_factors,
     "terms": _read_terms,
+    "polynomial": _read_polynomial,
+    "fraction": _read_fraction,
+    "algebraic terms": _read_algebraic_terms,
 }
 # fields of the other forms are written as they are
 _WRITERS: dict[Form, Callable[[str, Any], dict[str, Any]]] = {
     "view": _write_view,
     "factors": _write_factors,
     "terms": _write_terms,
+    "polynomial": _write_polynomial,
+    "fraction": _write_fraction,
+    "algebraic terms": _write_algebraic_terms,
 }

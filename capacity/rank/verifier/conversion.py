@@ -170,7 +170,39 @@ def _factors(value: object, name: str, budget: CheckBudget) -> tuple[NDArray[np.
     return tuple(found)
 
 
-def _terms(value: object, name: str, budget: CheckBudget) -> object:
+def _polynomial(value: object, name: str, budget: CheckBudget) -> object:
+    found = _tuple(value, None, f"{name} must be a tuple of integers")
+    budget.spend(VALUE * len(found))
+    require(all(type(c) is int for c in found), f"{name} must be a tuple of integers")
+    return value
+
+
+def _fraction(value: object, name: str, _budget: CheckBudget) -> object:
+    require(type(value) is Fraction, f"{name} must be a Fraction")
+    return value
+
+
+def _algebraic(value: object, budget: CheckBudget) -> bool:
+    found = _tuple(value, None, "a coefficient must be a tuple of Fractions")
+    budget.spend(VALUE * (10 + len(found)))
+    return all(type(x) is Fraction for x in found)
+
+
+def _algebraic_terms(value: object, name: str, budget: CheckBudget) -> object:
+    return _terms(value, name, budget, coefficient=_algebraic)
+
+
+def _rational(value: object, _budget: CheckBudget) -> bool:
+    return type(value) is Fraction
+
+
+def _terms(
+    value: object,
+    name: str,
+    budget: CheckBudget,
+    *,
+    coefficient: Callable[[object, CheckBudget], bool] = _rational,
+) -> object:
     """Return terms as they are, once checked: tuples, integers and fractions are immutable."""
     for term in _tuple(value, None, f"{name} must be a tuple of terms"):
         for vector in _tuple(term, None, "a term must be a tuple of vectors"):
@@ -180,7 +212,8 @@ def _terms(value: object, name: str, budget: CheckBudget) -> object:
             )
             budget.spend(VALUE * (100 + len(indices) + len(values)))
             require(all(type(i) is int for i in indices), "an index of a term must be an integer")
-            require(all(type(x) is Fraction for x in values), "a coefficient must be a Fraction")
+            fractions = all(coefficient(x, budget) for x in values)
+            require(fractions, "a coefficient must be a Fraction")
     return value
 
 
@@ -203,4 +236,7 @@ _CHECKS: dict[Form, Callable[[Any, str, CheckBudget], Any]] = {
     "view": _view,
     "factors": _factors,
     "terms": _terms,
+    "polynomial": _polynomial,
+    "fraction": _fraction,
+    "algebraic terms": _algebraic_terms,
 }

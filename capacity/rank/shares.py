@@ -10,6 +10,10 @@ from collections.abc import Iterable
 
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import STEPS
+from capacity.rank.verifier.kinds.algebraic import (
+    AlgebraicDecomposition,
+    cost_of_algebraic_terms,
+)
 from capacity.rank.verifier.kinds.decomposition import PRODUCT, Decomposition, products_of_terms
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.procedures.krawczyk import cost_of_contraction
@@ -28,6 +32,8 @@ def steps_above(arguments: Iterable[Argument]) -> int:
     for argument in arguments:
         if isinstance(argument, Decomposition):
             steps += PRODUCT * products_of_terms(argument.terms)
+        elif isinstance(argument, AlgebraicDecomposition):
+            steps += cost_of_algebraic_terms(argument)
         elif isinstance(argument, Enclosure):
             steps += cost_of_contraction(argument.factors, argument.varying, argument.radius)[0]
     return steps

@@ -113,4 +113,7 @@ def _fitted(
     found = enclose(tensor, (a, b, c), counts)
     if found is None:
         return None
-    return Enclosure(view, *found, mode, np.array(fibers, np.int64).reshape(-1, 2))
+    (a, b, c), varying, radius = found
+    return Enclosure(
+        view, (a, b, c), varying, radius, mode, np.array(fibers, np.int64).reshape(-1, 2)
+    )

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from capacity.database import Database
 from capacity.rank import Decomposition, RankAnalysis, effective_rank_interval, rank_interval
 from capacity.rank.cp.exact_fits import fits
-from capacity.rank.cp.levenberg_marquardt import MOST_DENSE, Fit, fit_cp, random_start
+from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
+from capacity.rank.cp.normal_equations import MOST_DENSE, normal_matrix, solver
 from capacity.rank.cp.rationalize import exact_terms
 from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.single_entries import PEELING
@@ -100,8 +101,6 @@ def fitted(db: Database, rank: int, seed: int, observed: np.ndarray | None = Non
 
 
 def test_the_normal_equations_are_those_of_the_jacobian() -> None:
-    from capacity.rank.cp.levenberg_marquardt import _normal_matrix, _solver
-
     rng = np.random.default_rng(0)
     factors = random_start((3, 4, 5), 3, rng)
     mask = (rng.random((3, 4)) < 0.6).astype(float)
@@ -114,14 +113,14 @@ def test_the_normal_equations_are_those_of_the_jacobian() -> None:
     # central differences are exact to third order, and the sum is cubic in x: linear in each
     h = 1e-4
     J = np.stack([(value(x + h * e) - value(x - h * e)) / (2 * h) for e in np.eye(36)], axis=1)
-    normal = _normal_matrix(factors, mask)
+    normal = normal_matrix(factors, mask)
     assert np.allclose(J.T @ J, normal, atol=1e-9)
     # conjugate gradients solve the same system
     gradient = rng.standard_normal(36)
     exact = np.linalg.solve(normal + 0.1 * np.eye(36), gradient)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("capacity.rank.cp.levenberg_marquardt.MOST_DENSE", 10)
-        step = _solver(factors, mask, np.ones(36, bool))(gradient, 0.1)
+        patch.setattr("capacity.rank.cp.normal_equations.MOST_DENSE", 10)
+        step = solver(factors, mask, np.ones(36, bool))(gradient, 0.1)
     assert step is not None
     assert np.linalg.norm(step - exact) < 1e-2 * np.linalg.norm(exact)
     assert MOST_DENSE > 36

@@ -25,7 +25,8 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.extras import needed_by
 from capacity.limits import Seed, integer_seed, shown
 from capacity.options import require_choice
-from capacity.rank.cp.levenberg_marquardt import Factors, Fit, fit_cp, random_start
+from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
+from capacity.rank.cp.normal_equations import Factors
 
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor

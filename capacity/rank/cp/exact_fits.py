@@ -4,25 +4,39 @@ Fits are easy if there are more unknowns than equations: the numbers of terms fo
 are bisected, with few attempts each. From there the number of terms falls in steps that double
 after each success and return to one after a failure; the search ends when a step of one fails.
 
-A fit is either proved to have an exact decomposition over the reals near it
-(`capacity.rank.verifier.procedures.krawczyk`), which works for dense tensors and takes seconds at
-most, or rounded to an exact one over the rationals (`capacity.rank.cp.rationalize`), which works
-for sparse ones. Failure proves nothing about the rank. Both are tried only if the residual vanishes
-*and* the terms stay small: a tensor whose border rank is below its rank is approached by terms that
-grow without bound.
+A fit is made exact in one of three ways:
+
+* It is moved to numbers that are recognised, rational or algebraic (`capacity.rank.cp.explicit`).
+  Explicit decompositions are the most useful, so this comes first, with little work.
+* It is proved to have an exact decomposition over the reals near it
+  (`capacity.rank.verifier.procedures.krawczyk`), for tensors of order three. This needs independent
+  equations, and so at least as many unknowns; then it is quick, and the first way seldom succeeds.
+* Where there are fewer unknowns than equations, the first way has more work. It doesn't reach large
+  tensors, for which the fit is rounded to an exact one over the rationals
+  (`capacity.rank.cp.rationalize`).
+
+Failure proves nothing about the rank. All are tried only if the residual vanishes *and* the terms
+stay small: a tensor whose border rank is below its rank is approached by terms that grow without
+bound.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
+from capacity.rank.cp.explicit import as_argument, explicit_terms
 from capacity.rank.cp.krawczyk_box import enclose
-from capacity.rank.cp.levenberg_marquardt import MOST_DENSE, Factors, Fit, fit_cp, random_start
+from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
+from capacity.rank.cp.normal_equations import MOST_DENSE, Factors
 from capacity.rank.cp.rationalize import EXACT_ENOUGH, exact_terms
+from capacity.rank.cp.snapping import Work
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem, all_indices
+from capacity.rank.reductions.coefficients import Explicit, coefficients_of
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.decomposition import Decomposition
@@ -41,6 +55,9 @@ ITERATIONS, EASY, FEWEST = 400, 40, 20
 MOST_SNAPPED = 2
 SNAPS = 80
 ITERATIONS_A_SNAP = 15
+# work of a first attempt at explicit coefficients; parts of what remains for the first and for a
+# second; null spaces of the Jacobian that it must suffice for
+FIRST, PART_FIRST, PART_SECOND, NULL_SPACES = 3 * 10**8, 20, 3, 100
 
 
 def fits(problem: Problem, goal: Goal) -> Iterable[Finding]:
@@ -78,18 +95,19 @@ class _Fits:
         self._problem, self._seed, self.work = problem, goal.seed, goal.work
         whole = problem.known is not None
         self._tensor = (problem.tensor if whole else problem.core.tensor).astype(np.int64)
-        self._observed = None if problem.known is None else problem.known[:, :, 0]
-        k, q, v = self._tensor.shape
-        self._equations = v * (k * q if self._observed is None else int(self._observed.sum()))
+        self._observed = None if problem.known is None else problem.known[..., 0]
+        *others, last = self._tensor.shape
+        fibers = math.prod(others) if self._observed is None else int(self._observed.sum())
+        self._equations = last * fibers
         self._accepted: list[Fit] = []
 
     @property
     def count(self) -> int:
         """Smallest number of terms with as many unknowns as there are equations."""
-        # scaling two factors of a term against the third changes nothing: two unknowns fewer
-        return -(-self._equations // (sum(self._tensor.shape) - 2))
+        # scaling the factors of a term against the last changes nothing: so many unknowns fewer
+        return -(-self._equations // (sum(self._tensor.shape) - self._tensor.ndim + 1))
 
-    def exact_fit(self, rank: int, tries: int, longest: int) -> Decomposition | Enclosure | None:
+    def exact_fit(self, rank: int, tries: int, longest: int) -> Explicit | Enclosure | None:
         """Fit from several starts until one can be made exact."""
         shape = self._tensor.shape
         iteration = _cost(shape, rank)
@@ -110,22 +128,42 @@ class _Fits:
             if not accepted(fit):
                 continue
             self._accepted.append(fit)
-            if enough:
+            found = self._explicit(fit, min(FIRST, self.work // PART_FIRST))
+            if found is None and enough:
                 found = self._enclosed(fit)
-                if found is not None:
-                    return found
+            if found is not None:
+                return found
             to_snap.append(fit)
             if not enough and len(to_snap) == MOST_SNAPPED:
                 break
         # in the bisection, and with enough terms, trying more terms pays better than rounding
         for fit in to_snap[: 0 if enough and longest == EASY else MOST_SNAPPED]:
+            found = self._explicit(fit, self.work // PART_SECOND)
+            if found is not None:
+                return found
             snaps = max(0, min(SNAPS, self.work // (ITERATIONS_A_SNAP * iteration)))
             self.work -= snaps * ITERATIONS_A_SNAP * iteration
             terms = exact_terms(self._tensor, fit, observed=self._observed, fits=snaps)
             if terms is not None:
-                lift = self._problem.core.lifted if self._problem.known is None else tuple
-                return Decomposition(tuple(lift(terms)))
+                return self._lifted(Decomposition(tuple(terms)))
         return None
+
+    def _explicit(self, fit: Fit, share: int) -> Explicit | None:
+        """Find explicit coefficients near a fit; None if there are none for a share of the work."""
+        unknowns = fit.rank * sum(self._tensor.shape)
+        if share < NULL_SPACES * unknowns**2 * (unknowns + self._equations) // 2:
+            return None
+        work = Work(share)
+        found = explicit_terms(self._tensor, fit, observed=self._observed, work=work)
+        self.work -= share - work.left
+        return None if found is None else self._lifted(as_argument(found))
+
+    def _lifted(self, found: Explicit) -> Explicit:
+        """Convert a decomposition of the core to one of the tensor."""
+        if self._problem.known is not None:
+            return found
+        terms = self._problem.core.lifted(found.terms, coefficients_of(found))
+        return replace(found, terms=tuple(terms))
 
     def _start(self, rank: int, number: int, rng: np.random.Generator) -> Factors:
         """Return a random start or, every other time, a longer fit with some terms dropped.
@@ -137,11 +175,12 @@ class _Fits:
             return random_start(self._tensor.shape, rank, rng)
         fit = longer[int(rng.integers(len(longer)))]
         keep = rng.permutation(fit.rank)[:rank]
-        a, b, c = (f[:, keep] + NOISE * rng.standard_normal((len(f), rank)) for f in fit.factors)
-        return a, b, c
+        return tuple(f[:, keep] + NOISE * rng.standard_normal((len(f), rank)) for f in fit.factors)
 
     def _enclosed(self, fit: Fit) -> Enclosure | None:
         """Prove that an exact real decomposition lies near a fit; None if that fails."""
+        if self._tensor.ndim != 3:
+            return None
         equations = min(self._equations, MOST_EQUATIONS)
         self.work -= 10**7 + equations**3 // 5
         found = enclose(self._tensor, fit.factors, self._problem.known)

@@ -20,6 +20,7 @@ from capacity.rank.cp.normal_equations import Array
 from capacity.rank.cp.recognition import Field, recognised, refined
 from capacity.rank.cp.snapping import Work, snapped
 from capacity.rank.exact.sparse_terms import sparse
+from capacity.rank.reductions.coefficients import Explicit
 from capacity.rank.types import AlgebraicTerm, Indices, Mask
 from capacity.rank.verifier.argument_json import MOST_DIGITS
 from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition
@@ -31,7 +32,7 @@ ATTEMPTS = 4
 PRECISIONS = ((600, 8), (2_600, 14))
 
 
-class Explicit(NamedTuple):
+class ExactTerms(NamedTuple):
     """An exact decomposition over a number field."""
 
     field: Field
@@ -39,8 +40,8 @@ class Explicit(NamedTuple):
 
 
 def explicit_terms(
-    tensor: Indices, fit: Fit, *, observed: Mask | None = None, work: int = 10**10
-) -> Explicit | None:
+    tensor: Indices, fit: Fit, *, observed: Mask | None = None, work: Work | None = None
+) -> ExactTerms | None:
     """Turn a numerical decomposition into an exact one over a real number field.
 
     Parameters
@@ -51,12 +52,12 @@ def explicit_terms(
         A decomposition of the tensor, with a residual near zero.
     observed : ndarray of bool, shape (n_0, ..., n_d-1), optional
         Fibers of the last mode that the decomposition must reproduce; all if omitted.
-    work : int
-        Work that may be done, in units of about a nanosecond.
+    work : Work, optional
+        Work that may be done; it is charged. Ten billion units if omitted.
 
     Returns
     -------
-    Explicit or None
+    ExactTerms or None
         The field, of degree 1 if it is that of the rationals, and as many terms as `fit` has. None
         if none are found.
 
@@ -76,7 +77,7 @@ def explicit_terms(
     order = modes if observed is not None else sorted(modes, key=lambda m: tensor.shape[m])
     turned = np.ascontiguousarray(tensor.transpose(order)).astype(np.int64)
     equations = Equations.of(turned, fit.rank, observed)
-    remaining = Work(work)
+    remaining = Work(10**10) if work is None else work
     near = tuple(fit.factors[m] for m in order)
     ends: list[tuple[Array, Mask]] = []
     for attempt in range(ATTEMPTS):
@@ -102,7 +103,7 @@ def _recognised(
     observed: Mask | None,
     precision: tuple[int, int],
     work: Work,
-) -> Explicit | None:
+) -> ExactTerms | None:
     """Recognise the coefficients of a solution, and solve for the last factor."""
     bits, degree = precision
     numbers = refined(equations, *end, bits, work)
@@ -122,16 +123,16 @@ def _recognised(
         return None
     factors.append(last)
     terms = [tuple(sparse([row[r] for row in f]) for f in factors) for r in range(rank)]
-    return Explicit(field, terms) if _is_short(terms) else None
+    return ExactTerms(field, terms) if _is_short(terms) else None
 
 
-def _turned(found: Explicit, order: list[int]) -> Explicit:
+def _turned(found: ExactTerms, order: list[int]) -> ExactTerms:
     """Put the modes back into their places."""
     places = [order.index(m) for m in range(len(order))]
     return found._replace(terms=[tuple(term[m] for m in places) for term in found.terms])
 
 
-def as_argument(found: Explicit) -> Decomposition | AlgebraicDecomposition:
+def as_argument(found: ExactTerms) -> Explicit:
     """Make the argument of a certificate: a plain decomposition if all numbers are rational."""
     field, terms = found
     if field.degree > 1:

@@ -7,11 +7,16 @@ rho = 2 beta suffices if 4 kappa beta < 1.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
-from capacity.rank.cp.levenberg_marquardt import Array, Factors
+from capacity.rank.cp.normal_equations import Array, Factors
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.procedures.krawczyk import MOST_EQUATIONS, contracts, jacobian
+
+# three factors, as the proof takes them
+Three: TypeAlias = tuple[Array, Array, Array]
 
 # ratio of the pivoted Jacobian's last and first diagonal entry below which it is nearly singular
 INDEPENDENT = 1e-7
@@ -21,7 +26,7 @@ BITS = 60
 
 def enclose(
     tensor: Indices, factors: Factors, known: Mask | None = None
-) -> tuple[Factors, Indices, float] | None:
+) -> tuple[Three, Indices, float] | None:
     """Find factors, varying unknowns and a radius that prove an exact decomposition.
 
     Parameters
@@ -48,7 +53,9 @@ def enclose(
     if not 0 < n <= min(MOST_EQUATIONS, int(starts[3])):
         return None
     x = np.concatenate([f.ravel() for f in factors])
-    _, R, order = qr(jacobian(factors, places, starts), mode="economic", pivoting=True)
+    _, R, order = qr(
+        jacobian(_unpacked(x, factors), places, starts), mode="economic", pivoting=True
+    )
     diagonal = np.abs(np.diag(R))
     if diagonal[-1] < INDEPENDENT * diagonal[0]:
         return None
@@ -72,7 +79,7 @@ def enclose(
     return None
 
 
-def _unpacked(x: Array, like: Factors) -> Factors:
+def _unpacked(x: Array, like: Factors) -> Three:
     parts = np.split(x, np.cumsum([f.size for f in like])[:-1])
     a, b, c = (part.reshape(f.shape) for part, f in zip(parts, like, strict=True))
     return a, b, c

@@ -17,6 +17,7 @@ import flint
 import numpy as np
 
 from capacity.rank.types import Indices, Mask
+from capacity.rank.verifier.kinds.algebraic import polynomial
 
 # an element of Q[x]/(f): the coefficients of a polynomial, of x^0 first
 Element = Sequence[Fraction]
@@ -54,7 +55,7 @@ def last_factor(
     """
     degree, rank, width = len(f) - 1, len(others[0][0]), tensor.shape[-1]
     modulus = flint.fmpq_poly(list(f))
-    factors = [[[_polynomial(x) for x in row] for row in factor] for factor in others]
+    factors = [[[polynomial(x) for x in row] for row in factor] for factor in others]
     shift = flint.fmpq_poly([0, 1])
     rows: list[list[flint.fmpq]] = []
     for place in product(*map(range, tensor.shape[:-1])):
@@ -88,10 +89,6 @@ def last_factor(
 
 
 _ONE = flint.fmpq_poly([1])
-
-
-def _polynomial(element: Element) -> flint.fmpq_poly:
-    return flint.fmpq_poly([flint.fmpq(c.numerator, c.denominator) for c in element])
 
 
 def _element(coefficients: list[Fraction | int]) -> tuple[Fraction, ...]:

@@ -140,11 +140,9 @@ def _iterative(factors: Factors, mask: Array | None, may: Mask) -> Solver:
     def times(step: Array) -> Array:
         x = np.zeros(len(may))
         x[may] = step.ravel()
-        change = 0.0
-        for mode, part in enumerate(np.split(x, cuts)):
-            moved = part.reshape(factors[mode].shape)
-            change = change + product((*factors[:mode], moved, *factors[mode + 1 :]))
-        return gradient_of(change * shown, factors)[may]
+        moved = [part.reshape(f.shape) for part, f in zip(np.split(x, cuts), factors, strict=True)]
+        changes = [product((*factors[:m], f, *factors[m + 1 :])) for m, f in enumerate(moved)]
+        return gradient_of(np.sum(changes, axis=0) * shown, factors)[may]
 
     def solve(gradient: Array, damping: float) -> Array | None:
         from scipy.sparse.linalg import LinearOperator, cg

@@ -3,22 +3,25 @@
 An exact fit is one point of a family: terms can be rescaled, and often deformed. So coefficients
 are moved to simple fractions a few at a time, and the others are fitted again:
 
-1. In the first two modes scale the largest coefficient of each column to 1, and fix it.
+1. In all modes but the last scale the largest coefficient of each column to 1, and fix it.
 2. Fix the coefficients that are closest to 0, 1 or -1 there, and fit the others. Keep the result if
    the fit is still exact; otherwise fix fewer. Continue with halves, quarters and sixteenths.
-3. With A and B rational, C is the solution of a linear system over the rationals.
+3. With the other factors rational, the last is the solution of a linear system over the rationals.
 
-The last step is in exact arithmetic, so rounding errors can't make the result wrong.
+The last step is in exact arithmetic, so rounding errors can't make the result wrong. This finds no
+algebraic numbers and fewer rational ones than `capacity.rank.cp.explicit` does, but needs no null
+spaces, which take too long for large tensors.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-import flint
 import numpy as np
 
-from capacity.rank.cp.levenberg_marquardt import Array, Factors, Fit, fit_cp
+from capacity.rank.cp.last_factor import last_factor
+from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp
+from capacity.rank.cp.normal_equations import Array, Factors
 from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.types import Indices, Mask, Term
 
@@ -42,11 +45,11 @@ def exact_terms(
 
     Parameters
     ----------
-    tensor : ndarray of int64, shape (n_0, n_1, n_2)
+    tensor : ndarray of int64, shape (n_0, ..., n_d)
         The tensor to decompose.
     fit : Fit
         A decomposition of the tensor, with a residual near zero.
-    observed : ndarray of bool, shape (n_0, n_1), optional
+    observed : ndarray of bool, shape (n_0, ..., n_d-1), optional
         Fibers of the last mode that the decomposition must reproduce; all if omitted.
     fits : int
         Maximum number of further fits.
@@ -65,49 +68,56 @@ def exact_terms(
     2
     """
     # the last mode is solved for, so the longest comes last; a mask fixes which mode is last
-    order = [0, 1, 2] if observed is not None else np.argsort(tensor.shape, kind="stable").tolist()
+    modes = list(range(tensor.ndim))
+    order = modes if observed is not None else sorted(modes, key=lambda m: tensor.shape[m])
     turned = np.ascontiguousarray(tensor.transpose(order))
     factors = _scaled([fit.factors[m] for m in order])
     snapped = _snapped(turned.astype(np.float64), factors, observed, fits)
     if snapped is None:
         return None
-    mask = np.ones(turned.shape[:2], bool) if observed is None else observed
-    a, b = ([[Fraction(float(x)).limit_denominator(64) for x in row] for row in f.tolist()]
-            for f in snapped[:2])  # fmt: skip
-    c = _solved(turned, a, b, mask)
-    if c is None:
+    others = [
+        [[(Fraction(x).limit_denominator(64),) for x in row] for row in f.tolist()]
+        for f in snapped[:-1]
+    ]
+    last = last_factor(turned, others, observed=observed)
+    if last is None:
         return None
     terms: list[Term] = []
-    for r in range(len(a[0])):
-        parts = [vector(range(len(f)), [row[r] for row in f]) for f in (a, b, c)]
-        back = [parts[order.index(m)] for m in range(3)]
-        terms.append((back[0], back[1], back[2]))
+    for r in range(fit.rank):
+        columns = [[sum(row[r]) for row in f] for f in (*others, last)]
+        parts = [vector(range(len(column)), column) for column in columns]
+        terms.append(tuple(parts[order.index(m)] for m in modes))  # type: ignore[arg-type]
     return terms
 
 
 def _scaled(factors: list[Array]) -> Factors:
-    """Scale the largest coefficient of each column of the first two factors to 1."""
-    a, b, c = (f.copy() for f in factors)
-    for f in (a, b):
+    """Scale the largest coefficient of each column of all factors but the last to 1."""
+    *others, last = (f.copy() for f in factors)
+    for f in others:
         largest = f[np.abs(f).argmax(axis=0), np.arange(f.shape[1])]
         largest = np.where(largest == 0, 1.0, largest)
         f /= largest
-        c *= largest
-    return a, b, c
+        last *= largest
+    return (*others, last)
 
 
 def _snapped(tensor: Array, factors: Factors, observed: Mask | None, fits: int) -> Factors | None:
-    """Move all coefficients of the first two factors to the grids; None if that fails."""
+    """Move all coefficients of all factors but the last to the grids; None if that fails."""
     shapes = [f.shape for f in factors]
     cuts = np.cumsum([f.size for f in factors])
     x = np.concatenate([f.ravel() for f in factors])
-    snappable = np.arange(len(x)) < cuts[1]
+
+    def unpacked(x: Array) -> Factors:
+        parts = np.split(x, cuts[:-1])
+        return tuple(p.reshape(s) for p, s in zip(parts, shapes, strict=True))
+
+    snappable = np.arange(len(x)) < cuts[-2]
     # the largest coefficient of each column is 1 already
     fixed = snappable & (np.abs(x - 1) < 1e-15)
     failed = 0
     for grid in GRIDS:
         refused = np.zeros(len(x), bool)
-        most = batch = max(1, int(cuts[1]) // 8)
+        most = batch = max(1, int(cuts[-2]) // 8)
         while True:
             nearest = grid[np.abs(x[:, None] - grid[None]).argmin(axis=1)]
             distance = np.abs(x - nearest)
@@ -120,8 +130,8 @@ def _snapped(tensor: Array, factors: Factors, observed: Mask | None, fits: int) 
             chosen = open_[np.argsort(distance[open_], kind="stable")[:batch]]
             y, more = x.copy(), fixed.copy()
             y[chosen], more[chosen] = nearest[chosen], True
-            a, b, c = (p.reshape(s) for p, s in zip(np.split(y, cuts[:2]), shapes, strict=True))
-            fit = fit_cp(tensor, (a, b, c), observed=observed, free=~more, iterations=40, reg=0.0)
+            start = unpacked(y)
+            fit = fit_cp(tensor, start, observed=observed, free=~more, iterations=40, reg=0.0)
             z = np.concatenate([f.ravel() for f in fit.factors])
             if fit.residual < EXACT_ENOUGH and np.abs(z).max() < LARGEST_COEFFICIENT:
                 x, fixed, failed = z, more, 0
@@ -136,29 +146,4 @@ def _snapped(tensor: Array, factors: Factors, observed: Mask | None, fits: int) 
             break
     else:
         return None
-    a, b, c = (p.reshape(s) for p, s in zip(np.split(x, cuts[:2]), shapes, strict=True))
-    return a, b, c
-
-
-def _solved(
-    tensor: Indices, a: list[list[Fraction]], b: list[list[Fraction]], mask: Mask
-) -> list[list[Fraction]] | None:
-    """Solve sum_r a[k][r] b[q][r] C[v][r] = T[k, q, v] on the mask for C; None if unsolvable."""
-    rank, width = len(a[0]), tensor.shape[2]
-    rows: list[list[flint.fmpq]] = []
-    for k, q in np.argwhere(mask).tolist():
-        products = [x * y for x, y in zip(a[k], b[q], strict=True)]
-        rows.append(
-            [flint.fmpq(p.numerator, p.denominator) for p in products]
-            + [flint.fmpq(int(t)) for t in tensor[k, q]]
-        )
-    reduced, n = flint.fmpq_mat(rows).rref()
-    table = reduced.tolist()
-    c = [[Fraction(0)] * rank for _ in range(width)]
-    for row in table[:n]:
-        pivot = next(j for j, x in enumerate(row) if x)
-        if pivot >= rank:
-            return None
-        for v in range(width):
-            c[v][pivot] = Fraction(int(row[rank + v].p), int(row[rank + v].q))
-    return c
+    return unpacked(x)

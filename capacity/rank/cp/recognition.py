@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import flint
 import numpy as np
@@ -133,7 +134,11 @@ def recognised(
     """
     # equal numbers may differ in digits that aren't trusted
     numbers = [_rounded(v) for v in numbers]
-    found = {v: () if v == 0 else (q,) for v in {*numbers} if (q := _fraction(v, bits)) is not None}
+    found: dict[int, tuple[Fraction, ...]] = {}
+    for v in {*numbers}:
+        q = _fraction(v, bits)
+        if q is not None:
+            found[v] = _trimmed((q,))
     rest = sorted({*numbers} - {*found}, key=abs)
     if not rest:
         return RATIONALS, [found[v] for v in numbers]
@@ -213,7 +218,7 @@ def _relation(values: Sequence[int], bits: int, work: Work) -> list[int] | None:
 
 def _field(f: tuple[int, ...], alpha: int, bits: int) -> Field | None:
     """The field of a root, between the shortest fractions on both sides that separate it."""
-    polynomial = flint.fmpz_poly(list(f))
+    polynomial: Any = flint.fmpz_poly(list(f))
     roots = [complex(root) for root, _ in polynomial.complex_roots()]
     value = alpha / (1 << bits)
     gaps = sorted(abs(root - value) for root in roots)

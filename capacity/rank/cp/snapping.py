@@ -126,11 +126,8 @@ def _scaled(equations: Equations, factors: Factors) -> tuple[Array, Mask]:
         f /= largest
         last *= largest
         f[at, terms], of[at, terms] = 1.0, True
-    return _flat([*others, last]), _flat(fixed)
-
-
-def _flat(parts: list[Array] | list[Mask]) -> Array:
-    return np.concatenate([part.ravel() for part in parts])
+    x = np.concatenate([f.ravel() for f in (*others, last)])
+    return x, np.concatenate([of.ravel() for of in fixed])
 
 
 def _next(

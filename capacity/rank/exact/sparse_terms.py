@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 from capacity.rank.types import AlgebraicVector, Indices, Term, Vector
 
@@ -25,7 +26,7 @@ def term(mode: int, across: Vector, *others: Vector) -> Term:
     return (*others[:mode], across, *others[mode:])
 
 
-def lifted(terms: list[Term], indices: tuple[Indices, ...]) -> list[Term]:
+def lifted(terms: Iterable[Any], indices: tuple[Indices, ...]) -> list[Any]:
     """Convert terms of a sub-tensor to terms of the whole, given the sub-tensor's indices."""
     return [
         tuple(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
+from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 
 def peelings(problem: Problem, _: Goal) -> Iterable[Finding]:
@@ -14,7 +15,7 @@ def peelings(problem: Problem, _: Goal) -> Iterable[Finding]:
     peeled = problem.peeled
     if peeled is not None and not peeled.tensor.size:
         yield (peeled.minor(),)
-        yield (peeled.completed([]),)
+        yield (peeled.completed(Decomposition(())),)
 
 
 PEELING = Method("peeling", peelings, dense=False, adds=True, effective="yes")

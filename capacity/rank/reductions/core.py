@@ -18,8 +18,10 @@ compression, of which this is an exact case).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import flint
 import numpy as np
@@ -30,7 +32,8 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.rank.exact.modular_rank import rank_modulo
 from capacity.rank.exact.sparse_terms import vector
-from capacity.rank.types import Indices, Term, Vector
+from capacity.rank.reductions.coefficients import RATIONAL, Coefficients
+from capacity.rank.types import Indices, Vector
 from capacity.tensor.sparse import SparseTensor
 
 
@@ -54,10 +57,13 @@ class Core:
     chosen: tuple[Indices, ...]
     coordinates: tuple[list[Vector], ...]
 
-    def lifted(self, terms: list[Term]) -> list[Term]:
+    def lifted(self, terms: Iterable[Any], coefficients: Coefficients = RATIONAL) -> list[Any]:
         """Convert a decomposition of the core to one of the whole, with as many terms."""
         return [
-            tuple(_combined(x, of) for x, of in zip(term, self.coordinates, strict=True))
+            tuple(
+                _combined(vector, of, coefficients)
+                for vector, of in zip(term, self.coordinates, strict=True)
+            )
             for term in terms
         ]
 
@@ -126,9 +132,11 @@ def _basis(rows: NDArray[np.integer]) -> tuple[Indices, list[Vector]]:
     return kept[ascending], [vectors[i] for i in ascending]
 
 
-def _combined(x: Vector, parts: list[Vector]) -> Vector:
-    total: dict[int, Fraction] = {}
+def _combined(x: Vector, parts: list[Vector], coefficients: Coefficients) -> Vector:
+    total: dict[int, Any] = {}
     for s, c in zip(*x, strict=True):
+        number = coefficients.number(c)
         for j, y in zip(*parts[s], strict=True):
-            total[j] = total.get(j, Fraction(0)) + c * y
-    return vector(list(total), list(total.values()))
+            product = number * coefficients.rational(y)
+            total[j] = total[j] + product if j in total else product
+    return coefficients.vector(total)

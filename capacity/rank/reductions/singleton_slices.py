@@ -16,18 +16,20 @@ For the effective rank the same holds for object slices, whose unobserved fibers
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.rank.exact.sparse_terms import lifted, vector
+from capacity.rank.exact.sparse_terms import lifted
+from capacity.rank.reductions.coefficients import Explicit, coefficients_of
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.types import Indices, Mask, Term
+from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.kinds.substitution import Substitution
@@ -79,7 +81,7 @@ class Peeled:
         ------
         InvalidArgumentError
             If there are several arguments, or it is of another kind than substitution,
-            decomposition and enclosure.
+            decomposition, algebraic decomposition and enclosure.
         """
         argument, *others = found
         if others:
@@ -91,11 +93,11 @@ class Peeled:
             return self.minor(), self.raised(argument)
         if isinstance(argument, Enclosure):
             return (self.enclosed(argument),)
-        if isinstance(argument, Decomposition):
-            return (self.completed(argument.terms),)
+        if isinstance(argument, Decomposition | AlgebraicDecomposition):
+            return (self.completed(argument),)
         raise InvalidArgumentError(
             "An argument about a tensor without its slices of a single entry must be of the kind "
-            f"substitution, decomposition or enclosure; got {argument.kind!r}."
+            f"substitution, (algebraic) decomposition or enclosure; got {argument.kind!r}."
         )
 
     def raised(self, argument: Substitution) -> Substitution:
@@ -126,25 +128,28 @@ class Peeled:
         view = self._view(found.view)
         return Enclosure(view, (a, b, c), turned, found.radius, self.order[2], free)
 
-    def completed(self, terms: Iterable[Term]) -> Decomposition:
+    def completed(self, rest: Explicit) -> Explicit:
         """Complete a decomposition of the known entries of the rest to one of the whole."""
-        found = lifted(list(terms), self.kept)
-        given: defaultdict[tuple[int, int], defaultdict[int, Fraction]] = defaultdict(
-            lambda: defaultdict(Fraction)
+        found = lifted(rest.terms, self.kept)
+        coefficients = coefficients_of(rest)
+        number, zero = coefficients.number, coefficients.rational(Fraction(0))
+        one = coefficients.coefficient(coefficients.rational(Fraction(1)))
+        given: defaultdict[tuple[int, int], defaultdict[int, Any]] = defaultdict(
+            lambda: defaultdict(lambda: zero)
         )
         for (ks, x), (qs, y), (vs, z) in found:
             for a, s in zip(ks, x, strict=True):
                 for b, t in zip(qs, y, strict=True):
                     if (a, b) in self.fibers:
                         for i, u in zip(vs, z, strict=True):
-                            given[a, b][i] += s * t * u
+                            given[a, b][i] += number(s) * number(t) * number(u)
         for (a, b), entries in self.fibers.items():
             made = given[a, b]
             where = sorted({*entries, *made})
-            difference = [entries.get(i, 0) - made.get(i, Fraction(0)) for i in where]
-            found.append((vector([a], [1]), vector([b], [1]), vector(where, difference)))
-        back = [tuple(term[self.order.index(mode)] for mode in range(3)) for term in found]
-        return Decomposition(tuple(back))
+            difference = {i: entries.get(i, 0) - made.get(i, zero) for i in where}
+            found.append((((a,), (one,)), ((b,), (one,)), coefficients.vector(difference)))
+        places = [self.order.index(mode) for mode in range(3)]
+        return replace(rest, terms=tuple(tuple(term[m] for m in places) for term in found))
 
 
 def peel_singles(

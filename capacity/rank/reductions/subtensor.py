@@ -103,7 +103,7 @@ def relocated(argument: Argument, indices: tuple[Indices, ...]) -> Argument:
         elif form == "fibers":
             others = [of for m, of in enumerate(indices) if m != _mode(argument)]
             value = np.stack([of[value[:, n]] for n, of in enumerate(others)], axis=1)
-        elif form == "terms":
+        elif form in ("terms", "algebraic terms"):
             value = tuple(lifted(list(value), indices))
         fields[name] = value
     kind: type[Any] = type(argument)

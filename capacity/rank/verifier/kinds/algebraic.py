@@ -22,6 +22,7 @@ field as polynomials modulo f).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -119,12 +120,13 @@ def _modulo(f: flint.fmpq_poly, entries: Entries, total: flint.fmpq_poly) -> Fra
 
 def _converted(argument: AlgebraicDecomposition) -> list[list[Sparse]]:
     return [
-        [(indices, [_polynomial(c) for c in values]) for indices, values in term]
+        [(indices, [polynomial(c) for c in values]) for indices, values in term]
         for term in argument.terms
     ]
 
 
-def _polynomial(coefficients: tuple[Fraction, ...]) -> flint.fmpq_poly:
+def polynomial(coefficients: Sequence[Fraction]) -> flint.fmpq_poly:
+    """Make the polynomial with some coefficients, of x^0 first."""
     below = math.lcm(*(c.denominator for c in coefficients))
     return flint.fmpq_poly([c.numerator * (below // c.denominator) for c in coefficients], below)
 

@@ -1,4 +1,4 @@
-"""What a certificate is about: a tensor, named by its own hash or by that of a database's facts."""
+"""The tensor that a certificate is about, by its own hash or by that of a database's facts."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ rank of L the capacity of the layer (L. Z. Wong, Paying Attention to Facts, 2025
 `Progress`, `Seed`                           types of the arguments of that name
 ===========================================  =======================================================
 
-The rest is in rooms: `capacity.database` (readers, writers, policies), `capacity.rank` (bounds,
-certificates, methods), `capacity.layer` (engines, constructions), `capacity.evaluator` (accuracies,
-grids, laws), `capacity.sweep` (thousands of runs), `capacity.transformer` (pretrained models),
-`capacity.plots`, `capacity.testing` (Hypothesis strategies) and `capacity.errors`. Names load on
-first use: asking for a rank imports neither torch nor seaborn. The command is ``capacity --help``.
+The rest is in rooms: `capacity.tensor` (integer tensors of any order), `capacity.database`
+(readers, writers, policies), `capacity.rank` (bounds, certificates, methods), `capacity.layer`
+(engines, constructions), `capacity.evaluator` (accuracies, grids, laws), `capacity.sweep`
+(thousands of runs), `capacity.transformer` (pretrained models), `capacity.plots`,
+`capacity.testing` (Hypothesis strategies) and `capacity.errors`. Names load on first use: asking
+for a rank imports neither torch nor seaborn. The command is ``capacity --help``.
 
 Examples
 --------

@@ -12,8 +12,8 @@ class CapacityError(Exception):
     """Base class of the errors that the input causes and the user can mend."""
 
 
-class DatabaseFormatError(CapacityError, ValueError):
-    """A file, or a string, could not be read as a database of facts.
+class FormatError(CapacityError, ValueError):
+    """A file, or a string, could not be read as what it should hold.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class DatabaseFormatError(CapacityError, ValueError):
 
     Examples
     --------
-    >>> print(DatabaseFormatError("a.ttl", "no dot", format="turtle", line=3, advice="Add one."))
+    >>> print(FormatError("a.ttl", "no dot", format="turtle", line=3, advice="Add one."))
     a.ttl, line 3 (read as turtle): no dot. Add one.
     """
 
@@ -52,6 +52,14 @@ class DatabaseFormatError(CapacityError, ValueError):
         how = "" if format is None else f" (read as {format})"
         tail = "" if advice is None else f" {advice}"
         super().__init__(f"{where}{how}: {reason.rstrip('.')}.{tail}")
+
+
+class DatabaseFormatError(FormatError):
+    """A file, or a string, could not be read as a database of facts."""
+
+
+class TensorFormatError(FormatError):
+    """A file could not be read as a tensor of integers."""
 
 
 class StorageError(CapacityError, OSError):

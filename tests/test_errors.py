@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from capacity import errors
-from capacity.errors import CapacityError, DatabaseFormatError, StorageError
+from capacity.errors import CapacityError, FormatError, StorageError
 from tests.oracles import ROOT
 
 BUILT_IN = {
@@ -79,8 +79,8 @@ def test_every_kind_is_a_capacity_error_that_shows_its_message(kind: type[Except
     if kind is StorageError:
         error = StorageError("a.ttl", "it is a folder", "Give a file.")
         assert str(error) == "a.ttl: it is a folder. Give a file."
-    elif kind is DatabaseFormatError:
-        error = DatabaseFormatError("a.ttl", "no dot", line=3, advice="Add one.")
+    elif issubclass(kind, FormatError):
+        error = kind("a.ttl", "no dot", line=3, advice="Add one.")
         assert str(error) == "a.ttl, line 3: no dot. Add one."
     else:
         # a KeyError would put it in quotes

@@ -25,7 +25,8 @@ from pathlib import Path
 from numpydoc.validate import validate
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("", "database", "rank", "layer", "evaluator", "sweep", "transformer", "plots", "testing")
+ROOMS = ("", "tensor", "database", "rank", "layer", "evaluator", "sweep", "transformer", "plots",
+         "testing")  # fmt: skip
 FIRST = {"What", "Whether", "Of", "Which", "How", "Who", "Whose", "That", "So", "From", "Where"}
 # the phrase, and the field's term for it
 PHRASES = {

@@ -6,6 +6,8 @@ from .io.formats import register_format as register_format
 from .io.formats import unregister_format as unregister_format
 from .io.networkx import from_networkx as from_networkx
 from .io.networkx import to_networkx as to_networkx
+from .io.pandas import from_pandas as from_pandas
+from .io.pandas import to_pandas as to_pandas
 from .io.rdf import from_rdflib as from_rdflib
 from .io.rdf import schema_rows as schema_rows
 from .io.rdf import to_rdflib as to_rdflib
@@ -14,13 +16,10 @@ from .io.readers import parse_rdf as parse_rdf
 from .io.readers import read_rdf as read_rdf
 from .io.readers import read_table as read_table
 from .io.tables import TableTerms as TableTerms
-from .io.tables import from_pandas as from_pandas
-from .io.tables import to_pandas as to_pandas
 from .io.tables import write_tsv as write_tsv
 from .policy import POLICIES as POLICIES
 from .policy import MultiPolicy as MultiPolicy
 from .source import Source as Source
 from .synthetic import random_database as random_database
-from .tensor import Mode as Mode
 from .terms import Term as Term
 from .terms import label as label

@@ -1,4 +1,4 @@
-"""Canonical form of facts: sorted tokens, sorted unique triples, and a hash of them.
+"""Canonical form of facts: sorted tokens, sorted unique tuples, and a hash of them.
 
 Two sets of facts are equal if and only if their canonical forms are, whatever file, order or
 library they came from. Blank nodes are compared by their names, which are local to a file.
@@ -14,137 +14,166 @@ from collections.abc import Iterable, Sequence, Sized
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.database.arity import LEAST, MOST
 from capacity.database.terms import Term, as_term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
 
 
-def checked(tokens: Sequence[Term], id_triples: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Check triples of token indices, and return them as int64 of shape (n, 3).
+def checked(
+    tokens: Sequence[Term], id_tuples: NDArray[np.integer], arity: int
+) -> NDArray[np.int64]:
+    """Check tuples of token indices, and return them as int64 of shape (n, arity).
 
     Raises
     ------
     InvalidArgumentError
-        If there is no triple, for another shape or dtype, for an index without a token, or for
+        If there is no tuple, for another shape or dtype, for an index without a token, or for
         tokens that are not distinct.
     """
-    given = np.asarray(id_triples)
+    given = np.asarray(id_tuples)
     if not given.size:
         raise InvalidArgumentError("A database must hold at least one fact; got none.")
-    if given.ndim != 2 or given.shape[1] != 3 or not np.issubdtype(given.dtype, np.integer):
+    shaped = given.ndim == 2 and given.shape[1] == arity
+    if not shaped or not np.issubdtype(given.dtype, np.integer):
         raise InvalidArgumentError(
-            f"`id_triples` must be integers of shape (n, 3); got {given.dtype} of shape "
-            f"{given.shape}."
+            f"`id_tuples` must be integers of shape (n, {arity}); got {given.dtype} of shape "
+            f"{given.shape}.{'' if shaped else ' Facts of n columns are made with `arity=n`.'}"
         )
-    triples = given.astype(np.int64)
-    if triples.min() < 0 or triples.max() >= len(tokens) or len(set(tokens)) < len(tokens):
+    tuples = given.astype(np.int64)
+    if tuples.min() < 0 or tuples.max() >= len(tokens) or len(set(tokens)) < len(tokens):
         raise InvalidArgumentError(
-            f"`id_triples` must be indices into distinct `tokens`; got {len(tokens)} tokens, "
-            f"{len(set(tokens))} distinct, and indices {triples.min()}..{triples.max()}."
+            f"`id_tuples` must be indices into distinct `tokens`; got {len(tokens)} tokens, "
+            f"{len(set(tokens))} distinct, and indices {tuples.min()}..{tuples.max()}."
         )
-    return triples
+    return tuples
 
 
-def numbered(rows: Iterable[Sequence[object]]) -> tuple[list[Term], NDArray[np.int64]]:
+def numbered(
+    rows: Iterable[Sequence[object]], arity: int | None
+) -> tuple[list[Term], NDArray[np.int64]]:
     """List the terms of rows in order of first occurrence, and the rows as indices into the list.
+
+    With `arity` None, the first row tells how many cells all rows have.
 
     Raises
     ------
     InvalidArgumentError
-        For a row that doesn't hold three cells.
+        For a row of another length than `arity`, or of less than 2 or more than 32 cells.
     InvalidTypeError
         For a cell that is not a str, `Term` or rdflib node.
     """
+    said = "`triples` must be rows of three cells" if arity == 3 else "`rows` must be rows of cells"
     if type(rows).__module__.partition(".")[0] == "pandas":
         raise InvalidTypeError(
-            "`triples` must be rows of three cells; got a table of pandas, whose iteration gives "
-            "the names of its columns. Say capacity.database.from_pandas(table)."
+            f"{said}; got a table of pandas, whose iteration gives the names of its columns. Say "
+            "capacity.database.from_pandas(table)."
         )
     if isinstance(rows, str | bytes | os.PathLike) or not hasattr(rows, "__iter__"):
-        raise InvalidTypeError(
-            f"`triples` must be rows of three cells; got {shown(rows)}. For a file say "
-            "capacity.load(path)."
-        )
+        raise InvalidTypeError(f"{said}; got {shown(rows)}. For a file say capacity.load(path).")
     ids: dict[Term, int] = {}
-    triples: list[tuple[int, ...]] = []
+    tuples: list[tuple[int, ...]] = []
+    wanted = arity
     for number, row in enumerate(rows):
-        if isinstance(row, str) or not isinstance(row, Sized) or len(row) != 3:
-            raise InvalidArgumentError(
-                "Each row must hold a subject, a predicate and an object; row "
-                f"{number} is {row!r:.60}."
-            )
-        triples.append(tuple(ids.setdefault(as_term(cell), len(ids)) for cell in row))
-    return list(ids), np.array(triples, dtype=np.int64)
+        length = -1 if isinstance(row, str) or not isinstance(row, Sized) else len(row)
+        if wanted is None and LEAST <= length <= MOST:
+            wanted = length
+        if length != wanted:
+            raise _wrong_row(row, number, length, arity, wanted)
+        tuples.append(tuple(ids.setdefault(as_term(cell), len(ids)) for cell in row))
+    return list(ids), np.array(tuples, dtype=np.int64)
+
+
+def _wrong_row(
+    row: object, number: int, length: int, arity: int | None, wanted: int | None
+) -> InvalidArgumentError:
+    advice = ""
+    if arity == 3:
+        needs = "a subject, a predicate and an object"
+        if LEAST <= length <= MOST:
+            advice = " Facts of another arity are made by Database.from_tuples(rows)."
+    elif wanted is None:
+        needs = f"the cells of a key and an object, from {LEAST} to {MOST} in all"
+    else:
+        needs = f"{wanted} cells, as the first row does"
+    return InvalidArgumentError(f"Each row must hold {needs}; row {number} is {row!r:.60}.{advice}")
 
 
 def canonical(
-    tokens: Sequence[Term], triples: NDArray[np.int64]
+    tokens: Sequence[Term], tuples: NDArray[np.int64]
 ) -> tuple[Sequence[Term], NDArray[np.int64]]:
-    """Sort the tokens in use, and the unique triples over them.
+    """Sort the tokens in use, and the unique tuples over them.
 
     Parameters
     ----------
     tokens : sequence of Term
         Distinct, in any order.
-    triples : ndarray of int64, shape (n, 3)
+    tuples : ndarray of int64, shape (n, arity)
         Indices into `tokens`.
 
     Returns
     -------
     tokens : sequence of Term
         The tokens in use, sorted.
-    triples : ndarray of int64, shape (n_unique, 3)
+    tuples : ndarray of int64, shape (n_unique, arity)
         Unique, in ascending order.
     """
-    used = np.unique(triples)
+    used = np.unique(tuples)
     order = sorted(used.tolist(), key=lambda i: tokens[i])
     rank = np.full(len(tokens), -1, dtype=np.int64)
     rank[order] = np.arange(len(order))
-    rows = rank[triples]
-    n = len(order)
-    if n**3 < 2**62:
+    rows = rank[tuples]
+    n, arity = len(order), rows.shape[1]
+    if n**arity < 2**62:
         # one int64 per row sorts many times faster than rows do
-        packed = np.unique((rows[:, 0] * n + rows[:, 1]) * n + rows[:, 2])
-        rows = np.stack([packed // (n * n), packed // n % n, packed % n], axis=1)
+        packed = rows[:, 0]
+        for mode in range(1, arity):
+            packed = packed * n + rows[:, mode]
+        packed = np.unique(packed)
+        rows = np.stack([packed // n**e % n for e in reversed(range(arity))], axis=1)
     else:
         rows = np.unique(rows, axis=0)
     return [tokens[i] for i in order], rows
 
 
 def by_role(
-    triples: NDArray[np.int64],
+    tuples: NDArray[np.int64],
 ) -> tuple[tuple[NDArray[np.int32], ...], NDArray[np.int32]]:
-    """List the tokens of each role, and the triples as indices into these lists.
+    """List the tokens of each role, and the tuples as indices into these lists.
 
     Parameters
     ----------
-    triples : ndarray of int64, shape (n, 3)
+    tuples : ndarray of int64, shape (n, arity)
         Token ids.
 
     Returns
     -------
-    roles : three ndarrays of int32
-        Ids of the subjects, predicates and objects, ascending; read-only.
-    local : ndarray of int32, shape (n, 3)
+    roles : tuple of ndarrays of int32
+        Ids of the tokens of each column, ascending; read-only.
+    local : ndarray of int32, shape (n, arity)
         Indices into the roles; read-only.
     """
-    roles = tuple(np.unique(triples[:, mode]).astype(np.int32) for mode in range(3))
+    roles = tuple(np.unique(tuples[:, mode]).astype(np.int32) for mode in range(tuples.shape[1]))
     local = np.stack(
-        [np.searchsorted(ids, triples[:, mode]) for mode, ids in enumerate(roles)], axis=1
+        [np.searchsorted(ids, tuples[:, mode]) for mode, ids in enumerate(roles)], axis=1
     ).astype(np.int32)
     for array in (*roles, local):
         array.setflags(write=False)
     return roles, local
 
 
-def facts_sha256(tokens: Sequence[Term], triples: NDArray[np.integer]) -> str:
+def facts_sha256(tokens: Sequence[Term], tuples: NDArray[np.integer]) -> str:
     """SHA-256 of facts in canonical form.
 
     The input is, for each token in order, the JSON array ``[kind, text, datatype, language]`` in
-    ASCII and a newline, followed by the token-id triples in order as little-endian int32.
+    ASCII and a newline, followed by the token-id tuples in order as little-endian int32. For tuples
+    of another arity than 3 a line with the arity comes first, which is no JSON array: the numbers
+    of six pairs could else be those of four triples.
     """
     digest = hashlib.sha256()
+    if tuples.shape[1] != 3:
+        digest.update(f"capacity facts of arity {tuples.shape[1]}\n".encode())
     for token in tokens:
         digest.update(json.dumps(token).encode() + b"\n")
-    digest.update(triples.astype("<i4").tobytes())
+    digest.update(tuples.astype("<i4").tobytes())
     return digest.hexdigest()

@@ -1,9 +1,12 @@
-"""`Database`: a set of facts (subject, predicate, object) as integer triples over vocabularies.
+"""`Database`: a set of facts (subject, predicate, object) as integer tuples over vocabularies.
 
 A database is a partial function D: K x Q -> V, written as the 0/1 tensor D with D[k, q, v] = 1 for
 each fact (Wong 2025, section 2, equation (1)). Real knowledge graphs give several objects to one
 (k, q); such a database is *multi-valued*. Its tensor and rank are still defined; what needs a
 function, such as training, raises a `MultiValuedError`.
+
+Facts may also have another number of columns, the *arity* of the database: the last column is the
+object, the others are the key, and the tensor has a mode for each column. "Pair" then means key.
 
 References
 ----------
@@ -21,7 +24,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from capacity.database.arity import not_triples, require_arity
 from capacity.database.canonical import by_role, canonical, checked, facts_sha256, numbered
+from capacity.database.description import as_table, in_a_line
 from capacity.database.policy import (
     MultiPolicy,
     apply_policy,
@@ -32,8 +37,7 @@ from capacity.database.policy import (
 )
 from capacity.database.source import Source
 from capacity.database.terms import Term, display, position
-from capacity.display import table
-from capacity.errors import InvalidArgumentError, UnknownTokenError
+from capacity.errors import InvalidArgumentError, InvalidTypeError, UnknownTokenError
 from capacity.limits import Seed, generator
 from capacity.tensor.sparse import SparseTensor
 
@@ -52,10 +56,12 @@ class Database:
     ----------
     tokens : tuple of Term
         The set T of all tokens, sorted; a token may have several roles.
-    subject_ids, predicate_ids, object_ids : ndarray of int32
-        Token ids, ascending, of the subjects K, predicates Q and objects V.
-    triples : ndarray of int32, shape (n_triples, 3)
-        Unique facts in ascending order, as indices into subjects, predicates and objects.
+    role_ids : tuple of ndarray of int32
+        Token ids, ascending, of each column; those of triples are `subject_ids`, `predicate_ids`
+        and `object_ids`.
+    tuples : ndarray of int32, shape (n_facts, arity)
+        Unique facts in ascending order, as indices into the tokens of each column; `triples` if the
+        arity is 3.
     multi : str
         The policy that was applied to multi-valued pairs.
     prefixes : mapping of str to str
@@ -66,6 +72,8 @@ class Database:
     Notes
     -----
     Two databases are equal if they hold the same facts; policy, prefixes and source may differ.
+    What names subjects, predicates or triples raises an `InvalidArgumentError` unless the arity
+    is 3.
 
     Examples
     --------
@@ -80,10 +88,8 @@ class Database:
     """
 
     tokens: tuple[Term, ...]
-    subject_ids: NDArray[np.int32]
-    predicate_ids: NDArray[np.int32]
-    object_ids: NDArray[np.int32]
-    triples: NDArray[np.int32]
+    role_ids: tuple[NDArray[np.int32], ...]
+    tuples: NDArray[np.int32]
     multi: MultiPolicy = "keep"
     prefixes: Mapping[str, str] = field(default_factory=dict)
     source: Source | None = None
@@ -92,41 +98,47 @@ class Database:
     def from_ids(
         cls,
         tokens: Sequence[Term],
-        id_triples: NDArray[np.integer],
+        id_tuples: NDArray[np.integer],
         *,
+        arity: int = 3,
         multi: MultiPolicy | None = None,
         prefixes: Mapping[str, str] | None = None,
         source: Source | None = None,
     ) -> Database:
-        """Make a database from distinct terms in any order and triples of their indices.
+        """Make a database from distinct terms in any order and tuples of their indices.
 
         Parameters
         ----------
         tokens : sequence of Term
-            Distinct terms; those that no triple uses are omitted.
-        id_triples : integer ndarray, shape (n, 3)
-            Subject, predicate and object of each fact, as indices into `tokens`.
+            Distinct terms; those that no fact uses are omitted.
+        id_tuples : integer ndarray, shape (n, arity)
+            Subject, predicate and object of each fact, as indices into `tokens`; in facts of
+            another arity the key and the object.
+        arity : int
+            Number of columns of the facts, from 2 to 32.
         multi : MultiPolicy, optional
             By default ``keep``, with a `MultiValuedWarning` if there are multi-valued pairs.
 
         Raises
         ------
         InvalidArgumentError
-            If there is no triple, for an index without a term, for terms that are not distinct, or
-            for an unknown policy.
+            If there is no fact, for an array of another shape or dtype, for an index without a
+            term, for terms that are not distinct, for an unknown policy, or one that needs
+            predicates for facts of another arity than 3.
         MultiValuedError
             Under the policy ``error``, or if a policy leaves no fact.
         """
         policy = multi or "keep"
-        check_policy(policy)
-        terms, triples = apply_policy(*canonical(tokens, checked(tokens, id_triples)), policy)
+        check_policy(policy, require_arity(arity))
+        given = checked(tokens, id_tuples, arity)
+        terms, tuples = apply_policy(*canonical(tokens, given), policy)
         if policy != "keep":
             # the policy may have added set tokens or left tokens without a fact
-            terms, triples = canonical(terms, triples)
-        (k, q, v), local = by_role(triples)
-        db = cls(tuple(terms), k, q, v, local, policy, dict(prefixes or {}), source)
+            terms, tuples = canonical(terms, tuples)
+        db = cls(tuple(terms), *by_role(tuples), policy, dict(prefixes or {}), source)
         if multi is None and not db.is_functional:
-            warnings.warn(multi_valued_warning(db.n_multi_valued_pairs, db.n_pairs), stacklevel=3)
+            said = multi_valued_warning(db.n_multi_valued_pairs, db.n_pairs, db.arity)
+            warnings.warn(said, stacklevel=3)
         return db
 
     @classmethod
@@ -151,27 +163,94 @@ class Database:
         MultiValuedError
             Under the policy ``error``, or if a policy leaves no fact.
         """
-        return cls.from_ids(*numbered(triples), multi=multi)
+        return cls.from_ids(*numbered(triples, 3), multi=multi)
 
-    @cached_property
-    def subjects(self) -> tuple[Term, ...]:
-        """The set K, sorted; mode 0 of the tensor."""
-        return tuple(self.tokens[i] for i in self.subject_ids)
+    @classmethod
+    def from_tuples(
+        cls, rows: Iterable[Sequence[object]], *, multi: MultiPolicy | None = None
+    ) -> Database:
+        """Make a database from rows of any one length, the arity: a key and its object.
 
-    @cached_property
-    def predicates(self) -> tuple[Term, ...]:
-        """The set Q, sorted; mode 1 of the tensor."""
-        return tuple(self.tokens[i] for i in self.predicate_ids)
+        Parameters
+        ----------
+        rows : iterable of sequences
+            Rows of the same length, from 2 to 32; the last cell is the object, the others are the
+            key. Each cell a str (a plain label), a `Term`, or an rdflib node.
+        multi : MultiPolicy, optional
+            By default ``keep``, with a `MultiValuedWarning` if there are multi-valued keys.
 
-    @cached_property
-    def objects(self) -> tuple[Term, ...]:
-        """The set V, sorted; mode 2 of the tensor."""
-        return tuple(self.tokens[i] for i in self.object_ids)
+        Raises
+        ------
+        InvalidArgumentError
+            For a row of another length than the first, no row at all, an unknown policy, or one
+            that needs predicates for rows of another length than 3.
+        InvalidTypeError
+            For a cell of another type.
+        MultiValuedError
+            Under the policy ``error``, or if a policy leaves no fact.
+
+        Examples
+        --------
+        >>> sums = Database.from_tuples([("0", "1", "1", "even"), ("1", "1", "1", "odd")])
+        >>> sums
+        Database(2 facts of arity 4: 2 x 1 x 1 x 2, 4 tokens; functional)
+        >>> str(sums("1", "1", "1"))
+        'odd'
+        """
+        tokens, tuples = numbered(rows, None)
+        # without rows there is no arity, and `from_ids` says so
+        arity = tuples.shape[1] if len(tuples) else 3
+        return cls.from_ids(tokens, tuples, arity=arity, multi=multi)
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """``(n_subjects, n_predicates, n_objects)``, the shape of the tensor D."""
-        return len(self.subject_ids), len(self.predicate_ids), len(self.object_ids)
+    def arity(self) -> int:
+        """The number of columns of the facts, the order of the tensor; 3 for triples."""
+        return self.tuples.shape[1]
+
+    @cached_property
+    def roles(self) -> tuple[tuple[Term, ...], ...]:
+        """The tokens of each column, sorted; the modes of the tensor."""
+        return tuple(tuple(self.tokens[i] for i in ids) for ids in self.role_ids)
+
+    @property
+    def subjects(self) -> tuple[Term, ...]:
+        """The set K, sorted; mode 0 of the tensor. Of triples alone."""
+        return self._of_triples("`subjects`").roles[0]
+
+    @property
+    def predicates(self) -> tuple[Term, ...]:
+        """The set Q, sorted; mode 1 of the tensor. Of triples alone."""
+        return self._of_triples("`predicates`").roles[1]
+
+    @property
+    def objects(self) -> tuple[Term, ...]:
+        """The set V, sorted; the last mode of the tensor."""
+        return self.roles[-1]
+
+    @cached_property
+    def subject_ids(self) -> NDArray[np.int32]:
+        """Token ids of the subjects K, ascending. Of triples alone."""
+        return self._of_triples("`subject_ids`").role_ids[0]
+
+    @cached_property
+    def predicate_ids(self) -> NDArray[np.int32]:
+        """Token ids of the predicates Q, ascending. Of triples alone."""
+        return self._of_triples("`predicate_ids`").role_ids[1]
+
+    @property
+    def object_ids(self) -> NDArray[np.int32]:
+        """Token ids of the objects V, ascending."""
+        return self.role_ids[-1]
+
+    @cached_property
+    def triples(self) -> NDArray[np.int32]:
+        """The facts as indices into subjects, predicates and objects, shape (n_triples, 3)."""
+        return self._of_triples("`triples`").tuples
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tensor D: ``(n_subjects, n_predicates, n_objects)`` for triples."""
+        return tuple(len(ids) for ids in self.role_ids)
 
     @property
     def n_tokens(self) -> int:
@@ -179,78 +258,103 @@ class Database:
         return len(self.tokens)
 
     @property
-    def n_triples(self) -> int:
+    def n_facts(self) -> int:
         """The number of facts."""
+        return len(self.tuples)
+
+    @property
+    def n_triples(self) -> int:
+        """The number of facts. Of triples alone."""
         return len(self.triples)
 
     @cached_property
     def n_pairs(self) -> int:
-        """The number of (subject, predicate) pairs in the domain of D."""
-        return len(pair_starts(self.triples))
+        """The number of (subject, predicate) pairs, or of keys, in the domain of D."""
+        return len(pair_starts(self.tuples))
 
     @cached_property
     def n_multi_valued_pairs(self) -> int:
-        """The number of pairs that have several objects."""
-        return int((np.diff(np.append(pair_starts(self.triples), self.n_triples)) > 1).sum())
+        """The number of pairs, or of keys, that have several objects."""
+        return int((np.diff(np.append(pair_starts(self.tuples), self.n_facts)) > 1).sum())
 
     @property
     def is_functional(self) -> bool:
         """True if every pair has one object, so that D is a partial function."""
-        return self.n_pairs == self.n_triples
+        return self.n_pairs == self.n_facts
+
+    @cached_property
+    def token_tuples(self) -> NDArray[np.int32]:
+        """The facts as token ids, shape (n_facts, arity)."""
+        columns = [ids[self.tuples[:, mode]] for mode, ids in enumerate(self.role_ids)]
+        ids = np.stack(columns, axis=1)
+        ids.setflags(write=False)
+        return ids
 
     @cached_property
     def token_triples(self) -> NDArray[np.int32]:
         """The facts as token ids, shape (n_triples, 3): the sentences a layer trains on."""
-        columns = (self.subject_ids, self.predicate_ids, self.object_ids)
-        sentences = np.stack([ids[self.triples[:, m]] for m, ids in enumerate(columns)], axis=1)
-        sentences.setflags(write=False)
-        return sentences
+        return self._of_triples("`token_triples`").token_tuples
 
     @cached_property
     def facts_sha256(self) -> str:
         """SHA-256 of the facts in canonical form (`capacity.database.canonical.facts_sha256`)."""
-        return facts_sha256(self.tokens, self.token_triples)
+        return facts_sha256(self.tokens, self.token_tuples)
 
-    def __call__(self, subject: object, predicate: object) -> Term:
-        """Look up D(k, q).
+    def __call__(self, *key: object) -> Term:
+        """Look up D(k, q), or the object of a longer or shorter key.
 
         Parameters
         ----------
-        subject, predicate : Term, rdflib node, or str
-            A str stands for the label of that text, or for the only token with that text, short
-            name or local name.
+        *key : Term, rdflib node, or str
+            Subject and predicate; for another arity, a token for each column but the last. A str
+            stands for the label of that text, or for the only token with that text, short name or
+            local name.
 
         Raises
         ------
+        InvalidTypeError
+            For another number of tokens.
         MultiValuedError
             If the database isn't functional.
         UnknownTokenError
             If (k, q) lies outside the domain, or a token is unknown or ambiguous.
         """
-        self.require_functional("D(k, q)")
-        k = position(subject, self.subjects, self.prefixes)
-        q = position(predicate, self.predicates, self.prefixes)
-        rows = np.flatnonzero((self.triples[:, 0] == k) & (self.triples[:, 1] == q))
+        if len(key) != self.arity - 1:
+            names = "a subject and a predicate" if self.arity == 3 else f"{self.arity - 1} tokens"
+            raise InvalidTypeError(f"A key of this database is {names}; got {len(key)} tokens.")
+        self.require_functional("D(k, q)" if self.arity == 3 else "A lookup")
+        at = [position(one, of, self.prefixes) for one, of in zip(key, self.roles, strict=False)]
+        same = [self.tuples[:, mode] == i for mode, i in enumerate(at)]
+        rows = np.flatnonzero(np.logical_and.reduce(same))
         if not len(rows):
-            raise UnknownTokenError(
-                f"({subject!s:.60}, {predicate!s:.60}) lies outside the domain of the database."
-            )
-        return self.objects[self.triples[rows[0], 2]]
+            said = ", ".join(f"{one!s:.60}" for one in key)
+            raise UnknownTokenError(f"({said}) lies outside the domain of the database.")
+        return self.objects[self.tuples[rows[0], -1]]
+
+    def _of_triples(self, what: str) -> Database:
+        if self.arity != 3:
+            raise not_triples(what, self.arity)
+        return self
 
     def require_functional(self, what: str) -> None:
         """Raise a `MultiValuedError` that lists the policies unless the database is functional."""
         if not self.is_functional:
-            raise multi_valued_error(what, self.n_multi_valued_pairs, self.n_pairs)
+            pairs = self.n_multi_valued_pairs, self.n_pairs
+            raise multi_valued_error(what, *pairs, self.arity)
 
     def name(self, term: Term) -> str:
         """Short name of a term, for display: label, text, qname, or the whole IRI."""
         return display(term, self.prefixes)
 
     def tensor(self) -> SparseTensor:
-        """The tensor D by its nonzero entries, in the order of `triples`."""
-        return SparseTensor(self.triples, np.ones(self.n_triples, np.int64), self.shape)
+        """The tensor D by its nonzero entries, in the order of `tuples`."""
+        return self._tensor
 
-    def to_coo(self) -> scipy.sparse.coo_array[Any, tuple[int, int, int]]:
+    @cached_property
+    def _tensor(self) -> SparseTensor:
+        return SparseTensor(self.tuples, np.ones(self.n_facts, np.int64), self.shape)
+
+    def to_coo(self) -> scipy.sparse.coo_array[Any, Any]:
         """The tensor D as a sparse array of int8, shape `shape`."""
         from capacity.database.tensor import to_coo
 
@@ -273,47 +377,39 @@ class Database:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Database):
             return NotImplemented
-        return self.tokens == other.tokens and np.array_equal(
-            self.token_triples, other.token_triples
-        )
+        return self.tokens == other.tokens and np.array_equal(self.token_tuples, other.token_tuples)
 
     def __hash__(self) -> int:
         return hash(self.facts_sha256)
 
     def __repr__(self) -> str:
-        k, q, v = self.shape
-        pairs = f"{self.n_multi_valued_pairs} of {self.n_pairs} pairs multi-valued"
-        return (
-            f"Database({self.n_triples} triples: {k} subjects x {q} predicates x {v} objects, "
-            f"{self.n_tokens} tokens; {'functional' if self.is_functional else pairs})"
-        )
+        return in_a_line(self)
 
     def _repr_html_(self) -> str:
-        k, q, v = self.shape
-        rows = [("triples", self.n_triples), ("subjects", k), ("predicates", q), ("objects", v),
-                ("tokens", self.n_tokens), ("multi-valued pairs", self.n_multi_valued_pairs),
-                *(("such as", " ".join(self.name(self.tokens[i]) for i in fact))
-                  for fact in self.token_triples[:3].tolist())]  # fmt: skip
-        return table("Database", rows)
+        return as_table(self)
 
     def with_policy(self, multi: MultiPolicy) -> Database:
         """Apply a policy for multi-valued pairs; raises as `from_ids` does."""
-        return Database.from_ids(
-            self.tokens, self.token_triples, multi=multi, prefixes=self.prefixes
-        )
+        return self._of_ids(self.token_tuples, multi)
 
     def subset(self, rows: NDArray[Any]) -> Database:
-        """Keep the facts at `rows`, a boolean mask of `triples` or indices into them."""
+        """Keep the facts at `rows`, a boolean mask of `tuples` or indices into them."""
+        return self._of_ids(self.token_tuples[rows], self.multi)
+
+    def _of_ids(self, id_tuples: NDArray[np.int32], multi: MultiPolicy) -> Database:
         return Database.from_ids(
-            self.tokens, self.token_triples[rows], multi=self.multi, prefixes=self.prefixes
+            self.tokens, id_tuples, arity=self.arity, multi=multi, prefixes=self.prefixes
         )
 
     def sample_subjects(self, n_subjects: int, seed: Seed) -> Database:
-        """Keep the facts of `n_subjects` subjects, drawn at random without replacement."""
+        """Keep the facts of `n_subjects` subjects, drawn at random without replacement.
+
+        The subjects of facts of any arity are the tokens of their first column.
+        """
         if not 1 <= n_subjects <= self.shape[0]:
             raise InvalidArgumentError(
                 f"`n_subjects` must lie between 1 and the {self.shape[0]} subjects of the "
                 f"database; got {n_subjects}."
             )
         chosen = generator(seed).choice(self.shape[0], n_subjects, replace=False)
-        return self.subset(np.isin(self.triples[:, 0], chosen))
+        return self.subset(np.isin(self.tuples[:, 0], chosen))

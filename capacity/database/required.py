@@ -1,9 +1,13 @@
-"""Check of arguments that must be a database; the error names the call that makes one."""
+"""Checks of arguments that must be a database, or one of triples.
+
+The error names the call that makes one.
+"""
 
 from __future__ import annotations
 
 import os
 
+from capacity.database.arity import not_triples
 from capacity.database.facts import Database
 from capacity.errors import InvalidTypeError
 from capacity.limits import shown
@@ -49,3 +53,26 @@ def require_database(value: object, call: str) -> Database:
             known = "a model, which holds no facts"
         advice = known or shown(value)
     raise InvalidTypeError(f"{call} needs a Database; got {advice}.")
+
+
+def require_triples(value: object, call: str) -> Database:
+    """Return a database of triples, and refuse facts of another arity and any other value.
+
+    Parameters
+    ----------
+    value : object
+        Argument that must be a database of arity 3.
+    call : str
+        The function with its arguments, for the message.
+
+    Raises
+    ------
+    InvalidTypeError
+        If it isn't a database.
+    InvalidArgumentError
+        If its facts have another arity than 3.
+    """
+    db = require_database(value, call)
+    if db.arity != 3:
+        raise not_triples(call, db.arity)
+    return db

@@ -1,38 +1,31 @@
-"""The tensor D of a database: dense and sparse forms, unfoldings, stacked slices, components.
+"""The tensor D of a database as dense and sparse arrays.
 
 D[k, q, v] = 1 for each fact, shape (n_subjects, n_predicates, n_objects) (Wong 2025, equation (1));
-modes 0, 1, 2 are subject, predicate, object. All functions but `to_numpy` work on the triples and
-make no dense tensor.
-
-References
-----------
-T. G. Kolda, B. W. Bader, Tensor Decompositions and Applications, SIAM Review 51, 2009 (slices,
-fibers, unfoldings).
+modes 0, 1, 2 are subject, predicate, object. Facts of another arity have a mode for each column,
+the last for the object. `Database.tensor` gives D by its nonzero entries, and
+`capacity.tensor.structure` has its unfoldings, slices and components.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import coo_array
 
-from capacity.database.graphs import connected_labels
 from capacity.errors import MemoryBudgetError
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
 
-Mode: TypeAlias = Literal[0, 1, 2]
-MODES: tuple[Mode, ...] = (0, 1, 2)
 
-
-def to_coo(db: Database) -> coo_array[Any, tuple[int, int, int]]:
-    """Write D as a sparse array of int8, shape (n_subjects, n_predicates, n_objects)."""
-    ones = np.ones(db.n_triples, dtype=np.int8)
-    return coo_array((ones, tuple(db.triples.T)), shape=db.shape)
+def to_coo(db: Database) -> coo_array[Any, Any]:
+    """Write D as a sparse array of int8, shape ``db.shape``."""
+    ones = np.ones(db.n_facts, dtype=np.int8)
+    first, *others = db.shape
+    return coo_array((ones, tuple(db.tuples.T)), shape=(first, *others))
 
 
 def to_numpy(db: Database, dtype: DTypeLike, *, max_bytes: int) -> NDArray[Any]:
@@ -50,46 +43,5 @@ def to_numpy(db: Database, dtype: DTypeLike, *, max_bytes: int) -> NDArray[Any]:
             f"{np.dtype(dtype)} would take {size:,}. Use `to_coo()`, or raise `max_bytes`."
         )
     dense = np.zeros(db.shape, dtype=dtype)
-    dense[tuple(db.triples.T)] = 1
+    dense[tuple(db.tuples.T)] = 1
     return dense
-
-
-def unfolding_entries(db: Database, mode: Mode) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row and column indices of the ones in the mode-`mode` unfolding.
-
-    The unfolding has a row for each slice of the mode; its columns are the pairs of the other two
-    indices.
-    """
-    a, b = (m for m in MODES if m != mode)
-    triples = db.triples.astype(np.int64)
-    return triples[:, mode], triples[:, a] * db.shape[b] + triples[:, b]
-
-
-def stacked_slice_entries(db: Database, mode: Mode) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row and column indices of the ones in the block diagonal matrix of all slices of a mode.
-
-    For index i of the mode, rows are the pairs (a, i) and columns the pairs (b, i) of the other
-    two indices a and b, so the rank of this one matrix is the sum of the ranks of the slices.
-    """
-    a, b = (m for m in MODES if m != mode)
-    triples = db.triples.astype(np.int64)
-    n = db.shape[mode]
-    return triples[:, a] * n + triples[:, mode], triples[:, b] * n + triples[:, mode]
-
-
-def component_labels(db: Database) -> NDArray[np.int64]:
-    """Label each fact by its connected component, shape (n_triples,).
-
-    The vertices are the pairs (role, token), and each fact joins three of them. With each mode
-    sorted by component, D is block diagonal, a direct sum of the components' tensors.
-    """
-    k, q, v = db.shape
-    ends = db.triples.astype(np.int64) + np.array([0, k, k + q])
-    rows, columns = np.concatenate((ends[:, [0, 1]], ends[:, [0, 2]])).T
-    # no label goes unused: every vertex lies in a fact
-    return connected_labels(rows, columns, k + q + v)[db.triples[:, 0]]
-
-
-def is_complete(db: Database) -> bool:
-    """Return True if all fibers D[k, q, :] are observed: no other tensor represents the facts."""
-    return db.n_pairs == db.shape[0] * db.shape[1]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.database.required import require_database
+from capacity.database.required import require_triples
 from capacity.database.terms import label
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
@@ -80,7 +80,7 @@ def nonsense_pairs(
     Raises
     ------
     InvalidArgumentError
-        If `n_queries` is below 1, or for a seed out of range.
+        If `n_queries` is below 1, for facts of another arity than 3, or for a seed out of range.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def nonsense_pairs(
     >>> [[str(db.tokens[i]) for i in pair] for pair in nonsense_pairs(db)]
     [['a', 'q'], ['b', 'p']]
     """
-    require_database(db, "nonsense_pairs(db)")
+    require_triples(db, "nonsense_pairs(db)")
     if n_queries is not None and n_queries < 1:
         raise InvalidArgumentError(f"`n_queries` must be at least 1; got {n_queries}.")
     n_subjects, n_predicates, _ = db.shape
@@ -132,7 +132,8 @@ def with_unknown(
     Raises
     ------
     InvalidArgumentError
-        If the share is out of range, the token is taken, or there is no nonsense pair.
+        If the share is out of range, the token is taken, or there is no nonsense pair; for facts of
+        another arity than 3.
 
     Examples
     --------
@@ -140,7 +141,7 @@ def with_unknown(
     >>> with_unknown(db, 0.5)
     Database(3 triples: 2 subjects x 2 predicates x 3 objects, 7 tokens; functional)
     """
-    require_database(db, "with_unknown(db, share)")
+    require_triples(db, "with_unknown(db, share)")
     if not 0 < share <= 1:
         raise InvalidArgumentError(f"`share` must be above 0 and at most 1; got {share}.")
     unknown = label(token)

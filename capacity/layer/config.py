@@ -203,7 +203,7 @@ def layer_rank_upper_paper(config: LayerConfig, n_predicates: int) -> int:
     return config.d_model + config.n_heads * config.d_head_vo * n_predicates
 
 
-def layer_rank_upper(config: LayerConfig, shape: tuple[int, int, int]) -> int:
+def layer_rank_upper(config: LayerConfig, shape: tuple[int, ...]) -> int:
     """Upper bound of rank(L), never above Proposition 3.5.
 
     With d = d_model, and K, Q, V for the numbers of subjects, predicates and objects, the least of
@@ -226,7 +226,7 @@ def layer_rank_upper(config: LayerConfig, shape: tuple[int, int, int]) -> int:
     config : LayerConfig
         Sizes of a plain layer (no norm, bias or positions).
     shape : tuple of int
-        Numbers of subjects, predicates and objects: `Database.shape`.
+        Numbers of subjects, predicates and objects: `Database.shape` of triples.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def layer_rank_upper(config: LayerConfig, shape: tuple[int, int, int]) -> int:
     Raises
     ------
     InvalidArgumentError
-        For a layer that isn't plain.
+        For a layer that isn't plain, or a shape of other than three numbers.
 
     Examples
     --------
@@ -249,6 +249,11 @@ def layer_rank_upper(config: LayerConfig, shape: tuple[int, int, int]) -> int:
         raise InvalidArgumentError(
             "L and its rank are defined for layers without norm, bias and positions; got "
             f"{config.name}."
+        )
+    if len(shape) != 3:
+        raise InvalidArgumentError(
+            "layer_rank_upper(config, shape) needs facts of three columns, subject, predicate and "
+            f"object; those of the shape {shown(shape)} have {len(shape)}."
         )
     d, (k, q, v) = config.d_model, shape
     return min(

@@ -51,7 +51,7 @@ import torch
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.database.required import require_database
+from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError
 from capacity.layer.config import LayerConfig
 from capacity.layer.model import AttentionLayer
@@ -100,7 +100,8 @@ def store_in_query_key(
     MultiValuedError
         If the database is multi-valued.
     InvalidArgumentError
-        If `tau` is out of range, or `dtype` too coarse for the number of objects.
+        For facts of another arity than 3; if `tau` is out of range, or `dtype` too coarse for the
+        number of objects.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def store_in_query_key(
     >>> layer.config.name
     'd3-h1-qk2-vo1'
     """
-    require_database(db, "store_in_query_key(db)")
+    require_triples(db, "store_in_query_key(db)")
     codes = _Codes.of(db, tau)
     k, q, n = codes.k, codes.q, len(db.predicate_ids)
     if not codes.in_both_roles.any():
@@ -177,7 +178,8 @@ def store_in_value_output(
     MultiValuedError
         If the database is multi-valued.
     InvalidArgumentError
-        If `tau` is out of range, or `dtype` too coarse for the number of objects.
+        For facts of another arity than 3; if `tau` is out of range, or `dtype` too coarse for the
+        number of objects.
 
     Examples
     --------
@@ -185,7 +187,7 @@ def store_in_value_output(
     >>> store_in_value_output(db).config.name
     'd5-h2-qk1-vo1'
     """
-    require_database(db, "store_in_value_output(db)")
+    require_triples(db, "store_in_value_output(db)")
     codes = _Codes.of(db, tau)
     k, q, n = codes.k, codes.q, len(db.predicate_ids)
     if not codes.in_both_roles.any():

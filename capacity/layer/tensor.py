@@ -26,7 +26,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capacity.database.facts import Database
-from capacity.database.required import require_database
+from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.model import AttentionLayer
@@ -79,7 +79,8 @@ def layer_tensor(layer: AttentionLayer, db: Database) -> LayerTensor:
     InvalidTypeError
         For arguments that aren't a layer and a database.
     InvalidArgumentError
-        For another number of tokens, or a layer with norm, bias or positions.
+        For another number of tokens, facts of another arity than 3, or a layer with norm, bias or
+        positions.
 
     Examples
     --------
@@ -118,6 +119,13 @@ def tensor_of_circuits(
     LayerTensor
         L and its parts.
 
+    Raises
+    ------
+    InvalidTypeError
+        If `db` isn't a database.
+    InvalidArgumentError
+        For facts of another arity than 3.
+
     Examples
     --------
     On the domain, L holds the logits of the objects (Proposition 3.1):
@@ -132,6 +140,7 @@ def tensor_of_circuits(
     >>> np.allclose(L[k, q], logits[:, db.object_ids], atol=1e-5)
     True
     """
+    require_triples(db, "tensor_of_circuits(W_EU, W_QK, W_VO, db)")
     k, q, v = (
         torch.as_tensor(ids.astype("int64"), device=W_EU.device)
         for ids in (db.subject_ids, db.predicate_ids, db.object_ids)
@@ -158,14 +167,14 @@ def require_same_vocabulary(layer: AttentionLayer, db: Database) -> None:
     InvalidTypeError
         For arguments that aren't a layer and a database, in this order.
     InvalidArgumentError
-        For another number of tokens.
+        For another number of tokens, or facts of another arity than 3.
     """
     if not isinstance(layer, AttentionLayer):
         raise InvalidTypeError(
             f"`layer` must be an AttentionLayer; got {shown(layer)}. The layer comes first, "
             "then the database."
         )
-    require_database(db, "Training or analysing a layer")
+    require_triples(db, "Training or analysing a layer")
     if layer.d_vocab != db.n_tokens:
         raise InvalidArgumentError(
             f"The layer must have the database's {db.n_tokens} tokens; its d_vocab is "

@@ -17,14 +17,19 @@ from .effort import Limit as Limit
 from .effort import Limits as Limits
 from .exact.ranks import Minor as Minor
 from .exact.ranks import matrix_rank as matrix_rank
+from .factors import AlgebraicNumber as AlgebraicNumber
+from .factors import Factors as Factors
+from .factors import verify_decomposition as verify_decomposition
 from .interval import RankInterval as RankInterval
 from .method import Cost as Cost
 from .method import Find as Find
-from .method import FindInFacts as FindInFacts
+from .method import FindInEntries as FindInEntries
 from .method import Method as Method
 from .problem import Component as Component
 from .problem import Goal as Goal
 from .problem import Problem as Problem
+from .reductions.coefficients import Coefficients as Coefficients
+from .reductions.coefficients import Explicit as Explicit
 from .reductions.core import Core as Core
 from .reductions.core import concise_core as concise_core
 from .reductions.singleton_slices import Peeled as Peeled
@@ -32,6 +37,7 @@ from .reductions.subtensor import Finding as Finding
 from .search.methods import METHODS as METHODS
 from .search.methods import register_method as register_method
 from .search.methods import unregister_method as unregister_method
+from .types import AlgebraicTerm as AlgebraicTerm
 from .types import Indices as Indices
 from .types import Mask as Mask
 from .types import Vector as Vector
@@ -58,6 +64,7 @@ from .verifier.kinds.decomposition import Decomposition as Decomposition
 from .verifier.kinds.diagonalization import Diagonalization as Diagonalization
 from .verifier.kinds.enclosure import Enclosure as Enclosure
 from .verifier.kinds.koszul import Koszul as Koszul
+from .verifier.kinds.maximal_rank import MaximalRank as MaximalRank
 from .verifier.kinds.pencil import Pencil as Pencil
 from .verifier.kinds.substitution import Substitution as Substitution
 from .verifier.kinds.unfolding import Unfolding as Unfolding

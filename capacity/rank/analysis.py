@@ -5,7 +5,8 @@ above, each component in its best mode. Where the interval of a component is sti
 of `capacity.rank.search.methods` are tried, as far as the effort allows.
 
 The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers D[k,
-q, :] (Wong 2025, section 2.1). It is at most the rank. Bounds from below are the rank of the
+q, :] (Wong 2025, section 2.1); of a tensor of another order, on the fibers of the last mode that
+have an entry. It is at most the rank. Bounds from below are the rank of the
 observed fibers, which is the number of objects on functional data, and the substitution method with
 the unobserved fibers unknown; from above, decompositions of the tensor, of the tensor after merging
 subjects and predicates, and shorter ones that ignore the unobserved fibers.
@@ -18,8 +19,6 @@ from dataclasses import replace
 from functools import cached_property
 
 from capacity.database.facts import Database
-from capacity.database.required import require_database
-from capacity.database.tensor import is_complete
 from capacity.limits import Seed, integer_seed
 from capacity.options import require_choice
 from capacity.progress import Progress
@@ -31,24 +30,28 @@ from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.assembly import effective_lower_end, lower_end, upper_end
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.explanation import explain_effective, explain_rank
+from capacity.rank.search.groupings import Groups, groupings, lower_methods
 from capacity.rank.search.methods import chosen
 from capacity.rank.search.rank_ledger import RankLedger
 from capacity.rank.search.scheduler import Ledger, search
 from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.certificate import Certificate, Quantity
+from capacity.rank.verifier.named import name_of, tensor_of
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.structure import is_complete
 
 INTERRUPTED = ("interrupted before the search was over",)
 
 
 class RankAnalysis:
-    """Bounds, rank and effective rank of a database, each computed once, on first access.
+    """Bounds, rank and effective rank, each computed once, on first access.
 
     Ctrl-C ends a search and keeps the best interval so far; a second one raises KeyboardInterrupt.
 
     Parameters
     ----------
-    db : Database
-        Functional or not.
+    of : Database or SparseTensor
+        A database, functional or not, or a tensor of integers of order 2 or more.
     effort : {'quick', 'standard', 'thorough'}
         Work for components that are still open. On small databases `quick` takes about 1 s,
         `standard` 30 s, `thorough` minutes. Work is counted in steps, so a seed gives the same
@@ -66,9 +69,10 @@ class RankAnalysis:
     Raises
     ------
     InvalidTypeError
-        If `db` isn't a database.
+        If `of` is neither a database nor a tensor.
     InvalidArgumentError
-        If the effort or a method is unknown, or the seed isn't one.
+        If the effort or a method is unknown, the seed isn't one, or a tensor has a single mode or
+        an entry of 2^31 or more in absolute value.
 
     Examples
     --------
@@ -82,7 +86,7 @@ class RankAnalysis:
 
     def __init__(
         self,
-        db: Database,
+        of: Database | SparseTensor,
         *,
         effort: Effort = "quick",
         seed: Seed = 0,
@@ -90,14 +94,18 @@ class RankAnalysis:
         progress: Progress | None = None,
     ) -> None:
         require_choice("`effort`", effort, BUDGETS)
-        self.db = require_database(db, "An analysis of ranks, such as rank_interval(db),")
-        self._effort, self._budget, self._seed = effort, BUDGETS[effort], integer_seed(seed)
+        self.tensor = tensor_of(of, "An analysis of ranks, such as rank_interval(db),")
+        self._of = of
+        self._effort: Effort = effort
+        self._budget, self._seed = BUDGETS[effort], integer_seed(seed)
         self._methods, self._progress = chosen(methods), progress
 
     def __repr__(self) -> str:
-        k, q, v = self.db.shape
-        shape = f"{k} x {q} x {v}"
-        return f"RankAnalysis({self.db.n_triples} facts, {shape}, effort={self._effort!r})"
+        shape = " x ".join(map(str, self.tensor.shape))
+        entries = "entries" if self._of is self.tensor else "facts"
+        return (
+            f"RankAnalysis({self.tensor.n_entries} {entries}, {shape:.80}, effort={self._effort!r})"
+        )
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -108,7 +116,7 @@ class RankAnalysis:
         MemoryBudgetError
             If an exact rank needs a dense block over its budget.
         """
-        return database_bounds(self.db)
+        return database_bounds(self._of)
 
     @property
     def rank(self) -> RankInterval:
@@ -123,34 +131,61 @@ class RankAnalysis:
 
     @cached_property
     def _rank(self) -> RankInterval:
-        ledger = RankLedger(self.db, self.bounds, self._budget, self._seed)
+        ledger = RankLedger(self.tensor, self.bounds, self._budget, self._seed)
         interrupted = self._search(ledger)
-        return RankInterval(
+        found = RankInterval(
             self._certificate("rank", "lower", *lower_end(ledger, self._methods)),
             self._certificate("rank", "upper", *upper_end(ledger, self._methods)),
             interrupted,
             explain_rank(ledger) + INTERRUPTED * interrupted,
+            self.tensor,
         )
+        return self._by_groupings(found)
 
     @cached_property
     def effective_rank(self) -> RankInterval:
         """The interval of the effective rank, at most the rank's upper end."""
         rank = self._rank
-        if is_complete(self.db):
+        if is_complete(self.tensor):
             return replace(
                 rank,
                 lower=replace(rank.lower, quantity="effective_rank"),
                 upper=replace(rank.upper, quantity="effective_rank"),
                 explanation=(*rank.explanation, "every pair has an object, so this is the rank"),
             )
-        ledger = EffectiveLedger(self.db, self.bounds, rank.upper, self._budget, self._seed)
+        ledger = EffectiveLedger(self.tensor, self.bounds, rank.upper, self._budget, self._seed)
         interrupted = rank.interrupted or self._search(ledger)
-        return RankInterval(
+        found = RankInterval(
             self._certificate("effective_rank", "lower", *effective_lower_end(ledger)),
             self._certificate("effective_rank", "upper", *ledger.above),
             interrupted,
             explain_effective(ledger) + INTERRUPTED * interrupted,
+            self.tensor,
         )
+        return self._by_groupings(found)
+
+    def _by_groupings(self, found: RankInterval) -> RankInterval:
+        """Raise the lower end by tensors of order 3, for a tensor of higher order."""
+        if self.tensor.order <= 3:
+            return found
+        quantity = found.lower.quantity
+        effective = quantity == "effective_rank"
+        methods = lower_methods(tuple(self._methods))
+        for groups, tensor in groupings(self.tensor, effective=effective):
+            if found.closed or found.interrupted:
+                break
+            analysis = RankAnalysis(
+                tensor, effort=self._effort, seed=self._seed, methods=methods,
+                progress=self._progress,
+            )  # fmt: skip
+            one = analysis.effective_rank if effective else analysis.rank
+            found = replace(found, interrupted=one.interrupted)
+            if one.lower.value > found.lower.value:
+                by = f"{one.lower.by} of modes {_written(groups)}"
+                lower = self._certificate(quantity, "lower", one.lower.arguments, by)
+                first = f"at least {lower.value:,}: by {by}"
+                found = _with_lower(found, replace(lower, groups=groups), first)
+        return found
 
     def _search(self, ledger: Ledger) -> bool:
         """Search, and return True if Ctrl-C ended the search."""
@@ -164,24 +199,23 @@ class RankAnalysis:
         self, quantity: Quantity, side: Side, arguments: Finding, by: str
     ) -> Certificate:
         value = sum(argument.value for argument in arguments)
-        db = self.db
-        return Certificate(quantity, side, value, by, arguments, db.facts_sha256, db.multi)
+        return Certificate(quantity, side, value, by, arguments, *name_of(self._of))
 
 
 def rank_interval(
-    db: Database,
+    of: Database | SparseTensor,
     *,
     effort: Effort = "quick",
     seed: Seed = 0,
     methods: Iterable[str | Method] | None = None,
     progress: Progress | None = None,
 ) -> RankInterval:
-    """Bound the rank of a database from both sides, with certificates.
+    """Bound the rank of a database or of a tensor from both sides, with certificates.
 
     Parameters
     ----------
-    db : Database
-        Functional or not.
+    of : Database or SparseTensor
+        A database, functional or not, or a tensor of integers of order 2 or more.
     effort : {'quick', 'standard', 'thorough'}
         Work for what is still open; on small databases about 1 s, 30 s, or minutes.
     seed : int or numpy.random.Generator
@@ -199,7 +233,7 @@ def rank_interval(
     Raises
     ------
     InvalidTypeError, InvalidArgumentError
-        If `db` isn't a database, or an option isn't valid.
+        If `of` is neither a database nor a tensor, or an option isn't valid.
     MemoryBudgetError
         If an exact rank needs a dense block over its budget.
 
@@ -212,23 +246,23 @@ def rank_interval(
     >>> interval.explanation
     ('at least 1: 1 by unfolding', 'at most 1: 1 by slices')
     """
-    return RankAnalysis(db, effort=effort, seed=seed, methods=methods, progress=progress).rank
+    return RankAnalysis(of, effort=effort, seed=seed, methods=methods, progress=progress).rank
 
 
 def effective_rank_interval(
-    db: Database,
+    of: Database | SparseTensor,
     *,
     effort: Effort = "quick",
     seed: Seed = 0,
     methods: Iterable[str | Method] | None = None,
     progress: Progress | None = None,
 ) -> RankInterval:
-    """Bound the effective rank of a database from both sides, with certificates.
+    """Bound the effective rank of a database or of a tensor from both sides, with certificates.
 
     Parameters
     ----------
-    db : Database
-        Functional or not.
+    of : Database or SparseTensor
+        A database, functional or not, or a tensor of integers of order 2 or more.
     effort : {'quick', 'standard', 'thorough'}
         Work for what is still open; on small databases about 1 s, 30 s, or minutes.
     seed : int or numpy.random.Generator
@@ -246,7 +280,7 @@ def effective_rank_interval(
     Raises
     ------
     InvalidTypeError, InvalidArgumentError
-        If `db` isn't a database, or an option isn't valid.
+        If `of` is neither a database nor a tensor, or an option isn't valid.
     MemoryBudgetError
         If an exact rank needs a dense block over its budget.
 
@@ -256,19 +290,29 @@ def effective_rank_interval(
     >>> print(effective_rank_interval(Database.from_triples(facts)))
     [1, 1]
     """
-    analysis = RankAnalysis(db, effort=effort, seed=seed, methods=methods, progress=progress)
+    analysis = RankAnalysis(of, effort=effort, seed=seed, methods=methods, progress=progress)
     return analysis.effective_rank
+
+
+def _written(groups: Groups) -> str:
+    """Write groups of modes, such as 0+1 2 3."""
+    return " ".join("+".join(map(str, group)) for group in groups)
 
 
 def _raised(rank: RankInterval, effective: RankInterval) -> RankInterval:
     """Return the rank's interval, with the effective rank's lower end if that is larger."""
-    if effective.lower.value <= rank.lower.value:
+    lower = replace(effective.lower, quantity="rank")
+    if lower.value <= rank.lower.value:
         return rank
-    lower = effective.lower
-    certificate = replace(lower, quantity="rank")
     first = f"at least {lower.value:,}: the effective rank's lower bound, by {lower.by}"
+    return _with_lower(rank, lower, first)
+
+
+def _with_lower(found: RankInterval, lower: Certificate, first: str) -> RankInterval:
+    """Return an interval with another lower end, which a sentence explains."""
     # the sentence about the widest component no longer holds
-    left = (f"open: [{lower.value:,}, {rank.upper.value:,}]",)
-    still_open = left if lower.value < rank.upper.value else ()
-    explanation = (first, *rank.explanation[1:2], *still_open, *INTERRUPTED * rank.interrupted)
-    return replace(rank, lower=certificate, explanation=explanation)
+    left = (f"open: [{lower.value:,}, {found.upper.value:,}]",)
+    still_open = left if lower.value < found.upper.value else ()
+    ends = (first, *found.explanation[1:2])
+    explanation = (*ends, *still_open, *INTERRUPTED * found.interrupted)
+    return replace(found, lower=lower, explanation=explanation)

@@ -1,4 +1,4 @@
-"""Bounds of the rank of a database that need no search, for databases of any size.
+"""Bounds of the rank of a database, or of a tensor, that need no search, for those of any size.
 
 For the tensor D of a database (Wong 2025, equation (1)):
 
@@ -12,7 +12,10 @@ databases |V_k| and |V_q| are the ranks of the subject and predicate slices, and
 slices is never larger. On multi-valued ones that equality fails: the count is still an upper bound,
 but the slice ranks can be far smaller.
 
-All ranks are exact, over the rationals, and computed from the sparse triples
+A tensor of another order n is the sum of its matrix slices: fix the indices of n - 2 modes, in any
+of the ways to choose these modes. `capacity.rank.any_arity` has the analogue of the paper's count.
+
+All ranks are exact, over the rationals, and computed from the sparse entries
 (`capacity.rank.exact.ranks`).
 """
 
@@ -23,62 +26,66 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.database.required import require_database
-from capacity.database.tensor import (
-    MODES,
-    Mode,
+from capacity.display import table
+from capacity.errors import InvalidArgumentError
+from capacity.limits import require_integer, shown
+from capacity.rank.any_arity import tuple_bound
+from capacity.rank.exact.ranks import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
+from capacity.rank.types import Indices
+from capacity.rank.verifier.named import name_of, tensor_of
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.structure import (
     component_labels,
+    slice_modes,
     stacked_slice_entries,
     unfolding_entries,
 )
-from capacity.display import table
-from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
-from capacity.rank.exact.ranks import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
-from capacity.rank.types import Indices
 
 
-def paper_bound(db: Database) -> int:
+def paper_bound(of: Database | SparseTensor) -> int:
     """Database rank bound as the paper counts it, min(sum_k |V_k|, sum_q |V_q|).
 
-    An upper bound of the rank of any database (Wong 2025, Proposition 2.1).
+    An upper bound of the rank of any database (Wong 2025, Proposition 2.1) and of any tensor of
+    order 3; for other orders, the analogue that `capacity.rank.any_arity` proves.
 
     Parameters
     ----------
-    db : Database
+    of : Database or SparseTensor
         Functional or not.
 
     Returns
     -------
     int
-        The smaller of the numbers of (subject, object) and (predicate, object) pairs with a fact.
+        For order 3, the smaller of the numbers of (subject, object) and (predicate, object) pairs
+        with an entry.
 
     Raises
     ------
     InvalidTypeError
-        If `db` isn't a database.
+        If `of` is neither a database nor a tensor.
 
     Examples
     --------
     >>> paper_bound(Database.from_triples([("a", "p", "x"), ("b", "p", "x")]))
     1
     """
-    require_database(db, "paper_bound(db)")
-    triples = db.triples.astype(np.int64)
-    n_objects = db.shape[2]
-    counts = [len(np.unique(triples[:, m] * n_objects + triples[:, 2])) for m in (0, 1)]
-    return min(counts)
+    tensor = tensor_of(of, "paper_bound(of)")
+    if tensor.order != 3:
+        return tuple_bound(tensor.indices)
+    at, n = tensor.indices, tensor.shape[2]
+    return min(len(np.unique(at[:, mode] * n + at[:, 2])) for mode in (0, 1))
 
 
-def slice_rank_sum(db: Database, mode: Mode) -> int:
-    """Sum of the ranks of all slices of a mode: an upper bound of the rank.
+def slice_rank_sum(of: Database | SparseTensor, *modes: int) -> int:
+    """Sum of the ranks of all matrix slices: an upper bound of the rank.
 
     Parameters
     ----------
-    db : Database
+    of : Database or SparseTensor
         Functional or not.
-    mode : {0, 1, 2}
-        Subject, predicate or object slices.
+    *modes : int
+        The modes whose indices are fixed in a slice, all but two. For a database, one mode: 0, 1
+        or 2 for subject, predicate or object slices.
 
     Returns
     -------
@@ -88,9 +95,9 @@ def slice_rank_sum(db: Database, mode: Mode) -> int:
     Raises
     ------
     InvalidTypeError
-        If `db` isn't a database.
+        If `of` is neither a database nor a tensor.
     InvalidArgumentError
-        For another mode.
+        For other modes.
     MemoryBudgetError
         If an exact rank needs a dense block over its budget; raised before it is allocated.
 
@@ -100,20 +107,28 @@ def slice_rank_sum(db: Database, mode: Mode) -> int:
     >>> [slice_rank_sum(db, mode) for mode in (0, 1, 2)]
     [2, 2, 1]
     """
-    require_database(db, "slice_rank_sum(db, mode)")
-    _require_mode(mode)
-    return sparse_rank(*stacked_slice_entries(db, mode))
+    tensor = tensor_of(of, "slice_rank_sum(of, mode)")
+    for mode in modes:
+        require_integer("mode", mode, least=0, most=tensor.order - 1)
+    if tuple(sorted(modes)) not in slice_modes(tensor.order):
+        raise InvalidArgumentError(
+            f"`modes` must be {tensor.order - 2} different modes of {tensor.order}; got "
+            f"{shown(modes)}."
+        )
+    rows, columns, _ = stacked_slice_entries(tensor, tuple(sorted(modes)))
+    return sparse_rank(rows, columns, tensor.values)
 
 
-def unfolding_rank(db: Database, mode: Mode) -> int:
+def unfolding_rank(of: Database | SparseTensor, mode: int) -> int:
     """Rank of the mode-`mode` unfolding: a lower bound of the rank.
 
     Parameters
     ----------
-    db : Database
+    of : Database or SparseTensor
         Functional or not.
-    mode : {0, 1, 2}
-        Rows of the unfolding are subjects, predicates or objects.
+    mode : int
+        The mode whose slices are the rows; for a database, 0, 1 or 2 for subjects, predicates or
+        objects.
 
     Returns
     -------
@@ -123,7 +138,7 @@ def unfolding_rank(db: Database, mode: Mode) -> int:
     Raises
     ------
     InvalidTypeError
-        If `db` isn't a database.
+        If `of` is neither a database nor a tensor.
     InvalidArgumentError
         For another mode.
     MemoryBudgetError
@@ -137,34 +152,32 @@ def unfolding_rank(db: Database, mode: Mode) -> int:
     >>> [unfolding_rank(w, mode) for mode in (0, 1, 2)]
     [2, 2, 2]
     """
-    require_database(db, "unfolding_rank(db, mode)")
-    _require_mode(mode)
-    return sparse_rank(*unfolding_entries(db, mode))
-
-
-def _require_mode(mode: object) -> None:
-    if mode not in MODES:
-        raise InvalidArgumentError(f"`mode` must be 0, 1 or 2; got {shown(mode)}.")
+    tensor = tensor_of(of, "unfolding_rank(of, mode)")
+    require_integer("mode", mode, least=0, most=tensor.order - 1)
+    return sparse_rank(*unfolding_entries(tensor, mode), tensor.values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bounds:
-    """Bounds of the rank that need no search, of a database and of its components.
+    """Bounds of the rank that need no search, of a database or tensor and of its components.
 
     Attributes
     ----------
     triples : int
-        Number of triples, an upper bound.
+        Number of triples, or of the entries of a tensor, an upper bound.
     paper : int
         Upper bound as the paper counts it (`paper_bound`).
-    component : ndarray of int64, shape (n_triples,)
-        The component of each fact, numbered from 0.
-    slices_by_component, unfoldings_by_component : ndarray of int64, shape (n_components, 3)
-        Sums of slice ranks, and unfolding ranks, in each mode.
-    minors : tuple of three Minor
-        Nonsingular minors of the three unfoldings, with the components as groups.
+    component : ndarray of int64, shape (n_entries,)
+        The component of each fact or entry, numbered from 0.
+    slices_by_component : ndarray of int64, shape (n_components, n_choices)
+        Sums of the ranks of matrix slices, for each choice of the modes that are fixed; one mode
+        each for order 3.
+    unfoldings_by_component : ndarray of int64, shape (n_components, order)
+        Ranks of the unfoldings in each mode.
+    minors : tuple of Minor
+        Nonsingular minors of the unfoldings, with the components as groups.
     facts_sha256 : str
-        SHA-256 of the facts (`Database.facts_sha256`).
+        SHA-256 of the facts (`Database.facts_sha256`) or of the tensor (`SparseTensor.sha256`).
     """
 
     triples: int
@@ -172,7 +185,7 @@ class Bounds:
     component: Indices
     slices_by_component: Indices
     unfoldings_by_component: Indices
-    minors: tuple[Minor, Minor, Minor]
+    minors: tuple[Minor, ...]
     facts_sha256: str
 
     def __repr__(self) -> str:
@@ -183,34 +196,29 @@ class Bounds:
 
     def _repr_html_(self) -> str:
         rows = [("triples", self.triples), ("paper (Proposition 2.1)", self.paper),
-                ("sums of slice ranks: subject, predicate, object", self.slices),
-                ("ranks of the unfoldings: subject, predicate, object", self.unfoldings),
+                ("sums of slice ranks, by mode", self.slices),
+                ("ranks of the unfoldings, by mode", self.unfoldings),
                 ("components", len(self.unfoldings_by_component))]  # fmt: skip
         return table("bounds of the rank", rows)
 
     @property
-    def slices(self) -> tuple[int, int, int]:
-        """Sums of the ranks of the subject, predicate and object slices of the database."""
-        return _triple(self.slices_by_component)
+    def slices(self) -> tuple[int, ...]:
+        """Sums of the ranks of the matrix slices: of subject, predicate and object slices."""
+        return tuple(self.slices_by_component.sum(axis=0).tolist())
 
     @property
-    def unfoldings(self) -> tuple[int, int, int]:
-        """Ranks of the three unfoldings of the database: its multilinear rank."""
-        return _triple(self.unfoldings_by_component)
+    def unfoldings(self) -> tuple[int, ...]:
+        """Ranks of the unfoldings: the multilinear rank."""
+        return tuple(self.unfoldings_by_component.sum(axis=0).tolist())
 
 
-def _triple(by_component: Indices) -> tuple[int, int, int]:
-    a, b, c = by_component.sum(axis=0).tolist()
-    return a, b, c
-
-
-def database_bounds(db: Database) -> Bounds:
+def database_bounds(of: Database | SparseTensor) -> Bounds:
     """Compute the bounds of the rank that need no search, with the minors that prove them.
 
     Parameters
     ----------
-    db : Database
-        Functional or not.
+    of : Database or SparseTensor
+        A database, functional or not, or a tensor of order 2 or more.
 
     Returns
     -------
@@ -220,7 +228,9 @@ def database_bounds(db: Database) -> Bounds:
     Raises
     ------
     InvalidTypeError
-        If `db` isn't a database.
+        If `of` is neither a database nor a tensor.
+    InvalidArgumentError
+        If the tensor has a single mode, or an entry of 2^31 or more in absolute value.
     MemoryBudgetError
         If an exact rank needs a dense block over its budget; raised before it is allocated.
 
@@ -231,18 +241,22 @@ def database_bounds(db: Database) -> Bounds:
     >>> b.slices, b.unfoldings
     ((3, 3, 3), (2, 2, 2))
     """
-    require_database(db, "database_bounds(db)")
-    component = np.unique(component_labels(db), return_inverse=True)[1].ravel().astype(np.int64)
-    slices = [sparse_rank_by_group(*stacked_slice_entries(db, m), component) for m in MODES]
-    (a, first), (b, second), (c, third) = (
-        minor_by_group(*unfolding_entries(db, m), component) for m in MODES
-    )
+    tensor = tensor_of(of, "database_bounds(of)")
+    component = component_labels(tensor)
+    slices = [
+        sparse_rank_by_group(*stacked_slice_entries(tensor, fixed)[:2], component, tensor.values)
+        for fixed in slice_modes(tensor.order)
+    ]
+    found = [
+        minor_by_group(*unfolding_entries(tensor, mode), component, tensor.values)
+        for mode in range(tensor.order)
+    ]
     return Bounds(
-        db.n_triples,
-        paper_bound(db),
+        tensor.n_entries,
+        paper_bound(tensor),
         component,
         np.stack(slices, axis=1),
-        np.stack([a, b, c], axis=1),
-        (first, second, third),
-        db.facts_sha256,
+        np.stack([ranks for ranks, _ in found], axis=1),
+        tuple(minor for _, minor in found),
+        name_of(of)[0],
     )

@@ -19,7 +19,7 @@ from capacity.rank.verifier.argument import Side
 from capacity.rank.verifier.kinds import KINDS
 
 Find: TypeAlias = Callable[[Problem, Goal], Iterable[Finding]]
-FindInFacts: TypeAlias = Callable[[Component, Goal], Iterable[Finding]]
+FindInEntries: TypeAlias = Callable[[Component, Goal], Iterable[Finding]]
 Cost: TypeAlias = Callable[[Problem], int]
 
 # names of bounds that need no search
@@ -31,7 +31,7 @@ BOUNDS = ("unfolding", "slices", "independent sets")
 class Method:
     """A method of search for bounds, which `register_method` makes part of every search.
 
-    `cost`, `dense` and `peeled` are about tensors and have no effect with `find_in_facts`.
+    `cost`, `dense` and `peeled` are about tensors and have no effect with `find_in_entries`.
 
     Attributes
     ----------
@@ -39,10 +39,10 @@ class Method:
         Name in certificates, explanations and ``--methods``.
     find : callable, optional
         ``find(problem, goal)`` yields tuples of arguments about a small tensor, better ones later.
-        Give either this or `find_in_facts`.
-    find_in_facts : callable, optional
-        ``find_in_facts(component, goal)`` yields tuples of arguments about the database, for
-        methods that need no dense tensor.
+        Give either this or `find_in_entries`.
+    find_in_entries : callable, optional
+        ``find_in_entries(component, goal)`` yields tuples of arguments about the whole tensor, for
+        methods that need no dense one.
     sides : tuple of {'lower', 'upper'}
         Ends of an interval that the method can move.
     limit : str, optional
@@ -60,6 +60,8 @@ class Method:
         and yield one `Substitution`, `Decomposition` or `Enclosure` at a time.
     adds : bool
         True if its lower bounds add over components.
+    any_order : bool
+        True if the method is for tensors of any order; otherwise it is called for those of order 3.
     effective : {'no', 'observed', 'yes', 'alone'}
         When the method also bounds the effective rank: never; from below, where all fibers are
         observed; always. 'alone' is for methods that bound the effective rank and not the rank.
@@ -67,8 +69,8 @@ class Method:
     Raises
     ------
     InvalidArgumentError
-        If both or neither of `find` and `find_in_facts` are given, the name is that of a bound that
-        needs no search, `limit` or `sides` is unknown, or a method with `find_in_facts` is
+        If both or neither of `find` and `find_in_entries` are given, the name is that of a bound
+        that needs no search, `limit` or `sides` is unknown, or a method with `find_in_entries` is
         'observed'.
 
     Examples
@@ -91,20 +93,21 @@ class Method:
 
     name: str
     find: Find | None = None
-    find_in_facts: FindInFacts | None = None
+    find_in_entries: FindInEntries | None = None
     sides: tuple[Side, ...] = ("lower", "upper")
     limit: Limit | None = None
     cost: Cost | None = None
     dense: bool = True
     peeled: Literal["never", "instead", "also"] = "never"
     adds: bool = False
+    any_order: bool = False
     effective: Literal["no", "observed", "yes", "alone"] = "no"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sides", tuple(self.sides))
-        if (self.find is None) == (self.find_in_facts is None):
+        if (self.find is None) == (self.find_in_entries is None):
             raise InvalidArgumentError(
-                f"The method {self.name!r} must have either `find` or `find_in_facts`; got "
+                f"The method {self.name!r} must have either `find` or `find_in_entries`; got "
                 f"{'neither' if self.find is None else 'both'}."
             )
         if self.name in BOUNDS:
@@ -123,8 +126,8 @@ class Method:
             )
         if self.effective == "observed" and self.find is None:
             raise InvalidArgumentError(
-                f"The method {self.name!r} has `find_in_facts`, so it isn't told which fibers are "
-                "observed; its `effective` must be 'no', 'yes' or 'alone'."
+                f"The method {self.name!r} has `find_in_entries`, so it isn't told which fibers "
+                "are observed; its `effective` must be 'no', 'yes' or 'alone'."
             )
 
 
@@ -156,12 +159,12 @@ def findings(method: Method, problem: Problem, goal: Goal) -> Iterable[Finding]:
         yield from _asked(method, problem, replace(goal, upper=upper, work=work))
 
 
-def findings_in_facts(method: Method, component: Component, goal: Goal) -> Iterable[Finding]:
-    """Call a method on facts, as long as its share of the verifier's budget lasts."""
-    if method.find_in_facts is None:
+def findings_in_entries(method: Method, component: Component, goal: Goal) -> Iterable[Finding]:
+    """Call a method on sparse entries, as long as its share of the verifier's budget lasts."""
+    if method.find_in_entries is None:
         return
     try:
-        yield from _checked(method, method.find_in_facts(component, goal))
+        yield from _checked(method, method.find_in_entries(component, goal))
     except MemoryBudgetError:
         # nothing more that is found here can be verified
         return

@@ -1,4 +1,4 @@
-"""Problems that methods of search are given: small tensors, or facts, with a goal."""
+"""Problems that methods of search are given: small tensors, or sparse entries, with a goal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.rank.effort import Limits
@@ -16,6 +15,7 @@ from capacity.rank.reductions.core import Core, concise_core
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
 from capacity.rank.types import Indices, Mask, Term
 from capacity.rank.verifier.procedures.kronecker_form import Spend
+from capacity.tensor.sparse import SparseTensor
 
 
 @briefly_shown
@@ -49,31 +49,30 @@ class Goal:
 @briefly_shown
 @dataclass(frozen=True)
 class Component:
-    """Facts of whole components, for methods that need no dense tensor.
+    """Entries of whole components, for methods that need no dense tensor.
 
     Attributes
     ----------
-    db : Database
-        The database that the facts belong to.
-    facts : ndarray of int64
-        Row numbers of the facts in ``Database.triples``.
-    unfoldings : tuple of three ints
-        Ranks of the unfoldings of these facts.
+    tensor : SparseTensor
+        The whole tensor; that of a database is ``Database.tensor()``.
+    rows : ndarray of int64
+        Row numbers of the component's entries in ``SparseTensor.indices``.
+    unfoldings : tuple of int
+        Ranks of the unfoldings of these entries.
     spend : callable
         Charges the steps and bytes that the verifier will need. Raises `MemoryBudgetError` once the
         bound's share of the verifier's budget is spent.
     """
 
-    db: Database
-    facts: Indices
-    unfoldings: tuple[int, int, int]
+    tensor: SparseTensor
+    rows: Indices
+    unfoldings: tuple[int, ...]
     spend: Spend
 
 
-def all_indices(shape: tuple[int, ...]) -> tuple[Indices, Indices, Indices]:
-    """Return all indices of each of the three modes."""
-    a, b, c = shape
-    return np.arange(a), np.arange(b), np.arange(c)
+def all_indices(shape: tuple[int, ...]) -> tuple[Indices, ...]:
+    """Return all indices of each mode."""
+    return tuple(np.arange(n) for n in shape)
 
 
 @briefly_shown
@@ -83,9 +82,9 @@ class Problem:
 
     Attributes
     ----------
-    tensor : integer ndarray, shape (n0, n1, n2)
-        The dense tensor; empty if `rest` is given.
-    known : ndarray of bool, shape (n0, n1, n2), or None
+    tensor : integer ndarray
+        The dense tensor, of any order; empty if `rest` is given.
+    known : ndarray of bool, of the shape of the tensor, or None
         The entries of observed fibers, for the effective rank; None for the rank.
     rest : Peeled, optional
         The remainder after peeling, for a tensor that is too large to be dense.
@@ -120,8 +119,12 @@ class Problem:
         """The remainder without slices of a single entry; None if there are no such slices."""
         if self.rest is not None:
             return self.rest
+        if self.tensor.ndim != 3:
+            return None
         effective = self.known is not None
-        return peel_singles(np.argwhere(self.tensor), self.tensor.shape, effective=effective)
+        places = np.argwhere(self.tensor)
+        values = self.tensor[tuple(places.T)].astype(np.int64)
+        return peel_singles(places, values, self.tensor.shape, effective=effective)
 
     @property
     def size(self) -> int:
@@ -129,14 +132,14 @@ class Problem:
         return self.tensor.size * sum(self.tensor.shape)
 
     @cached_property
-    def parts(self) -> list[tuple[Indices, Indices, Indices]]:
+    def parts(self) -> list[tuple[Indices, ...]]:
         """Sub-tensors for the substitution method: the whole, and the core if that is smaller."""
         whole = all_indices(self.tensor.shape)
         if self.known is not None or self.core.tensor.shape == self.tensor.shape:
             return [whole]
         return [whole, self.core.chosen]
 
-    def part(self, of: tuple[Indices, Indices, Indices]) -> tuple[Indices, Mask]:
+    def part(self, of: tuple[Indices, ...]) -> tuple[Indices, Mask]:
         """Return the sub-tensor of some indices, and the mask of its known entries."""
         tensor = self.tensor[np.ix_(*of)].astype(np.int64)
         known = np.ones(tensor.shape, bool) if self.known is None else self.known[np.ix_(*of)]

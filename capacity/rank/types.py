@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 Indices: TypeAlias = NDArray[np.int64]
 # entries that are known, or nonzero
 Mask: TypeAlias = NDArray[np.bool_]
-# the factors of a decomposition with integer coefficients, shapes (rank, n_m)
+# the factors of a decomposition of order 3 with integer coefficients, shapes (rank, n_m)
 IntegerFactors: TypeAlias = tuple[Indices, Indices, Indices]
 # for each mode the indices that an argument is about
-Touched: TypeAlias = tuple[Indices, Indices, Indices]
+Touched: TypeAlias = tuple[Indices, ...]
 # a sparse vector: indices of one mode, and a coefficient for each
 Vector: TypeAlias = tuple[tuple[int, ...], tuple[Fraction, ...]]
 # a simple tensor: one sparse vector per mode
-Term: TypeAlias = tuple[Vector, Vector, Vector]
+Term: TypeAlias = tuple[Vector, ...]
 # the same with coefficients in a number field: polynomials modulo f, by their coefficients
 AlgebraicVector: TypeAlias = tuple[tuple[int, ...], tuple[tuple[Fraction, ...], ...]]
 AlgebraicTerm: TypeAlias = tuple[AlgebraicVector, ...]

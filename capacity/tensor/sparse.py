@@ -21,14 +21,18 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from capacity.display import table
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.limits import require_integer, shown
-
-# default limit of a dense tensor, in bytes
-DENSE_BUDGET = 2**30
-# indices fit 32 bits, so that a product of two sizes fits 64
-LARGEST_SIDE = 2**31 - 1
-# largest order: an array of numpy has at most 64 modes
-LARGEST_ORDER = 32
+from capacity.limits import require_integer
+from capacity.tensor.coordinates import (
+    BUDGET,
+    LARGEST_ENTRY,
+    ascending,
+    checked_shape,
+    collected,
+    fitted,
+    integers,
+    largest,
+    products,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +59,10 @@ class SparseTensor:
 
     Notes
     -----
-    Two tensors are equal if they have the same shape and the same entries.
+    Two tensors are equal if they have the same shape and the same entries. Tensors of one shape can
+    be added and subtracted, and a tensor can be multiplied by an integer; an entry of more than 63
+    bits is refused, so no result is wrong. What doesn't keep the shape is a function, such as
+    `direct_sum` and `kronecker`.
 
     Examples
     --------
@@ -66,11 +73,15 @@ class SparseTensor:
     SparseTensor(2 x 2 x 2, 4 entries from -1 to 1)
     >>> C.to_numpy()[1].tolist()
     [[0, 1], [-1, 0]]
+    >>> C + C == 2 * C, C - C
+    (True, SparseTensor(2 x 2 x 2, zero))
     """
 
     indices: NDArray[np.int64]
     values: NDArray[np.int64]
     shape: tuple[int, ...]
+    # numpy leaves a product by one of its integers to this class
+    __array_ufunc__ = None
 
     def __init__(self, indices: ArrayLike, values: ArrayLike, shape: Sequence[int]) -> None:
         sides = checked_shape(shape)
@@ -112,7 +123,7 @@ class SparseTensor:
     @cached_property
     def largest(self) -> int:
         """Largest absolute value of an entry; 0 for the zero tensor."""
-        return int(np.abs(self.values).max(initial=0))
+        return largest(self.values)
 
     @cached_property
     def sha256(self) -> str:
@@ -122,9 +133,7 @@ class SparseTensor:
             digest.update(np.ascontiguousarray(array, "<i8").tobytes())
         return digest.hexdigest()
 
-    def to_numpy(
-        self, dtype: DTypeLike = np.int64, *, max_bytes: int = DENSE_BUDGET
-    ) -> NDArray[Any]:
+    def to_numpy(self, dtype: DTypeLike = np.int64, *, max_bytes: int = BUDGET) -> NDArray[Any]:
         """Write the tensor as a dense array.
 
         Parameters
@@ -162,6 +171,34 @@ class SparseTensor:
             and np.array_equal(self.values, other.values)
         )
 
+    def __add__(self, other: object) -> SparseTensor:
+        if not isinstance(other, SparseTensor):
+            return NotImplemented
+        if other.shape != self.shape:
+            raise InvalidArgumentError(
+                f"Tensors that are added must have one shape; got {self.shape} and {other.shape}. "
+                "`direct_sum` takes tensors of any shapes."
+            )
+        indices = np.concatenate([self.indices, other.indices])
+        values = np.concatenate([self.values, other.values])
+        return SparseTensor(*collected(indices, values), self.shape)
+
+    def __sub__(self, other: object) -> SparseTensor:
+        return self + -other if isinstance(other, SparseTensor) else NotImplemented
+
+    def __neg__(self) -> SparseTensor:
+        return -1 * self
+
+    def __mul__(self, factor: object) -> SparseTensor:
+        if not isinstance(factor, int | np.integer):
+            return NotImplemented
+        number = require_integer("factor", factor, least=-LARGEST_ENTRY, most=LARGEST_ENTRY)
+        values = fitted(products(self.values, np.array(number)), self.indices)
+        kept = values != 0
+        return SparseTensor(self.indices[kept], values[kept], self.shape)
+
+    __rmul__ = __mul__
+
     def __hash__(self) -> int:
         return hash(self.sha256)
 
@@ -170,66 +207,13 @@ class SparseTensor:
         if not self.n_entries:
             return f"SparseTensor({sides}, zero)"
         ends = f"from {self.values.min()} to {self.values.max()}"
-        return f"SparseTensor({sides:.120}, {self.n_entries} entries {ends})"
+        count = "1 entry" if self.n_entries == 1 else f"{self.n_entries} entries"
+        return f"SparseTensor({sides:.120}, {count} {ends})"
 
     def _repr_html_(self) -> str:
         rows = [("shape", " x ".join(map(str, self.shape))), ("entries", self.n_entries),
                 ("largest absolute value", self.largest), ("SHA-256", self.sha256)]  # fmt: skip
         return table("SparseTensor", rows)
-
-
-def checked_shape(shape: object) -> tuple[int, ...]:
-    """Return a shape as a tuple of ints.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Unless it is a sequence of at least one and at most 32 sizes, each from 1 to 2^31 - 1.
-    """
-    sides = tuple(shape) if isinstance(shape, Sequence | np.ndarray) else ()
-    if not 1 <= len(sides) <= LARGEST_ORDER or isinstance(shape, str):
-        raise InvalidArgumentError(
-            f"`shape` must have a size for each mode, of 1 to {LARGEST_ORDER} modes; got "
-            f"{shown(shape)}."
-        )
-    return tuple(
-        require_integer(f"shape[{mode}]", n, most=LARGEST_SIDE) for mode, n in enumerate(sides)
-    )
-
-
-def integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Return an array of integers as int64.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it holds anything else, also floats with integer values, or an integer of more than 63
-        bits.
-    """
-    array = np.asarray(values)
-    if not array.size:
-        return np.zeros(array.shape, np.int64)
-    if array.dtype == object and all(isinstance(x, int) for x in array.ravel().tolist()):
-        fits = all(abs(x) < 2**63 for x in array.ravel().tolist())
-    elif array.dtype.kind in "biu":
-        fits = int(array.max()) < 2**63 and int(array.min()) > -(2**63)
-    else:
-        raise InvalidArgumentError(
-            f"{name} must be integers; got an array of {array.dtype}. `from_dense` also takes "
-            "floats with integer values, and fractions."
-        )
-    if not fits:
-        raise InvalidArgumentError(
-            f"{name} must be integers from -2^63 + 1 to 2^63 - 1; got one of more bits."
-        )
-    return array.astype(np.int64)
-
-
-def ascending(rows: NDArray[np.int64]) -> bool:
-    """Return True if rows are distinct and in ascending (lexicographic) order."""
-    steps = np.diff(rows, axis=0)
-    first = (steps != 0).argmax(axis=1)
-    return bool((steps[np.arange(len(steps)), first] > 0).all())
 
 
 def _require(got: tuple[int, ...], wanted: tuple[int, int]) -> None:

@@ -11,7 +11,9 @@ strategy                             draws
 `databases_of_known_effective_rank`  the same for the effective rank
 `certificates`                       valid certificates of a database, of each kind
 `mutations`                          a certificate after a few edits, as JSON data
-`tensors_of_known_rank`              integer tensors with a decomposition of minimal length
+`integer_tensors`                    integer tensors of any order
+`integer_tensors_of_known_rank`      the same, of orders up to six, whose rank is a theorem
+`tensors_of_known_rank`              order three, with a decomposition of minimal length
 `layer_configs`, `layers`            attention layers with random weights
 `labels`, `rdf_terms`                terms of tables and of RDF
 ===================================  ==============================================================

@@ -1,4 +1,6 @@
 from .drawn_certificates import certificates as certificates
+from .drawn_tensors import integer_tensors as integer_tensors
+from .drawn_tensors import integer_tensors_of_known_rank as integer_tensors_of_known_rank
 from .edits import mutations as mutations
 from .known_databases import KnownDatabase as KnownDatabase
 from .known_databases import KnownEffectiveRank as KnownEffectiveRank

@@ -9,13 +9,13 @@ from typing import TypeAlias
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.database.tensor import component_labels, is_complete
 from capacity.errors import InvalidArgumentError
 from capacity.rank import (
     Unfolding,
     View,
 )
 from capacity.rank.types import Indices, Mask
+from capacity.tensor.structure import component_labels, is_complete
 from capacity.testing.choices import Choices
 
 # most entries of a tensor
@@ -62,12 +62,12 @@ class Area:
                 f"shape {db.shape}. Draw a smaller database."
             )
         tensor = db.to_numpy().astype(np.int64)
-        effective = quantity == "effective_rank" and not is_complete(db)
+        effective = quantity == "effective_rank" and not is_complete(db.tensor())
         observed = tensor.any(axis=2, keepdims=True)
         known = np.broadcast_to(observed if effective else np.True_, tensor.shape)
         labels = [np.zeros(n, np.int64) for n in db.shape]
         for mode, of in enumerate(labels):
-            of[db.triples[:, mode]] = component_labels(db)
+            of[db.triples[:, mode]] = component_labels(db.tensor())
         k, q, v = (list(range(n)) for n in db.shape)
         return cls(tensor, (labels[0], labels[1], labels[2]), known, effective, (k, q, v))
 

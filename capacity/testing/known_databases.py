@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.database.tensor import is_complete
 from capacity.display import briefly_shown
+from capacity.tensor.structure import is_complete
 from capacity.testing.choices import Choices
 from capacity.testing.known_blocks import Block, Place, thick, thin
 
@@ -128,7 +128,7 @@ def known_rank(choose: Choices) -> KnownDatabase:
         why += "; additive, Jaja and Takche 1986"
     dense = _with_more_slices(choose, _direct_sum(choose, blocks))
     db = _database(choose, dense)
-    same = is_complete(db) or _rank(dense.reshape(-1, dense.shape[2])) == rank
+    same = is_complete(db.tensor()) or _rank(dense.reshape(-1, dense.shape[2])) == rank
     return KnownDatabase(db, rank, rank if same else None, why)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "api"
 ROOMS = {
     "capacity": "The names that most users need.",
+    "capacity.tensor": "Integer tensors of any order: arrays, files, products, known ranks.",
     "capacity.database": "Facts as integer triples, from files and tables and back.",
     "capacity.rank": "Exact ranks, bounds, certificates, methods of search, CP estimates.",
     "capacity.layer": "Attention layers, their tensor L, training, facts written by hand.",

@@ -34,8 +34,8 @@ def test_the_independent_set_is_independent_and_largest(pairs: list[tuple[int, i
 @given(databases(max_subjects=8, max_objects=8, max_triples=30))
 def test_minors_of_independent_sets_are_proved(db: Database) -> None:
     component = database_bounds(db).component
-    sets = independent_sets(db, component)
-    arguments = sets.arguments(db, np.ones(len(sets.values), bool))
+    sets = independent_sets(db.tensor(), component)
+    arguments = sets.arguments(db.shape, np.ones(len(sets.values), bool))
     assert sum(argument.value for argument in arguments) == sets.values.sum()
     certificate = claim(db, *arguments)
     assert verify(certificate, db).reason is None

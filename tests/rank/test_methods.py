@@ -32,7 +32,7 @@ from capacity.rank import (
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, Side
-from capacity.rank.verifier.facts import Facts, require
+from capacity.rank.verifier.entries import Entries, require
 from capacity.rank.verifier.view import UNOBSERVED, view_tensor
 from tests.oracles import database, matrix_product
 from tests.searches import progress_of
@@ -54,8 +54,8 @@ class Product(FromBelow):
         return 7
 
 
-def check_product(argument: Product, facts: Facts) -> Touched:
-    tensor, known = view_tensor(argument.view, facts)
+def check_product(argument: Product, entries: Entries) -> Touched:
+    tensor, known = view_tensor(argument.view, entries)
     require(known.all(), UNOBSERVED)
     require(np.array_equal(tensor, PRODUCT), "it is no product of 2 x 2 matrices")
     return argument.view.indices
@@ -169,7 +169,7 @@ def test_an_unknown_method_is_refused_with_the_names_there_are(methods: object) 
 def test_a_method_has_a_name_of_its_own_and_one_way_to_look() -> None:
     with pytest.raises(InvalidArgumentError, match="name of its own"):
         register_method(METHODS[0])
-    with pytest.raises(InvalidArgumentError, match="either `find` or `find_in_facts`"):
+    with pytest.raises(InvalidArgumentError, match="either `find` or `find_in_entries`"):
         Method("nothing")
     with pytest.raises(InvalidArgumentError, match="must be one of"):
         register_method(TOY, before="nothing")
@@ -245,7 +245,7 @@ def test_a_kind_of_both_sides_that_adds_is_kept_on_its_own_side() -> None:
 def test_boxes_of_a_part_are_refused() -> None:
     rows = [(int(k) + 5, int(q) + 5, int(v) + 5) for k, q, v in matrix_product(2, 2, 2).triples]
     db = database([(0, 0, 0), *rows])
-    with pytest.raises(InvalidArgumentError, match="must be about the whole database"):
+    with pytest.raises(InvalidArgumentError, match="must be about the whole tensor"):
         rank_interval(db, methods=[spoiled((Boxes(np.arange(8) // 2),))])
 
 
@@ -294,6 +294,6 @@ def test_the_verifiers_budget_ends_a_method_and_not_the_search() -> None:
         return ()
 
     interval = rank_interval(
-        matrix_product(2, 2, 2), methods=[Method("greedy", find_in_facts=greedy)]
+        matrix_product(2, 2, 2), methods=[Method("greedy", find_in_entries=greedy)]
     )
     assert str(interval) == "[4, 8]"

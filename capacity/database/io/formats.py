@@ -59,7 +59,8 @@ class Format:
         ``rdf`` or ``table``, whose parsers take further options, or any other word.
     parse : callable
         Function of `Content`, this format and keywords that returns a `Database`. The keywords are
-        ``multi`` and the options of the kind: ``graph`` for RDF, ``terms`` for tables.
+        ``multi`` and the options of the kind: ``graph`` for RDF; ``terms`` for tables and, where
+        they aren't triples, ``arity`` and ``columns``.
     likelihood : callable
         Function of a `FileHead` that returns an integer: 0 if the beginning doesn't suggest this
         format, and a larger one the likelier it is.

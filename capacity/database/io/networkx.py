@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy
-from capacity.database.required import require_database
+from capacity.database.required import require_triples
 from capacity.database.terms import Term, as_term
 from capacity.errors import InvalidArgumentError
 from capacity.extras import needed_by
@@ -99,6 +99,8 @@ def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:
     ------
     InvalidTypeError
         If `db` isn't a database.
+    InvalidArgumentError
+        For facts of another arity than 3.
 
     Examples
     --------
@@ -106,7 +108,7 @@ def to_networkx(db: Database) -> nx.MultiDiGraph[Any]:
     >>> list(graph.edges(keys=True))
     [('Astrid', 'Singapore', 'born_in')]
     """
-    require_database(db, "to_networkx(db)")
+    require_triples(db, "to_networkx(db)")
     with needed_by("to_networkx"):
         import networkx as nx
 

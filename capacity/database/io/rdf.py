@@ -35,7 +35,7 @@ from capacity.database.io.guards import (
     refuse_hostile_xml,
 )
 from capacity.database.policy import MultiPolicy
-from capacity.database.required import require_database
+from capacity.database.required import require_triples
 from capacity.database.source import Source
 from capacity.database.terms import (
     BlankNames,
@@ -244,8 +244,8 @@ def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
     Raises
     ------
     InvalidArgumentError
-        For labels without a base, a new IRI that is in use already, a subject that is a literal, or
-        a predicate that isn't an IRI.
+        For facts of another arity than 3, labels without a base, a new IRI that is in use already,
+        a subject that is a literal, or a predicate that isn't an IRI.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
     >>> print(to_rdflib(db, base="http://example.org/").serialize(format="nt").strip())
     <http://example.org/Astrid> <http://example.org/born_in> <http://example.org/Singapore> .
     """
-    require_database(db, "to_rdflib(db)")
+    require_triples(db, "to_rdflib(db)")
     with needed_by("to_rdflib"):
         import rdflib
 
@@ -308,6 +308,8 @@ def schema_rows(db: Database) -> NDArray[np.bool_]:
     ------
     InvalidTypeError
         If `db` isn't a database.
+    InvalidArgumentError
+        For facts of another arity than 3.
 
     Examples
     --------
@@ -316,7 +318,7 @@ def schema_rows(db: Database) -> NDArray[np.bool_]:
     >>> schema_rows(db)
     array([ True, False])
     """
-    require_database(db, "schema_rows(db)")
+    require_triples(db, "schema_rows(db)")
     schema = [
         p.kind == "iri" and (p.text == _RDF_TYPE or p.text.startswith(_SCHEMA))
         for p in db.predicates

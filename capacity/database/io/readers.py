@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
+from capacity.database.arity import require_arity
 from capacity.database.facts import Database
 from capacity.database.io.content import Content, check, read
 from capacity.database.io.formats import FORMATS, Format, resolve_format
-from capacity.database.io.tables import TableTerms, check_terms
+from capacity.database.io.tables import TableTerms, arity_of, check_terms
 from capacity.database.policy import MultiPolicy
 from capacity.errors import DatabaseFormatError, MultiValuedError
 
 
 def load(
-    path: str | os.PathLike[str], *, format: str | None = None, multi: MultiPolicy | None = None
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    arity: int = 3,
+    multi: MultiPolicy | None = None,
 ) -> Database:
     r"""Read a file of facts: RDF in any common format, or a table of three columns.
 
@@ -25,6 +31,8 @@ def load(
         input.
     format : str, optional
         Name, extension or media type of a registered format; by default it is guessed.
+    arity : int
+        Number of columns of the facts. Only tables have facts of another arity than 3.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
 
@@ -36,11 +44,12 @@ def load(
     Raises
     ------
     DatabaseFormatError
-        If the file can't be read as a database: missing, empty, binary, broken or without facts.
+        If the file can't be read as a database: missing, empty, binary, broken or without facts; a
+        table with another number of columns, or another file than a table if `arity` isn't 3.
     InvalidTypeError
         If `path` is neither a str nor a path.
     InvalidArgumentError
-        For an unknown policy.
+        For an unknown policy, or an `arity` that isn't from 2 to 32.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
 
@@ -55,8 +64,19 @@ def load(
     >>> str(db("Astrid", "born_in"))
     'Singapore'
     """
+    require_arity(arity)
     content = read(path)
-    return _parsed(content, resolve_format(content, format), multi=multi)
+    chosen = resolve_format(content, format)
+    if arity == 3:
+        return _parsed(content, chosen, multi=multi)
+    if chosen.kind != "table":
+        raise DatabaseFormatError(
+            content.name,
+            f"only tables hold facts of {arity} columns",
+            format=chosen.name,
+            advice="Omit `arity`, or give the table's format: tsv or csv.",
+        )
+    return _parsed(content, chosen, arity=arity, multi=multi)
 
 
 def read_rdf(
@@ -165,19 +185,26 @@ def read_table(
     *,
     format: str | None = None,
     terms: TableTerms = "label",
+    arity: int | None = None,
+    columns: Sequence[str] | None = None,
     multi: MultiPolicy | None = None,
 ) -> Database:
-    """Read a TSV or CSV file.
+    r"""Read a TSV or CSV file.
 
     Parameters
     ----------
     path : path
-        Table with three columns: subject, predicate, object. It may be compressed; ``-`` is
-        standard input.
+        Table with three columns: subject, predicate, object, unless `arity` or `columns` say
+        otherwise. It may be compressed; ``-`` is standard input.
     format : {'tsv', 'csv'}, optional
         Format of the table; by default it is guessed.
     terms : {'label', 'n3'}
         Form of the cells: plain labels, or N-Triples terms.
+    arity : int, optional
+        Number of columns of the table if it isn't 3; the last one holds the object, the others the
+        key. The first row is a header only if it reads ``key_1 key_2 ... object``.
+    columns : sequence of str, optional
+        Names of the columns to read, the object's last; the first row must name all columns.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
 
@@ -189,12 +216,13 @@ def read_table(
     Raises
     ------
     DatabaseFormatError
-        If the file can't be read, for a row that doesn't hold three cells, a cell that isn't a
-        term, or a table without rows.
+        If the file can't be read, for a row with another number of cells, a cell that isn't a term,
+        a table without rows, or without one of the `columns`.
     InvalidTypeError
         If `path` is neither a str nor a path.
     InvalidArgumentError
-        For unknown `terms` or an unknown policy.
+        For unknown `terms`, an unknown policy, an `arity` that isn't from 2 to 32, or that isn't
+        the number of `columns`.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
 
@@ -208,11 +236,19 @@ def read_table(
     ...     db = read_table(path, terms="n3")
     >>> db.subjects[0].kind
     'iri'
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "weather.csv")
+    ...     _ = path.write_text("id,city,month,year,weather\n1,Oslo,May,2024,sun")
+    ...     read_table(path, columns=["city", "month", "year", "weather"])
+    Database(1 facts of arity 4: 1 x 1 x 1 x 1, 4 tokens; functional)
     """
     check_terms(terms)
+    options: dict[str, Any] = {"terms": terms}
+    if arity_of(arity, columns) != 3 or columns is not None:
+        options |= {"arity": arity_of(arity, columns), "columns": columns}
     content = read(path)
     chosen = _of_kind(content, resolve_format(content, format), "table", "a table")
-    return _parsed(content, chosen, terms=terms, multi=multi)
+    return _parsed(content, chosen, **options, multi=multi)
 
 
 def _of_kind(content: Content, format: Format, kind: str, what: str) -> Format:

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.database.graphs import connected_labels
 from capacity.rank.types import Indices
+from capacity.tensor.graphs import connected_labels
 
 
 @dataclass(frozen=True)

@@ -159,15 +159,19 @@ class Minor:
         )
 
 
-def minor_by_group(rows: Indices, columns: Indices, groups: Indices) -> tuple[Indices, Minor]:
-    """Exact ranks of the blocks of a block diagonal 0/1 matrix, and a nonsingular minor.
+def minor_by_group(
+    rows: Indices, columns: Indices, groups: Indices, values: Indices
+) -> tuple[Indices, Minor]:
+    """Exact ranks of the blocks of a block diagonal matrix, and a nonsingular minor.
 
     Parameters
     ----------
     rows, columns : ndarray of int64, shape (n_entries,)
-        Positions of the ones, each position once.
+        Positions of the nonzero entries, each position once.
     groups : ndarray of int64, shape (n_entries,)
         The block of each entry, numbered from 0; blocks share neither rows nor columns.
+    values : ndarray of int64, shape (n_entries,)
+        The nonzero entries.
 
     Returns
     -------
@@ -181,7 +185,7 @@ def minor_by_group(rows: Indices, columns: Indices, groups: Indices) -> tuple[In
     MemoryBudgetError
         If a part that has to be dense exceeds its budget; raised before it is allocated.
     """
-    matrix = reduce(rows, columns)
+    matrix = reduce(rows, columns, values)
     ranks = np.bincount(groups[matrix.pivots], minlength=int(groups.max(initial=-1)) + 1)
     found_rows, found_columns = [rows[matrix.pivots]], [columns[matrix.pivots]]
     found_groups = [groups[matrix.pivots]]

@@ -11,7 +11,12 @@ from capacity.rank.types import AlgebraicVector, Indices, Term, Vector
 
 def vector(indices: Sequence[int], values: Sequence[int | Fraction]) -> Vector:
     """Sparse vector of the nonzero values at some indices."""
-    kept = [(int(i), Fraction(x)) for i, x in zip(indices, values, strict=True) if x]
+    # to make a fraction of a fraction takes longer than all else here
+    kept = [
+        (int(i), x if type(x) is Fraction else Fraction(x))
+        for i, x in zip(indices, values, strict=True)
+        if x
+    ]
     return tuple(i for i, _ in kept), tuple(x for _, x in kept)
 
 
@@ -21,14 +26,12 @@ def sparse(elements: Sequence[tuple[Fraction, ...]]) -> AlgebraicVector:
     return tuple(i for i, _ in kept), tuple(x for _, x in kept)
 
 
-def term(mode: int, across: Vector, a: Vector, b: Vector) -> Term:
-    """Simple tensor of `across` in a mode and of `a` and `b` in the other two, ascending."""
-    vectors = [a, b]
-    vectors.insert(mode, across)
-    return vectors[0], vectors[1], vectors[2]
+def term(mode: int, across: Vector, *others: Vector) -> Term:
+    """Simple tensor of `across` in a mode and of the others in the other modes, ascending."""
+    return (*others[:mode], across, *others[mode:])
 
 
-def lifted(terms: Iterable[Any], indices: tuple[Indices, Indices, Indices]) -> list[Any]:
+def lifted(terms: Iterable[Any], indices: tuple[Indices, ...]) -> list[Any]:
     """Convert terms of a sub-tensor to terms of the whole, given the sub-tensor's indices."""
     return [
         tuple(

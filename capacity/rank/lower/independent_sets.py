@@ -20,13 +20,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.database.facts import Database
-from capacity.database.graphs import SMALL
-from capacity.database.tensor import Mode, unfolding_entries
 from capacity.rank.exact.ranks import Minor, minor_by_group
 from capacity.rank.lower.unfolding import as_unfolding
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.kinds.unfolding import Unfolding
+from capacity.tensor.graphs import SMALL
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.structure import unfolding_entries
 
 
 def largest_independent_set(
@@ -142,15 +142,15 @@ class IndependentSets:
 
     values: Indices
     modes: Indices
-    minors: list[tuple[Mode, int, Minor]]
+    minors: list[tuple[int, int, Minor]]
 
-    def arguments(self, db: Database, chosen: Mask) -> tuple[Unfolding, ...]:
+    def arguments(self, shape: tuple[int, ...], chosen: Mask) -> tuple[Unfolding, ...]:
         """Return the arguments of some components: the object slices of L, and unfoldings of D[A].
 
         Parameters
         ----------
-        db : Database
-            The database that the bounds are about.
+        shape : tuple of int
+            Shape of the tensor that the bounds are about.
         chosen : ndarray of bool, shape (n_components,)
             Mask of the components.
 
@@ -160,40 +160,33 @@ class IndependentSets:
         """
         found: list[Unfolding] = []
         for mode, kind, minor in self.minors:
-            found += as_unfolding(db, mode, minor.of_groups(chosen & (self.modes == kind)))
+            found += as_unfolding(shape, mode, minor.of_groups(chosen & (self.modes == kind)))
         return tuple(found)
 
 
-def independent_sets(db: Database, component: Indices) -> IndependentSets:
+def independent_sets(tensor: SparseTensor, component: Indices) -> IndependentSets:
     """Bound the rank of each component by largest independent sets.
 
     Parameters
     ----------
-    db : Database
-        Functional or not.
-    component : ndarray of int64, shape (n_triples,)
-        The component of each fact, numbered from 0.
+    tensor : SparseTensor
+        A tensor of order 3.
+    component : ndarray of int64, shape (n_entries,)
+        The component of each entry, numbered from 0.
 
     Returns
     -------
     IndependentSets
     """
-    triples = db.triples.astype(np.int64)
+    at = tensor.indices
     n_components = int(component.max()) + 1
     values = np.zeros((2, n_components), np.int64)
-    minors: list[tuple[Mode, int, Minor]] = []
-    modes: tuple[Mode, ...] = (0, 1)
-    for mode in modes:
-        a, of = largest_independent_set(
-            triples[:, mode], triples[:, 2], db.shape[mode], db.shape[2]
-        )
-        sets: tuple[tuple[Mask, Mode], ...] = (
-            (of[triples[:, 2]], 2),
-            (a[triples[:, mode]], mode),
-        )
-        for some, of_mode in sets:
-            rows, columns = (x[some] for x in unfolding_entries(db, of_mode))
-            ranks, minor = minor_by_group(rows, columns, component[some])
+    minors: list[tuple[int, int, Minor]] = []
+    for mode in (0, 1):
+        a, of = largest_independent_set(at[:, mode], at[:, 2], tensor.shape[mode], tensor.shape[2])
+        for some, of_mode in ((of[at[:, 2]], 2), (a[at[:, mode]], mode)):
+            rows, columns = (x[some] for x in unfolding_entries(tensor, of_mode))
+            ranks, minor = minor_by_group(rows, columns, component[some], tensor.values[some])
             values[mode, : len(ranks)] += ranks
             minors.append((of_mode, mode, minor))
     return IndependentSets(values.max(axis=0), values.argmax(axis=0), minors)

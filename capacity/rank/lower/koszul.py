@@ -29,10 +29,11 @@ import math
 from collections.abc import Iterable
 from itertools import combinations
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.rank.exact.modular_rank import rank_modulo
+from capacity.rank.exact.prime import PRIME
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
@@ -41,9 +42,6 @@ from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import steps_of_rank
 from capacity.rank.verifier.kinds.koszul import MOST_SLICES, Koszul
-
-# ranks are taken modulo this prime
-PRIME = 2**31 - 1
 
 
 def koszul_matrix(slices: Indices, p: int) -> Indices:
@@ -78,13 +76,13 @@ def koszul_matrix(slices: Indices, p: int) -> Indices:
 
 
 def best_flattening(
-    tensor: NDArray[np.integer], *, seed: int, prime: int, work: int, enough: int | None = None
+    tensor: NDArray[np.integer], *, seed: int, work: int, above: int = 0, enough: int | None = None
 ) -> tuple[int, int, int, Indices] | None:
     """Find the mode, the projection and the p that give the largest bound.
 
     The smallest flattenings are tried first, and those whose shape allows no larger bound than the
     best so far are skipped. Almost all projections to a given dimension give the same rank, so one
-    is tried.
+    is tried. Ranks are taken modulo `capacity.rank.exact.modular_rank.PRIME`.
 
     Parameters
     ----------
@@ -92,35 +90,42 @@ def best_flattening(
         The tensor to bound.
     seed : int
         Seed of the projections.
-    prime : int
-        Ranks are taken modulo this prime.
     work : int
         Work allowed in total, in units of about a nanosecond.
+    above : int
+        Only larger bounds are sought.
     enough : int, optional
-        Stop at this bound.
+        Stop at this bound, which must be an upper bound of the rank.
 
     Returns
     -------
     (bound, mode, p, projection) or None
-        The projection has shape (a, n_mode); None if the work suffices for no flattening.
+        The projection has shape (a, n_mode); None if the work suffices for no larger bound.
     """
     best: tuple[int, int, int, Indices] | None = None
+    residues = tensor.astype(np.int64) % PRIME
     for cost, limit, mode, a, p in sorted(_flattenings(tensor.shape)):
-        if best is not None and (limit <= best[0] or best[0] == enough):
+        if limit <= above or above == enough:
             continue
         work -= cost
         if work < 0:
             break
-        slices = np.moveaxis(tensor, mode, 0).astype(np.int64)
+        slices = np.moveaxis(residues, mode, 0)
         rng = np.random.default_rng([seed, mode, a])
-        everything = a == len(slices)
-        projection = (
-            np.eye(a, dtype=np.int64) if everything else rng.integers(-99, 100, (a, len(slices)))
+        projection = np.eye(a, dtype=np.int64)
+        if a < len(slices):
+            projection = rng.integers(-99, 100, (a, len(slices)))
+            # fewer than 2^24 products below 2^38
+            slices = np.tensordot(projection, slices, axes=1) % PRIME
+        simple = math.comb(a - 1, p)
+        rank = rank_modulo(
+            koszul_matrix(slices, p),
+            above=above * simple,
+            enough=None if enough is None else (enough - 1) * simple + 1,
         )
-        matrix = koszul_matrix(np.tensordot(projection, slices, axes=1), p)
-        bound = -(-_rank_modulo(matrix, prime) // math.comb(a - 1, p))
-        if best is None or bound > best[0]:
-            best = (bound, mode, p, projection)
+        bound = -(-rank // simple)
+        if bound > above:
+            best, above = (bound, mode, p, projection), bound
     return best
 
 
@@ -144,15 +149,12 @@ def _flattenings(shape: tuple[int, ...]) -> Iterable[tuple[int, int, int, int, i
                     yield cost, limit, mode, a, p
 
 
-def _rank_modulo(matrix: Indices, prime: int) -> int:
-    m, n = matrix.shape
-    return flint.nmod_mat(m, n, (matrix % prime).ravel().tolist(), prime).rank()
-
-
 def flattenings(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Bound the rank by the best Koszul flattening of the core."""
     tensor = problem.core.tensor
-    found = best_flattening(tensor, seed=goal.seed, prime=PRIME, work=goal.work, enough=goal.upper)
+    found = best_flattening(
+        tensor, seed=goal.seed, work=goal.work, above=goal.lower, enough=goal.upper
+    )
     if found is None:
         return
     value, mode, p, projection = found

@@ -1,4 +1,4 @@
-"""Exact rank of facts whose slices of one mode are combinations of two slices, a pencil."""
+"""Exact rank of entries whose slices of one mode are combinations of two slices, a pencil."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from capacity.database.facts import Database
-from capacity.database.tensor import MODES
 from capacity.errors import MemoryBudgetError
 from capacity.rank.method import Method
 from capacity.rank.problem import Component, Goal
@@ -16,17 +14,20 @@ from capacity.rank.types import Indices
 from capacity.rank.verifier.kinds.pencil import Pencil
 from capacity.rank.verifier.procedures.kronecker_form import Spend
 from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank
+from capacity.tensor.sparse import SparseTensor
 
 
-def pencil_of(db: Database, facts: Indices, mode: int, largest: int, spend: Spend) -> Pencil | None:
-    """Find the rank of facts whose slices of a mode are combinations of two of them.
+def pencil_of(
+    tensor: SparseTensor, rows: Indices, mode: int, largest: int, spend: Spend
+) -> Pencil | None:
+    """Find the rank of entries whose slices of a mode are combinations of two of them.
 
     Parameters
     ----------
-    db : Database
-        The database that the facts belong to.
-    facts : ndarray of int64
-        Row numbers of the facts in ``Database.triples``.
+    tensor : SparseTensor
+        The tensor of order 3 that the entries belong to.
+    rows : ndarray of int64
+        Row numbers of the entries.
     mode : {0, 1, 2}
         The mode, whose unfolding has rank 2.
     largest : int
@@ -37,36 +38,44 @@ def pencil_of(db: Database, facts: Indices, mode: int, largest: int, spend: Spen
     Returns
     -------
     Pencil or None
-        None if all slices are equal, a block is too large, or the budget is spent.
+        None if all slices are multiples of one, a block is too large, or the budget is spent.
     """
-    triples = db.triples[facts].astype(np.int64)
-    a, b = (m for m in MODES if m != mode)
-    place = np.unique(triples[:, a] * db.shape[b] + triples[:, b], return_inverse=True)
-    slices = np.unique(triples[:, mode])
-    first = set(place[1].ravel()[triples[:, mode] == slices[0]].tolist())
-    for other in slices[1:].tolist():
-        second = set(place[1].ravel()[triples[:, mode] == other].tolist())
-        if second != first:
+    at, entries = tensor.indices[rows], tensor.values[rows]
+    a, b = (m for m in range(3) if m != mode)
+    places, where = np.unique(at[:, a] * tensor.shape[b] + at[:, b], return_inverse=True)
+    numbers, index = np.unique(at[:, mode], return_inverse=True)
+    order = np.argsort(index.ravel(), kind="stable")
+    slices = np.split(order, np.cumsum(np.bincount(index.ravel()))[:-1])
+
+    place = [where.ravel()[mine] for mine in slices]
+    first = entries[slices[0]]
+    for i in range(1, len(numbers)):
+        second = entries[slices[i]]
+        # entries below 2^31: these products fit 64 bits
+        if not np.array_equal(place[0], place[i]) or (first[0] * second != second[0] * first).any():
             break
     else:
         return None
-    both = sorted(first | second)
-    values = np.array([[p in first, p in second] for p in both], np.int64)
-    rows, columns = np.divmod(place[0][both], db.shape[b])
+    values = np.zeros((len(places), 2), np.int64)
+    values[place[0], 0], values[place[i], 1] = first, second
+    both = np.flatnonzero(values.any(axis=1))
+    pairs = np.divmod(places[both], tensor.shape[b])
     try:
-        rank = sparse_pencil_rank(rows, columns, values, largest=largest, spend=spend)
+        rank = sparse_pencil_rank(*pairs, values[both], largest=largest, spend=spend)
     except MemoryBudgetError:
         return None
-    return Pencil(mode, np.array([slices[0], other]), rank)
+    return Pencil(mode, numbers[[0, i]], rank)
 
 
 def pencils(component: Component, goal: Goal) -> Iterable[Finding]:
     """Find the rank of a component whose slices of some mode span two dimensions."""
     for mode in np.flatnonzero(np.array(component.unfoldings) == 2).tolist():
-        found = pencil_of(component.db, component.facts, mode, goal.limits.pencil, component.spend)
+        found = pencil_of(
+            component.tensor, component.rows, mode, goal.limits.pencil, component.spend
+        )
         if found is not None:
             yield (found,)
             return
 
 
-PENCIL = Method("pencil", find_in_facts=pencils)
+PENCIL = Method("pencil", find_in_entries=pencils)

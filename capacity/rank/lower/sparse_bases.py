@@ -23,24 +23,24 @@ from capacity.rank.types import Indices, Mask
 
 def sparser(
     tensor: Indices, known: Mask, rng: np.random.Generator
-) -> tuple[Indices, Mask, tuple[Indices, Indices, Indices]]:
+) -> tuple[Indices, Mask, tuple[Indices, ...]]:
     """Change the bases of a tensor so that fewer entries are nonzero or unknown.
 
     Parameters
     ----------
-    tensor : ndarray of int64, shape (n0, n1, n2)
+    tensor : ndarray of int64, shape (n0, n1, ...)
         The tensor; entries that aren't known are ignored.
-    known : ndarray of bool, shape (n0, n1, n2)
+    known : ndarray of bool, shape (n0, n1, ...)
         Mask of the known entries.
     rng : numpy.random.Generator
         Generator for ties and the order of the modes.
 
     Returns
     -------
-    tensor, known : ndarrays, shape (n0, n1, n2)
+    tensor, known : ndarrays, shape (n0, n1, ...)
         The tensor in the new bases, and the mask of its known entries.
-    bases : tuple of three ndarrays of int64, shapes (n_m, n_m)
-        Unimodular P_m with ``tensor = (P_0, P_1, P_2) tensor_before``.
+    bases : tuple of ndarrays of int64, shapes (n_m, n_m)
+        Unimodular P_m with ``tensor = (P_0, P_1, ...) tensor_before``.
 
     Examples
     --------
@@ -52,8 +52,8 @@ def sparser(
     tensor, known = tensor.astype(np.int64), known.copy()
     bases = tuple(np.eye(n, dtype=np.int64) for n in tensor.shape)
     unchanged = 0
-    modes = rng.permutation(3)
-    while unchanged < 3:
+    modes = rng.permutation(tensor.ndim)
+    while unchanged < tensor.ndim:
         mode = int(modes[unchanged])
         rows = np.moveaxis(tensor, mode, 0).reshape(len(bases[mode]), -1)
         unknown = ~np.moveaxis(known, mode, 0).reshape(rows.shape)
@@ -69,11 +69,11 @@ def sparser(
             continue
         choices = np.argwhere(gain == best)
         c, i, j = choices[rng.integers(len(choices))].tolist()
-        at_i, at_j = [slice(None)] * 3, [slice(None)] * 3
+        at_i, at_j = [slice(None)] * tensor.ndim, [slice(None)] * tensor.ndim
         at_i[mode], at_j[mode] = i, j
         tensor[tuple(at_i)] += (2 * c - 1) * tensor[tuple(at_j)]
         known[tuple(at_i)] &= known[tuple(at_j)]
         bases[mode][i] += (2 * c - 1) * bases[mode][j]
         unchanged = 0
-        modes = rng.permutation(3)
-    return tensor, known, (bases[0], bases[1], bases[2])
+        modes = rng.permutation(tensor.ndim)
+    return tensor, known, bases

@@ -58,9 +58,10 @@ def rebased_orders(problem: Problem, goal: Goal) -> Iterable[Finding]:
     for seed in range(goal.seed, goal.seed + goal.limits.bases):
         X, sure, bases = sparser(tensor, known, np.random.default_rng(seed))
         removals = greedy_removals(X != 0, sure, orders=8, seed=seed, target=goal.upper)
-        removals = annealed_removals(
-            X != 0, sure, removals, steps=steps, seed=seed, target=goal.upper
-        )
+        if X.ndim == 3:
+            removals = annealed_removals(
+                X != 0, sure, removals, steps=steps, seed=seed, target=goal.upper
+            )
         yield (Substitution(View(of, bases), removals),)
 
 
@@ -72,6 +73,7 @@ SUBSTITUTION = Method(
     dense=False,
     peeled="also",
     adds=True,
+    any_order=True,
     effective="yes",
 )
 ANNEALED_SUBSTITUTION = Method(
@@ -93,5 +95,6 @@ SUBSTITUTION_IN_OTHER_BASES = Method(
     dense=False,
     peeled="also",
     adds=True,
+    any_order=True,
     effective="yes",
 )

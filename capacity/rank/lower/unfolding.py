@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from capacity.database.facts import Database
-from capacity.database.tensor import MODES, Mode
 from capacity.rank.exact.ranks import Minor
 from capacity.rank.verifier.kinds.unfolding import Unfolding
+from capacity.tensor.structure import places_of
 
 
-def as_unfolding(db: Database, mode: Mode, minor: Minor) -> tuple[Unfolding, ...]:
+def as_unfolding(shape: tuple[int, ...], mode: int, minor: Minor) -> tuple[Unfolding, ...]:
     """Write a nonsingular minor of an unfolding as an argument; none if it is empty.
 
     Parameters
     ----------
-    db : Database
-        The database that the unfolding belongs to.
-    mode : {0, 1, 2}
+    shape : tuple of int
+        Shape of the tensor that the unfolding belongs to.
+    mode : int
         Mode of the unfolding, whose rows are slices.
     minor : Minor
         Rows and columns, numbered as `unfolding_entries` does.
@@ -29,6 +26,5 @@ def as_unfolding(db: Database, mode: Mode, minor: Minor) -> tuple[Unfolding, ...
     """
     if not len(minor.rows):
         return ()
-    width = db.shape[max(m for m in MODES if m != mode)]
-    pairs = np.stack(np.divmod(minor.columns, width), axis=1)
-    return (Unfolding(mode, minor.rows, pairs, minor.blocks, minor.eliminated, minor.prime),)
+    columns = places_of(minor.columns, [n for m, n in enumerate(shape) if m != mode])
+    return (Unfolding(mode, minor.rows, columns, minor.blocks, minor.eliminated, minor.prime),)

@@ -27,11 +27,14 @@ import flint
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
+from capacity.rank.exact.modular_rank import rank_modulo
 from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.reductions.coefficients import RATIONAL, Coefficients
 from capacity.rank.types import Indices, Vector
+from capacity.tensor.sparse import SparseTensor
 
 
 @briefly_shown
@@ -41,18 +44,18 @@ class Core:
 
     Attributes
     ----------
-    tensor : integer ndarray, shape (r0, r1, r2)
+    tensor : integer ndarray, shape (r0, r1, ...)
         The core; its shape is the multilinear rank of the whole.
-    chosen : tuple of three ndarrays of int64
+    chosen : tuple of ndarrays of int64
         Indices of the slices of the whole that the core consists of, for each mode.
-    coordinates : tuple of three lists
+    coordinates : tuple of lists
         For each mode, and each slice s of the core, the nonzero C[j, s] as a sparse vector over the
         slices j of the whole.
     """
 
     tensor: NDArray[np.integer]
-    chosen: tuple[Indices, Indices, Indices]
-    coordinates: tuple[list[Vector], list[Vector], list[Vector]]
+    chosen: tuple[Indices, ...]
+    coordinates: tuple[list[Vector], ...]
 
     def lifted(self, terms: Iterable[Any], coefficients: Coefficients = RATIONAL) -> list[Any]:
         """Convert a decomposition of the core to one of the whole, with as many terms."""
@@ -65,13 +68,13 @@ class Core:
         ]
 
 
-def concise_core(tensor: ArrayLike) -> Core:
+def concise_core(tensor: ArrayLike | SparseTensor | Database) -> Core:
     """Find a concise core of a tensor, exactly.
 
     Parameters
     ----------
-    tensor : array_like of int, shape (n0, n1, n2)
-        A small dense tensor.
+    tensor : array_like of int, SparseTensor or Database
+        A small tensor of any order, of at least two modes; it is made dense.
 
     Returns
     -------
@@ -81,7 +84,9 @@ def concise_core(tensor: ArrayLike) -> Core:
     Raises
     ------
     InvalidArgumentError
-        Unless the tensor has three modes and integer entries.
+        Unless the tensor has two modes or more, and integer entries.
+    MemoryBudgetError
+        If the dense tensor exceeds the budget of ``to_numpy``.
 
     Examples
     --------
@@ -94,25 +99,27 @@ def concise_core(tensor: ArrayLike) -> Core:
     """
     chosen: list[Indices] = []
     coordinates: list[list[Vector]] = []
-    core = np.asarray(tensor)
-    if core.ndim != 3 or core.dtype.kind not in "bui":
+    sparse = isinstance(tensor, SparseTensor | Database)
+    core = tensor.to_numpy() if sparse else np.asarray(tensor)
+    if core.ndim < 2 or core.dtype.kind not in "bui":
         raise InvalidArgumentError(
-            "`tensor` must have three modes and integer entries; got shape "
+            "`tensor` must have two modes or more, and integer entries; got shape "
             f"{core.shape} of {core.dtype}."
         )
-    for mode in range(3):
+    for mode in range(core.ndim):
         # a basis of the slices of the core so far is one for the whole: the modes don't interfere
         kept, vectors = _basis(np.moveaxis(core, mode, 0).reshape(core.shape[mode], -1))
         core = core.take(kept, axis=mode)
         chosen.append(kept)
         coordinates.append(vectors)
-    return Core(
-        core, (chosen[0], chosen[1], chosen[2]), (coordinates[0], coordinates[1], coordinates[2])
-    )
+    return Core(core, tuple(chosen), tuple(coordinates))
 
 
 def _basis(rows: NDArray[np.integer]) -> tuple[Indices, list[Vector]]:
     """Independent rows, and for each of them its coefficients in all rows."""
+    if rank_modulo(rows.astype(np.int64)) == len(rows):
+        # independent modulo a prime, so independent
+        return np.arange(len(rows)), [vector([i], [1]) for i in range(len(rows))]
     order = np.argsort((rows != 0).sum(axis=1), kind="stable")
     columns = np.unique(rows[order], axis=1).T
     m, n = columns.shape
@@ -125,7 +132,14 @@ def _basis(rows: NDArray[np.integer]) -> tuple[Indices, list[Vector]]:
     return kept[ascending], [vectors[i] for i in ascending]
 
 
+# coefficients of a chosen slice in itself alone
+_ALONE = (Fraction(1),)
+
+
 def _combined(x: Vector, parts: list[Vector], coefficients: Coefficients) -> Vector:
+    if all(parts[s][1] == _ALONE for s in x[0]):
+        # slices that no other slice is combined of
+        return tuple(parts[s][0][0] for s in x[0]), x[1]
     total: dict[int, Any] = {}
     for s, c in zip(*x, strict=True):
         number = coefficients.number(c)

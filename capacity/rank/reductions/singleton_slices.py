@@ -21,7 +21,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
@@ -48,22 +47,22 @@ class Peeled:
         Modes of the rest, as modes of the whole; slices of the last one were removed.
     kept : tuple of three ndarrays of int64
         Indices in the whole of the rest's indices, for each of its modes.
-    tensor : ndarray of int8, shape (n_0, n_1, n_2)
+    tensor : ndarray of int64, shape (n_0, n_1, n_2)
         The rest.
     known : ndarray of bool, shape (n_0, n_1, n_2)
         True at its known entries; whole fibers of the last mode are known or unknown.
     taken : tuple of (slice, (a, b))
         Removed slices, in order, with the fibers that they leave unknown.
     fibers : dict
-        For each of these fibers, the indices along it at which the whole is 1.
+        For each of these fibers, the entries of the whole along it, by index.
     """
 
     order: tuple[int, int, int]
     kept: tuple[Indices, Indices, Indices]
-    tensor: NDArray[np.int8]
+    tensor: Indices
     known: Mask
     taken: tuple[tuple[int, tuple[int, int]], ...]
-    fibers: dict[tuple[int, int], list[int]]
+    fibers: dict[tuple[int, int], dict[int, int]]
 
     def minor(self) -> Unfolding:
         """Minor of the unfolding that the removed slices give: a pivot is alone in its row.
@@ -114,7 +113,7 @@ class Peeled:
         for mode, whole in enumerate(self.order):
             indices[whole] = self.kept[mode][view.indices[mode]]
             bases[whole] = view.bases[mode]
-        return View((indices[0], indices[1], indices[2]), (bases[0], bases[1], bases[2]))
+        return View(tuple(indices), tuple(bases))
 
     def enclosed(self, found: Enclosure) -> Enclosure:
         """Convert an enclosure for the known entries of the rest to one for the whole."""
@@ -147,21 +146,28 @@ class Peeled:
         for (a, b), entries in self.fibers.items():
             made = given[a, b]
             where = sorted({*entries, *made})
-            difference = {i: (i in entries) - made.get(i, zero) for i in where}
+            difference = {i: entries.get(i, 0) - made.get(i, zero) for i in where}
             found.append((((a,), (one,)), ((b,), (one,)), coefficients.vector(difference)))
         places = [self.order.index(mode) for mode in range(3)]
         return replace(rest, terms=tuple(tuple(term[m] for m in places) for term in found))
 
 
 def peel_singles(
-    places: Indices, shape: tuple[int, ...], *, effective: bool = False, largest: int = 10**10
+    places: Indices,
+    values: Indices,
+    shape: tuple[int, ...],
+    *,
+    effective: bool = False,
+    largest: int = 10**10,
 ) -> Peeled | None:
     """Remove slices with a single entry, in the mode where most can be removed.
 
     Parameters
     ----------
     places : ndarray of int64, shape (n, 3)
-        Positions at which the tensor is 1.
+        Positions of the nonzero entries.
+    values : ndarray of int64, shape (n,)
+        The entries.
     shape : tuple of int
         Shape of the tensor.
     effective : bool
@@ -185,8 +191,8 @@ def peel_singles(
         return None
     mine: list[Indices] = [places[left, m] for m in order]
     at = [np.searchsorted(of, x) for of, x in zip((k, q, v), mine, strict=True)]
-    tensor = np.zeros((len(k), len(q), len(v)), np.int8)
-    tensor[tuple(at)] = 1
+    tensor = np.zeros((len(k), len(q), len(v)), np.int64)
+    tensor[tuple(at)] = values[left]
     known = np.full(tensor.shape[:2], not effective)
     if effective:
         seen = np.isin(places[:, a], k) & np.isin(places[:, b], q)
@@ -194,10 +200,10 @@ def peel_singles(
     free = places[taken][:, [a, b]]
     inside = np.isin(free[:, 0], k) & np.isin(free[:, 1], q)
     known[np.searchsorted(k, free[inside, 0]), np.searchsorted(q, free[inside, 1])] = False
-    fibers: dict[tuple[int, int], list[int]] = {(x, y): [] for x, y in free.tolist()}
-    for place in places.tolist():
+    fibers: dict[tuple[int, int], dict[int, int]] = {(x, y): {} for x, y in free.tolist()}
+    for place, value in zip(places.tolist(), values.tolist(), strict=True):
         if (place[a], place[b]) in fibers:
-            fibers[place[a], place[b]].append(place[mode])
+            fibers[place[a], place[b]][place[mode]] = value
     return Peeled(
         order,
         (k, q, v),

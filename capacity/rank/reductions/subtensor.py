@@ -1,4 +1,4 @@
-"""Small sub-tensors of a database, and the conversion of arguments about them to the whole."""
+"""Small sub-tensors, and the conversion of arguments about them to the whole."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.facts import Database
-from capacity.database.tensor import MODES
 from capacity.errors import InvalidArgumentError
 from capacity.rank.exact.sparse_terms import lifted
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Argument, View
+from capacity.tensor.sparse import SparseTensor
 
 # arguments that are found together, and whose values add up
 Finding: TypeAlias = tuple[Argument, ...]
@@ -22,42 +21,45 @@ Finding: TypeAlias = tuple[Argument, ...]
 
 @dataclass(frozen=True)
 class Part:
-    """Some facts as a small tensor, with its indices in the whole.
+    """Some entries as a small tensor, with its indices in the whole.
 
     Attributes
     ----------
-    indices : tuple of three ndarrays of int64
-        Subjects, predicates and objects of the facts, as indices of the whole.
-    places : ndarray of int64, shape (n_facts, 3)
-        Positions of the facts in the small tensor.
+    indices : tuple of ndarrays of int64
+        Indices of the whole that the entries have in each mode.
+    places : ndarray of int64, shape (n_entries, order)
+        Positions of the entries in the small tensor.
+    values : ndarray of int64, shape (n_entries,)
+        The entries.
     """
 
-    indices: tuple[Indices, Indices, Indices]
+    indices: tuple[Indices, ...]
     places: Indices
+    values: Indices
 
     @classmethod
-    def of(cls, db: Database, facts: Indices) -> Part:
-        """Make the part for some rows of the facts; nothing dense is allocated yet."""
-        triples = db.triples[facts].astype(np.int64)
-        k, q, v = (np.unique(triples[:, mode]) for mode in MODES)
-        places = [np.searchsorted(of, triples[:, m]) for m, of in enumerate((k, q, v))]
-        return cls((k, q, v), np.stack(places, axis=1))
+    def of(cls, tensor: SparseTensor, rows: Indices) -> Part:
+        """Make the part for some rows of the entries; nothing dense is allocated yet."""
+        mine = tensor.indices[rows]
+        used = tuple(np.unique(of) for of in mine.T)
+        places = [np.searchsorted(of, mine[:, m]) for m, of in enumerate(used)]
+        return cls(used, np.stack(places, axis=1), tensor.values[rows])
 
     @property
-    def shape(self) -> tuple[int, int, int]:
+    def shape(self) -> tuple[int, ...]:
         """Shape of the tensor."""
-        k, q, v = self.indices
-        return len(k), len(q), len(v)
+        return tuple(map(len, self.indices))
 
     @property
     def size(self) -> int:
         """Number of entries times number of slices."""
         return math.prod(self.shape) * sum(self.shape)
 
-    def tensor(self) -> NDArray[np.int8]:
-        """The dense tensor."""
-        dense = np.zeros(self.shape, np.int8)
-        dense[tuple(self.places.T)] = 1
+    def tensor(self) -> NDArray[np.integer]:
+        """The dense tensor, of int8 where its entries fit."""
+        small = self.values.max(initial=0) < 2**7 and self.values.min(initial=0) >= -(2**7)
+        dense = np.zeros(self.shape, np.int8 if small else np.int64)
+        dense[tuple(self.places.T)] = self.values
         return dense
 
     def relocated(self, found: Finding) -> Finding:
@@ -65,15 +67,15 @@ class Part:
         return tuple(relocated(argument, self.indices) for argument in found)
 
 
-def relocated(argument: Argument, indices: tuple[Indices, Indices, Indices]) -> Argument:
+def relocated(argument: Argument, indices: tuple[Indices, ...]) -> Argument:
     """Convert an argument about a sub-tensor to one about the whole.
 
     Parameters
     ----------
     argument : Argument
         An argument about the sub-tensor.
-    indices : tuple of three ndarrays of int64
-        Indices of the sub-tensor in the whole.
+    indices : tuple of ndarrays of int64
+        Indices of the sub-tensor in the whole, for each mode.
 
     Returns
     -------
@@ -83,7 +85,7 @@ def relocated(argument: Argument, indices: tuple[Indices, Indices, Indices]) -> 
     Raises
     ------
     InvalidArgumentError
-        If the argument has boxes, which are numbered for all facts.
+        If the argument has boxes, which are numbered for all entries.
     """
     fields: dict[str, Any] = {}
     for name, form in argument.forms.items():
@@ -91,15 +93,15 @@ def relocated(argument: Argument, indices: tuple[Indices, Indices, Indices]) -> 
         if form == "boxes":
             raise InvalidArgumentError(
                 f"An argument with boxes, such as {argument.kind!r}, must be about the whole "
-                "database; got one about a sub-tensor. Find it by `find_in_facts`."
+                "tensor; got one about a sub-tensor. Find it by `find_in_entries`."
             )
         if form == "view":
-            a, b, c = (of[i] for of, i in zip(indices, value.indices, strict=True))
-            value = View((a, b, c), value.bases)
+            lifted_to = tuple(of[i] for of, i in zip(indices, value.indices, strict=True))
+            value = View(lifted_to, value.bases)
         elif form == "slices":
             value = indices[_mode(argument)][value]
         elif form == "fibers":
-            others = [indices[m] for m in MODES if m != _mode(argument)]
+            others = [of for m, of in enumerate(indices) if m != _mode(argument)]
             value = np.stack([of[value[:, n]] for n, of in enumerate(others)], axis=1)
         elif form in ("terms", "algebraic terms"):
             value = tuple(lifted(list(value), indices))

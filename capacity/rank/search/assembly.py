@@ -8,7 +8,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.tensor import MODES
 from capacity.rank.lower.unfolding import as_unfolding
 from capacity.rank.method import Method
 from capacity.rank.reductions.subtensor import Finding
@@ -56,11 +55,11 @@ def lower_end(ledger: RankLedger, methods: Sequence[Method]) -> tuple[Finding, s
     _, rests_on, found = below(ledger)
     arguments: list[Argument] = []
     if ledger.sets is not None:
-        arguments += ledger.sets.arguments(ledger.db, rests_on == "independent sets")
-    for mode in MODES:
+        arguments += ledger.sets.arguments(ledger.tensor.shape, rests_on == "independent sets")
+    for mode in range(ledger.tensor.order):
         mine = (rests_on == "unfolding") & (unfoldings.argmax(axis=1) == mode)
         minor = ledger.bounds.minors[mode].of_groups(mine)
-        arguments += as_unfolding(ledger.db, mode, minor)
+        arguments += as_unfolding(ledger.tensor.shape, mode, minor)
     arguments += [argument for some in found.values() for argument in some]
     return tuple(arguments), _most_advanced(rests_on, methods)
 
@@ -70,7 +69,7 @@ def upper_end(ledger: RankLedger, methods: Sequence[Method]) -> tuple[Finding, s
     component = ledger.bounds.component
     rests_on = above(ledger)
     box, terms = sliced(
-        ledger.db,
+        ledger.tensor,
         ledger.bounds.slices_by_component.argmin(axis=1),
         component,
         np.flatnonzero((rests_on == "slices")[component]),
@@ -92,7 +91,8 @@ def effective_lower_end(ledger: EffectiveLedger) -> tuple[Finding, str]:
     others = np.ones(len(ledger.fibers), bool)
     if ledger.below is not None:
         others[ledger.bounds.component[ledger.below[0]]] = False
-    first = as_unfolding(ledger.db, 2, ledger.bounds.minors[2].of_groups(others))
+    last = ledger.tensor.order - 1
+    first = as_unfolding(ledger.tensor.shape, last, ledger.bounds.minors[last].of_groups(others))
     if ledger.below is None:
         return first, "unfolding"
     _, found, by = ledger.below
@@ -106,10 +106,10 @@ def effective_lower_end(ledger: EffectiveLedger) -> tuple[Finding, str]:
 def _joined(first: Unfolding, second: Unfolding) -> Unfolding:
     """Join minors of different components to one; the first consists of single pivots."""
     # a complete part that peels in another mode is a matrix: its fibers give the same bound
-    if first.mode != 2 or len(first.blocks):
+    if first.mode != second.mode or len(first.blocks):
         raise AssertionError("minors are joined by observed fibers, with single pivots first")
     return Unfolding(
-        2,
+        first.mode,
         np.concatenate([first.rows, second.rows]),
         np.concatenate([first.columns, second.columns]),
         second.blocks,
@@ -120,4 +120,4 @@ def _joined(first: Unfolding, second: Unfolding) -> Unfolding:
 
 def _most_advanced(rests_on: Iterable[str], methods: Sequence[Method]) -> str:
     order = ["unfolding", "slices", "independent sets", *(method.name for method in methods)]
-    return max(rests_on, key=order.index)
+    return max(rests_on, key=order.index, default="no entries")

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from capacity.database.facts import Database
 from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
 from capacity.rank.exact.sparse_terms import vector
@@ -35,6 +34,7 @@ from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.tensor.sparse import SparseTensor
 
 
 class EffectiveLedger:
@@ -44,8 +44,8 @@ class EffectiveLedger:
     ----------
     fibers : ndarray of int64, shape (n_components,)
         Rank of the observed fibers of each component.
-    below : tuple of (facts, arguments, str), or None
-        Facts of whole components, the best arguments about them, and the method that found these.
+    below : tuple of (rows, arguments, str), or None
+        Entries of whole components, the best arguments about them, and the method that found these.
     above : tuple of (arguments, str)
         The best arguments from above, and the method that found these.
     of_rank : int
@@ -57,10 +57,10 @@ class EffectiveLedger:
     quantity = "effective rank"
 
     def __init__(
-        self, db: Database, bounds: Bounds, rank: Certificate, budget: Budget, seed: int
+        self, tensor: SparseTensor, bounds: Bounds, rank: Certificate, budget: Budget, seed: int
     ) -> None:
-        self.db, self.bounds, self.budget, self._seed = db, bounds, budget, seed
-        self.fibers: Indices = bounds.unfoldings_by_component[:, 2]
+        self.tensor, self.bounds, self.budget, self._seed = tensor, bounds, budget, seed
+        self.fibers: Indices = bounds.unfoldings_by_component[:, -1]
         self.below: tuple[Indices, Finding, str] | None = None
         self.above: tuple[Finding, str] = rank.arguments, rank.by
         self.of_rank = rank.value
@@ -69,28 +69,28 @@ class EffectiveLedger:
         self._places: list[Place] = []
 
     def begin(self, _say: Callable[[str], None]) -> None:
-        """Choose the components with the most facts, and the whole, where they are small enough."""
+        """Choose the components with the most entries, and the whole, if they are small enough."""
         found: list[Place] = []
-        for number, facts in enumerate(self._subsets()):
-            part = Part.of(self.db, facts)
+        for number, rows in enumerate(self._subsets()):
+            part = Part.of(self.tensor, rows)
             problem = self._problem(part)
             if problem is not None:
-                found.append(Place(number, facts, part, problem))
+                found.append(Place(number, rows, part, problem))
         self._places = found
         if not any(self._is_whole(place) for place in found):
             self.notes = (AS_A_WHOLE if found else TOO_LARGE,)
 
     def _subsets(self) -> list[Indices]:
-        """Return the facts to search: the components with the most facts, then the whole."""
-        everything = np.arange(self.db.n_triples)
+        """Return the rows to search: the components with the most entries, then the whole."""
+        everything = np.arange(self.tensor.n_entries)
         if len(self.fibers) == 1:
             return [everything]
         component = self.bounds.component
         counts = np.bincount(component)
         order = np.argsort(component, kind="stable")
-        facts_of = np.split(order, np.cumsum(counts)[:-1])
+        rows_of = np.split(order, np.cumsum(counts)[:-1])
         most = np.argsort(-counts, kind="stable")[: self.budget.problems]
-        return [*(facts_of[c] for c in most if counts[c] > 1), everything]
+        return [*(rows_of[c] for c in most if counts[c] > 1), everything]
 
     def _problem(self, part: Part) -> Problem | None:
         """Return the problem of a part, with its observed fibers known; None if it is too large.
@@ -99,11 +99,14 @@ class EffectiveLedger:
         be small enough without its slices of a single entry.
         """
         if part.size > self.budget.largest:
+            if self.tensor.order != 3:
+                return None
             largest = self.budget.largest
-            rest = peel_singles(part.places, part.shape, effective=True, largest=largest)
+            places = part.places, part.values, part.shape
+            rest = peel_singles(*places, effective=True, largest=largest)
             return None if rest is None else Problem.of_rest(rest)
         tensor = part.tensor()
-        known = np.broadcast_to(tensor.any(axis=2, keepdims=True), tensor.shape)
+        known = np.broadcast_to(tensor.any(axis=-1, keepdims=True), tensor.shape)
         return Problem(tensor, None if known.all() else known)
 
     def goals(self, method: Method) -> Iterator[tuple[Place, Goal]]:
@@ -113,7 +116,7 @@ class EffectiveLedger:
             lower, upper = self.value()
             if lower >= upper:
                 return
-            others = self._others(place.facts)
+            others = self._others(place.rows)
             yield (
                 place,
                 Goal(
@@ -127,9 +130,9 @@ class EffectiveLedger:
             )
 
     def _suiting(self, method: Method) -> list[Place]:
-        if method.effective == "no":
+        if method.effective == "no" or not (method.any_order or self.tensor.order == 3):
             return []
-        if method.find_in_facts is not None:
+        if method.find_in_entries is not None:
             return [self._everything()]
         places = [
             place
@@ -142,16 +145,17 @@ class EffectiveLedger:
         return places
 
     def _everything(self) -> Place:
-        facts = np.arange(self.db.n_triples)
+        rows = np.arange(self.tensor.n_entries)
         spend = CheckBudget(OF_PENCILS).spend
-        return Place(-1, facts, component=Component(self.db, facts, self.bounds.unfoldings, spend))
+        component = Component(self.tensor, rows, self.bounds.unfoldings, spend)
+        return Place(-1, rows, component=component)
 
     def take(self, place: Place, found: Finding, by: str) -> None:
         """Keep arguments that improve on the bounds so far; upper bounds only of the whole."""
         value = value_of(found)
         above, below = (all(side in one.sides for one in found) for side in ("upper", "lower"))
-        if below and self._others(place.facts) + value > self.value()[0]:
-            self.below = place.facts, found, by
+        if below and self._others(place.rows) + value > self.value()[0]:
+            self.below = place.rows, found, by
         affordable = above and steps_above(found) <= OF_AN_END
         if affordable and self._is_whole(place) and value < self._upper:
             self.above, self._upper = (found, by), value
@@ -165,34 +169,34 @@ class EffectiveLedger:
         """The interval so far."""
         if self.below is None:
             return int(self.fibers.sum()), self._upper
-        facts, found, _ = self.below
-        return self._others(facts) + value_of(found), self._upper
+        rows, found, _ = self.below
+        return self._others(rows) + value_of(found), self._upper
 
-    def _others(self, facts: Indices) -> int:
-        """Return the rank of the observed fibers of all components but those of some facts."""
-        components = np.unique(self.bounds.component[facts])
+    def _others(self, rows: Indices) -> int:
+        """Return the rank of the observed fibers of all components but those of some entries."""
+        components = np.unique(self.bounds.component[rows])
         return int(self.fibers.sum()) - int(self.fibers[components].sum())
 
     def _is_whole(self, place: Place) -> bool:
-        return len(place.facts) == self.db.n_triples
+        return len(place.rows) == self.tensor.n_entries
 
     def _start(self, method: Method, place: Place) -> tuple[Term, ...]:
         """Return a decomposition to start from, for methods that look for shorter ones.
 
         It consists of the boxes and terms of the upper bound or, if that rests on other arguments,
-        of one box per fact.
+        of one box per entry.
         """
         if "lower" in method.sides or place.problem is None or place.problem.rest is not None:
             return ()
         arguments = self.above[0]
         if not all(isinstance(one, Boxes | Decomposition) for one in arguments):
-            arguments = (Boxes(np.arange(self.db.n_triples)),)
+            arguments = (Boxes(np.arange(self.tensor.n_entries)),)
         found: list[Term] = []
         for argument in arguments:
             if isinstance(argument, Decomposition):
                 found += argument.terms
             elif isinstance(argument, Boxes):
-                found += _box_terms(argument, self.db)
+                found += _box_terms(argument, self.tensor)
         return tuple(found)
 
 
@@ -201,9 +205,11 @@ def _is_observed(problem: Problem) -> bool:
     return problem.known is None and problem.rest is None
 
 
-def _box_terms(argument: Boxes, db: Database) -> Iterator[Term]:
+def _box_terms(argument: Boxes, tensor: SparseTensor) -> Iterator[Term]:
     """Yield the simple tensor of each box."""
     for number in np.unique(argument.box[argument.box >= 0]):
-        mine = db.triples[argument.box == number].astype(np.int64)
-        k, q, v = (np.unique(mine[:, mode]).tolist() for mode in range(3))
-        yield vector(k, [1] * len(k)), vector(q, [1] * len(q)), vector(v, [1] * len(v))
+        mine = argument.box == number
+        value = int(tensor.values[mine][0])
+        sides = [np.unique(of).tolist() for of in tensor.indices[mine].T]
+        *others, last = sides
+        yield (*(vector(of, [1] * len(of)) for of in others), vector(last, [value] * len(last)))

@@ -13,39 +13,41 @@ from capacity.rank.search.assembly import Words, above, below
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.rank_ledger import RankLedger
 from capacity.rank.types import Indices
+from capacity.tensor.sparse import SparseTensor
 
 
 @dataclass(frozen=True)
 class Open:
-    """Facts whose interval is open.
+    """Entries whose interval is open.
 
     Attributes
     ----------
-    n_facts : int
-        Number of facts.
+    what : str
+        Their number, in words.
     shape : tuple of int
-        Numbers of subjects, predicates and objects.
+        Numbers of indices in each mode.
     lower, upper : int
         Ends of the interval.
     notes : tuple of str
-        Further sentences: why the facts weren't searched, or a bound of theirs that doesn't add.
+        Further sentences: why the entries weren't searched, or a bound of theirs that doesn't add.
     flattened : bool
         True if flattenings are tried, which need a dense tensor with all entries known.
     """
 
-    n_facts: int
-    shape: tuple[int, int, int]
+    what: str
+    shape: tuple[int, ...]
     lower: int
     upper: int
     notes: tuple[str, ...] = ()
     flattened: bool = True
 
     def in_words(self) -> list[str]:
-        """Describe the facts and what stopped the search, in one line each."""
-        k, q, v = self.shape
+        """Describe the entries and what stopped the search, in one line each."""
+        sides = " x ".join(f"{n:,}" for n in self.shape)
         ends = f"[{self.lower:,}, {self.upper:,}]"
-        lines = [f"{self.n_facts:,} facts, {k:,} x {q:,} x {v:,}, in {ends}", *self.notes]
-        if self.flattened and (highest := highest_bound(self.shape)) < self.upper:
+        lines = [f"{self.what}, {sides}, in {ends}", *self.notes]
+        flattened = self.flattened and len(self.shape) == 3
+        if flattened and (highest := highest_bound(self.shape)) < self.upper:
             lines.append(
                 f"unfoldings and the Koszul flattenings tried can't prove more than {highest:,}; "
                 "the substitution method could"
@@ -119,16 +121,18 @@ def explained(
 def explain_rank(ledger: RankLedger) -> tuple[str, ...]:
     """Explain the bounds of the rank, and the gap between them."""
     lower, rests_on, _ = below(ledger)
+    if not len(lower):
+        return ("the tensor is zero",)
     gaps = ledger.upper - lower
     c = int(gaps.argmax())
-    facts = np.flatnonzero(ledger.bounds.component == c)
+    rows = np.flatnonzero(ledger.bounds.component == c)
     bounds = int(lower[c]), int(ledger.upper[c])
     notes = (ledger.left_out[c],) if c in ledger.left_out else ()
     if ledger.best(c) > lower[c]:
         found, by = ledger.strong[c]
         notes += (f"at least {value_of(found):,} on its own, by {by}, which doesn't add",)
-    shape = Part.of(ledger.db, facts).shape
-    widest = Open(len(facts), shape, *bounds, notes, c in ledger.dense)
+    shape = Part.of(ledger.tensor, rows).shape
+    widest = Open(_counted(rows, ledger.tensor), shape, *bounds, notes, c in ledger.dense)
     return explained(
         (lower, rests_on),
         (ledger.upper, above(ledger)),
@@ -150,10 +154,17 @@ def explain_effective(ledger: EffectiveLedger) -> tuple[str, ...]:
     methods = np.array([name for value, name in parts if value], object)
     words = ledger.above[1]
     rests_on = words if upper < ledger.of_rank else f"the rank's upper bound ({words})"
-    shape = Part.of(ledger.db, np.arange(ledger.db.n_triples)).shape
-    left = Open(ledger.db.n_triples, shape, lower, upper, ledger.notes, flattened=False)
+    rows = np.arange(ledger.tensor.n_entries)
+    shape, words = Part.of(ledger.tensor, rows).shape, _counted(rows, ledger.tensor)
+    left = Open(words, shape, lower, upper, ledger.notes, flattened=False)
     return explained(
         (values, methods),
         (np.array([upper]), np.array([rests_on], object)),
         left if lower < upper else None,
     )
+
+
+def _counted(rows: Indices, tensor: SparseTensor) -> str:
+    """Number of entries in words; those of a 0/1 tensor are facts."""
+    facts = tensor.largest == 1 and int(tensor.values.min()) == 1
+    return f"{len(rows):,} {'facts' if facts else 'entries'}"

@@ -34,6 +34,8 @@ METHODS: list[Method] = [
     _named("cp.exact_fits:LEAST_SQUARES"),
     _named("lower.substitution:ANNEALED_SUBSTITUTION"),
     _named("lower.substitution:SUBSTITUTION_IN_OTHER_BASES"),
+    # a theorem gives no terms, so it comes after all that look for some
+    _named("upper.maximal_rank:MAXIMAL_RANK"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Places of a search: facts with their small tensors."""
+"""Places of a search: entries with their small tensors."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ TOO_MANY = "not searched: more components are open than this effort searches"
 
 @dataclass(frozen=True)
 class Place:
-    """Facts of whole components, as a problem for methods of either kind.
+    """Entries of whole components, as a problem for methods of either kind.
 
     Attributes
     ----------
     number : int
         Number of the place in its ledger.
-    facts : ndarray of int64
-        Row numbers of the facts in ``Database.triples``.
+    rows : ndarray of int64
+        Row numbers of the entries.
     part : Part or None
-        The facts as a small tensor; None for methods that look at facts alone.
+        The entries as a small tensor; None for methods that need none.
     problem : Problem or None
-        The problem that this tensor poses; None for methods that look at facts alone.
+        The problem that this tensor poses; None for methods that need none.
     component : Component or None
-        The facts themselves, for methods that look at facts alone.
+        The entries themselves, for methods that need no dense tensor.
     """
 
     number: int
-    facts: Indices
+    rows: Indices
     part: Part | None = None
     problem: Problem | None = None
     component: Component | None = None
 
     def relocated(self, found: Finding) -> Finding:
-        """Translate arguments that a method found here to database indices."""
+        """Translate arguments that a method found here to indices of the whole."""
         return found if self.part is None else self.part.relocated(found)

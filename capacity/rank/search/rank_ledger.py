@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from capacity.database.facts import Database
 from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
 from capacity.rank.lower.independent_sets import IndependentSets, independent_sets
@@ -28,6 +27,7 @@ from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds import KINDS
+from capacity.tensor.sparse import SparseTensor
 
 
 class RankLedger:
@@ -53,8 +53,8 @@ class RankLedger:
 
     quantity = "rank"
 
-    def __init__(self, db: Database, bounds: Bounds, budget: Budget, seed: int) -> None:
-        self.db, self.bounds, self.budget, self._seed = db, bounds, budget, seed
+    def __init__(self, tensor: SparseTensor, bounds: Bounds, budget: Budget, seed: int) -> None:
+        self.tensor, self.bounds, self.budget, self._seed = tensor, bounds, budget, seed
         self._checks = CheckBudget(OF_PENCILS)
         self.lower = bounds.unfoldings_by_component.max(axis=1)
         self.upper = bounds.slices_by_component.min(axis=1)
@@ -64,20 +64,21 @@ class RankLedger:
         self.above: dict[int, tuple[Finding, str]] = {}
         self.left_out: dict[int, str] = {}
         self.dense: set[int] = set()
-        self._facts_of: list[Indices] = []
+        self._rows_of: list[Indices] = []
         self._small: list[Place] = []
 
     def begin(self, say: Callable[[str], None]) -> None:
         """Look for independent sets, and choose the components that are small enough."""
         if not self._open().size:
             return
-        say("independent sets")
-        sets = independent_sets(self.db, self.bounds.component)
-        # each of these replaces one object: an interrupt leaves a valid state
-        self.sets, self.lower = sets, np.maximum(self.lower, sets.values)
+        if self.tensor.order == 3:
+            say("independent sets")
+            sets = independent_sets(self.tensor, self.bounds.component)
+            # each of these replaces one object: an interrupt leaves a valid state
+            self.sets, self.lower = sets, np.maximum(self.lower, sets.values)
         order = np.argsort(self.bounds.component, kind="stable")
         counts = np.bincount(self.bounds.component)
-        self._facts_of = np.split(order, np.cumsum(counts)[:-1])
+        self._rows_of = np.split(order, np.cumsum(counts)[:-1])
         self._small = self._chosen()
         self.dense = {p.number for p in self._small if p.problem and p.problem.rest is None}
 
@@ -87,13 +88,17 @@ class RankLedger:
         A larger one may be small enough without its slices of a single entry.
         """
         numbers: list[int] = self._open().tolist()
-        open_ = {c: Part.of(self.db, self._facts_of[c]) for c in numbers}
+        open_ = {c: Part.of(self.tensor, self._rows_of[c]) for c in numbers}
         different: dict[tuple[bytes, tuple[int, ...]], Problem] = {}
         problems: dict[int, Problem] = {}
         for size, c in sorted((part.size, c) for c, part in open_.items()):
             if size > self.budget.largest:
                 part, largest = open_[c], self.budget.largest
-                rest = peel_singles(part.places, part.shape, largest=largest)
+                rest = (
+                    peel_singles(part.places, part.values, part.shape, largest=largest)
+                    if self.tensor.order == 3
+                    else None
+                )
                 if rest is None:
                     self.left_out[c] = TOO_LARGE
                 elif len(different) >= self.budget.problems:
@@ -107,14 +112,14 @@ class RankLedger:
                 problems[c] = different.setdefault(key, Problem(tensor))
             else:
                 self.left_out[c] = TOO_MANY
-        return [Place(c, self._facts_of[c], open_[c], of) for c, of in problems.items()]
+        return [Place(c, self._rows_of[c], open_[c], of) for c, of in problems.items()]
 
     def goals(self, method: Method) -> Iterator[tuple[Place, Goal]]:
         """Yield the open components, with shares of the work that grow with their tensors."""
-        if method.effective == "alone":
+        if method.effective == "alone" or not (method.any_order or self.tensor.order == 3):
             return
-        if method.find_in_facts is not None:
-            yield from self._goals_in_facts()
+        if method.find_in_entries is not None:
+            yield from self._goals_in_entries()
             return
         # only one strong bound counts: the other components need a bound that adds in its place
         adds = method.adds and len(self.strong) > 1
@@ -132,13 +137,13 @@ class RankLedger:
             work = int(self.budget.work * weights[id(problem)] / total)
             yield place, self._goal(place.number, work)
 
-    def _goals_in_facts(self) -> Iterator[tuple[Place, Goal]]:
-        open_: list[int] = self._open().tolist() if self._facts_of else []
+    def _goals_in_entries(self) -> Iterator[tuple[Place, Goal]]:
+        open_: list[int] = self._open().tolist() if self._rows_of else []
         for c in open_:
-            facts = self._facts_of[c]
-            i, j, k = self.bounds.unfoldings_by_component[c].tolist()
-            component = Component(self.db, facts, (i, j, k), self._checks.spend)
-            yield Place(c, facts, component=component), self._goal(c, self.budget.work)
+            rows = self._rows_of[c]
+            unfoldings = tuple(self.bounds.unfoldings_by_component[c].tolist())
+            component = Component(self.tensor, rows, unfoldings, self._checks.spend)
+            yield Place(c, rows, component=component), self._goal(c, self.budget.work)
 
     def _goal(self, c: int, work: int) -> Goal:
         return Goal(self.best(c), int(self.upper[c]), work, self.budget.limits, self._seed)

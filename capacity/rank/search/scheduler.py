@@ -7,7 +7,7 @@ from typing import Protocol
 
 from capacity.progress import Progress
 from capacity.rank.effort import Budget
-from capacity.rank.method import Method, findings, findings_in_facts
+from capacity.rank.method import Method, findings, findings_in_entries
 from capacity.rank.problem import Goal
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.places import Place
@@ -44,7 +44,7 @@ class Ledger(Protocol):
         ...
 
     def take(self, place: Place, found: Finding, by: str) -> None:
-        """Keep arguments about the database if they improve on the bounds so far."""
+        """Keep arguments about the whole if they improve on the bounds so far."""
         ...
 
 
@@ -66,10 +66,10 @@ def search(ledger: Ledger, methods: Sequence[Method], progress: Progress | None)
     for tried, method in enumerate(methods):  # noqa: B007  `say` counts them
         if method.limit is not None and not getattr(ledger.budget.limits, method.limit):
             continue
-        if method.find_in_facts is None:
+        if method.find_in_entries is None:
             _search_tensors(ledger, method, say)
         else:
-            _search_facts(ledger, method, say)
+            _search_entries(ledger, method, say)
     tried = len(methods)
     say("done")
 
@@ -92,7 +92,7 @@ def _search_tensors(ledger: Ledger, method: Method, say: Callable[[str], None]) 
             ledger.take(place, place.relocated(found), method.name)
 
 
-def _search_facts(ledger: Ledger, method: Method, say: Callable[[str], None]) -> None:
+def _search_entries(ledger: Ledger, method: Method, say: Callable[[str], None]) -> None:
     told = False
     for place, goal in ledger.goals(method):
         if not told:
@@ -100,7 +100,7 @@ def _search_facts(ledger: Ledger, method: Method, say: Callable[[str], None]) ->
             told = True
         if place.component is None:
             continue
-        for found in findings_in_facts(method, place.component, goal):
+        for found in findings_in_entries(method, place.component, goal):
             ledger.take(place, found, method.name)
             if not ledger.is_open(place):
                 break

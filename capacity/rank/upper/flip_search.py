@@ -13,13 +13,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from capacity.database.tensor import MODES
 from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Indices, IntegerFactors, Term, Vector
-from capacity.rank.upper.spanning_tree import spanning_tree_terms, spanning_tree_work
+from capacity.rank.upper.spanning_tree import (
+    spanning_tree,
+    spanning_tree_terms,
+    spanning_tree_work,
+)
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
 # steps per compiled call, so that Ctrl-C is noticed in between
@@ -45,6 +48,7 @@ def flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
     first = first_decompositions(
         tensor.astype(np.int64), np.random.default_rng(goal.seed), work=3 * goal.work
     )
+    first = [factors for factors in first if _walkable(factors)]
     short = 0 < len(goal.start) <= MOST_TERMS
     at_hand = as_factors(goal.start, tensor.shape) if short else None
     starts = [*([] if at_hand is None else [at_hand]), *first]
@@ -67,6 +71,11 @@ def flips(problem: Problem, goal: Goal) -> Iterable[Finding]:
             shortest = len(best[0])
             terms = as_terms(best)
             yield (Decomposition(tuple(terms if whole else problem.core.lifted(terms))),)
+
+
+def _walkable(factors: IntegerFactors) -> bool:
+    """Return True if all coefficients are within those of a walk."""
+    return all(np.abs(of).max(initial=0) <= 2 for of in factors)
 
 
 def as_terms(factors: IntegerFactors) -> list[Term]:
@@ -101,12 +110,13 @@ def first_decompositions(
     fibers = _random_fibers(tensor, rng)
     if fibers is not None:
         yield fibers
-    for mode in MODES:
+    for mode in range(3):
         if np.count_nonzero(tensor.any(axis=mode)) <= MOST_TERMS:
             yield _fibers(tensor, mode)
         if spanning_tree_work(tensor.shape, mode) > work:
             continue
-        factors = as_factors(spanning_tree_terms(tensor, mode), tensor.shape)
+        terms = spanning_tree_terms(tensor, spanning_tree(tensor, mode))
+        factors = as_factors(terms, tensor.shape)
         if factors is not None and len(factors[0]) <= MOST_TERMS:
             yield factors
 
@@ -136,7 +146,7 @@ def _random_fibers(tensor: Indices, rng: np.random.Generator) -> IntegerFactors 
         if len(rows[0]) == MOST_TERMS:
             return None
         mode = int(rng.integers(3))
-        fiber = np.moveaxis(rest, mode, 2)[tuple(place[m] for m in MODES if m != mode)]
+        fiber = np.moveaxis(rest, mode, 2)[tuple(place[m] for m in range(3) if m != mode)]
         for m, n in enumerate(tensor.shape):
             unit = [int(i == place[m]) for i in range(n)]
             rows[m].append(fiber.tolist() if m == mode else unit)
@@ -153,7 +163,7 @@ def _sparse(x: Indices) -> Vector:
 def _least_work(problem: Problem) -> int:
     """Estimate the least work that allows a walk, if it starts with as few terms as possible."""
     tensor = problem.tensor if problem.known is not None else problem.core.tensor
-    fewest = min(int(np.count_nonzero(tensor.any(axis=mode))) for mode in MODES)
+    fewest = min(int(np.count_nonzero(tensor.any(axis=mode))) for mode in range(3))
     return 2 * FEWEST * _cost(tensor.shape, fewest)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from capacity.database.facts import Database
 from capacity.rank.method import Method
 from capacity.rank.problem import Component, Goal
 from capacity.rank.reductions.subtensor import Finding
@@ -21,6 +20,8 @@ from capacity.rank.types import Indices, Term
 from capacity.rank.upper.slices import slice_terms
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.structure import n_fibers
 
 
 def merged(triples: Indices, rng: np.random.Generator) -> tuple[Indices, Indices]:
@@ -77,16 +78,15 @@ def _merge_mode(triples: Indices, mode: int, rng: np.random.Generator) -> Indice
     return found
 
 
-def merged_arguments(db: Database, rng: np.random.Generator) -> Finding:
+def merged_arguments(triples: Indices, rng: np.random.Generator) -> Finding:
     """Return boxes and terms of the merged database's object slices, spread over merged tokens."""
-    triples = db.triples.astype(np.int64)
     subject_group, predicate_group = merged(triples, rng)
     rows = np.stack(
         [subject_group[triples[:, 0]], predicate_group[triples[:, 1]], triples[:, 2]], axis=1
     )
     quotient, stands_for = np.unique(rows, axis=0, return_inverse=True)
-    small = Database.from_triples([(f"k{k:09d}", f"q{q:09d}", f"v{v:09d}") for k, q, v in quotient])
-    box, terms = slice_terms(small, 2, np.arange(small.n_triples))
+    small = SparseTensor(quotient, np.ones(len(quotient), np.int64), quotient.max(axis=0) + 1)
+    box, terms = slice_terms(small, (2,), np.arange(len(quotient)))
     spread: list[Term] = []
     for (ks, a), (qs, b), c in terms:
         k = [(i, x) for g, x in zip(ks, a, strict=True) for i in np.flatnonzero(subject_group == g)]
@@ -106,17 +106,17 @@ def merged_arguments(db: Database, rng: np.random.Generator) -> Finding:
 
 def mergers(component: Component, goal: Goal) -> Iterable[Finding]:
     """Merge a functional database several times, breaking ties differently."""
-    db = component.db
-    if not db.is_functional:
+    tensor = component.tensor
+    if n_fibers(tensor) < tensor.n_entries or (tensor.values != 1).any():
         return
     rng = np.random.default_rng(goal.seed)
-    k, q, _ = db.shape
+    k, q, _ = tensor.shape
     # each attempt compares slices pair by pair
-    tries = goal.work // (100 * db.n_triples * (k + q))
+    tries = goal.work // (100 * tensor.n_entries * (k + q))
     for _ in range(min(goal.limits.orders, tries)):
-        yield merged_arguments(db, rng)
+        yield merged_arguments(tensor.indices, rng)
 
 
 MERGING = Method(
-    "merging", find_in_facts=mergers, sides=("upper",), limit="orders", effective="alone"
+    "merging", find_in_entries=mergers, sides=("upper",), limit="orders", effective="alone"
 )

@@ -1,79 +1,167 @@
-"""Decompositions of small tensors along a minimum spanning tree over the slices of a mode."""
+"""Decompositions of small tensors along a minimum spanning tree over the slices of a mode.
+
+The slices of a tensor of order 4 or more are tensors themselves: an edge then weighs as much as the
+smallest such tree for the difference of two slices, and so on down to matrices.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.graphs import SMALL, root
-from capacity.database.tensor import MODES, Mode
+from capacity.display import briefly_shown
 from capacity.rank.exact.factorization import factors
+from capacity.rank.exact.modular_rank import ranks_of_differences
 from capacity.rank.exact.sparse_terms import term, vector
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.types import Term
+from capacity.rank.types import Indices, Term
 from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.tensor.graphs import SMALL, root
+
+
+@briefly_shown
+@dataclass(frozen=True)
+class SpanningTree:
+    """A minimum spanning tree over the slices of a mode; `capacity.rank.upper.slices` defines it.
+
+    Attributes
+    ----------
+    mode : int
+        Mode of the slices.
+    order : list of int
+        The root, 0, and the slices, numbered from 1, each after the one that it hangs below.
+    parents : list of int
+        The number above each of them; 0 for the root itself.
+    weight : int
+        Weight of the tree: the number of terms that it gives, if no rank modulo a prime is smaller
+        than the rank.
+    """
+
+    mode: int
+    order: list[int]
+    parents: list[int]
+    weight: int
 
 
 def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Decompose the core along a minimum spanning tree over its slices, in each mode."""
+    """Decompose the core along a minimum spanning tree over its slices, in the best mode.
+
+    The terms are made only if there are fewer of them than the goal's upper end.
+    """
     tensor = problem.core.tensor
-    for mode in MODES:
-        if spanning_tree_work(tensor.shape, mode) > goal.work // 3:
-            continue
-        yield (Decomposition(tuple(problem.core.lifted(spanning_tree_terms(tensor, mode)))),)
+    modes = range(tensor.ndim)
+    affordable = [
+        m for m in modes if spanning_tree_work(tensor.shape, m) <= goal.work // len(modes)
+    ]
+    trees = [spanning_tree(tensor, mode) for mode in affordable]
+    best = min(trees, key=lambda tree: tree.weight, default=None)
+    if best is not None and best.weight < goal.upper:
+        terms = problem.core.lifted(spanning_tree_terms(tensor, best))
+        yield (Decomposition(tuple(terms)),)
 
 
-def spanning_tree_work(shape: tuple[int, ...], mode: Mode) -> int:
-    """Estimate the nanoseconds of `spanning_tree_terms`, which ranks each pair of slices."""
-    shortest = min(n for m, n in enumerate(shape) if m != mode)
-    return 2 * shape[mode] * math.prod(shape) * shortest
+def spanning_tree_work(shape: tuple[int, ...], mode: int) -> int:
+    """Estimate the nanoseconds of `spanning_tree`, which ranks each pair of slices."""
+    others = tuple(n for m, n in enumerate(shape) if m != mode)
+    if len(others) < 2:
+        return 1_000 * math.prod(shape)
+    if len(others) == 2:
+        return 2 * shape[mode] * math.prod(shape) * min(others)
+    pairs = shape[mode] * (shape[mode] + 1) // 2
+    each = sum(20_000 + spanning_tree_work(others, m) for m in range(len(others)))
+    return pairs * each
 
 
-def spanning_tree_terms(tensor: NDArray[np.integer], mode: Mode) -> list[Term]:
-    """Decompose a small tensor along a minimum spanning tree over the slices of a mode.
-
-    `capacity.rank.upper.slices` defines the tree and its weights.
+def spanning_tree(tensor: NDArray[np.integer], mode: int) -> SpanningTree:
+    """Find a minimum spanning tree over the slices of a mode.
 
     Parameters
     ----------
-    tensor : integer ndarray, shape (n0, n1, n2)
-        The dense tensor.
-    mode : {0, 1, 2}
+    tensor : integer ndarray
+        The dense tensor, of order 2 or more.
+    mode : int
         Mode of the slices.
 
     Returns
     -------
-    list of Term
-        Simple tensors that add up to the tensor exactly, one per unit of rank along the tree.
+    SpanningTree
+        The tree and its weight, by ranks modulo a prime.
+
+    Examples
+    --------
+    Two slices of rank 2 that differ in one entry:
+
+    >>> spanning_tree(np.array([[[1, 0], [0, 1]], [[1, 0], [0, 2]]]), 0).weight
+    3
     """
     slices = np.moveaxis(tensor, mode, 0).astype(np.int64)
-    n = len(slices)
-    nodes = np.concatenate([np.zeros_like(slices[:1]), slices])
-    # floating point only chooses the tree; the terms are exact whichever it is
-    weights = np.zeros((n + 1, n + 1))
-    for i in range(n):
-        weights[i, i + 1 :] = np.linalg.matrix_rank((nodes[i + 1 :] - nodes[i]).astype(np.float64))
+    if tensor.ndim <= 3:
+        weights = ranks_of_differences(slices.reshape(*slices.shape, *[1] * (3 - tensor.ndim)))
+    else:
+        nodes = np.concatenate([np.zeros_like(slices[:1]), slices])
+        weights = np.zeros((len(nodes), len(nodes)), np.int64)
+        for i, j in combinations(range(len(nodes)), 2):
+            weights[i, j] = _smallest_tree(nodes[j] - nodes[i]).weight
     order, parents = minimum_spanning_tree(weights)
-    below = {node: [node] for node in order}
-    for node in order[:0:-1]:
-        below[parents[node]] += below[node]
+    weight = sum(int(weights[min(i, j), max(i, j)]) for i, j in enumerate(parents))
+    return SpanningTree(mode, order, parents, weight)
+
+
+def _smallest_tree(tensor: NDArray[np.integer]) -> SpanningTree:
+    """Return the tree of the smallest weight, over all modes."""
+    trees = (spanning_tree(tensor, mode) for mode in range(tensor.ndim))
+    return min(trees, key=lambda tree: tree.weight)
+
+
+def spanning_tree_terms(tensor: NDArray[np.integer], tree: SpanningTree) -> list[Term]:
+    """Decompose a small tensor along a spanning tree over its slices.
+
+    Parameters
+    ----------
+    tensor : integer ndarray
+        The dense tensor.
+    tree : SpanningTree
+        The tree.
+
+    Returns
+    -------
+    list of Term
+        Simple tensors that add up to the tensor exactly, as many as the tree weighs.
+    """
+    slices = np.moveaxis(tensor, tree.mode, 0).astype(np.int64)
+    nodes = np.concatenate([np.zeros_like(slices[:1]), slices])
+    below = {node: [node] for node in tree.order}
+    for node in tree.order[:0:-1]:
+        below[tree.parents[node]] += below[node]
     terms: list[Term] = []
-    _, height, width = nodes.shape
-    for node in order[1:]:
+    for node in tree.order[1:]:
         across = vector([c - 1 for c in sorted(below[node])], [1] * len(below[node]))
-        for left, right in factors(nodes[node] - nodes[parents[node]]):
-            terms.append(
-                term(mode, across, vector(range(height), left), vector(range(width), right))
-            )
+        difference = nodes[node] - nodes[tree.parents[node]]
+        terms += [term(tree.mode, across, *others) for others in _terms(difference)]
     return terms
 
 
-def minimum_spanning_tree(weights: NDArray[np.float64]) -> tuple[list[int], list[int]]:
+def _terms(tensor: Indices) -> list[Term]:
+    """Decompose a slice: a matrix by its rank, and other tensors along their smallest tree."""
+    if tensor.ndim == 1:
+        return [(vector(range(len(tensor)), tensor.tolist()),)] if tensor.any() else []
+    if tensor.ndim == 2:
+        height, width = tensor.shape
+        return [
+            (vector(range(height), left), vector(range(width), right))
+            for left, right in factors(tensor)
+        ]
+    return spanning_tree_terms(tensor, _smallest_tree(tensor))
+
+
+def minimum_spanning_tree(weights: NDArray[np.number]) -> tuple[list[int], list[int]]:
     """Find a minimum spanning tree of a complete graph, by Kruskal's algorithm.
 
     Parameters
@@ -98,7 +186,7 @@ def minimum_spanning_tree(weights: NDArray[np.float64]) -> tuple[list[int], list
         from scipy.sparse import csgraph
 
         # scipy reads 0 as "no edge"
-        tree = csgraph.minimum_spanning_tree(np.triu(weights + 1, 1))
+        tree = csgraph.minimum_spanning_tree(np.triu(weights + 1, 1).astype(np.float64))
         found, before = csgraph.breadth_first_order(tree, 0, directed=False)
         return found.tolist(), [0, *before[1:].tolist()]
     tails, heads = np.triu_indices(n, 1)
@@ -124,4 +212,4 @@ def minimum_spanning_tree(weights: NDArray[np.float64]) -> tuple[list[int], list
     return order, parents
 
 
-SPANNING_TREE = Method("spanning tree", spanning_trees, sides=("upper",))
+SPANNING_TREE = Method("spanning tree", spanning_trees, sides=("upper",), any_order=True)

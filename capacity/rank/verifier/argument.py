@@ -1,8 +1,21 @@
 """The arguments of certificates, as plain data.
 
-They hold indices into ``Database.subjects``, ``predicates`` and ``objects``. Nothing in them is
-trusted; the proof that an argument of a kind gives its value stands with the kind's checker.
+They hold indices of the tensor's modes; for a database, these are indices into
+``Database.subjects``, ``predicates`` and ``objects``. Nothing in them is trusted; the proof that an
+argument of a kind gives its value stands with the kind's checker.
 
+argument           side   value
+=================  =====  =======================================================================
+`Unfolding`        lower  the size of a nonsingular minor of an unfolding
+`Substitution`     lower  the number of steps of the substitution method, with unknown entries
+`Koszul`           lower  the rank of a Koszul flattening, divided by a simple tensor's
+`Diagonalization`  both   n if n x n slices are diagonal in common bases, n + 1 if they are not
+`Pencil`           both   the rank of two slices, by Kronecker's canonical form
+`Boxes`            upper  the number of boxes that equal entries fill
+`Decomposition`    upper  the number of simple tensors that add up to the entries
+`Enclosure`        upper  the number of terms of a fit with an exact real decomposition near it
+=================  =====  =======================================================================
+=======
 ========================  =====  ================================================================
 argument                  side   value
 ========================  =====  ================================================================
@@ -11,10 +24,11 @@ argument                  side   value
 `Koszul`                  lower  the rank of a Koszul flattening, divided by a simple tensor's
 `Diagonalization`         both   n if n x n slices are diagonal in common bases, or else n + 1
 `Pencil`                  both   the rank of two slices, by Kronecker's canonical form
-`Boxes`                   upper  the number of boxes that facts fill
-`Decomposition`           upper  the number of simple tensors that add up to facts
+`Boxes`                   upper  the number of boxes that equal entries fill
+`Decomposition`           upper  the number of simple tensors that add up to the entries
 `AlgebraicDecomposition`  upper  the number of such tensors with coefficients in a number field
 `Enclosure`               upper  the number of terms of a fit that an exact real one is near
+`MaximalRank`             upper  the largest rank of the format of a small tensor, by a theorem
 ========================  =====  ================================================================
 """
 
@@ -28,8 +42,8 @@ from capacity.rank.types import Indices
 
 Side: TypeAlias = Literal["lower", "upper"]
 # the content of a field of an argument: `argument_json` reads and writes each form, `conversion`
-# checks it. "slices" are indices of the argument's `mode`, and "fibers" pairs of indices of the
-# other two modes in ascending order; the meaning of "indices" and "pairs" is up to the argument
+# checks it. "slices" are indices of the argument's `mode`, and "fibers" places in the other modes,
+# in ascending order; the meaning of "indices" and "pairs" is up to the argument
 Form: TypeAlias = Literal[
     "integer",
     "real",
@@ -105,20 +119,25 @@ class FromAbove(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class View:
-    """A sub-tensor, in other bases if given: X = (P_0, P_1, P_2) D[subjects, predicates, objects].
+    """A sub-tensor, in other bases if given: X = (P_0, P_1, ...) T[indices of each mode].
 
-    The rank of X is at most that of D, whatever the matrices are.
+    The rank of X is at most that of T, whatever the matrices are.
 
     Attributes
     ----------
-    indices : tuple of three ndarrays of int64
-        Subjects, predicates and objects of the sub-tensor, each of them once.
-    bases : tuple of three ndarrays of int64, or None
-        Matrices P_m, shape (n'_m, n_m), for the n_m indices of mode m; None is the identity.
+    indices : tuple of ndarrays of int64
+        Indices of the sub-tensor in each mode, each of them once.
+    bases : tuple of ndarrays of int64, or None
+        Matrices P_m, shape (n'_m, n_m), for the n_m indices of mode m; None is the identity, and so
+        is each if they are omitted.
     """
 
-    indices: tuple[Indices, Indices, Indices]
-    bases: tuple[Indices | None, Indices | None, Indices | None] = (None, None, None)
+    indices: tuple[Indices, ...]
+    bases: tuple[Indices | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.bases == ():
+            object.__setattr__(self, "bases", tuple(None for _ in self.indices))
 
     def __repr__(self) -> str:
         shape = (

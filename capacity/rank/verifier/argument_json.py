@@ -54,10 +54,16 @@ def _plain(name: str, value: Any) -> dict[str, Any]:
     return {name: value.tolist() if isinstance(value, np.ndarray) else value}
 
 
+# names of the indices of the modes of a view of order 3; those of others are a list
+MODES_OF_3 = ("subjects", "predicates", "objects")
+
+
 def _write_view(_name: str, view: View) -> dict[str, Any]:
-    subjects, predicates, objects = (of.tolist() for of in view.indices)
+    indices = [of.tolist() for of in view.indices]
     bases = [None if P is None else P.tolist() for P in view.bases]
-    return {"subjects": subjects, "predicates": predicates, "objects": objects, "bases": bases}
+    if len(indices) == len(MODES_OF_3):
+        return {**dict(zip(MODES_OF_3, indices, strict=True)), "bases": bases}
+    return {"indices": indices, "bases": bases}
 
 
 def _write_factors(name: str, factors: Iterable[NDArray[np.float64]]) -> dict[str, Any]:
@@ -140,8 +146,17 @@ def _boxes(fields: Mapping[str, object], name: str) -> Indices:
 
 
 def _pairs(fields: Mapping[str, object], name: str) -> Indices:
-    flat = [x for pair in field(fields, name, list) for x in items(pair, 2, f"each of {name}")]
-    return _indices({name: flat}, name).reshape(-1, 2)
+    return _rows(fields, name, 2)
+
+
+def _fibers(fields: Mapping[str, object], name: str) -> Indices:
+    places = field(fields, name, list)
+    return _rows(fields, name, len(items(places[0], None, f"each of {name}")) if places else 2)
+
+
+def _rows(fields: Mapping[str, object], name: str, width: int) -> Indices:
+    flat = [x for row in field(fields, name, list) for x in items(row, width, f"each of {name}")]
+    return _indices({name: flat}, name).reshape(len(fields[name]), width)  # type: ignore[arg-type]
 
 
 def _coefficients(fields: Mapping[str, object], name: str) -> Indices:
@@ -156,11 +171,15 @@ def _integers(data: object, what: str) -> Indices:
 
 
 def _read_view(fields: Mapping[str, object], _name: str) -> View:
-    bases = items(field(fields, "bases", list), 3, "bases")
-    return View(
-        (_indices(fields, "subjects"), _indices(fields, "predicates"), _indices(fields, "objects")),
-        (_matrix(bases[0]), _matrix(bases[1]), _matrix(bases[2])),
-    )
+    if "indices" in fields:
+        each = field(fields, "indices", list)
+        indices = tuple(_indices({"indices": of}, "indices") for of in each)
+    else:
+        indices = tuple(_indices(fields, name) for name in MODES_OF_3)
+    if len(indices) < 2:
+        raise CertificateError(f"A view must have two modes or more; got {len(indices)}.")
+    bases = items(field(fields, "bases", list), len(indices), "bases")
+    return View(indices, tuple(map(_matrix, bases)))
 
 
 def _matrix(data: object) -> Indices | None:
@@ -195,8 +214,7 @@ def _read_terms(fields: Mapping[str, object], name: str) -> tuple[Term, ...]:
 
 
 def _term(data: object) -> Term:
-    a, b, c = items(data, 3, "a term")
-    return _vector(a), _vector(b), _vector(c)
+    return tuple(map(_vector, items(data, None, "a term")))
 
 
 def _vector(data: object) -> Vector:
@@ -259,7 +277,7 @@ _READERS: dict[Form, Callable[[Mapping[str, object], str], Any]] = {
     "indices": _indices,
     "slices": _indices,
     "pairs": _pairs,
-    "fibers": _pairs,
+    "fibers": _fibers,
     "boxes": _boxes,
     "coefficients": _coefficients,
     "view": _read_view,

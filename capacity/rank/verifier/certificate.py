@@ -1,8 +1,8 @@
 """Certificates of bounds, as plain data that is converted to JSON and back without loss.
 
 A `Certificate` names the quantity that is bounded, the facts that it is about (by their hash, and
-the policy for multi-valued pairs), and *arguments* whose values add up to the bound
-(`capacity.rank.verifier.argument`).
+the policy for multi-valued pairs) or the tensor (by its hash), and *arguments* whose values add up
+to the bound (`capacity.rank.verifier.argument`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from capacity.rank.verifier.argument_json import (
     argument_from_dict,
     argument_to_dict,
     field,
+    items,
     mapping,
 )
 
@@ -41,9 +42,13 @@ class Certificate:
     arguments : tuple of Argument
         Arguments that prove the bound. The notes of `verify` say when their values may be added.
     facts_sha256 : str
-        `Database.facts_sha256` of the facts that the bound holds for.
-    multi : str
-        Policy for multi-valued pairs under which those facts were made.
+        `Database.facts_sha256` of the facts that the bound holds for or, if `multi` is None,
+        `SparseTensor.sha256` of the tensor.
+    multi : str or None
+        Policy for multi-valued pairs under which those facts were made; None for a tensor.
+    groups : tuple of tuple of int
+        For a lower bound, modes that are taken together as one: the arguments are then about the
+        tensor with a mode for each group (`capacity.tensor.grouped`). Empty for the tensor itself.
     """
 
     quantity: Quantity
@@ -52,25 +57,31 @@ class Certificate:
     by: str
     arguments: tuple[Argument, ...]
     facts_sha256: str
-    multi: str
+    multi: str | None = None
+    groups: tuple[tuple[int, ...], ...] = ()
 
     def __repr__(self) -> str:
         bounded = f"{self.quantity.replace('_', ' ')} {'>=' if self.side == 'lower' else '<='}"
         return (
             f"Certificate({bounded} {self.value}, by {self.by:.60}; {len(self.arguments)} "
-            f"arguments, facts {self.facts_sha256:.12})"
+            f"arguments, {'tensor' if self.multi is None else 'facts'} {self.facts_sha256:.12})"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Write the certificate as JSON-ready data."""
+        if self.multi is None:
+            about: dict[str, Any] = {"tensor_sha256": self.facts_sha256}
+        else:
+            about = {"facts_sha256": self.facts_sha256, "multi": self.multi}
+        if self.groups:
+            about["groups"] = [list(group) for group in self.groups]
         return {
             "format": FORMAT,
             "quantity": self.quantity,
             "side": self.side,
             "value": self.value,
             "by": self.by,
-            "facts_sha256": self.facts_sha256,
-            "multi": self.multi,
+            **about,
             "arguments": [argument_to_dict(argument) for argument in self.arguments],
         }
 
@@ -101,12 +112,21 @@ class Certificate:
                     f"An argument for a {side} bound must be of a kind that gives one; got "
                     f"{argument.kind!r}."
                 )
+        of_tensor = "tensor_sha256" in fields
         return cls(
             quantity,
             side,
             field(fields, "value", int),
             field(fields, "by", str),
             arguments,
-            field(fields, "facts_sha256", str),
-            field(fields, "multi", str),
+            field(fields, "tensor_sha256" if of_tensor else "facts_sha256", str),
+            None if of_tensor else field(fields, "multi", str),
+            _groups(field(fields, "groups", list)) if "groups" in fields else (),
         )
+
+
+def _groups(data: list[object]) -> tuple[tuple[int, ...], ...]:
+    groups = tuple(tuple(items(group, None, "each of `groups`")) for group in data)
+    if not all(type(mode) is int for group in groups for mode in group):
+        raise CertificateError("`groups` must hold lists of modes, which are integers.")
+    return groups  # type: ignore[return-value]

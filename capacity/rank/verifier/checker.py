@@ -9,19 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.database.required import require_database
 from capacity.errors import CertificateError
-from capacity.rank.types import Indices, Touched
+from capacity.rank.types import Touched
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.conversion import checked_argument, checked_claim
 from capacity.rank.verifier.ends import TwoEnds, each_certificate
-from capacity.rank.verifier.facts import SORT, Facts, Refuted, require
+from capacity.rank.verifier.entries import PASS, SORT, Entries, Refuted, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.kinds.unfolding import Unfolding
+from capacity.rank.verifier.named import in_words, name_of, require_groups, tensor_of
 from capacity.rank.verifier.view import Removed
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.structure import grouped
 
 # steps for an argument of any kind
 ARGUMENT = 200_000
@@ -48,18 +50,19 @@ class Verdict:
 
 def verify(
     certificate: Certificate | TwoEnds | Iterable[Certificate],
-    db: Database,
+    of: Database | SparseTensor,
     *,
     budget: CheckBudget | None = None,
 ) -> Verdict:
-    """Check that a certificate proves its bound for the facts of a database.
+    """Check that a certificate proves its bound for the facts of a database, or for a tensor.
 
     Parameters
     ----------
     certificate : Certificate, RankInterval, or iterable of Certificate
         A certificate, an interval for both of its ends, or several; proved if each of them is.
-    db : Database
-        The facts that the bound is about, under the same policy for multi-valued pairs.
+    of : Database or SparseTensor
+        The facts that the bound is about, under the same policy for multi-valued pairs, or the
+        tensor.
     budget : CheckBudget, optional
         Work that the check may take, shared by all certificates; if omitted, a new budget for each.
 
@@ -71,10 +74,10 @@ def verify(
     Raises
     ------
     InvalidTypeError
-        If `certificate` is none of these, or `db` is no database.
+        If `certificate` is none of these, or `of` is neither a database nor a tensor.
     CertificateError
-        If there is none, or one is for other facts or another policy, has an unknown quantity or
-        side, or has an argument of a kind that no checker is registered for.
+        If there is none, or one is for other facts, another policy or another tensor, has an
+        unknown quantity or side, or has an argument of a kind that no checker is registered for.
     MemoryBudgetError
         If the check takes more memory or time than the budget has left.
 
@@ -127,8 +130,14 @@ def verify(
     Flattenings, pencils and diagonalizations bound the effective rank where their sub-tensor has
     only observed fibers, because it is then the same in every tensor that represents the facts.
 
-    *Upper bounds* add: D is a sum of simple tensors, one for each box and each term, and as many as
-    the rank of the components that an argument of another kind gives.
+    *Upper bounds* add: each argument contributes a tensor that is a sum of as many simple tensors
+    as its value, and these tensors add up to D, entry by entry.
+
+    *Groups.* A simple tensor of order n, with some of its modes taken together, is a simple tensor
+    of lower order: the outer product of the vectors of the modes of a group is a vector. So the
+    rank of a tensor is at least that of the tensor with groups of modes in the place of modes. If
+    the last mode is a group of its own, the observed fibers stay what they are, a tensor that
+    represents the facts stays one, and the same holds for the effective rank.
 
     Examples
     --------
@@ -142,33 +151,39 @@ def verify(
     'the arguments give 3'
     """
     certificates = each_certificate(certificate)
-    require_database(db, "verify(certificate, db)")
+    tensor = tensor_of(of, "verify(certificate, ...)")
     for one in certificates:
-        verdict = _verify(one, db, budget or CheckBudget.of(len(db.triples)))
+        verdict = _verify(one, of, tensor, budget or CheckBudget.of(tensor.n_entries))
         if not verdict.proved:
             which = f"{one.side} bound: " if len(certificates) > 1 else ""
             return Verdict(False, f"{which}{verdict.reason}")
     return Verdict(True)
 
 
-def _verify(certificate: Certificate, db: Database, budget: CheckBudget) -> Verdict:
+def _verify(
+    certificate: Certificate,
+    of: Database | SparseTensor,
+    tensor: SparseTensor,
+    budget: CheckBudget,
+) -> Verdict:
     """Check one certificate."""
     checked_claim(certificate)
-    if certificate.facts_sha256 != db.facts_sha256 or certificate.multi != db.multi:
+    if (certificate.facts_sha256, certificate.multi) not in {name_of(of), name_of(tensor)}:
         raise CertificateError(
-            f"The certificate must be for these facts, {db.facts_sha256[:12]} with multi="
-            f"{db.multi}; it is for {certificate.facts_sha256[:12]} with multi="
-            f"{certificate.multi[:60]}. Load the file that it was made from, under the same policy."
+            f"The certificate must be for {in_words(*name_of(of))}; it is for "
+            f"{in_words(certificate.facts_sha256, certificate.multi)}. Load the file that it was "
+            "made from, under the same policy."
         )
     kinds = _kinds(certificate)
-    facts = Facts(
-        db,
-        effective=certificate.quantity == "effective_rank",
-        budget=budget,
-    )
-    facts.budget.spend(ARGUMENT * len(certificate.arguments))
+    effective = certificate.quantity == "effective_rank"
     try:
-        arguments = tuple(checked_argument(a, facts.budget) for a in certificate.arguments)
+        if certificate.groups:
+            budget.spend(2 * SORT * tensor.order * tensor.n_entries, 100 * tensor.n_entries)
+            require_groups(certificate, tensor.order)
+            tensor = grouped(tensor, certificate.groups)
+        entries = Entries(tensor, effective=effective, budget=budget)
+        entries.budget.spend(ARGUMENT * len(certificate.arguments))
+        arguments = tuple(checked_argument(a, entries.budget) for a in certificate.arguments)
         total = sum(argument.value for argument in arguments)
         require(certificate.value == total, f"the arguments give {total}")
         side = certificate.side
@@ -181,7 +196,7 @@ def _verify(certificate: Certificate, db: Database, budget: CheckBudget) -> Verd
         alone = Counter(kind.name for kind in kinds if kind.alone)
         several = [name for name, n in alone.items() if n > 1]
         require(not several, f"only one argument may be of the kind {', '.join(several)}")
-        checked(arguments, kinds, facts)
+        checked(arguments, kinds, entries)
     except Refuted as refuted:
         return Verdict(False, str(refuted))
     return Verdict(True)
@@ -199,32 +214,32 @@ def _kinds(certificate: Certificate) -> list[Kind]:
     return [registered[type(argument)] for argument in certificate.arguments]
 
 
-def _check_lower(arguments: tuple[Argument, ...], kinds: list[Kind], facts: Facts) -> None:
+def _check_lower(arguments: tuple[Argument, ...], kinds: list[Kind], entries: Entries) -> None:
     strong = sum(not kind.adds for kind in kinds)
     require(strong <= 1, "only one argument may be of a kind whose values don't add")
     touched: list[Touched] = []
     for argument, kind in zip(arguments, kinds, strict=True):
         if kind.lower is None:
             raise Refuted(f"{kind.name} has no checker of lower bounds")
-        touched.append(kind.lower(argument, facts))
-    before = _pairs(arguments, kinds, touched, facts) if len(touched) > 1 else {}
+        touched.append(kind.lower(argument, entries))
+    before = _pairs(arguments, kinds, touched, entries) if len(touched) > 1 else {}
     for number, (argument, kind) in enumerate(zip(arguments, kinds, strict=True)):
         if kind.removals is not None:
-            kind.removals(argument, facts, before.get(number))
+            kind.removals(argument, entries, before.get(number))
 
 
 def _pairs(
     arguments: tuple[Argument, ...],
     kinds: list[Kind],
     touched: list[Touched],
-    facts: Facts,
+    entries: Entries,
 ) -> dict[int, Removed]:
     """Slices of the unfolding that goes first, for each argument that is the second of a pair."""
     owner: dict[int, int] = {}
     paired: set[int] = set()
     before: dict[int, Removed] = {}
     for j, indices in enumerate(touched):
-        about = {0} if facts.effective else _components(indices, facts)
+        about = {0} if entries.effective else _components(indices, entries)
         # the earlier argument about each component
         for i in {owner.setdefault(component, j) for component in about} - {j}:
             first = arguments[i]
@@ -232,7 +247,7 @@ def _pairs(
                 type(first) is not Unfolding
                 or paired & {i, j}
                 or np.isin(first.rows, indices[first.mode]).any()
-                or not (kinds[j].removals is not None or _leaves(first, indices, facts))
+                or not (kinds[j].removals is not None or _leaves(first, indices, entries))
             ):
                 raise Refuted(f"argument {i} may change what argument {j} is about")
             paired |= {i, j}
@@ -240,41 +255,40 @@ def _pairs(
     return before
 
 
-def _leaves(argument: Unfolding, indices: Touched, facts: Facts) -> bool:
+def _leaves(argument: Unfolding, indices: Touched, entries: Entries) -> bool:
     """Return True if the slices of an unfolding vanish on the sub-tensor of some indices."""
     # columns of a minor share indices
     inside = [np.unique(of) for of in indices]
     inside[argument.mode] = argument.rows
-    return not len(facts.among(inside))
+    return not len(entries.among(inside))
 
 
-def _components(touched: Touched, facts: Facts) -> set[int]:
+def _components(touched: Touched, entries: Entries) -> set[int]:
     """Components that an argument is about."""
     found: set[int] = set()
     for mode, of in enumerate(touched):
-        chosen: list[Indices | None] = [None, None, None]
-        chosen[mode] = np.unique(of)
-        found.update(np.unique(facts.labels[facts.among(chosen)]).tolist())
+        rows = entries.with_index(mode, np.unique(of))
+        found.update(np.unique(entries.labels[rows]).tolist())
     return found
 
 
-def _check_upper(arguments: tuple[Argument, ...], kinds: list[Kind], facts: Facts) -> None:
-    """Check that D, or a tensor that represents the facts, is a sum of the claimed simple tensors.
+def _check_upper(arguments: tuple[Argument, ...], kinds: list[Kind], entries: Entries) -> None:
+    """Check that the tensors that the arguments contribute add up to T, entry by entry.
 
-    Each fact is given once: by the terms, added up exactly, or by its box. A box is the simple
-    tensor of the indicators of its subjects, predicates and objects; it gives its own facts and
-    nothing else if they are as many as its triples. For the effective rank only the observed fibers
-    have to agree, so triples of a box that lie in unobserved fibers don't count.
+    For the effective rank they have to agree with T on the observed fibers alone.
     """
-    given: list[Indices] = []
-    n_given = 0
+    total = np.zeros(len(entries), np.int64)
     for argument, kind in zip(arguments, kinds, strict=True):
         if kind.upper is None:
             raise Refuted(f"{kind.name} has no checker of upper bounds")
-        given.append(kind.upper(argument, facts))
-        n_given += len(given[-1])
-        require(n_given <= len(facts), "a fact is given twice")
-    facts.budget.spend(SORT * len(facts))
-    times = np.bincount(np.concatenate([np.zeros(0, np.int64), *given]), minlength=len(facts))
-    wrong = np.flatnonzero(times != 1)
-    require(not len(wrong), f"fact {wrong[:1]} is not given exactly once")
+        given = kind.upper(argument, entries)
+        entries.budget.spend(PASS * len(given.rows))
+        # each row once, so that fancy indexing adds; a kind from outside might not know
+        require((np.diff(given.rows) > 0).all(), "an argument gives its entries out of order")
+        total[given.rows] += given.values
+    entries.budget.spend(PASS * len(entries))
+    wrong = np.flatnonzero(total != entries.values)
+    if len(wrong):
+        place, got = entries.indices[wrong[0]].tolist(), total[wrong[0]]
+        want = entries.values[wrong[0]]
+        raise Refuted(f"the arguments add up to {got} at {tuple(place)}, which holds {want}")

@@ -3,7 +3,7 @@
 Checkers compute with products and sums of indices. In an array of int8, say, these would wrap where
 int64 doesn't, and the checker would look at other columns of a minor than those that are named. So
 each array is converted to int64 here, before any checker sees it, and only integers pass: not
-floating-point numbers, booleans or objects. Sizes of a database are below 2^31, so a product of two
+floating-point numbers, booleans or objects. Sizes of a tensor are below 2^31, so a product of two
 of them fits 64 bits.
 """
 
@@ -23,7 +23,7 @@ from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Argument, Form, View
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate
-from capacity.rank.verifier.facts import Refuted, require
+from capacity.rank.verifier.entries import Refuted, require
 
 # largest entry of a basis: entries of different bases are multiplied with each other
 LARGEST_ENTRY = 2**20
@@ -46,12 +46,19 @@ def checked_claim(certificate: Certificate) -> None:
             raise CertificateError(
                 f"`{name}` of a certificate must be one of {', '.join(known)}; got {shown(got)}."
             )
-    kinds: dict[str, type] = {"value": int, "facts_sha256": str, "multi": str, "arguments": tuple}
-    for name, kind in kinds.items():
+    kinds: dict[str, tuple[type, ...]] = {
+        "value": (int,),
+        "facts_sha256": (str,),
+        "multi": (str, type(None)),
+        "arguments": (tuple,),
+        "groups": (tuple,),
+    }
+    for name, allowed in kinds.items():
         got = getattr(certificate, name)
-        if type(got) is not kind:
+        if type(got) not in allowed:
+            names = " or ".join(kind.__name__ for kind in allowed)
             raise CertificateError(
-                f"`{name}` of a certificate must be of type {kind.__name__}; got {shown(got)}."
+                f"`{name}` of a certificate must be of type {names}; got {shown(got)}."
             )
     if abs(certificate.value) >= 2**63:
         raise CertificateError(
@@ -122,6 +129,10 @@ def _pairs(value: object, name: str, budget: CheckBudget) -> Indices:
     return array
 
 
+def _fibers(value: object, name: str, budget: CheckBudget) -> Indices:
+    return _array(value, name, 2, budget)
+
+
 def _coefficients(value: object, name: str, budget: CheckBudget, ndim: int = 1) -> Indices:
     array = _array(value, name, ndim, budget)
     small = not array.size or max(int(array.max()), -int(array.min())) <= LARGEST_ENTRY
@@ -131,15 +142,12 @@ def _coefficients(value: object, name: str, budget: CheckBudget, ndim: int = 1) 
 
 def _view(value: object, name: str, budget: CheckBudget) -> View:
     require(type(value) is View, f"{name} must be a View")
-    three = f"{name} must have three modes"
-    a, b, c = (
-        _indices(of, name, budget) for of in _tuple(getattr(value, "indices", None), 3, three)
+    indices = _tuple(getattr(value, "indices", None), None, f"{name} must have modes")
+    bases = _tuple(getattr(value, "bases", None), len(indices), f"{name} must have a basis a mode")
+    return View(
+        tuple(_indices(of, name, budget) for of in indices),
+        tuple(_basis(of, f"a basis of {name}", budget) for of in bases),
     )
-    P, Q, R = (
-        _basis(of, f"a basis of {name}", budget)
-        for of in _tuple(getattr(value, "bases", None), 3, three)
-    )
-    return View((a, b, c), (P, Q, R))
 
 
 def _basis(value: object, name: str, budget: CheckBudget) -> Indices | None:
@@ -181,7 +189,7 @@ def _algebraic(value: object, budget: CheckBudget) -> bool:
 
 
 def _algebraic_terms(value: object, name: str, budget: CheckBudget) -> object:
-    return _terms(value, name, budget, order=None, coefficient=_algebraic)
+    return _terms(value, name, budget, coefficient=_algebraic)
 
 
 def _rational(value: object, _budget: CheckBudget) -> bool:
@@ -193,12 +201,11 @@ def _terms(
     name: str,
     budget: CheckBudget,
     *,
-    order: int | None = 3,
     coefficient: Callable[[object, CheckBudget], bool] = _rational,
 ) -> object:
     """Return terms as they are, once checked: tuples, integers and fractions are immutable."""
     for term in _tuple(value, None, f"{name} must be a tuple of terms"):
-        for vector in _tuple(term, order, "a term must have a vector for each mode"):
+        for vector in _tuple(term, None, "a term must be a tuple of vectors"):
             indices, values = (
                 _tuple(part, None, "indices and coefficients must be tuples")
                 for part in _tuple(vector, 2, "a vector must be indices and coefficients")
@@ -223,7 +230,7 @@ _CHECKS: dict[Form, Callable[[Any, str, CheckBudget], Any]] = {
     "indices": _indices,
     "slices": _indices,
     "pairs": _pairs,
-    "fibers": _pairs,
+    "fibers": _fibers,
     "boxes": _boxes,
     "coefficients": _coefficients,
     "view": _view,

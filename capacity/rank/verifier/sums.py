@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from capacity.rank.types import Indices
-from capacity.rank.verifier.facts import Facts, Refuted, require
+from capacity.rank.verifier.entries import Entries, Given, Refuted, require
 
 # steps for a fiber of the last mode, for an index, and for a first index of any term
 FIBER, INDEX, FIRST = 1_100, 500, 6_000
@@ -29,14 +28,14 @@ Number: TypeAlias = Any
 Sparse: TypeAlias = tuple[tuple[int, ...], Sequence[Number]]
 
 
-def require_terms(terms: Sequence[Sequence[Sparse]], facts: Facts) -> None:
+def require_terms(terms: Sequence[Sequence[Sparse]], entries: Entries) -> None:
     """End the check unless each term has a vector for each mode, with distinct indices in range."""
     require(len(terms) > 0, "a decomposition must have terms")
     for number, term in enumerate(terms):
-        facts.budget.spend(INDEX * (1 + sum(len(indices) for indices, _ in term)))
-        whole = len(term) == len(facts.shape)
+        entries.budget.spend(INDEX * (1 + sum(len(indices) for indices, _ in term)))
+        whole = len(term) == entries.order
         require(whole, f"term {number} must have a vector for each mode")
-        for (indices, values), n in zip(term, facts.shape, strict=True):
+        for (indices, values), n in zip(term, entries.shape, strict=True):
             require(all(0 <= i < n for i in indices), f"term {number} has an index out of range")
             require(len(set(indices)) == len(indices), f"term {number} has an index twice")
             fits = len(values) == len(indices)
@@ -45,12 +44,12 @@ def require_terms(terms: Sequence[Sequence[Sparse]], facts: Facts) -> None:
 
 def sums_of_terms(
     terms: Sequence[Sequence[Sparse]],
-    facts: Facts,
+    entries: Entries,
     *,
     of_rational: Callable[[Number], int | Fraction | None],
     steps: Callable[[Number], int],
     longer: int = 1,
-) -> tuple[Indices, Indices]:
+) -> Given:
     """Check that terms add up to integers at some entries, and to 0 elsewhere; return these.
 
     Parameters
@@ -58,7 +57,7 @@ def sums_of_terms(
     terms : sequence of terms
         Terms that `require_terms` has checked. The products along fibers of the last mode, and
         their addition, are paid for already.
-    facts : Facts
+    entries : Entries
         The entries. For the effective rank, the sum need be 0 only in observed fibers.
     of_rational : callable
         Converts a number to an integer or a fraction; None if it is no rational number.
@@ -69,10 +68,8 @@ def sums_of_terms(
 
     Returns
     -------
-    rows : ndarray of int64
-        Rows of the entries where the sum isn't 0.
-    values : ndarray of int64
-        The sums there.
+    Given
+        The sums that aren't 0.
     """
     of_first: defaultdict[int, list[tuple[int, Number]]] = defaultdict(list)
     fibers: defaultdict[int, int] = defaultdict(int)
@@ -80,33 +77,34 @@ def sums_of_terms(
         for i, x in zip(first, values, strict=True):
             of_first[i].append((number, x))
             fibers[i] += math.prod(len(indices) for indices, _ in middle)
-    facts.budget.spend(FIRST * len(fibers))
-    facts.budget.spend(
-        (FIBER + longer) * max(1, len(facts.shape) - 2) * sum(fibers.values()),
+    entries.budget.spend(FIRST * len(fibers))
+    entries.budget.spend(
+        (FIBER + longer) * max(1, entries.order - 2) * sum(fibers.values()),
         FIBER_BYTES * max(fibers.values(), default=0),
     )
     given: dict[int, int] = {}
     for i in sorted(of_first):
         parts = _by_fiber(of_first[i], terms)
         mine: defaultdict[tuple[int, ...], dict[int, int]] = defaultdict(dict)
-        rows = facts.of_subject(i)
-        for row, (_, *at, last) in zip(rows, facts.triples[rows].tolist(), strict=True):
+        rows = entries.of_first(i)
+        for row, (_, *at, last) in zip(rows, entries.indices[rows].tolist(), strict=True):
             mine[tuple(at)][last] = row
         for at, some in parts.items():
-            if facts.effective and at not in mine:
+            if entries.effective and at not in mine:
                 continue
-            for last, total in _sum(some, terms, facts, steps).items():
+            for last, total in _sum(some, terms, entries, steps).items():
                 place = (i, *at, last)
                 # the sum itself may have too many digits for a message
                 x = of_rational(total)
                 if x is None or x.denominator != 1:
                     raise Refuted(f"the terms don't add up to an integer at {place}")
                 if x:
-                    require(last in mine[at], f"the terms don't add up to 0 at {place}")
+                    zero = f"the terms don't add up to 0 at {place}, where T is 0"
+                    require(last in mine[at], zero)
                     require(abs(x) < LARGEST_SUM, f"the terms add up to too much at {place}")
                     given[mine[at][last]] = int(x)
     rows = sorted(given)
-    return np.array(rows, np.int64), np.array([given[row] for row in rows], np.int64)
+    return Given(np.array(rows, np.int64), np.array([given[row] for row in rows], np.int64))
 
 
 def _by_fiber(
@@ -136,7 +134,7 @@ def _products(vectors: Sequence[Sparse]) -> Iterator[tuple[tuple[int, ...], Numb
 def _sum(
     parts: list[tuple[int, Number]],
     terms: Sequence[Sequence[Sparse]],
-    facts: Facts,
+    entries: Entries,
     steps: Callable[[Number], int],
 ) -> dict[int, Number]:
     """Entries of a fiber of the sum, by its index."""
@@ -145,5 +143,5 @@ def _sum(
         indices, values = terms[number][-1]
         for v, z in zip(indices, values, strict=True):
             total[v] = value = total[v] + xy * z if v in total else xy * z
-            facts.budget.spend(steps(value))
+            entries.budget.spend(steps(value))
     return total

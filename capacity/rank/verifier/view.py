@@ -11,7 +11,7 @@ import numpy as np
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import DENSE_BYTES, steps_of_rank
-from capacity.rank.verifier.facts import SORT, Facts, require
+from capacity.rank.verifier.entries import LARGEST_VALUE, SORT, Entries, require
 
 # steps and bytes for each entry of a dense tensor, and steps for each product with a basis
 ENTRY, ENTRY_BYTES, PRODUCT = 20, 24, 3
@@ -33,30 +33,35 @@ def require_prime(n: int) -> None:
     require(2 <= n < 2**63 and flint.fmpz(n).is_prime(), "the modulus is not a prime below 2^63")
 
 
-def view_tensor(view: View, facts: Facts, *, before: Removed | None = None) -> tuple[Indices, Mask]:
+def view_tensor(
+    view: View, entries: Entries, *, before: Removed | None = None
+) -> tuple[Indices, Mask]:
     """Return the tensor of a view, and a mask of its known entries.
 
-    All entries of D itself are known. For the effective rank, the known entries are those of
+    All entries of T itself are known. For the effective rank, the known entries are those of
     observed fibers and, in other bases, of combinations of observed fibers alone. If slices were
     removed `before`, a fiber along their mode is known where all these slices vanish.
     """
+    order = entries.order
+    require(len(view.indices) == len(view.bases) == order, "a view must have indices of each mode")
     require(all(len(of) for of in view.indices), "a sub-tensor must have indices in each mode")
     shape = [len(of) for of in view.indices]
     fit = all(P is None or P.shape[1] == n for P, n in zip(view.bases, shape, strict=True))
     require(fit, "a basis doesn't fit the sub-tensor")
-    _charge(view, shape, facts)
+    _charge(view, shape, entries)
     tensor = np.zeros(shape, np.int64)
-    tensor[_places(view, facts, facts.among(view.indices))] = 1
-    across = 2 if before is None else before.mode
-    a, b = (mode for mode in range(3) if mode != across)
-    hidden = np.zeros((shape[a], shape[b]), np.int64)
-    if facts.effective:
+    rows = entries.among(view.indices)
+    tensor[_places(view, entries, rows)] = entries.values[rows]
+    across = order - 1 if before is None else before.mode
+    others = [mode for mode in range(order) if mode != across]
+    hidden = np.zeros([shape[mode] for mode in others], np.int64)
+    if entries.effective:
         hidden[:] = 1
-        # any index along the mode will do: a fiber with a fact is observed
-        hidden[_fibers(view, facts, across, None)] = 0
+        # any index along the mode will do: a fiber with an entry is observed
+        hidden[_fibers(view, entries, across, None)] = 0
     if before is not None:
-        hidden[_fibers(view, facts, across, before.slices)] = 1
-    growth = 1
+        hidden[_fibers(view, entries, across, before.slices)] = 1
+    growth = LARGEST_VALUE
     for mode, P in enumerate(view.bases):
         if P is None:
             continue
@@ -65,13 +70,13 @@ def view_tensor(view: View, facts: Facts, *, before: Removed | None = None) -> t
         require(growth < 2**62, "the bases are too large for integers of 64 bits")
         tensor = np.moveaxis(np.tensordot(P, tensor, axes=(1, mode)), 0, mode)
         if mode != across:
-            axis = (a, b).index(mode)
+            axis = others.index(mode)
             hidden = np.moveaxis(np.tensordot(P != 0, hidden, axes=(1, axis)), 0, axis)
     known = np.broadcast_to(np.expand_dims(hidden == 0, across), tensor.shape).copy()
     return tensor, known
 
 
-def _charge(view: View, shape: list[int], facts: Facts) -> None:
+def _charge(view: View, shape: list[int], entries: Entries) -> None:
     """Charge the largest intermediate tensor, and the products with bases, to the budget."""
     now, largest, products = shape[:], math.prod(shape), 0
     for mode, P in enumerate(view.bases):
@@ -79,21 +84,25 @@ def _charge(view: View, shape: list[int], facts: Facts) -> None:
             products += 2 * math.prod(now) * len(P)
             now[mode] = len(P)
             largest = max(largest, math.prod(now))
-    facts.budget.spend(ENTRY * largest + PRODUCT * products, ENTRY_BYTES * largest)
+    entries.budget.spend(ENTRY * largest + PRODUCT * products, ENTRY_BYTES * largest)
 
 
-def _places(view: View, facts: Facts, rows: Indices) -> tuple[Indices, ...]:
-    """Positions of facts within the sub-tensor of a view that contains them."""
-    return tuple(place(of, facts.triples[rows, mode]) for mode, of in enumerate(view.indices))
+def _places(view: View, entries: Entries, rows: Indices) -> tuple[Indices, ...]:
+    """Positions of entries within the sub-tensor of a view that contains them."""
+    return tuple(place(of, entries.indices[rows, mode]) for mode, of in enumerate(view.indices))
 
 
-def _fibers(view: View, facts: Facts, across: int, indices: Indices | None) -> tuple[Indices, ...]:
-    """Positions of a view's fibers along a mode that have a fact at some indices of the mode."""
+def _fibers(
+    view: View, entries: Entries, across: int, indices: Indices | None
+) -> tuple[Indices, ...]:
+    """Positions of a view's fibers along a mode that have an entry at some indices of the mode."""
     chosen: list[Indices | None] = list(view.indices)
     chosen[across] = indices
-    rows = facts.among(chosen)
+    rows = entries.among(chosen)
     return tuple(
-        place(view.indices[mode], facts.triples[rows, mode]) for mode in range(3) if mode != across
+        place(view.indices[mode], entries.indices[rows, mode])
+        for mode in range(entries.order)
+        if mode != across
     )
 
 
@@ -103,15 +112,16 @@ def place(of: Indices, values: Indices) -> Indices:
     return order[np.searchsorted(of, values, sorter=order)]
 
 
-def facts_of_view(view: View, facts: Facts) -> Indices:
-    """Rows of the facts of a view's components.
+def entries_of_view(view: View, entries: Entries) -> Indices:
+    """Rows of the entries of a view's components.
 
     The check ends unless their other slices are linear combinations of the view's.
     """
-    rows = facts.of_components(facts.among((view.indices[0], None, None)))
-    facts.budget.spend(4 * SORT * len(rows))
-    used = [np.unique(facts.triples[rows, mode]) for mode in range(3)]
-    whole, _ = view_tensor(View((used[0], used[1], used[2])), facts)
+    require(len(view.indices) == entries.order, "a view must have indices of each mode")
+    rows = entries.of_components(entries.with_index(0, view.indices[0]))
+    entries.budget.spend((entries.order + 1) * SORT * len(rows))
+    used = [np.unique(of) for of in entries.indices[rows].T]
+    whole, _ = view_tensor(View(tuple(used), (None,) * entries.order), entries)
     sizes = [len(of) for of in view.indices]
     for mode, n in enumerate(sizes):
         chosen = np.isin(used[mode], view.indices[mode])
@@ -120,24 +130,24 @@ def facts_of_view(view: View, facts: Facts) -> Indices:
             continue
         slices = np.moveaxis(whole, mode, 0).reshape(len(used[mode]), -1)
         # if the view's slices span the others in each mode, its unfolding is as large as this one
-        span = _span(slices[chosen], slices, min(n, math.prod(sizes) // n), facts)
+        span = _span(slices[chosen], slices, min(n, math.prod(sizes) // n), entries)
         require(span, f"the chosen slices of mode {mode} do not span the others")
     return rows
 
 
-def _span(some: Indices, rows: Indices, most: int, facts: Facts) -> bool:
+def _span(some: Indices, rows: Indices, most: int, entries: Entries) -> bool:
     """Return True if all rows are combinations of some of them, and have rank at most `most`.
 
     A large exact rank takes hours. The rank modulo a prime is no larger, and takes a second.
     """
-    facts.budget.spend(4 * SORT * rows.size, DENSE_BYTES * rows.size)
+    entries.budget.spend(4 * SORT * rows.size, DENSE_BYTES * rows.size)
     different = np.unique(rows, axis=0)
     m, n = different.shape
-    facts.budget.spend(steps_of_rank(m, n))
-    if flint.nmod_mat(m, n, different.ravel().tolist(), PRIME).rank() > most:
+    entries.budget.spend(steps_of_rank(m, n))
+    if flint.nmod_mat(m, n, (different % PRIME).ravel().tolist(), PRIME).rank() > most:
         return False
     # entries of at most `most` eliminated rows, which are as long as minors of that size
-    facts.budget.spend(2 * m * n * most * (10 + most))
+    entries.budget.spend(2 * m * n * most * (10 + most) * entries.longer)
     return _rank(different) == _rank(some)
 
 

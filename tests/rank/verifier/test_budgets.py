@@ -81,7 +81,7 @@ def test_a_term_of_many_entries_is_added_up_fiber_by_fiber() -> None:
     verdict = verify(certificate, db)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert verdict.reason == "the terms add up to 1 at (0, 0, 1), which is no fact"
+    assert verdict.reason == "the terms don't add up to 0 at (0, 0, 1), where T is 0"
     assert peak < 20 * 2**20
 
 
@@ -96,7 +96,7 @@ def test_terms_that_cancel_are_added_up_fiber_by_fiber() -> None:
     verdict = verify(certificate, db)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert verdict.reason == "fact [0] is not given exactly once"
+    assert verdict.reason == "the arguments add up to 0 at (0, 0, 0), which holds 1"
     assert peak < 10 * 2**20
 
 

@@ -23,7 +23,7 @@ from capacity.rank import (
 from capacity.rank.types import Touched
 from capacity.rank.verifier.argument import Forms, FromBelow
 from capacity.rank.verifier.checker import verify
-from capacity.rank.verifier.facts import Facts, require
+from capacity.rank.verifier.entries import Entries, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.kinds import register_kind, unregister_kind
 from capacity.rank.verifier.view import UNOBSERVED, view_tensor
@@ -44,8 +44,8 @@ class UnitTensor(FromBelow):
         return len(self.view.indices[0])
 
 
-def check_unit_tensor(argument: UnitTensor, facts: Facts) -> Touched:
-    tensor, known = view_tensor(argument.view, facts)
+def check_unit_tensor(argument: UnitTensor, entries: Entries) -> Touched:
+    tensor, known = view_tensor(argument.view, entries)
     require(known.all(), UNOBSERVED)
     n = argument.value
     require(tensor.shape == (n, n, n), "the sub-tensor must be n x n x n")

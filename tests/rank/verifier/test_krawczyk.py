@@ -114,7 +114,7 @@ def peeled_example(mode: int) -> tuple[Database, Enclosure]:
     singles = [(0, 1, 7), (1, 2, 8), (2, 0, 9)]
     rows = [np.roll(row, mode + 1).tolist() for row in [*rest, *singles]]
     db = database([(k, q, v) for k, q, v in rows])
-    peeled = peel_singles(db.triples.astype(np.int64), db.shape)
+    peeled = peel_singles(db.tensor().indices, db.tensor().values, db.shape)
     assert peeled is not None
     assert peeled.order[2] == mode
     for seed in range(20):

@@ -157,7 +157,7 @@ def test_random_edits_are_accepted_only_if_they_still_prove_their_claim() -> Non
 
 def test_other_facts_and_other_policies_are_refused() -> None:
     certificate = rank_interval(figure_1()).lower
-    with pytest.raises(CertificateError, match="must be for these facts"):
+    with pytest.raises(CertificateError, match="must be for the facts"):
         verify(certificate, example_2_4())
     same = Database.from_ids(figure_1().tokens, figure_1().token_triples, multi="first")
     with pytest.raises(CertificateError, match="with multi=first; it is for"):
@@ -186,9 +186,9 @@ def test_the_failing_step_is_named() -> None:
     box = Boxes(np.zeros(8, np.int64))
     reason = verify(claim(db, box, side="upper"), db).reason
     # five subjects x three predicates x four objects
-    assert reason == "box 0 has facts at 8 of 60 triples"
+    assert reason == "box 0 has entries at 8 of 60 places"
     nothing = Boxes(np.full(8, -1))
-    assert "is not given exactly once" in str(verify(claim(db, nothing, side="upper"), db).reason)
+    assert "add up to 0 at (0, 0, 3), which" in str(verify(claim(db, nothing, side="upper"), db))
 
 
 def test_lower_bounds_of_one_component_do_not_add() -> None:
@@ -278,7 +278,7 @@ def test_a_negative_index_is_no_other_name_for_a_column() -> None:
     verdict = verify(claim(db, first, second), db)
     assert verdict.reason == "an index is out of range"
     argument = Substitution(whole(db), np.array([[-1, 0]]))
-    assert verify(claim(db, argument), db).reason == "a mode must be 0, 1 or 2"
+    assert verify(claim(db, argument), db).reason == "a mode must be from 0 to 2"
 
 
 def test_an_argument_for_the_other_side_proves_nothing() -> None:
@@ -295,7 +295,7 @@ def test_huge_numbers_are_refused_in_words() -> None:
                                              [[0], ["1"]]]]}
     ]  # fmt: skip
     verdict = verify(Certificate.from_dict(data), db)
-    assert verdict.reason == "the terms add up to neither 0 nor 1 at (0, 0, 0)"
+    assert verdict.reason == "the terms add up to too large a number at (0, 0, 0)"
     lower = rank_interval(KNOWN_RANKS["matrices 2 x 2 x 2"][0]()).lower.to_dict()
     lower["arguments"][0]["value"] = 9 * 10**4299
     with pytest.raises(CertificateError, match="64 bits"):
@@ -362,5 +362,5 @@ def test_a_box_of_many_unobserved_fibers_is_checked_by_its_observed_ones() -> No
     mine = np.array([int(str(other.objects[v]) == "w") for v in other.triples[:, 2]])
     certificate = claim(other, Boxes(mine), quantity="effective_rank", side="upper")
     verdict = verify(certificate, other)
-    assert str(verdict.reason).startswith("box 0 has triples that aren't facts at")
+    assert str(verdict.reason).startswith("box 0 has places without its entry at")
     assert not second_checker(certificate, other)

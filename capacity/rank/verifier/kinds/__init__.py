@@ -18,7 +18,7 @@ from capacity.options import require_choice
 from capacity.rank.verifier.argument import Form
 from capacity.rank.verifier.kind import Kind
 
-RESERVED = {"kind", "subjects", "predicates", "objects", "bases"}
+RESERVED = {"kind", "subjects", "predicates", "objects", "indices", "bases"}
 # keys are the names of the kinds in JSON
 KINDS: dict[str, Kind] = {}
 
@@ -44,12 +44,12 @@ def register_kind(kind: Kind) -> None:
     >>> from capacity import Database, verify
     >>> from capacity.rank import Certificate
     >>> from capacity.rank.verifier.argument import FromBelow
-    >>> from capacity.rank.verifier.facts import require
+    >>> from capacity.rank.verifier.entries import require
     >>> class OneFact(FromBelow):
     ...     kind, forms, value = "one fact", {}, 1
-    >>> def check_one_fact(argument, facts):
-    ...     require(len(facts) > 0, "there is no fact")
-    ...     return tuple(facts.triples[:1].T)
+    >>> def check_one_fact(argument, entries):
+    ...     require(len(entries) > 0, "there is no fact")
+    ...     return tuple(entries.indices[:1].T)
     >>> register_kind(Kind(OneFact, lower=check_one_fact))
     >>> db = Database.from_triples([("Ada", "born in", "London")])
     >>> bound = Certificate("rank", "lower", 1, "", (OneFact(),), db.facts_sha256, db.multi)

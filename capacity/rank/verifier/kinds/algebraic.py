@@ -30,9 +30,9 @@ from typing import ClassVar
 
 import flint
 
-from capacity.rank.types import AlgebraicTerm, Indices
+from capacity.rank.types import AlgebraicTerm
 from capacity.rank.verifier.argument import Forms, FromAbove
-from capacity.rank.verifier.facts import Facts, require
+from capacity.rank.verifier.entries import Entries, Given, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.sums import Sparse, require_terms, sums_of_terms
 
@@ -74,36 +74,27 @@ class AlgebraicDecomposition(FromAbove):
         return len(self.terms)
 
 
-def facts_of_algebraic_terms(argument: AlgebraicDecomposition, facts: Facts) -> Indices:
-    """Check that the terms add up to 1 at some facts and 0 elsewhere; return the facts' rows."""
-    rows, values = sums_of_algebraic_terms(argument, facts)
-    require((values == 1).all(), "the terms add up to another integer than 0 and 1")
-    return rows
-
-
-def sums_of_algebraic_terms(
-    argument: AlgebraicDecomposition, facts: Facts
-) -> tuple[Indices, Indices]:
-    """Check that the terms add up to integers at some facts and 0 elsewhere; return these."""
+def entries_of_algebraic_terms(argument: AlgebraicDecomposition, entries: Entries) -> Given:
+    """Check that the terms add up to integers at some entries and 0 elsewhere."""
     require(len(argument.f) > 1 and argument.f[-1] != 0, "f must have a degree of at least 1")
     require(argument.lo < argument.hi, "lo must be below hi")
-    facts.budget.spend(_steps_of_root(argument))
+    entries.budget.spend(_steps_of_root(argument))
     f = flint.fmpq_poly(list(argument.f))
     below, above = (f(_rational(x)) for x in (argument.lo, argument.hi))
     require(below * above < 0, "f must have different signs at lo and hi")
-    require_terms(argument.terms, facts)
+    require_terms(argument.terms, entries)
     low = all(
         len(c) < len(argument.f) for term in argument.terms for _, values in term for c in values
     )
     require(low, "coefficients must be polynomials of lower degree than f")
-    facts.budget.spend(_steps_of_conversion(argument))
+    entries.budget.spend(_steps_of_conversion(argument))
     terms = _converted(argument)
-    facts.budget.spend(_steps_of_products(terms))
+    entries.budget.spend(_steps_of_products(terms))
     longest = max(map(_size, terms))
     return sums_of_terms(
         terms,
-        facts,
-        of_rational=partial(_modulo, f, facts),
+        entries,
+        of_rational=partial(_modulo, f, entries),
         steps=_steps_of_denominator,
         longer=_steps(*longest),
     )
@@ -115,12 +106,12 @@ def cost_of_algebraic_terms(argument: AlgebraicDecomposition) -> int:
     return conversion + _steps_of_products(_converted(argument))
 
 
-def _modulo(f: flint.fmpq_poly, facts: Facts, total: flint.fmpq_poly) -> Fraction | None:
+def _modulo(f: flint.fmpq_poly, entries: Entries, total: flint.fmpq_poly) -> Fraction | None:
     """The rational number that a polynomial is equal to modulo f; None if it is none."""
     degree, quotients = f.degree(), max(0, total.length() - f.degree())
     # each quotient makes the remainder longer by the bits of f
     bits = _bits(total) + quotients * (1 + f.numer().height_bits())
-    facts.budget.spend(degree * (1 + quotients) * _steps(1, bits))
+    entries.budget.spend(degree * (1 + quotients) * _steps(1, bits))
     rest = total % f
     if rest.degree() > 0:
         return None
@@ -195,4 +186,4 @@ def _steps_of_root(argument: AlgebraicDecomposition) -> int:
     return 2 * _steps(degree, bits + degree * places)
 
 
-KIND = Kind(AlgebraicDecomposition, upper=facts_of_algebraic_terms)
+KIND = Kind(AlgebraicDecomposition, upper=entries_of_algebraic_terms)

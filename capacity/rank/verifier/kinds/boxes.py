@@ -1,33 +1,36 @@
-"""Upper bound by boxes: products of sets of subjects, predicates and objects, filled by facts."""
+"""Upper bound by boxes: products of sets of indices, one set a mode, filled by equal entries."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
 
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Forms, FromAbove
-from capacity.rank.verifier.facts import SORT, Facts, require
+from capacity.rank.verifier.entries import SORT, Entries, Given, require
 from capacity.rank.verifier.kind import Kind
 
-# steps for a pair of a subject and a predicate, for an index, and for a box that contains other
-# triples than facts
-PAIR, INDEX, BOX = 1_000, 500, 150_000
-# bytes for a pair
-PAIR_BYTES = 250
+# steps for a fiber, for an index, and for a box that contains other places than those of its
+# entries
+FIBER, INDEX, BOX = 1_000, 500, 150_000
+# bytes for a fiber
+FIBER_BYTES = 250
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes(FromAbove):
-    """Boxes filled by facts: all triples of some subjects, some predicates and some objects.
+    """Boxes filled by equal entries: all places of some indices of each mode.
 
     Attributes
     ----------
-    box : ndarray of int64, shape (n_triples,)
-        Number of the box of each row of ``Database.triples``, or -1 for none.
+    box : ndarray of int64, shape (n_entries,)
+        Number of the box of each entry of the tensor, such as each row of ``Database.triples``, or
+        -1 for none.
     """
 
     kind: ClassVar[str] = "boxes"
@@ -40,58 +43,70 @@ class Boxes(FromAbove):
         return len(np.unique(self.box[self.box >= 0]))
 
 
-def facts_of_boxes(argument: Boxes, facts: Facts) -> Indices:
-    """Check that each box has facts at all its triples that count; return the rows of its facts.
+def entries_of_boxes(argument: Boxes, entries: Entries) -> Given:
+    """Check that each box has one and the same entry at all its places that count.
 
-    For the rank, all triples of a box count; for the effective rank, those in observed fibers.
+    A box is then the simple tensor of the indicators of its indices, times that entry. For the
+    rank, all places of a box count; for the effective rank, those in observed fibers.
     """
-    require(len(argument.box) == len(facts), "each fact must have a box, or -1")
-    facts.budget.spend(4 * SORT * len(facts))
+    require(len(argument.box) == len(entries), "each entry must have a box, or -1")
+    entries.budget.spend((entries.order + 2) * SORT * len(entries))
     rows = np.flatnonzero(argument.box >= 0)
-    number, box = np.unique(argument.box[rows], return_inverse=True)
-    mine = facts.triples[rows]
+    number, first, box = np.unique(argument.box[rows], return_index=True, return_inverse=True)
+    box, mine, values = box.ravel(), entries.indices[rows], entries.values[rows]
+    require((values == values[first][box]).all(), "a box has different entries")
     sides = np.ones(len(number), dtype=object)
-    for mode in range(3):
-        pairs = np.unique(np.stack([box.ravel(), mine[:, mode]], axis=1), axis=0)
-        # Python integers: a product of three sides can pass 2^63
+    for mode in range(entries.order):
+        pairs = np.unique(np.stack([box, mine[:, mode]], axis=1), axis=0)
+        # Python integers: a product of the sides can pass 2^63
         sides *= np.bincount(pairs[:, 0], minlength=len(number)).astype(object)
-    sizes = np.bincount(box.ravel(), minlength=len(number))
+    sizes = np.bincount(box, minlength=len(number))
     more = np.flatnonzero(sides != sizes)
     if len(more):
-        wrong = f"box {number[more[0]]} has facts at {sizes[more[0]]} of {sides[more[0]]} triples"
-        require(facts.effective, wrong)
-        _only_unobserved(facts, box.ravel(), mine, number, more)
-    return rows
+        wrong = f"box {number[more[0]]} has entries at {sizes[more[0]]} of {sides[more[0]]} places"
+        require(entries.effective, wrong)
+        _only_unobserved(entries, box, mine, number, more)
+    return entries.given(rows)
 
 
 def _only_unobserved(
-    facts: Facts, box: Indices, mine: Indices, number: Indices, boxes: Indices
+    entries: Entries, box: Indices, mine: Indices, number: Indices, boxes: Indices
 ) -> None:
-    """Check that all other triples in these boxes lie in unobserved fibers.
+    """Check that all other places in these boxes lie in unobserved fibers of the last mode.
 
-    An observed (subject, predicate) pair of a box must have facts with all objects of the box.
+    An observed fiber of a box must have entries of the box at all its indices of the last mode.
     """
-    facts.budget.spend(2 * PAIR * len(facts), PAIR_BYTES * len(facts))
-    observed: defaultdict[int, set[int]] = defaultdict(set)
-    for k, q in np.unique(facts.triples[:, :2], axis=0).tolist():
-        observed[k].add(q)
+    entries.budget.spend(2 * FIBER * len(entries), FIBER_BYTES * len(entries))
+    observed: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
+    for first, *middle in np.unique(entries.indices[:, :-1], axis=0).tolist():
+        observed[first].add(tuple(middle))
     order = np.argsort(box, kind="stable")
     ends = np.searchsorted(box[order], np.arange(len(number) + 1))
-    facts.budget.spend(BOX * len(boxes))
+    entries.budget.spend(BOX * len(boxes))
     for b in boxes.tolist():
         inside = mine[order[ends[b] : ends[b + 1]]]
-        pairs, times = np.unique(inside[:, :2], axis=0, return_counts=True)
-        complete: dict[tuple[int, int], int] = {
-            (k, q): n for (k, q), n in zip(pairs.tolist(), times.tolist(), strict=True)
+        fibers, times = np.unique(inside[:, :-1], axis=0, return_counts=True)
+        complete: dict[tuple[int, ...], int] = {
+            tuple(fiber): n for fiber, n in zip(fibers.tolist(), times.tolist(), strict=True)
         }
-        predicates, n_objects = set(pairs[:, 1].tolist()), len(np.unique(inside[:, 2]))
-        for k in np.unique(pairs[:, 0]).tolist():
-            facts.budget.spend(PAIR + INDEX * min(len(observed[k]), len(predicates)))
-            for q in observed[k] & predicates:
+        sides = [set(of.tolist()) for of in inside[:, 1:-1].T]
+        n_last = len(np.unique(inside[:, -1]))
+        for i in np.unique(fibers[:, 0]).tolist():
+            n_middle = math.prod(map(len, sides))
+            entries.budget.spend(FIBER + INDEX * min(len(observed[i]), n_middle))
+            if n_middle < len(observed[i]):
+                near = [middle for middle in product(*sides) if middle in observed[i]]
+            else:
+                near = [
+                    middle
+                    for middle in observed[i]
+                    if all(j in side for j, side in zip(middle, sides, strict=True))
+                ]
+            for middle in near:
                 require(
-                    complete.get((k, q)) == n_objects,
-                    f"box {number[b]} has triples that aren't facts at {k, q}",
+                    complete.get((i, *middle)) == n_last,
+                    f"box {number[b]} has places without its entry at {(i, *middle)}",
                 )
 
 
-KIND = Kind(Boxes, upper=facts_of_boxes, alone=True)
+KIND = Kind(Boxes, upper=entries_of_boxes, alone=True)

@@ -11,7 +11,7 @@ import numpy as np
 from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, Shown, Side, View
 from capacity.rank.verifier.budget import require_at_most
-from capacity.rank.verifier.facts import Facts, Refuted, require
+from capacity.rank.verifier.entries import Entries, Given, Refuted, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
     LARGEST_COEFFICIENT,
@@ -21,7 +21,7 @@ from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
     n_determinants,
     why_not_diagonal,
 )
-from capacity.rank.verifier.view import UNOBSERVED, facts_of_view, view_tensor
+from capacity.rank.verifier.view import UNOBSERVED, entries_of_view, view_tensor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,21 +55,21 @@ class Diagonalization(Shown):
     @property
     def sides(self) -> tuple[Side, ...]:
         """The upper side if the value is n, otherwise the lower side."""
-        mode = (self.mode + 1) % 3
+        mode = (self.mode + 1) % len(self.view.indices)
         basis = self.view.bases[mode]
         n = len(self.view.indices[mode] if basis is None else basis)
         return ("upper",) if self.value == n else ("lower",)
 
 
-def check_not_diagonal(argument: Diagonalization, facts: Facts) -> Touched:
+def check_not_diagonal(argument: Diagonalization, entries: Entries) -> Touched:
     """Check that the n x n slices of X are not diagonal in common bases, so rank(X) >= n + 1.
 
     `capacity.rank.verifier.procedures.simultaneous_diagonalization` decides this, and has the
     proof. If all combinations of the slices are singular, the unfoldings of the other two modes
     must have rank n.
     """
-    require(view_tensor(argument.view, facts)[1].all(), UNOBSERVED)
-    slices, n = square_slices(argument, facts)
+    require(view_tensor(argument.view, entries)[1].all(), UNOBSERVED)
+    slices, n = square_slices(argument, entries)
     require(argument.value == n + 1, f"slices of {n} x {n} prove the lower bound {n + 1}")
     if len(argument.combination):
         why = why_slices_are_not_diagonal(argument, slices)
@@ -77,7 +77,8 @@ def check_not_diagonal(argument: Diagonalization, facts: Facts) -> Touched:
     else:
         determinants = n_determinants(slices)
         require_at_most("determinants of sums of slices", determinants, MOST_DETERMINANTS)
-        facts.budget.spend(determinants * (20 * n**3 + 100 * n**2 + 10_000))
+        each = 20 * n**3 + 100 * n**2 + 10_000
+        entries.budget.spend(determinants * each * entries.longer)
         require(all_singular(slices), "some combination of the slices may be nonsingular")
         for turned in (slices, slices.transpose(0, 2, 1)):
             unfolded = turned.transpose(1, 0, 2).reshape(n, -1)
@@ -86,34 +87,35 @@ def check_not_diagonal(argument: Diagonalization, facts: Facts) -> Touched:
     return argument.view.indices
 
 
-def facts_of_diagonal(argument: Diagonalization, facts: Facts) -> Indices:
-    """Check that the facts of a view's components have the rank n of the view; return their rows.
+def entries_of_diagonal(argument: Diagonalization, entries: Entries) -> Given:
+    """Check that the entries of a view's components have the rank n of the view.
 
     `capacity.rank.verifier.procedures.simultaneous_diagonalization` decides that the view's n x n
-    slices are diagonal in common bases. Its sub-tensor has the rank of all facts of its components
-    if, in each mode, their slices are linear combinations of its own; that is, if the unfolding of
-    all these facts has no larger rank.
+    slices are diagonal in common bases. Its sub-tensor has the rank of all entries of its
+    components if, in each mode, their slices are linear combinations of its own; that is, if the
+    unfolding of all these entries has no larger rank.
     """
-    slices, n = square_slices(argument, facts)
+    slices, n = square_slices(argument, entries)
     require(argument.value == n, f"slices of {n} x {n} prove the upper bound {n}")
     why = why_slices_are_not_diagonal(argument, slices)
     require(why is None, f"the slices are not diagonal in common bases: {why}")
-    return facts_of_view(argument.view, facts)
+    return entries.given(entries_of_view(argument.view, entries))
 
 
-def square_slices(argument: Diagonalization, facts: Facts) -> tuple[Indices, int]:
+def square_slices(argument: Diagonalization, entries: Entries) -> tuple[Indices, int]:
     """Return the slices of a view, shape (m, n, n), and n; charge the work on them."""
-    require(argument.mode in (0, 1, 2), "a mode must be 0, 1 or 2")
+    entries.require_order_3()
+    entries.require_mode(argument.mode)
     require(all(P is None for P in argument.view.bases), "the view must have no bases")
     small = np.abs(argument.combination) <= LARGEST_COEFFICIENT
     require(small.all(), f"a coefficient of a slice exceeds {LARGEST_COEFFICIENT:,}")
     sides = [len(of) for of in argument.view.indices]
     require_at_most("slices, or rows of a slice", max(sides), LARGEST_SIDE)
-    slices = np.moveaxis(view_tensor(argument.view, facts)[0], argument.mode, 0)
+    slices = np.moveaxis(view_tensor(argument.view, entries)[0], argument.mode, 0)
     m, n = slices.shape[:2]
     require(n == slices.shape[2], "the slices must be square")
     # products of all pairs of ratios, and minimal polynomials
-    facts.budget.spend(120 * m * m * n**3 + 100 * m * n**4)
+    entries.budget.spend((120 * m * m * n**3 + 100 * m * n**4) * entries.longer**2)
     return slices, n
 
 
@@ -126,4 +128,4 @@ def why_slices_are_not_diagonal(argument: Diagonalization, slices: Indices) -> s
         raise Refuted(str(error)) from None
 
 
-KIND = Kind(Diagonalization, lower=check_not_diagonal, upper=facts_of_diagonal)
+KIND = Kind(Diagonalization, lower=check_not_diagonal, upper=entries_of_diagonal)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.argument import Forms, FromAbove, View
-from capacity.rank.verifier.facts import SORT, Facts, require
+from capacity.rank.verifier.entries import SORT, Entries, Given, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.krawczyk import contracts, cost_of_contraction
-from capacity.rank.verifier.view import facts_of_view, place, view_tensor
+from capacity.rank.verifier.view import entries_of_view, place, view_tensor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,7 +23,7 @@ class Enclosure(FromAbove):
     Attributes
     ----------
     view : View
-        Sub-tensor of the facts, without `bases`.
+        Sub-tensor of the entries, without `bases`.
     factors : tuple of three ndarrays of float64, shapes (n_m, rank)
         Factors of the floating-point decomposition.
     varying : ndarray of int64
@@ -59,7 +59,7 @@ class Enclosure(FromAbove):
         return self.factors[0].shape[1] + len(self.fibers)
 
 
-def facts_of_enclosure(argument: Enclosure, facts: Facts) -> Indices:
+def entries_of_enclosure(argument: Enclosure, entries: Entries) -> Given:
     """Check that a view has an exact real decomposition, which extends to its components.
 
     `capacity.rank.verifier.procedures.krawczyk` proves that it exists. The number of unknowns that
@@ -67,43 +67,44 @@ def facts_of_enclosure(argument: Enclosure, facts: Facts) -> Indices:
     those of observed fibers.
 
     If all entries count, the other slices must be combinations of the view's. Otherwise the view
-    must contain all facts of its components, because the slices of a completion needn't satisfy
-    such combinations. Entries of `fibers` don't count, and facts in them may lie outside the view:
+    must contain all entries of its components, because the slices of a completion needn't satisfy
+    such combinations. Places in `fibers` don't count, and entries there may lie outside the view:
     the fiber's own simple tensor corrects any values that the decomposition has there.
     """
+    entries.require_order_3()
     view, fibers = argument.view, argument.fibers
     require(all(P is None for P in view.bases), "the view must have no bases")
-    tensor, known = view_tensor(view, facts)
+    tensor, known = view_tensor(view, entries)
     rank = argument.factors[0].shape[1]
     shapes = [(n, rank) for n in tensor.shape]
     require([f.shape for f in argument.factors] == shapes, "the factors don't fit the view")
-    beside, in_fibers = _beside_fibers(argument, facts)
+    beside, in_fibers = _beside_fibers(argument, entries)
     # a decomposition of all entries represents the facts as well
-    masked = facts.effective and len(argument.varying) < beside.sum()
+    masked = entries.effective and len(argument.varying) < beside.sum()
     counts = known & beside if masked else beside
     fit = argument.factors, argument.varying, argument.radius
-    facts.budget.spend(*cost_of_contraction(*fit))
+    entries.budget.spend(*cost_of_contraction(*fit))
     near = contracts(tensor, *fit, counts)
     require(near, "no exact decomposition is proved to exist near the fit")
     if not (masked or len(fibers)):
-        return facts_of_view(view, facts)
-    inside = facts.among((view.indices[0], None, None))
-    rows = facts.of_components(np.union1d(inside, in_fibers))
-    facts.budget.spend(4 * SORT * len(rows))
-    mine, beside_them = facts.triples[rows], facts.triples[np.setdiff1d(rows, in_fibers)]
+        return entries.given(entries_of_view(view, entries))
+    inside = entries.with_index(0, view.indices[0])
+    rows = entries.of_components(np.union1d(inside, in_fibers))
+    entries.budget.spend(4 * SORT * len(rows))
+    mine, beside_them = entries.indices[rows], entries.indices[np.setdiff1d(rows, in_fibers)]
     for mode, of in enumerate(view.indices):
         require(np.isin(of, mine[:, mode]).all(), "an index of the view is outside its components")
-        require(np.isin(beside_them[:, mode], of).all(), "a fact lies outside the view")
-    return rows
+        require(np.isin(beside_them[:, mode], of).all(), "an entry lies outside the view")
+    return entries.given(rows)
 
 
-def _beside_fibers(argument: Enclosure, facts: Facts) -> tuple[Mask, Indices]:
-    """Mask of the view's entries outside the fibers, and the rows of the facts in the fibers."""
+def _beside_fibers(argument: Enclosure, entries: Entries) -> tuple[Mask, Indices]:
+    """Mask of the view's entries outside the fibers, and the rows of the entries in the fibers."""
     mode, fibers, indices = argument.mode, argument.fibers, argument.view.indices
-    require(mode in (0, 1, 2), "a mode must be 0, 1 or 2")
-    a, b = (m for m in range(3) if m != mode)
-    width = facts.shape[b]
-    inside = (fibers >= 0).all() and (fibers < [facts.shape[a], width]).all()
+    a, b = entries.require_mode(mode)
+    require(fibers.shape[1] == 2, "fibers must be pairs of indices")
+    width = entries.shape[b]
+    inside = (fibers >= 0).all() and (fibers < [entries.shape[a], width]).all()
     require(inside, "an index is out of range")
     # 64 bits hold a product of two sizes, which are 32 bits each
     free = np.unique(fibers[:, 0] * width + fibers[:, 1])
@@ -112,12 +113,10 @@ def _beside_fibers(argument: Enclosure, facts: Facts) -> tuple[Mask, Indices]:
     mine = fibers[np.isin(fibers[:, 0], indices[a]) & np.isin(fibers[:, 1], indices[b])]
     chosen[place(indices[a], mine[:, 0]), place(indices[b], mine[:, 1])] = True
     beside = ~np.broadcast_to(np.expand_dims(chosen, mode), [len(of) for of in indices])
-    first: list[Indices | None] = [None, None, None]
-    first[a] = np.unique(fibers[:, 0])
-    rows = facts.among(first)
-    facts.budget.spend(SORT * (len(rows) + len(fibers)))
-    in_them = facts.triples[rows]
+    rows = entries.with_index(a, np.unique(fibers[:, 0]))
+    entries.budget.spend(SORT * (len(rows) + len(fibers)))
+    in_them = entries.indices[rows]
     return beside, rows[np.isin(in_them[:, a] * width + in_them[:, b], free)]
 
 
-KIND = Kind(Enclosure, upper=facts_of_enclosure)
+KIND = Kind(Enclosure, upper=entries_of_enclosure)

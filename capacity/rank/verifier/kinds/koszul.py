@@ -13,7 +13,7 @@ import numpy as np
 from capacity.rank.types import Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, View
 from capacity.rank.verifier.budget import DENSE_BYTES, require_at_most, steps_of_rank
-from capacity.rank.verifier.facts import Facts, require
+from capacity.rank.verifier.entries import Entries, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import UNOBSERVED, require_prime, view_tensor
 
@@ -54,7 +54,7 @@ class Koszul(FromBelow):
     value: int
 
 
-def check_koszul(argument: Koszul, facts: Facts) -> Touched:
+def check_koszul(argument: Koszul, entries: Entries) -> Touched:
     """Check the rank of a Koszul flattening M of X; rank(X) >= rank(M) / C(a - 1, p).
 
     M = sum_i (e_i ^ .) (x) X_i, for the a slices X_i of the view, maps wedge^p (x) B to
@@ -63,8 +63,9 @@ def check_koszul(argument: Koszul, facts: Facts) -> Touched:
     begins with x, the p-subsets of the other a - 1 vectors survive. The rank modulo a prime is no
     larger than the rank.
     """
-    require(argument.mode in (0, 1, 2), "a mode must be 0, 1 or 2")
-    tensor, known = view_tensor(argument.view, facts)
+    entries.require_order_3()
+    entries.require_mode(argument.mode)
+    tensor, known = view_tensor(argument.view, entries)
     require(known.all(), UNOBSERVED)
     X = np.moveaxis(tensor, argument.mode, 0)
     a, p = len(X), argument.p
@@ -72,7 +73,7 @@ def check_koszul(argument: Koszul, facts: Facts) -> Touched:
     require_at_most("slices of a flattening", a, MOST_SLICES)
     rows, columns = math.comb(a, p) * X.shape[1], math.comb(a, p + 1) * X.shape[2]
     require_prime(argument.prime)
-    facts.budget.spend(steps_of_rank(rows, columns), DENSE_BYTES * rows * columns)
+    entries.budget.spend(steps_of_rank(rows, columns), DENSE_BYTES * rows * columns)
     upper = {subset: u for u, subset in enumerate(itertools.combinations(range(a), p + 1))}
     M = np.zeros((math.comb(a, p), X.shape[1], len(upper), X.shape[2]), np.int64)
     # e_i ^ e_S = (-1)^(number of elements of S below i) e_(S + i)
@@ -80,8 +81,8 @@ def check_koszul(argument: Koszul, facts: Facts) -> Touched:
         for i in set(range(a)) - set(subset):
             sign = (-1) ** sum(x < i for x in subset)
             M[s, :, upper[tuple(sorted((*subset, i)))], :] = sign * X[i]
-    entries = (M % argument.prime).ravel().tolist()
-    rank = flint.nmod_mat(rows, columns, entries, argument.prime).rank()
+    flat = (M % argument.prime).ravel().tolist()
+    rank = flint.nmod_mat(rows, columns, flat, argument.prime).rank()
     bound = -(-rank // math.comb(a - 1, p))
     require(argument.value == bound, f"the flattening has rank {rank}, which gives {bound}")
     return argument.view.indices

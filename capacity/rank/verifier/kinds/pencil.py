@@ -9,10 +9,13 @@ import numpy as np
 
 from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, Shown, Side
-from capacity.rank.verifier.facts import SORT, Facts, require
+from capacity.rank.verifier.entries import SORT, Entries, Given, Refuted, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank
 from capacity.rank.verifier.view import UNOBSERVED
+
+# steps for an entry of a slice that is compared with a combination
+TERM = 600
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,60 +45,79 @@ class Pencil(Shown):
         return ("lower", "upper")
 
 
-def check_pencil(argument: Pencil, facts: Facts) -> Touched:
-    """Check the rank of a sub-tensor of two slices, a lower bound of rank(D)."""
-    mine = facts.triples[require_pencil(argument, facts)]
-    used = [np.unique(mine[:, mode]) for mode in range(3)]
-    if facts.effective:
-        facts.budget.spend(SORT * len(mine))
-        pairs = np.unique(mine[:, :2], axis=0)
-        require(len(pairs) == len(used[0]) * len(used[1]), UNOBSERVED)
-    return used[0], used[1], used[2]
+def check_pencil(argument: Pencil, entries: Entries) -> Touched:
+    """Check the rank of a sub-tensor of two slices, a lower bound of rank(T)."""
+    mine = entries.indices[require_pencil(argument, entries)]
+    used = tuple(np.unique(of) for of in mine.T)
+    if entries.effective:
+        entries.budget.spend(SORT * len(mine))
+        fibers = np.unique(mine[:, :2], axis=0)
+        require(len(fibers) == len(used[0]) * len(used[1]), UNOBSERVED)
+    return used
 
 
-def facts_of_pencil(argument: Pencil, facts: Facts) -> Indices:
-    """Check that the facts of two slices' components have the rank of these two slices.
+def entries_of_pencil(argument: Pencil, entries: Entries) -> Given:
+    """Check that the entries of two slices' components have the rank of these two slices.
 
-    Each other slice must be one of the two, their sum or a difference: these are the nonzero
-    combinations whose entries are zeros and ones. So the tensor is a matrix times the tensor of the
-    two slices, and has no larger rank.
+    Each other slice must be a combination of the two: the tensor is then a matrix times the tensor
+    of the two slices, and has no larger rank. Let p and q be places where the two slices, x and y,
+    have a nonzero minor, d = x[p] y[q] - x[q] y[p]. By Cramer's rule a slice z can only be the
+    combination with d z = (z[p] y[q] - z[q] y[p]) x + (x[p] z[q] - x[q] z[p]) y.
     """
-    rows = facts.of_components(require_pencil(argument, facts))
-    a, b = (m for m in range(3) if m != argument.mode)
-    triples = facts.triples[rows]
-    facts.budget.spend(2 * SORT * len(rows))
-    places, index = triples[:, a] * facts.shape[b] + triples[:, b], triples[:, argument.mode]
+    rows = entries.of_components(require_pencil(argument, entries))
+    a, b = entries.require_mode(argument.mode)
+    at = entries.indices[rows]
+    entries.budget.spend(3 * SORT * len(rows))
+    places, index = at[:, a] * entries.shape[b] + at[:, b], at[:, argument.mode]
     order = np.argsort(index, kind="stable")
     numbers, starts = np.unique(index[order], return_index=True)
-    slices = dict(zip(numbers.tolist(), np.split(places[order], starts[1:]), strict=True))
-    first, second = (set(slices.pop(i).tolist()) for i in argument.slices.tolist())
-    allowed = [first, second]
-    if not first & second:
-        allowed.append(first | second)
-    allowed += [x - y for x, y in ((first, second), (second, first)) if y <= x]
-    for i, mine in slices.items():
-        require(set(mine.tolist()) in allowed, f"slice {i} is no combination of the two")
-    return rows
+    # Python integers: products of three entries can pass 2^63
+    slices = {
+        number: dict(zip(places[mine].tolist(), entries.values[rows[mine]].tolist(), strict=True))
+        for number, mine in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)
+    }
+    x, y = (slices.pop(i, {}) for i in argument.slices.tolist())
+    p = next(iter(x), -1)
+    q = next((q for q in (*x, *y) if _minor(x, y, p, q)), None)
+    if q is None:
+        raise Refuted("the two slices are zero, or multiples of each other")
+    d = _minor(x, y, p, q)
+    for number, z in slices.items():
+        if z in (x, y):
+            continue
+        entries.budget.spend(TERM * (len(x) + len(y) + len(z)))
+        s, t = _minor(z, y, p, q), _minor(x, z, p, q)
+        combination = all(
+            d * z.get(r, 0) == s * x.get(r, 0) + t * y.get(r, 0) for r in {*x, *y, *z}
+        )
+        require(combination, f"slice {number} is no combination of the two")
+    return entries.given(rows)
 
 
-def require_pencil(argument: Pencil, facts: Facts) -> Indices:
-    """End the check unless two slices have the claimed rank; return the rows of their facts."""
-    mode = argument.mode
-    require(mode in (0, 1, 2), "a mode must be 0, 1 or 2")
+def _minor(x: dict[int, int], y: dict[int, int], p: int, q: int) -> int:
+    return x.get(p, 0) * y.get(q, 0) - x.get(q, 0) * y.get(p, 0)
+
+
+def require_pencil(argument: Pencil, entries: Entries) -> Indices:
+    """End the check unless two slices have the claimed rank; return the rows of their entries."""
+    entries.require_order_3()
+    a, b = entries.require_mode(argument.mode)
     require(len(argument.slices) == 2, "a pencil must have two slices")
-    chosen: list[Indices | None] = [None, None, None]
-    chosen[mode] = argument.slices
-    rows = facts.among(chosen)
-    a, b = (m for m in range(3) if m != mode)
-    width = facts.shape[b]
-    mine = facts.triples[rows]
+    rows = entries.with_index(argument.mode, argument.slices)
+    width = entries.shape[b]
+    mine = entries.indices[rows]
     places, at = np.unique(mine[:, a] * width + mine[:, b], return_inverse=True)
     values = np.zeros((len(places), 2), np.int64)
-    values[at.ravel(), (mine[:, mode] == argument.slices[1]).astype(np.int64)] = 1
-    facts.budget.spend(20 * SORT * len(rows))
-    rank = sparse_pencil_rank(*np.divmod(places, width), values, spend=facts.budget.spend)
+    second = (mine[:, argument.mode] == argument.slices[1]).astype(np.int64)
+    values[at.ravel(), second] = entries.values[rows]
+    entries.budget.spend(20 * SORT * len(rows))
+
+    def spend(steps: int, memory: int) -> None:
+        entries.budget.spend(steps * entries.longer, memory)
+
+    rank = sparse_pencil_rank(*np.divmod(places, width), values, spend=spend)
     require(argument.value == rank, f"the two slices have rank {rank}")
     return rows
 
 
-KIND = Kind(Pencil, lower=check_pencil, upper=facts_of_pencil)
+KIND = Kind(Pencil, lower=check_pencil, upper=entries_of_pencil)

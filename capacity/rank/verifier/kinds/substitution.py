@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Forms, FromBelow, View
-from capacity.rank.verifier.facts import Facts, require
+from capacity.rank.verifier.entries import Entries, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import Removed, view_tensor
 
@@ -41,35 +41,37 @@ class Substitution(FromBelow):
         return len(self.removals)
 
 
-def check_substitution(argument: Substitution, facts: Facts, before: Removed | None) -> None:
+def check_substitution(argument: Substitution, entries: Entries, before: Removed | None) -> None:
     """Check that each step removes a nonzero slice, which lowers the rank by at least one.
 
-    Let T be a sum of R simple tensors a_r (x) b_r (x) c_r, and let its slice T_i, of mode 0 say, be
-    nonzero: it is, since an entry of it is known and nonzero. Then some a_r[i] is nonzero. Subtract
-    a_r[j] / a_r[i] times T_i from every other slice T_j: term r vanishes from all of them, so the
-    slices without T_i are a tensor of rank at most R - 1. The multiples are unknown. So the entries
-    of T_j become unknown (are hidden) wherever T_i isn't known to be zero, and the others stay as
-    they were. For the effective rank, the unobserved fibers are hidden from the start, and so are
-    those that slices removed `before` may have changed.
+    Let T be a sum of R simple tensors a_r (x) b_r (x) ... (x) z_r, and let its slice T_i, of mode 0
+    say, be nonzero: it is, since an entry of it is known and nonzero. Then some a_r[i] is nonzero.
+    Subtract a_r[j] / a_r[i] times T_i from every other slice T_j: term r vanishes from all of them,
+    so the slices without T_i are a tensor of rank at most R - 1. The multiples are unknown. So the
+    entries of T_j become unknown (are hidden) wherever T_i isn't known to be zero, and the others
+    stay as they were. For the effective rank, the unobserved fibers are hidden from the start, and
+    so are those that slices removed `before` may have changed.
     """
     removals = argument.removals
-    tensor, known = view_tensor(argument.view, facts, before=before)
+    tensor, known = view_tensor(argument.view, entries, before=before)
     values = tensor != 0
-    facts.budget.spend(REMOVAL_ENTRY * values.size + REMOVAL * len(removals), 6 * values.size)
-    require(((removals[:, 0] >= 0) & (removals[:, 0] < 3)).all(), "a mode must be 0, 1 or 2")
+    entries.budget.spend(REMOVAL_ENTRY * values.size + REMOVAL * len(removals), 6 * values.size)
+    modes = (removals[:, 0] >= 0) & (removals[:, 0] < entries.order)
+    require(modes.all(), f"a mode must be from 0 to {entries.order - 1}")
     inside = (removals[:, 1] >= 0) & (removals[:, 1] < np.array(values.shape)[removals[:, 0]])
     require(inside.all(), "a slice is out of range")
     alive = [np.ones(n, bool) for n in values.shape]
     # fibers along each mode that are hidden already: each is hidden once, so any number of steps
     # costs a few times the number of entries
-    gone = [np.zeros(np.delete(values.shape, mode), bool) for mode in range(3)]
+    gone = [np.zeros(np.delete(values.shape, mode), bool) for mode in range(entries.order)]
     steps: list[list[int]] = removals.tolist()
     for step, (mode, index) in enumerate(steps):
         where = f"substitution step {step}, slice {index} of mode {mode}"
         require(alive[mode][index], f"{where}: it was removed before")
-        a, b = (m for m in range(3) if m != mode)
         slice_known, slice_value = known.take(index, mode), values.take(index, mode)
-        live = alive[a][:, None] & alive[b][None, :]
+        live = np.ones(slice_value.shape, bool)
+        for axis, other in enumerate(m for m in range(entries.order) if m != mode):
+            live &= np.expand_dims(alive[other], [a for a in range(live.ndim) if a != axis])
         require((slice_known & slice_value & live).any(), f"{where}: it isn't known to be nonzero")
         alive[mode][index] = False
         # direct sums rest on this mask too (`capacity.rank.verifier`): it must never hide less
@@ -80,7 +82,7 @@ def check_substitution(argument: Substitution, facts: Facts, before: Removed | N
 
 KIND = Kind(
     Substitution,
-    lower=lambda argument, _facts: argument.view.indices,
+    lower=lambda argument, _entries: argument.view.indices,
     removals=check_substitution,
     adds=True,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,9 +13,10 @@ import numpy as np
 from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, FromBelow
 from capacity.rank.verifier.budget import DENSE_BYTES, require_at_most, steps_of_rank
-from capacity.rank.verifier.facts import SORT, Facts, require
+from capacity.rank.verifier.entries import SORT, Entries, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import require_prime
+from capacity.tensor.structure import MOST_PLACES, numbered
 
 # steps for each product while a block is sparse
 SPARSE_PRODUCT = 150
@@ -32,8 +34,8 @@ class Unfolding(FromBelow):
         Mode of the unfolding.
     rows : ndarray of int64, shape (r,)
         Distinct indices of the mode.
-    columns : ndarray of int64, shape (r, 2)
-        Distinct pairs of indices of the other two modes, in ascending order of modes.
+    columns : ndarray of int64, shape (r, order - 1)
+        Distinct places in the other modes, in ascending order of modes.
     blocks : ndarray of int64
         Sizes of the diagonal blocks at the end of the minor, after its single pivots.
     eliminated : ndarray of int64
@@ -64,27 +66,27 @@ class Unfolding(FromBelow):
         return len(self.rows)
 
 
-def check_unfolding(argument: Unfolding, facts: Facts) -> Touched:
-    """Check that a minor is nonsingular; rank(D) >= the rank of the unfolding >= its size.
+def check_unfolding(argument: Unfolding, entries: Entries) -> Touched:
+    """Check that a minor is nonsingular; rank(T) >= the rank of the unfolding >= its size.
 
     A sum of R simple tensors unfolds to a sum of R matrices of rank one. The determinant of the
     minor is expanded along rows or columns with a single nonzero entry, the pivot, among the
     remaining ones; each expansion leaves the pivot times a smaller determinant. In the end there
     are diagonal blocks with zeros below them, each nonsingular modulo a prime, hence nonsingular.
-    For the effective rank the mode is 2 and the columns are observed fibers, where every tensor
-    that represents the facts has the same entries.
+    For the effective rank the mode is the last one and the columns are observed fibers, where every
+    tensor that represents the facts has the same entries.
     """
     mode, r = argument.mode, argument.value
-    require(mode in (0, 1, 2), "a mode must be 0, 1 or 2")
-    require(not facts.effective or mode == 2, "only the object unfolding bounds the effective rank")
-    require(r > 0 and len(argument.columns) == r, "a minor must be square")
-    facts.require_distinct(argument.rows, mode)
-    others = [m for m in range(3) if m != mode]
-    widths = [facts.shape[m] for m in others]
+    others = entries.require_mode(mode)
+    last = mode == entries.order - 1
+    require(not entries.effective or last, "only the last unfolding bounds the effective rank")
+    require(r > 0 and argument.columns.shape == (r, len(others)), "a minor must be square")
+    entries.require_distinct(argument.rows, mode)
+    widths = [entries.shape[m] for m in others]
     inside = (argument.columns >= 0) & (argument.columns < widths)
     require(inside.all(), "an index is out of range")
     require((argument.blocks <= r).all(), "the blocks are larger than the minor")
-    i, j = _places(argument, facts, others)
+    i, j, x = _places(argument, entries, others)
     t = r - int(argument.blocks.sum())
     require(t >= 0, "the blocks are larger than the minor")
     diagonal, row_goes_on, column_goes_on = (np.zeros(r, bool) for _ in range(3))
@@ -95,35 +97,40 @@ def check_unfolding(argument: Unfolding, facts: Facts) -> Touched:
     require(
         not (row_goes_on & column_goes_on)[:t].any(), "a pivot isn't alone in its row or column"
     )
-    _check_blocks(i, j, np.append(t, t + np.cumsum(argument.blocks)), argument, facts)
-    touched = [np.zeros(0, np.int64)] * 3
-    touched[mode] = argument.rows
-    touched[others[0]], touched[others[1]] = argument.columns.T
-    return touched[0], touched[1], touched[2]
+    _check_blocks(i, j, x, np.append(t, t + np.cumsum(argument.blocks)), argument, entries)
+    touched = list(argument.columns.T)
+    touched.insert(mode, argument.rows)
+    return tuple(touched)
 
 
-def _places(argument: Unfolding, facts: Facts, others: list[int]) -> tuple[Indices, Indices]:
-    """Positions, within the minor, of its nonzero entries."""
-    chosen: list[Indices | None] = [None, None, None]
-    chosen[argument.mode] = argument.rows
-    mine = facts.triples[facts.among(chosen)]
-    facts.budget.spend(SORT * (len(mine) + len(argument.columns)))
-    width = facts.shape[others[1]]
-    # 64 bits hold a product of two sizes, which are 32 bits each
-    flat = argument.columns[:, 0] * width + argument.columns[:, 1]
+def _places(
+    argument: Unfolding, entries: Entries, others: list[int]
+) -> tuple[Indices, Indices, Indices]:
+    """Positions, within the minor, of its nonzero entries, and these entries."""
+    rows = entries.with_index(argument.mode, argument.rows)
+    mine = entries.indices[rows]
+    entries.budget.spend(SORT * (len(mine) + len(argument.columns)))
+    sides = [entries.shape[m] for m in others]
+    require(math.prod(sides) < MOST_PLACES, "the columns of the unfolding are too many")
+    flat = numbered(argument.columns, sides)
     order = np.argsort(flat)
     require((np.diff(flat[order]) > 0).all(), "a column is used twice")
-    entries = mine[:, others[0]] * width + mine[:, others[1]]
-    near = np.searchsorted(flat, entries, sorter=order).clip(max=len(flat) - 1)
-    inside = flat[order[near]] == entries
+    at = numbered(mine[:, others], sides)
+    near = np.searchsorted(flat, at, sorter=order).clip(max=len(flat) - 1)
+    inside = flat[order[near]] == at
     row_order = np.argsort(argument.rows)
     wanted: Indices = mine[inside, argument.mode]
     row = np.searchsorted(argument.rows, wanted, sorter=row_order)
-    return row_order[row], order[near[inside]]
+    return row_order[row], order[near[inside]], entries.values[rows[inside]]
 
 
 def _check_blocks(
-    i: Indices, j: Indices, bounds: Indices, argument: Unfolding, facts: Facts
+    i: Indices,
+    j: Indices,
+    x: Indices,
+    bounds: Indices,
+    argument: Unfolding,
+    entries: Entries,
 ) -> None:
     """Check that the diagonal blocks between some bounds are nonsingular, with zeros below them."""
     require(
@@ -133,7 +140,7 @@ def _check_blocks(
     if len(bounds) == 1:
         return
     require_prime(argument.prime)
-    facts.budget.spend(SORT * (len(i) + 100 * len(bounds)))
+    entries.budget.spend(SORT * (len(i) + 100 * len(bounds)))
     block_i, block_j = (np.searchsorted(bounds, x, side="right") for x in (i, j))
     require(not ((block_i > block_j) & (block_j > 0)).any(), "an entry stands below the blocks")
     steps: list[int] = argument.eliminated.tolist()
@@ -147,15 +154,16 @@ def _check_blocks(
         d = n - t
         sparse = SPARSE_PRODUCT * 10 * (n + len(mine))
         memory = max(DENSE_BYTES * d**2, 300 * n + 200 * len(mine))
-        facts.budget.spend(steps_of_rank(d, d) + sparse, memory)
-        rest = _eliminated(i[mine] - start, j[mine] - start, n, t, argument.prime, facts)
-        entries = [row.get(k, 0) for row in rest for k in range(t, n)]
-        rank = flint.nmod_mat(d, d, entries, argument.prime).rank()
+        entries.budget.spend(steps_of_rank(d, d) + sparse, memory)
+        places = i[mine] - start, j[mine] - start
+        rest = _eliminated(*places, x[mine], n, t, argument.prime, entries)
+        dense = [row.get(k, 0) for row in rest for k in range(t, n)]
+        rank = flint.nmod_mat(d, d, dense, argument.prime).rank()
         require(rank == d, f"block {number} has rank {t + rank} of {n} modulo the prime")
 
 
 def _eliminated(
-    i: Indices, j: Indices, n: int, t: int, prime: int, facts: Facts
+    i: Indices, j: Indices, values: Indices, n: int, t: int, prime: int, entries: Entries
 ) -> list[dict[int, int]]:
     """Rows of an n x n block that remain once its first t pivots have cleared their columns.
 
@@ -164,17 +172,18 @@ def _eliminated(
     """
     rows: list[dict[int, int]] = [{} for _ in range(n)]
     below: list[set[int]] = [set() for _ in range(n)]
-    places: list[tuple[int, int]] = np.stack([i, j], axis=1).tolist()
-    for a, b in places:
-        rows[a][b] = 1
-        below[b].add(a)
-    held = len(places)
+    filled: list[tuple[int, int, int]] = np.stack([i, j, values], axis=1).tolist()
+    for a, b, value in filled:
+        if value % prime:
+            rows[a][b] = value % prime
+            below[b].add(a)
+    held = len(filled)
     for s in range(t):
         pivot = rows[s].pop(s, 0)
         require(pivot % prime, f"pivot {s} of a block vanishes modulo the prime")
         inverse = pow(pivot, -1, prime)
         later = [r for r in below[s] if r > s]
-        facts.budget.spend(SPARSE_PRODUCT * (len(below[s]) + len(later) * (len(rows[s]) + 2)))
+        entries.budget.spend(SPARSE_PRODUCT * (len(below[s]) + len(later) * (len(rows[s]) + 2)))
         for r in later:
             factor = rows[r].pop(s) * inverse % prime
             held -= 1 + len(rows[r])

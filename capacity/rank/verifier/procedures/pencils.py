@@ -38,7 +38,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from capacity.database.graphs import connected_labels
 from capacity.errors import InvalidArgumentError, InvalidTypeError, MemoryBudgetError
 from capacity.limits import shown
 from capacity.rank.types import Indices
@@ -48,6 +47,7 @@ from capacity.rank.verifier.procedures.kronecker_form import (
     kronecker_form,
     nothing,
 )
+from capacity.tensor.graphs import connected_labels
 
 # entries of the largest block that is solved, which takes seconds
 LARGEST_BLOCK = 2_000

@@ -3,13 +3,12 @@ import pytest
 from hypothesis import given
 
 from capacity.database import Database
-from capacity.database.tensor import (
-    MODES,
+from capacity.errors import MemoryBudgetError
+from capacity.tensor.structure import (
     component_labels,
     stacked_slice_entries,
     unfolding_entries,
 )
-from capacity.errors import MemoryBudgetError
 from capacity.testing import databases
 from tests.oracles import figure_1
 
@@ -36,16 +35,17 @@ def test_dense_and_sparse_agree(db: Database) -> None:
 @given(databases())
 def test_unfoldings_and_stacked_slices_hold_the_ones_of_the_dense_tensor(db: Database) -> None:
     dense = db.to_numpy()
-    for mode in MODES:
-        rows, columns = unfolding_entries(db, mode)
+    for mode in range(3):
+        rows, columns = unfolding_entries(db.tensor(), mode)
         unfolded = np.moveaxis(dense, mode, 0).reshape(dense.shape[mode], -1)
         places = sorted(zip(rows.tolist(), columns.tolist(), strict=True))
         assert places == sorted(map(tuple, np.argwhere(unfolded).tolist()))
-        rows, columns = stacked_slice_entries(db, mode)
+        rows, columns, number = stacked_slice_entries(db.tensor(), (mode,))
         n = dense.shape[mode]
         # row (a, i) and column (b, i) belong to slice i
         assert np.array_equal(rows % n, columns % n)
-        a, b = (m for m in MODES if m != mode)
+        assert np.array_equal(rows % n, number)
+        a, b = (m for m in range(3) if m != mode)
         slices = np.zeros_like(dense)
         index = [np.zeros(0, int)] * 3
         index[mode], index[a], index[b] = rows % n, rows // n, columns // n
@@ -72,7 +72,7 @@ def test_components_of_a_direct_sum_are_those_of_its_parts(a: Database, b: Datab
     total = Database.from_triples(rows, multi="keep")
 
     def count(db: Database) -> int:
-        return len(np.unique(component_labels(db)))
+        return len(np.unique(component_labels(db.tensor())))
 
     assert count(total) == count(a) + count(b)
 
@@ -80,6 +80,6 @@ def test_components_of_a_direct_sum_are_those_of_its_parts(a: Database, b: Datab
 def test_components_join_facts_that_share_a_token_in_a_role() -> None:
     db = figure_1()
     # people and countries share tokens, but in different roles: two components (Example 2.2)
-    labels = component_labels(db)
+    labels = component_labels(db.tensor())
     by_predicate = {db.predicates[q].text: labels[i] for i, (_, q, _) in enumerate(db.triples)}
     assert by_predicate["born_in"] == by_predicate["lives_in"] != by_predicate["currency"]

@@ -1,0 +1,136 @@
+"""Tensors from files and to files: ``.npy`` and ``.tns``, each also compressed by gzip."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+
+from capacity.errors import InvalidArgumentError, InvalidTypeError, StorageError, TensorFormatError
+from capacity.limits import shown
+from capacity.safe_files import read_file, read_pieces, write_whole
+from capacity.tensor.coordinates import BUDGET
+from capacity.tensor.npy import MAGIC, npy_bytes, parse_npy
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.tns import parse_tns, tns_text
+
+MAX_BYTES = 4 * 2**30
+SUFFIXES = (".npy", ".tns", ".npy.gz", ".tns.gz")
+
+
+def read_tensor(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> SparseTensor:
+    """Read a tensor of integers from a file.
+
+    Parameters
+    ----------
+    path : path
+        An array of numpy (``.npy``, of bools, integers, or floats with integer values), or the text
+        of FROSTT (``.tns``: a line ``i j k value`` for each entry, indices from 1, comments with
+        ``#``; values at one place are added up). Either may be compressed by gzip. The format is
+        told by the first bytes, and ``-`` is standard input.
+    max_bytes : int
+        Maximum size, also when decompressed.
+
+    Returns
+    -------
+    SparseTensor
+        Its shape is that of the array; of a text, what a comment such as ``# shape: 4 4 5`` says,
+        or else the largest index of each mode.
+
+    Raises
+    ------
+    TensorFormatError
+        If the file is missing, not regular, empty, larger than `max_bytes`, truncated, of another
+        format, or an entry isn't an integer from -2^63 + 1 to 2^63 - 1. The message names the file
+        and, for text, the line.
+    InvalidTypeError
+        If `path` is neither a str nor a path.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "W.tns")
+    ...     W = SparseTensor([[0, 0, 1], [0, 1, 0], [1, 0, 0]], [1, 1, 1], (2, 2, 3))
+    ...     write_tensor(W, path)
+    ...     read_tensor(path) == W
+    True
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidTypeError(
+            f"A file must be named by a str or a path; got {type(path).__name__}. `from_dense` "
+            "takes arrays."
+        )
+    name = os.fspath(path)
+    try:
+        data = _decompressed(name, read_file(path, max_bytes=max_bytes), max_bytes)
+    except StorageError as error:
+        raise TensorFormatError(error.path, error.reason, advice=error.advice) from None
+    if data.startswith(MAGIC):
+        return parse_npy(name, data)
+    if b"\0" in data[:4096] or not data.strip():
+        raise TensorFormatError(
+            name,
+            "the file is binary" if data.strip() else "the file is empty",
+            advice="A tensor must be an array of numpy (.npy) or lines `i j k value` (.tns).",
+        )
+    return parse_tns(name, data)
+
+
+def write_tensor(
+    tensor: SparseTensor, path: str | os.PathLike[str], *, max_bytes: int = BUDGET
+) -> None:
+    """Write a tensor to a file, whole or not at all.
+
+    Parameters
+    ----------
+    tensor : SparseTensor
+        What to write.
+    path : path
+        Its end tells the format: ``.npy`` (dense, int64) or ``.tns`` (text, with the shape in a
+        comment), and ``.npy.gz`` or ``.tns.gz``.
+    max_bytes : int
+        Largest size of a dense array.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the path ends otherwise.
+    MemoryBudgetError
+        If the dense array would take more than `max_bytes` bytes.
+    StorageError
+        If the file can't be written; an earlier one is then unchanged.
+
+    Examples
+    --------
+    >>> write_tensor(SparseTensor([[0]], [1], (1,)), "W.mat")
+    Traceback (most recent call last):
+        ...
+    capacity.errors.InvalidArgumentError: The name of a tensor's file must end in .npy, .tns,
+    .npy.gz, .tns.gz; got 'W.mat'.
+    """
+    name = os.fspath(path)
+    if not name.endswith(SUFFIXES):
+        raise InvalidArgumentError(
+            f"The name of a tensor's file must end in {', '.join(SUFFIXES)}; got {shown(name)}."
+        )
+    if ".npy" in name[-7:]:
+        data = npy_bytes(tensor.to_numpy(max_bytes=max_bytes))
+    else:
+        data = tns_text(tensor)
+    # without the time, so that the same tensor gives the same file
+    write_whole(path, gzip.compress(data, 6, mtime=0) if name.endswith(".gz") else data)
+
+
+def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
+    if not raw.startswith(b"\x1f\x8b"):
+        return raw
+    try:
+        return read_pieces(name, gzip.open(io.BytesIO(raw)), max_bytes=max_bytes)
+    except StorageError:
+        raise
+    except (OSError, EOFError, zlib.error) as error:
+        raise TensorFormatError(
+            name, f"the gzip stream is broken ({error})", advice="Fetch or compress it again."
+        ) from None

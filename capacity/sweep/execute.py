@@ -22,6 +22,7 @@ from capacity.sweep.storage.manifest import environment
 # what the tasks of a sweep import, torch apart
 _LOADED_BY_WORKERS = ("capacity.sweep.driver", "numba")
 
+
 def run_sweep(
     plan: Plan,
     folder: str | os.PathLike[str],
@@ -134,7 +135,7 @@ def _is_new(folder: str | os.PathLike[str]) -> bool:
     try:
         return not Path(folder).exists()
     except OSError:
-        # whoever opens it says why it can't be read
+        # the store says why it can't be read
         return False
 
 

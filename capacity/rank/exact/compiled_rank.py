@@ -13,8 +13,8 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.exact.modular_rank import PRIME
-
+# the steps below need a prime of this form
+PRIME = 2**31 - 1
 P, BITS = np.uint64(PRIME), np.uint64(31)
 
 

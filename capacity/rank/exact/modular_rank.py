@@ -12,6 +12,7 @@ import numpy as np
 from capacity.rank.compilation import pays_to_compile
 from capacity.rank.types import Indices
 
+# the one of `capacity.rank.exact.compiled_rank`, which takes numba to import
 PRIME = 2**31 - 1
 # steps of `capacity.rank.compilation` for an entry that flint reads and eliminates
 ENTRY = 3

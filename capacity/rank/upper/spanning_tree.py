@@ -52,7 +52,9 @@ def spanning_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
     The terms are made only if there are fewer of them than the goal's upper end.
     """
     tensor = problem.core.tensor
-    affordable = [m for m in MODES if spanning_tree_work(tensor.shape, m) <= goal.work // 3]
+    affordable: list[Mode] = [
+        m for m in MODES if spanning_tree_work(tensor.shape, m) <= goal.work // 3
+    ]
     trees = [spanning_tree(tensor, mode) for mode in affordable]
     best = min(trees, key=lambda tree: tree.weight, default=None)
     if best is not None and best.weight < goal.upper:
@@ -150,7 +152,7 @@ def minimum_spanning_tree(weights: NDArray[np.number]) -> tuple[list[int], list[
         from scipy.sparse import csgraph
 
         # scipy reads 0 as "no edge"
-        tree = csgraph.minimum_spanning_tree(np.triu(weights + 1, 1))
+        tree = csgraph.minimum_spanning_tree(np.triu(weights.astype(np.float64) + 1, 1))
         found, before = csgraph.breadth_first_order(tree, 0, directed=False)
         return found.tolist(), [0, *before[1:].tolist()]
     tails, heads = np.triu_indices(n, 1)

@@ -40,7 +40,7 @@ demo: $(VENV)/layers-installed
 	@echo "look at runs/demo/grid.png; the table is runs/demo/runs.parquet"
 
 quick: $(VENV)/tests-installed
-	$(BIN)/pytest -q -n auto -m "not slow" --no-torch tests/database tests/rank
+	$(BIN)/pytest -q -n auto -m "not slow" --no-torch tests/tensor tests/database tests/rank
 
 test: check
 	$(BIN)/pytest -q -n auto -m "not slow" tests capacity

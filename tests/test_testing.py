@@ -18,6 +18,7 @@ from capacity.rank import (
     effective_rank_interval,
     rank_interval,
 )
+from capacity.tensor import KnownTensor, SparseTensor
 from capacity.testing import (
     KnownDatabase,
     KnownEffectiveRank,
@@ -27,6 +28,8 @@ from capacity.testing import (
     databases_of_known_effective_rank,
     databases_of_known_rank,
     hard_databases,
+    integer_tensors,
+    integer_tensors_of_known_rank,
     layer_configs,
     layers,
     mutations,
@@ -132,6 +135,47 @@ def test_known_rank_tensors_reach_every_mode() -> None:
             tensors_of_known_rank(),
             lambda k, mode=mode: k.rank > k.tensor.shape[mode],
         )
+
+
+# ---- tensors of any order -----------------------------------------------------------------------
+
+
+@given(integer_tensors(min_order=2, max_order=4, max_side=3, max_value=5, max_entries=6))
+def test_sizes_of_integer_tensors_are_respected(tensor: SparseTensor) -> None:
+    assert 2 <= tensor.order <= 4
+    assert max(tensor.shape) <= 3
+    assert tensor.largest <= 5
+    assert tensor.n_entries <= 6
+
+
+def test_integer_tensors_may_be_zero_negative_and_have_zero_slices() -> None:
+    find(integer_tensors(), lambda tensor: tensor.n_entries == 0)
+    find(integer_tensors(), lambda tensor: tensor.n_entries > 0 and tensor.values.max() < 0)
+    find(integer_tensors(), lambda tensor: len(set(tensor.indices[:, 0])) < tensor.shape[0])
+
+
+@given(integer_tensors_of_known_rank())
+@settings(max_examples=examples(150))
+def test_known_ranks_of_tensors_lie_in_the_certified_interval(known: KnownTensor) -> None:
+    assert known.lower in rank_interval(known.tensor)
+
+
+@given(integer_tensors_of_known_rank(max_order=4, max_rank=8))
+def test_limits_of_tensors_of_known_rank_are_respected(known: KnownTensor) -> None:
+    assert known.tensor.order <= 4
+    assert known.rank is not None
+    assert known.rank <= 8
+
+
+@pytest.mark.slow
+def test_tensors_of_known_rank_are_of_many_kinds() -> None:
+    for words in ("quaternions", "Jaja, Takche 1986", "substitution", "Derksen 2016"):
+        find(
+            integer_tensors_of_known_rank(),
+            lambda known, words=words: words in known.name + known.source,
+        )
+    find(integer_tensors_of_known_rank(), lambda known: known.tensor.order == 6)
+    find(integer_tensors_of_known_rank(), lambda known: known.tensor.largest > 10)
 
 
 # ---- certificates -------------------------------------------------------------------------------

@@ -164,7 +164,6 @@ def sweep(
         raise InvalidArgumentError("--out must name the folder of the sweep; --dry-run needs none.")
     require_packages("Training", LAYERS, "layers")
     from capacity.sweep.execute import run_sweep
-    from capacity.sweep.storage.runs_table import load, n_planned
 
     try:
         with bar() as progress:
@@ -181,6 +180,9 @@ def sweep(
     except KeyboardInterrupt:
         print("capacity: interrupted; run the same command again to resume.", file=sys.stderr)
         raise
+    # loaded after the workers have begun
+    from capacity.sweep.storage.runs_table import load, n_planned
+
     if not any((out / "shards").glob("*.parquet")):
         # a part of a job array can be empty, and end before another part has written a shard
         print("[]" if as_json else f"{out}: 0 of {len(plan.runs)} runs done")

@@ -11,11 +11,13 @@ Tables of schema 2 have ``accuracy_0.95`` and ``scale_0.95`` instead.
 from __future__ import annotations
 
 import re
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.threshold import Threshold, check_tau, check_threshold
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _SCHEMA_2 = re.compile(r"(accuracy|scale)_0\.([0-9]{2,17})")
 
@@ -79,6 +81,7 @@ def thresholds(table: pd.DataFrame) -> list[str]:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> thresholds(pd.DataFrame(columns=["accuracy_argmax", "accuracy_p95", "loss"]))
     ['argmax', '0.95']
     """
@@ -124,6 +127,7 @@ def with_current_names(table: pd.DataFrame) -> pd.DataFrame:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> with_current_names(pd.DataFrame({"accuracy_0.95": [1.0]})).columns.tolist()
     ['accuracy_p95']
     """

@@ -17,6 +17,9 @@ from .effort import Limit as Limit
 from .effort import Limits as Limits
 from .exact.ranks import Minor as Minor
 from .exact.ranks import matrix_rank as matrix_rank
+from .factors import AlgebraicNumber as AlgebraicNumber
+from .factors import Factors as Factors
+from .factors import verify_decomposition as verify_decomposition
 from .interval import RankInterval as RankInterval
 from .method import Cost as Cost
 from .method import Find as Find

@@ -137,6 +137,7 @@ class RankAnalysis:
             self._certificate("rank", "upper", *upper_end(ledger, self._methods)),
             interrupted,
             explain_rank(ledger) + INTERRUPTED * interrupted,
+            self.tensor,
         )
         return self._by_groupings(found)
 
@@ -158,6 +159,7 @@ class RankAnalysis:
             self._certificate("effective_rank", "upper", *ledger.above),
             interrupted,
             explain_effective(ledger) + INTERRUPTED * interrupted,
+            self.tensor,
         )
         return self._by_groupings(found)
 

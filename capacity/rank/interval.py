@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from capacity.display import table
+from capacity.errors import InvalidArgumentError
+from capacity.rank.factors import Factors, factors_of
 from capacity.rank.verifier.certificate import Certificate
+from capacity.tensor.sparse import SparseTensor
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,12 +25,15 @@ class RankInterval:
     explanation : tuple of str
         Sentences: the share of each method in both ends, the component with the widest gap, and
         why the search stopped there.
+    tensor : SparseTensor or None
+        The tensor whose rank this is; None for an interval that was put together by hand.
     """
 
     lower: Certificate
     upper: Certificate
     interrupted: bool = False
     explanation: tuple[str, ...] = ()
+    tensor: SparseTensor | None = field(default=None, compare=False)
 
     @property
     def closed(self) -> bool:
@@ -52,6 +58,32 @@ class RankInterval:
 
     def __str__(self) -> str:
         return f"[{self.lower.value}, {self.upper.value}]"
+
+    def decomposition(self) -> Factors:
+        """Return the simple tensors that prove the upper end.
+
+        For the effective rank they add up to a tensor that agrees with this one on the observed
+        fibers.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the upper end rests on an argument without terms: a pencil, a diagonalization, a fit
+            with an exact decomposition near it, or a theorem; or if `tensor` is None.
+
+        Examples
+        --------
+        >>> from capacity import rank_interval
+        >>> from capacity.tensor import w_state
+        >>> factors = rank_interval(w_state(3)).decomposition()
+        >>> [matrix.tolist() for matrix in factors.matrices]
+        [[[1, 0, 1], [0, 1, 0]], [[0, 1, 1], [1, 0, 0]], [[1, 1, 0], [0, 0, 1]]]
+        """
+        if self.tensor is None:
+            raise InvalidArgumentError(
+                "`decomposition` needs an interval that a search has found; this one has no tensor."
+            )
+        return factors_of(self.upper.arguments, self.tensor)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the interval as ``capacity rank --json`` prints it."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,9 @@ from typing import Any
 from capacity.errors import SweepError
 from capacity.layer.engines.registry import Engine, engines_named, make_known
 from capacity.progress import Progress
-from capacity.sweep.cluster import on_dask
 from capacity.sweep.one_run import database_ranks, train_runs
-from capacity.sweep.plan import Run, tasks_of
-from capacity.sweep.pool import Executor, Outcome, in_this_process, processes
+from capacity.sweep.plan import Run, task_seconds, tasks_of
+from capacity.sweep.pool import Executor, Outcome, in_this_process
 from capacity.sweep.storage.manifest import environment
 from capacity.sweep.storage.records import DamagedFileError
 from capacity.sweep.storage.row_schema import Row
@@ -60,8 +59,19 @@ class Driver:
         self._trained: set[str] = set()
         self._time_left = TimeLeft(0.0)
 
-    def run(self, workers: int, dask: str | None) -> None:
+    def run(
+        self, executor: AbstractContextManager[Executor], *, workers: int, snapshots: bool
+    ) -> None:
         """Do what remains, and store it.
+
+        Parameters
+        ----------
+        executor : context manager of Executor
+            Does the tasks; entered if there are any.
+        workers : int
+            Number of its processes, for which tasks are cut.
+        snapshots : bool
+            True if runs resume from snapshots in the folder, which all processes must then see.
 
         Raises
         ------
@@ -74,25 +84,17 @@ class Driver:
         except DamagedFileError as error:
             self._tell_damage(error, table=True)
         n_shards = len(self._rows)
-        tasks: dict[tuple[int, int], tuple[Run, ...]] = {}
-        for number, rows in list(self._rows.items()):
-            left = [run for run in self._shards[number] if run.key not in rows]
-            if not left:
-                self._store_shard(number)
-            tasks |= {(number, i): runs for i, runs in enumerate(tasks_of(left))}
+        tasks = self._tasks(workers)
         if not tasks:
             return
-        with self._executor(workers, dask) as execute:
+        with executor as execute:
             do = partial(
                 _rows,
                 tell=self._tell if execute is in_this_process else None,
-                snapshots=self._store.snapshots if dask is None else None,
+                snapshots=self._store.snapshots if snapshots else None,
                 engines=engines_named(run.engine for runs in tasks.values() for run in runs),
             )
-            failed = [
-                *self._bound(execute, tasks.values()),
-                *self._train(execute, tasks, do),
-            ]
+            failed = [*self._bound(execute, tasks.values()), *self._train(execute, tasks, do)]
         if failed:
             for outcome in failed:
                 self._store.log(self._part, failed=outcome.name, error=outcome.error)
@@ -105,10 +107,19 @@ class Driver:
                 f"errors; the first, {first.name}: {why}"
             )
 
-    def _executor(self, workers: int, dask: str | None) -> AbstractContextManager[Executor]:
-        if dask is not None:
-            return on_dask(dask)
-        return processes(workers) if workers > 1 else nullcontext(in_this_process)
+    def _tasks(self, workers: int) -> dict[tuple[int, int], tuple[Run, ...]]:
+        """Cut the remaining runs into tasks, and store the shards of which none remain."""
+        left = {
+            number: [run for run in self._shards[number] if run.key not in rows]
+            for number, rows in self._rows.items()
+        }
+        seconds = task_seconds((run for runs in left.values() for run in runs), workers=workers)
+        tasks: dict[tuple[int, int], tuple[Run, ...]] = {}
+        for number, runs in left.items():
+            if not runs:
+                self._store_shard(number)
+            tasks |= {(number, i): some for i, some in enumerate(tasks_of(runs, seconds))}
+        return tasks
 
     def _bound(self, execute: Executor, tasks: Collection[tuple[Run, ...]]) -> Iterator[Outcome]:
         """Bound the ranks of the databases that are still needed; yield the failures."""

@@ -16,7 +16,7 @@ from capacity.limits import require_integer
 from capacity.sweep.plan import Plan
 
 # measured: to bound a database's rank by effort "quick", per fact and at most
-RANKS_SECONDS, MOST_RANKS_SECONDS = 1.2e-3, 0.3
+RANKS_SECONDS, MOST_RANKS_SECONDS = 1.2e-4, 0.3
 # measured: size of a parquet file of no rows, and of each row
 SHARD_BYTES, ROW_BYTES = 17_500, 100
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Device, resolve_device
 from capacity.limits import require_integer, shown
 from capacity.progress import Progress
-from capacity.sweep.driver import Driver
+from capacity.sweep.cluster import on_dask
 from capacity.sweep.plan import Plan
+from capacity.sweep.pool import Executor, in_this_process, processes
 from capacity.sweep.storage.manifest import environment
-from capacity.sweep.storage.store import Store
 
+# what the tasks of a sweep import, torch apart
+_LOADED_BY_WORKERS = ("capacity.sweep.driver", "numba")
 
 def run_sweep(
     plan: Plan,
@@ -92,8 +99,59 @@ def run_sweep(
             "process's; got device='cuda'. Use 'cpu' or 'auto', or train on GPUs with `shard`."
         )
     chosen = resolve_device("cpu" if dask is not None else device)
-    here = environment(chosen)
-    store = Store(folder, plan.on(chosen), here, allow_other_engine=allow_other_engine)
-    with store.mine(part, parts) as mine:
-        Driver(store, mine, f"{part}-of-{parts}", here, progress).run(workers, dask)
+    # a sweep that goes on may need no worker at all, a new one needs them all
+    early = workers > 1 and dask is None and _is_new(folder)
+    with ExitStack() as stack:
+        executor = _executor(workers, dask, chosen, at_once=workers if early else 0)
+        execute = stack.enter_context(executor) if early else None
+        # these load much, and workers that have begun load as much meanwhile
+        from capacity.sweep.driver import Driver
+        from capacity.sweep.storage.store import Store
+
+        here = _environment(chosen, execute)
+        store = Store(folder, plan.on(chosen), here, allow_other_engine=allow_other_engine)
+        with store.mine(part, parts) as mine:
+            driver = Driver(store, mine, f"{part}-of-{parts}", here, progress)
+            driver.run(
+                executor if execute is None else nullcontext(execute),
+                workers=workers,
+                snapshots=dask is None,
+            )
     return store.finish()
+
+
+def _executor(
+    workers: int, dask: str | None, device: str, *, at_once: int
+) -> AbstractContextManager[Executor]:
+    if dask is not None:
+        return on_dask(dask)
+    if workers == 1:
+        return nullcontext(in_this_process)
+    return processes(workers, at_once=at_once, prepare=partial(_prepare, device))
+
+
+def _is_new(folder: str | os.PathLike[str]) -> bool:
+    try:
+        return not Path(folder).exists()
+    except OSError:
+        # whoever opens it says why it can't be read
+        return False
+
+
+def _prepare(device: str) -> None:
+    """Import in a worker what its tasks need."""
+    for name in _LOADED_BY_WORKERS:
+        import_module(name)
+    environment(device)
+
+
+def _environment(device: str, execute: Executor | None) -> dict[str, Any]:
+    """Return the environment; a worker is asked if this process hasn't loaded torch.
+
+    Each worker's rows are held against it (`capacity.sweep.driver`).
+    """
+    if execute is not None and "torch" not in sys.modules:
+        (outcome,) = execute(environment, {"environment": (device,)})
+        if outcome.error is None:
+            return outcome.value
+    return environment(device)

@@ -14,7 +14,7 @@ from capacity.layer.engines.registry import Engine, engines_named, make_known
 from capacity.limits import require_integer
 from capacity.progress import Progress
 from capacity.sweep.one_run import database_ranks, train_runs
-from capacity.sweep.plan import Plan, Run, tasks_of
+from capacity.sweep.plan import Plan, Run, task_seconds, tasks_of
 from capacity.sweep.pool import Outcome, in_this_process, processes
 from capacity.sweep.time_left import TimeLeft
 
@@ -91,7 +91,8 @@ def measure_runs(
         )
     databases = {run.database.facts_sha256: (run.database,) for run in runs}
     shards = Plan(tuple(runs), {}).shards
-    tasks = dict(enumerate(task for shard in shards for task in tasks_of(shard)))
+    seconds = task_seconds(runs, workers=workers)
+    tasks = dict(enumerate(task for shard in shards for task in tasks_of(shard, seconds)))
     tell = progress or (lambda _what, _done, _total, _left: None)
     rows: list[dict[str, Any]] = []
     ranks: dict[str, Any] = {}

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -223,6 +224,8 @@ def _scores(run: Run, layer: AttentionLayer, *, diverged: bool) -> dict[str, flo
 
 def database_ranks(db: Database) -> dict[str, int]:
     """Columns of a database's rank: the bound of Proposition 2.1, and a certified interval."""
+    # a sweep bounds many databases: what is compiled for one pays for the next
+    import_module("numba")
     analysis = RankAnalysis(db)
     interval = analysis.rank
     return {

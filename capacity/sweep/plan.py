@@ -31,6 +31,8 @@ ALGORITHM_VERSION = 7
 # target duration of a shard, which is one file, and of a task, which one process does
 SHARD_SECONDS = 10.0
 TASK_SECONDS = 1.0
+# of a short sweep each process does at least as many tasks: all end at about the same time
+TASKS_A_WORKER = 10
 # measured: to draw a layer's weights, score it, and write its row
 RUN_SECONDS = 2e-3
 # measured: to score it, per logit at the facts
@@ -219,8 +221,15 @@ def shard_key(runs: Iterable[Run]) -> str:
     return _digest([run.key for run in runs])
 
 
-def tasks_of(runs: Iterable[Run]) -> Iterator[tuple[Run, ...]]:
-    """Cut the runs of a shard into tasks of about a second each.
+def task_seconds(runs: Iterable[Run], *, workers: int) -> float:
+    """Target duration of the tasks of some runs, for a number of processes; at most a second."""
+    if workers == 1:
+        return TASK_SECONDS
+    return min(TASK_SECONDS, sum(run.seconds for run in runs) / (TASKS_A_WORKER * workers))
+
+
+def tasks_of(runs: Iterable[Run], seconds: float = TASK_SECONDS) -> Iterator[tuple[Run, ...]]:
+    """Cut the runs of a shard into tasks of at most so many seconds each.
 
     A run is never cut, and runs that are trained together are one task.
     """
@@ -228,7 +237,7 @@ def tasks_of(runs: Iterable[Run]) -> Iterator[tuple[Run, ...]]:
     together = tuple(run for run in runs if run.is_grouped)
     if together:
         yield together
-    yield from _cut((run for run in runs if not run.is_grouped), TASK_SECONDS)
+    yield from _cut((run for run in runs if not run.is_grouped), seconds)
 
 
 def _cut(runs: Iterable[Run], most: float) -> Iterator[tuple[Run, ...]]:

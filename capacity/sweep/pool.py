@@ -11,7 +11,7 @@ import threading
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context, parent_process
@@ -77,7 +77,9 @@ def attempt(function: Callable[..., Any], name: Hashable, arguments: tuple[Any, 
 
 
 @contextmanager
-def processes(workers: int) -> Iterator[Executor]:
+def processes(
+    workers: int, *, at_once: int = 0, prepare: Callable[[], object] | None = None
+) -> Iterator[Executor]:
     """Run worker processes until the context ends.
 
     Outcomes come as tasks are done. A task whose process dies `ATTEMPTS` times, killed or out of
@@ -88,6 +90,12 @@ def processes(workers: int) -> Iterator[Executor]:
     ----------
     workers : int
         Largest number of processes.
+    at_once : int
+        Number of processes, up to `workers`, that start before there are tasks; the others start
+        when tasks wait for them.
+    prepare : callable, optional
+        Called in each process before its first task, for slow imports. An error in it is ignored,
+        because it comes again in the tasks.
 
     Yields
     ------
@@ -101,18 +109,24 @@ def processes(workers: int) -> Iterator[Executor]:
         sent to them.
     """
     team: list[_Worker] = []
+    start = partial(_start_worker, prepare)
     try:
-        yield partial(_in_processes, team, workers)
+        team += [start() for _ in range(min(at_once, workers))]
+        yield partial(_in_processes, team, workers, start)
     finally:
         for worker in team:
             _end(worker)
 
 
 def _in_processes(
-    team: list[_Worker], workers: int, function: Callable[..., Any], tasks: Tasks
+    team: list[_Worker],
+    workers: int,
+    start: Callable[[], _Worker],
+    function: Callable[..., Any],
+    tasks: Tasks,
 ) -> Iterator[Outcome]:
     try:
-        yield from _outcomes(team, workers, function, tasks)
+        yield from _outcomes(team, workers, start, function, tasks)
     finally:
         # a worker that is still busy with this call would answer the next one
         for worker in [w for w in team if w.task is not None]:
@@ -121,7 +135,11 @@ def _in_processes(
 
 
 def _outcomes(
-    team: list[_Worker], workers: int, function: Callable[..., Any], tasks: Tasks
+    team: list[_Worker],
+    workers: int,
+    start: Callable[[], _Worker],
+    function: Callable[..., Any],
+    tasks: Tasks,
 ) -> Iterator[Outcome]:
     waiting = deque(tasks)
     deaths: Counter[Hashable] = Counter()
@@ -129,11 +147,10 @@ def _outcomes(
     while left:
         busy = sum(worker.task is not None for worker in team)
         while len(team) < min(workers, busy + len(waiting)):
-            team.append(_start_worker())
+            team.append(start())
         for worker in team:
             if worker.ready and worker.task is None and waiting:
-                worker.task = waiting.popleft()
-                _send(worker.connection, (function, worker.task, tasks[worker.task]))
+                _begin(worker, function, waiting, tasks)
         readable = wait([w.connection for w in team if w.task is not None or not w.ready])
         for worker in [w for w in team if w.connection in readable]:
             try:
@@ -155,6 +172,9 @@ def _outcomes(
             if isinstance(message, Outcome):
                 left -= 1
                 name, worker.task = worker.task, None
+                if waiting and worker in team:
+                    # who listens may take its time, and the worker should not wait for it
+                    _begin(worker, function, waiting, tasks)
                 yield replace(message, name=name)
 
 
@@ -166,11 +186,18 @@ _FAILED_STARTS = (
 )
 
 
-def _start_worker() -> _Worker:
+def _begin(
+    worker: _Worker, function: Callable[..., Any], waiting: deque[Any], tasks: Tasks
+) -> None:
+    worker.task = waiting.popleft()
+    _send(worker.connection, (function, worker.task, tasks[worker.task]))
+
+
+def _start_worker(prepare: Callable[[], object] | None) -> _Worker:
     # spawned, not forked: torch's threads don't survive a fork
     context = get_context("spawn")
     connection, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs,), daemon=True)
+    process = context.Process(target=_work, args=(theirs, prepare), daemon=True)
     process.start()
     # a copy that stays open here would hide the worker's death
     theirs.close()
@@ -197,7 +224,7 @@ def _send(connection: Connection, task: Any) -> None:
         ) from None
 
 
-def _work(connection: Connection) -> None:
+def _work(connection: Connection, prepare: Callable[[], object] | None) -> None:
     """Do tasks in a worker, which leaves interrupts to its parent and ends when the parent does."""
     parent = parent_process()
     if parent is None:
@@ -210,6 +237,9 @@ def _work(connection: Connection) -> None:
         _exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    if prepare is not None:
+        with suppress(Exception):
+            prepare()
     connection.send("ready")
     while True:
         try:

@@ -161,8 +161,8 @@ def _algebras() -> Iterator[KnownTensor]:
         "triangular 2 x 2 matrices", triangular_matrices(2), 4, 4,
         "as many as entries; Alder, Strassen 1981",
     )  # fmt: skip
-    # substituting the slices of a_i3, then those of b_1k, without those of b_33 and a_11, leaves the
-    # product of a 2 x 1 and a 1 x 2 matrix: 3 + 3 + 4
+    # substituting the slices of a_i3, then those of b_1k, without those of b_33 and a_11, leaves
+    # the product of a 2 x 1 and a 1 x 2 matrix: 3 + 3 + 4
     yield KnownTensor(
         "triangular 3 x 3 matrices", triangular_matrices(3), 10, 10,
         "as many as entries; six slices substituted",

@@ -4,12 +4,12 @@ from hypothesis import given
 
 from capacity.database import Database
 from capacity.errors import MemoryBudgetError
-from capacity.testing import databases
 from capacity.tensor.structure import (
     component_labels,
     stacked_slice_entries,
     unfolding_entries,
 )
+from capacity.testing import databases
 from tests.oracles import figure_1
 
 

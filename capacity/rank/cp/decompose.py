@@ -26,7 +26,8 @@ from capacity.extras import needed_by
 from capacity.limits import Seed, integer_seed, shown
 from capacity.options import require_choice
 from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
-from capacity.rank.cp.normal_equations import Factors
+from capacity.rank.cp.normal_equations import Factors, product
+from capacity.tensor.sparse import SparseTensor
 
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
@@ -38,7 +39,7 @@ METHODS: tuple[CPMethod, ...] = get_args(CPMethod)
 
 
 def cp_decompose(
-    tensor: Database | NDArray[Any],
+    tensor: Database | SparseTensor | NDArray[Any],
     rank: int,
     *,
     method: CPMethod = "lm",
@@ -51,8 +52,8 @@ def cp_decompose(
 
     Parameters
     ----------
-    tensor : Database or ndarray, shape (n_subjects, n_predicates, n_objects)
-        The tensor to decompose; a database stands for its tensor D.
+    tensor : Database, SparseTensor or ndarray
+        The tensor to decompose, of order 2 or more; a database stands for its tensor D.
     rank : int
         Number of terms.
     method : {'lm', 'als', 'lbfgs'}
@@ -76,10 +77,10 @@ def cp_decompose(
     Raises
     ------
     InvalidArgumentError
-        If the tensor isn't a finite, nonzero 3-tensor, its largest entry isn't between 1e-50 and
-        1e50, an option is out of its range, or all starts end in singular systems.
+        If the tensor isn't finite, nonzero and of order 2 or more, its largest entry isn't between
+        1e-50 and 1e50, an option is out of its range, or all starts end in singular systems.
     MemoryBudgetError
-        If the dense tensor of a database exceeds the budget of `Database.to_numpy`.
+        If the dense tensor exceeds the budget of ``to_numpy``.
     MissingExtraError
         If tensorly, or pyttb for 'lbfgs', isn't installed.
 
@@ -154,23 +155,22 @@ def as_floats(tensor: object) -> NDArray[np.float64]:
         ) from error
 
 
-def as_dense(tensor: Database | NDArray[Any]) -> NDArray[np.float64]:
-    """Return a database or an array as a dense tensor of floats.
+def as_dense(tensor: Database | SparseTensor | NDArray[Any]) -> NDArray[np.float64]:
+    """Return a database, a sparse tensor or an array as a dense tensor of floats.
 
     Raises
     ------
     InvalidArgumentError
-        If an array isn't a finite, nonzero 3-tensor, or its largest entry is out of scale.
+        If it isn't finite, nonzero and of order 2 or more, or its largest entry is out of scale.
     MemoryBudgetError
-        If the dense tensor of a database exceeds the budget of `Database.to_numpy`.
+        If the dense tensor exceeds the budget of ``to_numpy``.
     """
-    if isinstance(tensor, Database):
-        return tensor.to_numpy(np.float64)
-    dense = as_floats(tensor)
-    if dense.ndim != 3 or not np.isfinite(dense).all() or not dense.any():
+    sparse = isinstance(tensor, Database | SparseTensor)
+    dense = tensor.to_numpy(np.float64) if sparse else as_floats(tensor)
+    if dense.ndim < 2 or not np.isfinite(dense).all() or not dense.any():
         raise InvalidArgumentError(
-            f"`tensor` must be a finite, nonzero 3-tensor; got shape {dense.shape}, with "
-            f"{np.count_nonzero(dense):,} entries that aren't zero, of which "
+            f"`tensor` must be finite, nonzero, and of order 2 or more; got shape {dense.shape}, "
+            f"with {np.count_nonzero(dense):,} entries that aren't zero, of which "
             f"{np.count_nonzero(~np.isfinite(dense)):,} aren't finite."
         )
     largest = float(np.abs(dense).max())
@@ -195,10 +195,8 @@ def one_fit(
             factors = (_als if method == "als" else _lbfgs)(dense, rank, iterations, seed)
     except np.linalg.LinAlgError:
         return None
-    a, b, c = factors
-    difference = dense - np.einsum("ir,jr,kr->ijk", a, b, c)
-    residual = float(np.linalg.norm(difference) / np.linalg.norm(dense))
-    return Fit((a, b, c), residual, iterations)
+    residual = float(np.linalg.norm(dense - product(factors)) / np.linalg.norm(dense))
+    return Fit(factors, residual, iterations)
 
 
 def _als(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]) -> Factors:
@@ -209,8 +207,8 @@ def _als(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]
         dense, rank, n_iter_max=iterations, init="random", tol=1e-14,
         random_state=random_state, linesearch=True,
     )  # fmt: skip
-    a, b, c = (np.asarray(f) for f in cp.factors)
-    return a * np.asarray(cp.weights), b, c
+    first, *others = (np.asarray(f) for f in cp.factors)
+    return first * np.asarray(cp.weights), *others
 
 
 def _lbfgs(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[int]) -> Factors:
@@ -235,5 +233,5 @@ def _lbfgs(dense: NDArray[np.float64], rank: int, iterations: int, seed: list[in
         )
     finally:
         logging.disable(quiet)
-    a, b, c = (np.array(f) for f in model.factor_matrices)
-    return a * np.asarray(model.weights), b, c
+    first, *others = (np.array(f) for f in model.factor_matrices)
+    return first * np.asarray(model.weights), *others

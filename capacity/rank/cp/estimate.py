@@ -1,6 +1,6 @@
 """Numerical estimates of the rank by fitting CP decompositions.
 
-A CP decomposition writes a tensor as a sum of R simple tensors a_r (x) b_r (x) c_r. Fitting one
+A CP decomposition writes a tensor as a sum of R simple tensors a_r (x) b_r (x) ... Fitting one
 with a small residual suggests that the rank is at most R but proves nothing: the result is an
 *estimate*, never a bound. A tensor whose border rank is below its rank (such as W) is approached by
 ever larger terms that cancel; such fits are recognised by the size of their terms and rejected.
@@ -27,6 +27,8 @@ from capacity.extras import needed_by
 from capacity.limits import Seed, integer_seed
 from capacity.rank.bounds import database_bounds
 from capacity.rank.cp.decompose import as_dense, one_fit, require_starts
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.structure import slice_modes
 
 if TYPE_CHECKING:
     from tensorly.cp_tensor import CPTensor
@@ -67,14 +69,14 @@ class CPEstimate:
 
 
 def cp_estimate(
-    tensor: Database | NDArray[Any],
+    tensor: Database | SparseTensor | NDArray[Any],
     *,
     n_starts: int = 4,
     max_iterations: int = 1000,
     tolerance: float = 1e-6,
     seed: Seed = 0,
 ) -> CPEstimate:
-    """Estimate the rank of a database or a 3-tensor by numerical fits.
+    """Estimate the rank of a database or a tensor by numerical fits.
 
     The number of terms is searched by bisection between the largest unfolding rank and the smallest
     sum of slice ranks, for which a decomposition is known. Each number is tried from several random
@@ -82,8 +84,8 @@ def cp_estimate(
 
     Parameters
     ----------
-    tensor : Database or ndarray, shape (n_subjects, n_predicates, n_objects)
-        The tensor whose rank is estimated; a database stands for its tensor D.
+    tensor : Database, SparseTensor or ndarray
+        The tensor whose rank is estimated, of order 2 or more; a database stands for its tensor D.
     n_starts : int
         Maximum number of random starts for each number of terms.
     max_iterations : int
@@ -101,11 +103,11 @@ def cp_estimate(
     Raises
     ------
     InvalidArgumentError
-        If the tensor isn't a finite, nonzero 3-tensor, its largest entry isn't between 1e-50 and
-        1e50, an option is out of its range, or the fits for a number of terms could take more than
-        3e12 multiplications. All this is checked before any fit.
+        If the tensor isn't finite, nonzero and of order 2 or more, its largest entry isn't between
+        1e-50 and 1e50, an option is out of its range, or the fits for a number of terms could take
+        more than 3e12 multiplications. All this is checked before any fit.
     MemoryBudgetError
-        If the dense tensor of a database exceeds the budget of `Database.to_numpy`.
+        If the dense tensor exceeds the budget of ``to_numpy``.
     MissingExtraError
         If tensorly isn't installed.
 
@@ -117,12 +119,12 @@ def cp_estimate(
     require_starts(n_starts, max_iterations, tolerance)
     seed = integer_seed(seed)
     sweeps = n_starts * max_iterations
-    if isinstance(tensor, Database):
+    if isinstance(tensor, Database | SparseTensor):
         _check_work(min(database_bounds(tensor).slices), tensor.shape, sweeps)
     dense = as_dense(tensor)
     best = _from_slices(dense)
     _check_work(best.rank, dense.shape, sweeps)
-    lower, upper = max(map(_unfolding_rank, (dense,) * 3, range(3))), best.rank
+    lower, upper = max(_unfolding_rank(dense, m) for m in range(dense.ndim)), best.rank
     while lower < upper:
         middle = (lower + upper) // 2
         fit = _fit(dense, middle, n_starts, max_iterations, tolerance, seed)
@@ -134,8 +136,8 @@ def cp_estimate(
 
 
 def _check_work(n_terms: int, shape: tuple[int, ...], sweeps: int) -> None:
-    # a sweep of least squares multiplies the tensor with n_terms columns in each of three modes
-    work = 3.0 * sweeps * n_terms * math.prod(shape)
+    # a sweep of least squares multiplies the tensor with n_terms columns in each mode
+    work = float(len(shape)) * sweeps * n_terms * math.prod(shape)
     if work > LARGEST_WORK:
         raise InvalidArgumentError(
             f"CP fits must take at most {LARGEST_WORK:.0e} multiplications; up to {n_terms} terms "
@@ -149,20 +151,27 @@ def _unfolding_rank(dense: NDArray[np.float64], mode: int) -> int:
 
 
 def _from_slices(dense: NDArray[np.float64]) -> CPEstimate:
-    """Decompose by singular vectors of the slices, in the mode that needs the fewest terms."""
+    """Decompose by singular vectors of the matrix slices, in the modes that need fewest terms."""
     with needed_by("cp_estimate"):
         from tensorly.cp_tensor import CPTensor, cp_to_tensor
 
-    ranks = [np.linalg.matrix_rank(np.moveaxis(dense, mode, 0)) for mode in range(3)]
-    mode = min(range(3), key=lambda m: int(ranks[m].sum()))
+    def stacked(fixed: tuple[int, ...]) -> NDArray[np.float64]:
+        first = np.moveaxis(dense, fixed, range(len(fixed)))
+        return first.reshape(-1, *first.shape[-2:])
+
+    ranks = {fixed: np.linalg.matrix_rank(stacked(fixed)) for fixed in slice_modes(dense.ndim)}
+    fixed = min(ranks, key=lambda modes: int(ranks[modes].sum()))
+    places = np.ndindex(*(dense.shape[mode] for mode in fixed))
     parts = [
-        (np.eye(dense.shape[mode])[:, [i] * int(r)], u[:, :r] * s[:r], vt[:r].T)
-        for i, r in enumerate(ranks[mode])
-        for u, s, vt in [np.linalg.svd(np.take(dense, i, axis=mode), full_matrices=False)]
-    ]
-    factors = [np.concatenate(columns, axis=1) for columns in zip(*parts, strict=True)]
-    # the mode of the slices comes first in `parts`
-    factors.insert(mode, factors.pop(0))
+        (*(np.eye(dense.shape[mode])[:, [i] * int(r)] for mode, i in zip(fixed, at, strict=True)),
+         u[:, :r] * s[:r], vt[:r].T)
+        for at, r, matrix in zip(places, ranks[fixed], stacked(fixed), strict=True)
+        for u, s, vt in [np.linalg.svd(matrix, full_matrices=False)]
+    ]  # fmt: skip
+    columns = [np.concatenate(some, axis=1) for some in zip(*parts, strict=True)]
+    # the modes that are fixed come first in `parts`
+    free = [mode for mode in range(dense.ndim) if mode not in fixed]
+    factors = [columns[[*fixed, *free].index(mode)] for mode in range(dense.ndim)]
     rank = factors[0].shape[1]
     cp = CPTensor((np.ones(rank), factors))
     residual = float(np.linalg.norm(dense - np.asarray(cp_to_tensor(cp))) / np.linalg.norm(dense))
@@ -185,7 +194,7 @@ def _fit(
     for start in range(n_starts):
         fit = one_fit(dense, rank, "lm" if small else "als", iterations, [seed, rank, start])
         # a term this much larger than the tensor cancels against others: the fit is degenerate
-        bounded = fit is not None and fit.largest**3 <= LARGEST_TERM * norm
+        bounded = fit is not None and fit.largest**dense.ndim <= LARGEST_TERM * norm
         if fit is not None and bounded and fit.residual <= tolerance:
             cp = CPTensor((np.ones(rank), list(fit.factors)))
             method = "Levenberg-Marquardt" if small else "parafac (ALS)"

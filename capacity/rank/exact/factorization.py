@@ -17,6 +17,10 @@ import flint
 from capacity.rank.types import Indices
 
 
+# most entries
+_SMALL = {x: Fraction(x) for x in (-1, 0, 1)}
+
+
 def factors(matrix: Indices) -> list[tuple[list[Fraction], list[Fraction]]]:
     """Write an integer matrix of rank r as a sum of r products of a column and a row.
 
@@ -36,7 +40,15 @@ def factors(matrix: Indices) -> list[tuple[list[Fraction], list[Fraction]]]:
     reduced, rank = flint.fmpq_mat(flint.fmpz_mat(m, n, matrix.ravel().tolist())).rref()
     found: list[tuple[list[Fraction], list[Fraction]]] = []
     for t in range(rank):
-        row = [Fraction(int(x.p), int(x.q)) for x in (reduced[t, j] for j in range(n))]
+        row = [_fraction(reduced[t, j]) for j in range(n)]
         pivot = next(j for j, x in enumerate(row) if x)
-        found.append(([Fraction(int(x)) for x in matrix[:, pivot]], row))
+        column: list[int] = matrix[:, pivot].tolist()
+        found.append(([_SMALL[x] if x in _SMALL else Fraction(x) for x in column], row))
     return found
+
+
+def _fraction(x: flint.fmpq) -> Fraction:
+    if x.q == 1:
+        numerator = int(x.p)
+        return _SMALL[numerator] if numerator in _SMALL else Fraction(numerator)
+    return Fraction(int(x.p), int(x.q))

@@ -11,7 +11,12 @@ from capacity.rank.types import AlgebraicVector, Indices, Term, Vector
 
 def vector(indices: Sequence[int], values: Sequence[int | Fraction]) -> Vector:
     """Sparse vector of the nonzero values at some indices."""
-    kept = [(int(i), Fraction(x)) for i, x in zip(indices, values, strict=True) if x]
+    # to make a fraction of a fraction takes longer than all else here
+    kept = [
+        (int(i), x if type(x) is Fraction else Fraction(x))
+        for i, x in zip(indices, values, strict=True)
+        if x
+    ]
     return tuple(i for i, _ in kept), tuple(x for _, x in kept)
 
 

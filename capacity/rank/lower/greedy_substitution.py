@@ -184,7 +184,8 @@ def _order(
                     lost_ones[first + i] += 1
                 elif before == ZERO:
                     zeros_in[fiber] -= 1
-                    for j in range(n_m):
+                    # without a weight they aren't asked for
+                    for j in range(n_m if zeros > 0 else 0):
                         lost_zeros[first + j] -= state[start + j * s_m] >= NONZERO
                 # what the entry hides in its fiber, which no longer counts the entry itself
                 if before >= NONZERO and after == GONE:

@@ -132,7 +132,14 @@ def _basis(rows: NDArray[np.integer]) -> tuple[Indices, list[Vector]]:
     return kept[ascending], [vectors[i] for i in ascending]
 
 
+# coefficients of a chosen slice in itself alone
+_ALONE = (Fraction(1),)
+
+
 def _combined(x: Vector, parts: list[Vector], coefficients: Coefficients) -> Vector:
+    if all(parts[s][1] == _ALONE for s in x[0]):
+        # slices that no other slice is combined of
+        return tuple(parts[s][0][0] for s in x[0]), x[1]
     total: dict[int, Any] = {}
     for s, c in zip(*x, strict=True):
         number = coefficients.number(c)

@@ -1,0 +1,339 @@
+"""Exact decompositions as matrices of factors, to read off a certificate or to have checked.
+
+A decomposition of a tensor T of order n into R simple tensors has a factor of shape (n_m, R) for
+each mode m: T is the sum over r of the outer products of their columns r. Coefficients are
+integers, fractions, or numbers of a real number field, `AlgebraicNumber`.
+
+References
+----------
+T. G. Kolda, B. W. Bader, Tensor Decompositions and Applications, SIAM Review 51, 2009 (factor
+matrices, CP decomposition).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.database.facts import Database
+from capacity.display import briefly_shown, table
+from capacity.errors import InvalidArgumentError
+from capacity.extras import needed_by
+from capacity.limits import shown
+from capacity.rank.exact.sparse_terms import vector
+from capacity.rank.verifier.argument import Argument
+from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.checker import Verdict, verify
+from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition
+from capacity.rank.verifier.kinds.boxes import Boxes
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.rank.verifier.named import name_of, tensor_of
+from capacity.tensor.sparse import SparseTensor
+
+if TYPE_CHECKING:
+    from tensorly.cp_tensor import CPTensor
+
+# bits to which a root is computed before it is rounded to a float
+BITS = 80
+
+
+@dataclass(frozen=True)
+class AlgebraicNumber:
+    """A number of a real number field: a polynomial in a root of f between two numbers.
+
+    Attributes
+    ----------
+    f : tuple of int
+        Coefficients of f, of x^0 first.
+    lo, hi : Fraction
+        Numbers between which f changes its sign.
+    coefficients : tuple of Fraction
+        Coefficients of the polynomial, of x^0 first.
+
+    Examples
+    --------
+    One plus the square root of two:
+
+    >>> AlgebraicNumber((-2, 0, 1), Fraction(1), Fraction(2), (Fraction(1), Fraction(1)))
+    1 + x where -2 + x^2 = 0, 1 < x < 2
+    >>> float(_)
+    2.414213562373095
+    """
+
+    f: tuple[int, ...]
+    lo: Fraction
+    hi: Fraction
+    coefficients: tuple[Fraction, ...]
+
+    def __float__(self) -> float:
+        lo, hi = self.lo, self.hi
+        below = _value(self.f, lo) < 0
+        while hi - lo > Fraction(1, 2**BITS):
+            middle = (lo + hi) / 2
+            if (_value(self.f, middle) < 0) == below:
+                lo = middle
+            else:
+                hi = middle
+        return float(_value(self.coefficients, lo))
+
+    def __repr__(self) -> str:
+        root = f"where {_written(self.f)} = 0, {self.lo} < x < {self.hi}"
+        return f"{_written(self.coefficients)} {root}"
+
+
+# a coefficient of a decomposition
+Exact: TypeAlias = int | Fraction | AlgebraicNumber
+
+
+@briefly_shown
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """An exact decomposition of a tensor, as a matrix for each mode.
+
+    Attributes
+    ----------
+    matrices : tuple of ndarrays, shapes (n_m, rank)
+        Columns r of all matrices are the vectors of the simple tensor r. They hold int64 if all
+        coefficients are integers of 64 bits, and otherwise objects: `int`, `Fraction` or
+        `AlgebraicNumber`.
+    """
+
+    matrices: tuple[NDArray[Any], ...]
+
+    @property
+    def rank(self) -> int:
+        """Number of simple tensors."""
+        return self.matrices[0].shape[1]
+
+    def to_floats(self) -> list[NDArray[np.float64]]:
+        """Return the matrices rounded to float64."""
+        return [of.astype(np.float64) for of in self.matrices]
+
+    def to_tensorly(self) -> CPTensor:
+        """Return the decomposition as a tensorly CPTensor of float64, whose weights are 1.
+
+        Raises
+        ------
+        MissingExtraError
+            If tensorly isn't installed.
+        """
+        with needed_by("Factors.to_tensorly"):
+            from tensorly.cp_tensor import CPTensor
+
+        return CPTensor((np.ones(self.rank), self.to_floats()))
+
+    def _repr_html_(self) -> str:
+        shape = " x ".join(str(len(of)) for of in self.matrices)
+        return table("Factors", [("simple tensors", self.rank), ("shape of the tensor", shape)])
+
+
+def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
+    """Return the simple tensors that the arguments of an upper bound consist of, as matrices.
+
+    Parameters
+    ----------
+    arguments : iterable of Argument
+        Boxes, decompositions and algebraic decompositions.
+    tensor : SparseTensor
+        The tensor that they are about.
+
+    Returns
+    -------
+    Factors
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument is of another kind, which proves that a decomposition exists and has none.
+    """
+    columns: list[list[dict[int, Exact]]] = [[] for _ in tensor.shape]
+    for argument in arguments:
+        if isinstance(argument, Boxes):
+            terms = _of_boxes(argument, tensor)
+        elif isinstance(argument, Decomposition):
+            terms = [[dict(zip(*of, strict=True)) for of in term] for term in argument.terms]
+        elif isinstance(argument, AlgebraicDecomposition):
+            terms = [[_numbers(argument, of) for of in term] for term in argument.terms]
+        else:
+            raise InvalidArgumentError(
+                f"The upper end must rest on explicit terms; it rests on an argument of the kind "
+                f"{argument.kind!r}, which proves that a decomposition exists and has none. Search "
+                "again with a higher `effort`, or with `methods` that leave that kind out."
+            )
+        for term in terms:
+            for mode, of in enumerate(term):
+                columns[mode].append(of)
+    matrices = [_matrix(n, some) for n, some in zip(tensor.shape, columns, strict=True)]
+    return Factors(tuple(matrices))
+
+
+def verify_decomposition(
+    of: Database | SparseTensor, factors: Factors | CPTensor | Sequence[Any]
+) -> Verdict:
+    """Check exactly that a decomposition adds up to a tensor, entry by entry.
+
+    Parameters
+    ----------
+    of : Database or SparseTensor
+        The tensor, or a database, which stands for its tensor.
+    factors : Factors, tensorly CPTensor, or sequence of array_like, shapes (n_m, rank)
+        A matrix for each mode, of integers, fractions or numbers of one number field. Floats must
+        be whole numbers.
+
+    Returns
+    -------
+    Verdict
+        Proved if the rank of the tensor is at most the number of columns, by this decomposition.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `of` is neither a database nor a tensor.
+    InvalidArgumentError
+        If `factors` aren't matrices of the right shapes, or hold other numbers.
+    MemoryBudgetError
+        If the check takes more memory or time than `CheckBudget` allows.
+
+    Examples
+    --------
+    Gauss multiplies complex numbers by three products instead of four:
+
+    >>> from capacity.tensor import complex_numbers
+    >>> A = [[1, 0, 1], [0, 1, 1]]
+    >>> C = [[1, -1, 0], [-1, -1, 1]]
+    >>> verify_decomposition(complex_numbers(), [A, A, C])
+    Verdict(proved=True, reason=None)
+    >>> verify_decomposition(complex_numbers(), [A, A, A]).proved
+    False
+    """
+    tensor = tensor_of(of, "verify_decomposition(of, factors)")
+    matrices = _checked(factors, tensor.shape)
+    rank = matrices[0].shape[1]
+    numbers = [x for of in matrices for x in of.ravel().tolist() if isinstance(x, AlgebraicNumber)]
+    fields = {(x.f, x.lo, x.hi) for x in numbers}
+    if len(fields) > 1:
+        raise InvalidArgumentError(
+            "The numbers of `factors` must lie in one number field, written with one f, lo and hi; "
+            f"got {len(fields)}."
+        )
+    columns = [[_sparse(of[:, r]) for of in matrices] for r in range(rank)]
+    if fields:
+        ((f, lo, hi),) = fields
+        terms = tuple(tuple((i, tuple(map(_polynomial, x))) for i, x in one) for one in columns)
+        argument: Argument = AlgebraicDecomposition(f, lo, hi, terms)
+    else:
+        argument = Decomposition(tuple(tuple(vector(i, x) for i, x in one) for one in columns))
+    arguments = (argument,) if rank else ()
+    return verify(Certificate("rank", "upper", rank, "", arguments, *name_of(of)), of)
+
+
+def _checked(factors: object, shape: tuple[int, ...]) -> list[NDArray[np.object_]]:
+    """Return matrices of exact numbers, with the weights of a CPTensor in the first one."""
+    weights: Any = None
+    given: Any = factors.matrices if isinstance(factors, Factors) else factors
+    if hasattr(given, "factors") and hasattr(given, "weights"):
+        given, weights = given.factors, given.weights
+    if not isinstance(given, Sequence) or len(given) != len(shape):
+        raise InvalidArgumentError(
+            f"`factors` must have a matrix for each of {len(shape)} modes; got {shown(factors)}."
+        )
+    matrices = [np.array(of, dtype=object) for of in given]
+    if weights is not None and matrices[0].ndim == 2:
+        matrices[0] = matrices[0] * np.array(weights, dtype=object)
+    sizes = [of.shape for of in matrices]
+    wanted = [(n, *sizes[0][1:2]) for n in shape]
+    if sizes != wanted or len(sizes[0]) != 2:
+        raise InvalidArgumentError(
+            f"`factors` must be matrices with {shape} rows and the same number of columns; got "
+            f"shapes {sizes}."
+        )
+    for of in matrices:
+        of.ravel()[:] = [_exact(x) for x in of.ravel().tolist()]
+    return matrices
+
+
+def _exact(x: object) -> Exact:
+    if isinstance(x, AlgebraicNumber | Fraction):
+        return x
+    if isinstance(x, int | np.integer):
+        return int(x)
+    if isinstance(x, float | np.floating) and float(x).is_integer():
+        return int(x)
+    raise InvalidArgumentError(
+        "`factors` must hold integers, fractions or `AlgebraicNumber`s, or floats that are whole "
+        f"numbers; got {shown(x)}. A numerical fit proves nothing: `rank_interval` turns fits into "
+        "exact decompositions."
+    )
+
+
+def _of_boxes(argument: Boxes, tensor: SparseTensor) -> list[list[dict[int, Exact]]]:
+    """Simple tensors of boxes: indicators, of which the last is multiplied by the box's entry."""
+    order = np.argsort(argument.box, kind="stable")
+    order = order[np.searchsorted(argument.box[order], 0) :]
+    found: list[list[dict[int, Exact]]] = []
+    for rows in np.split(order, np.flatnonzero(np.diff(argument.box[order])) + 1):
+        if len(rows):
+            vectors = [dict.fromkeys(np.unique(of).tolist(), 1) for of in tensor.indices[rows].T]
+            vectors[-1] = dict.fromkeys(vectors[-1], int(tensor.values[rows[0]]))
+            found.append(vectors)
+    return found
+
+
+def _numbers(argument: AlgebraicDecomposition, of: Any) -> dict[int, Exact]:
+    """Entries of a vector over a number field; rational numbers are fractions."""
+    indices, values = of
+    return {
+        i: AlgebraicNumber(argument.f, argument.lo, argument.hi, x) if any(x[1:]) else x[0]
+        for i, x in zip(indices, values, strict=True)
+        if any(x)
+    }
+
+
+def _matrix(n: int, columns: list[dict[int, Exact]]) -> NDArray[Any]:
+    """Matrix of some columns, of int64 if all entries are such integers."""
+    whole = all(
+        not isinstance(x, AlgebraicNumber) and x.denominator == 1 and abs(x) < 2**63
+        for of in columns
+        for x in of.values()
+    )
+    matrix = np.zeros((n, len(columns)), np.int64 if whole else object)
+    for r, of in enumerate(columns):
+        for i, x in of.items():
+            integer = not isinstance(x, AlgebraicNumber) and x.denominator == 1
+            matrix[i, r] = int(x) if integer else x
+    return matrix
+
+
+def _sparse(column: NDArray[np.object_]) -> tuple[tuple[int, ...], list[Any]]:
+    kept = [(i, x) for i, x in enumerate(column.tolist()) if x != 0]
+    return tuple(i for i, _ in kept), [x for _, x in kept]
+
+
+def _polynomial(x: Exact) -> tuple[Fraction, ...]:
+    return x.coefficients if isinstance(x, AlgebraicNumber) else (Fraction(x),)
+
+
+def _value(f: Sequence[int | Fraction], x: Fraction) -> Fraction:
+    total = Fraction(0)
+    for c in reversed(f):
+        total = total * x + c
+    return total
+
+
+def _written(f: Sequence[int | Fraction]) -> str:
+    """Write a polynomial, such as -2 + x^2."""
+    parts: list[str] = []
+    for power, c in enumerate(f):
+        if c:
+            x = ("", "x")[power > 0] + (f"^{power}" if power > 1 else "")
+            one = x and abs(c) == 1
+            parts.append(
+                f"{'-' if c < 0 else '+'} {'' if one else abs(c)}{' ' * (bool(x) and not one)}{x}"
+            )
+    text = " ".join(parts) or "0"
+    return text.removeprefix("+ ") if text.startswith("+") else text.replace("- ", "-", 1)

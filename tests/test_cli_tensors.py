@@ -116,8 +116,9 @@ def test_a_tensor_reads_well_for_people(
     assert "triples" not in out
     assert "no certificate" in out
     write_tensor(w_state(4), tmp_path / "w.tns")
-    code, out, _ = run(capsys, "rank", tmp_path / "w.tns", "--effective")
+    code, out, _ = run(capsys, "rank", tmp_path / "w.tns", "--effective", "--estimate")
     assert code == 0
+    assert "  estimate  " in out
     # two of four modes are fixed in a matrix slice
     assert "sums of slice ranks      4   smallest of 6 choices" in out
     assert "unfolding ranks          2 2 2 2" in out

@@ -87,7 +87,7 @@ def rank(
         from capacity.rank.cp.estimate import cp_estimate
 
         with spinner("fitting CP decompositions"):
-            fit = cp_estimate(of if isinstance(of, Database) else of.to_numpy(float), seed=seed)
+            fit = cp_estimate(of, seed=seed)
     if certificate is not None:
         from capacity.rank.verifier.serialization import save_certificates
 

@@ -133,10 +133,12 @@ def test_types_of_public_signatures_are_public() -> None:
 lib: Any = capacity
 
 
+# ranks are of any integers, all else of facts
+ARRAYS = r"capacity\.database\.from_numpy\(|capacity\.tensor\.from_dense\("
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "a path": (lambda: "films.ttl", r"capacity\.load\(path\)"),
-    "an array": (lambda: np.ones((2, 2, 2)), r"capacity\.database\.from_numpy\(array\)"),
-    "a tensor": (lambda: torch.ones(2, 2, 2), r"capacity\.database\.from_numpy\("),
+    "an array": (lambda: np.ones((2, 2, 2)), ARRAYS),
+    "a tensor": (lambda: torch.ones(2, 2, 2), ARRAYS),
     "a table": (pd.DataFrame, r"capacity\.database\.from_pandas\(table\)"),
     "an rdflib graph": (rdflib.Graph, r"capacity\.database\.from_rdflib\(graph\)"),
     "a graph": (nx.MultiDiGraph, r"capacity\.database\.from_networkx\(graph\)"),

@@ -28,6 +28,8 @@ from .method import Method as Method
 from .problem import Component as Component
 from .problem import Goal as Goal
 from .problem import Problem as Problem
+from .reductions.coefficients import Coefficients as Coefficients
+from .reductions.coefficients import Explicit as Explicit
 from .reductions.core import Core as Core
 from .reductions.core import concise_core as concise_core
 from .reductions.singleton_slices import Peeled as Peeled
@@ -35,6 +37,7 @@ from .reductions.subtensor import Finding as Finding
 from .search.methods import METHODS as METHODS
 from .search.methods import register_method as register_method
 from .search.methods import unregister_method as unregister_method
+from .types import AlgebraicTerm as AlgebraicTerm
 from .types import Indices as Indices
 from .types import Mask as Mask
 from .types import Vector as Vector

@@ -96,7 +96,8 @@ class RankAnalysis:
         require_choice("`effort`", effort, BUDGETS)
         self.tensor = tensor_of(of, "An analysis of ranks, such as rank_interval(db),")
         self._of = of
-        self._effort, self._budget, self._seed = effort, BUDGETS[effort], integer_seed(seed)
+        self._effort: Effort = effort
+        self._budget, self._seed = BUDGETS[effort], integer_seed(seed)
         self._methods, self._progress = chosen(methods), progress
 
     def __repr__(self) -> str:

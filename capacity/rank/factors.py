@@ -12,10 +12,10 @@ matrices, CP decomposition).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +86,9 @@ class AlgebraicNumber:
         return f"{_written(self.coefficients)} {root}"
 
 
-# a coefficient of a decomposition
+# a coefficient of a decomposition, and those of a column that aren't zero
 Exact: TypeAlias = int | Fraction | AlgebraicNumber
+Column: TypeAlias = Mapping[int, Exact]
 
 
 @briefly_shown
@@ -151,8 +152,9 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
     InvalidArgumentError
         If an argument is of another kind, which proves that a decomposition exists and has none.
     """
-    columns: list[list[dict[int, Exact]]] = [[] for _ in tensor.shape]
+    columns: list[list[Column]] = [[] for _ in tensor.shape]
     for argument in arguments:
+        terms: list[list[Column]]
         if isinstance(argument, Boxes):
             terms = _of_boxes(argument, tensor)
         elif isinstance(argument, Decomposition):
@@ -271,20 +273,20 @@ def _exact(x: object) -> Exact:
     )
 
 
-def _of_boxes(argument: Boxes, tensor: SparseTensor) -> list[list[dict[int, Exact]]]:
+def _of_boxes(argument: Boxes, tensor: SparseTensor) -> list[list[Column]]:
     """Simple tensors of boxes: indicators, of which the last is multiplied by the box's entry."""
     order = np.argsort(argument.box, kind="stable")
     order = order[np.searchsorted(argument.box[order], 0) :]
-    found: list[list[dict[int, Exact]]] = []
+    found: list[list[Column]] = []
     for rows in np.split(order, np.flatnonzero(np.diff(argument.box[order])) + 1):
         if len(rows):
-            vectors = [dict.fromkeys(np.unique(of).tolist(), 1) for of in tensor.indices[rows].T]
-            vectors[-1] = dict.fromkeys(vectors[-1], int(tensor.values[rows[0]]))
-            found.append(vectors)
+            *others, last = (np.unique(of).tolist() for of in tensor.indices[rows].T)
+            value = int(tensor.values[rows[0]])
+            found.append([*(dict.fromkeys(of, 1) for of in others), dict.fromkeys(last, value)])
     return found
 
 
-def _numbers(argument: AlgebraicDecomposition, of: Any) -> dict[int, Exact]:
+def _numbers(argument: AlgebraicDecomposition, of: Any) -> Column:
     """Entries of a vector over a number field; rational numbers are fractions."""
     indices, values = of
     return {
@@ -294,19 +296,18 @@ def _numbers(argument: AlgebraicDecomposition, of: Any) -> dict[int, Exact]:
     }
 
 
-def _matrix(n: int, columns: list[dict[int, Exact]]) -> NDArray[Any]:
+def _matrix(n: int, columns: list[Column]) -> NDArray[Any]:
     """Matrix of some columns, of int64 if all entries are such integers."""
-    whole = all(
-        not isinstance(x, AlgebraicNumber) and x.denominator == 1 and abs(x) < 2**63
-        for of in columns
-        for x in of.values()
-    )
+    whole = all(_is_integer(x) and abs(int(x)) < 2**63 for of in columns for x in of.values())
     matrix = np.zeros((n, len(columns)), np.int64 if whole else object)
     for r, of in enumerate(columns):
         for i, x in of.items():
-            integer = not isinstance(x, AlgebraicNumber) and x.denominator == 1
-            matrix[i, r] = int(x) if integer else x
+            matrix[i, r] = int(x) if _is_integer(x) else x
     return matrix
+
+
+def _is_integer(x: Exact) -> TypeGuard[int | Fraction]:
+    return not isinstance(x, AlgebraicNumber) and x.denominator == 1
 
 
 def _sparse(column: NDArray[np.object_]) -> tuple[tuple[int, ...], list[Any]]:

@@ -22,6 +22,7 @@ from capacity.sweep.storage.manifest import environment
 # what the tasks of a sweep import, torch apart
 _LOADED_BY_WORKERS = ("capacity.sweep.driver", "numba")
 
+
 def run_sweep(
     plan: Plan,
     folder: str | os.PathLike[str],

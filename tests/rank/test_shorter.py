@@ -210,7 +210,9 @@ def test_slices_of_a_single_entry_come_off_exactly(
     tensor = db.to_numpy().astype(np.int64)
     observed = np.asarray(tensor.any(axis=2))
     known = np.broadcast_to(observed[:, :, None], tensor.shape) if effective else None
-    peeled = peel_singles(np.argwhere(tensor), tensor[tensor != 0].astype(np.int64), tensor.shape, effective=effective)
+    peeled = peel_singles(
+        np.argwhere(tensor), tensor[tensor != 0].astype(np.int64), tensor.shape, effective=effective
+    )
     if peeled is None:
         axes = [(0, 1)] if effective else [(1, 2), (0, 2), (0, 1)]
         assert min(tensor.sum(axis=others).min() for others in axes) > 1

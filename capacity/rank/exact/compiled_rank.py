@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.exact.modular_rank import PRIME
+from capacity.rank.exact.prime import PRIME
 
 P, BITS = np.uint64(PRIME), np.uint64(31)
 

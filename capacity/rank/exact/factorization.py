@@ -16,7 +16,6 @@ import flint
 
 from capacity.rank.types import Indices
 
-
 # most entries
 _SMALL = {x: Fraction(x) for x in (-1, 0, 1)}
 

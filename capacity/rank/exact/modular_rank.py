@@ -10,9 +10,9 @@ import flint
 import numpy as np
 
 from capacity.rank.compilation import pays_to_compile
+from capacity.rank.exact.prime import PRIME
 from capacity.rank.types import Indices
 
-PRIME = 2**31 - 1
 # steps of `capacity.rank.compilation` for an entry that flint reads and eliminates
 ENTRY = 3
 

@@ -158,7 +158,7 @@ def _order(
                 if state[start + index * s] >= NONZERO:
                     for i in range(n):
                         before = state[start + i * s]
-                        if i != index and (before == ZERO or before == NONZERO):
+                        if i != index and before in (ZERO, NONZERO):
                             changing[n_changing] = start + i * s
                             n_changing += 1
         n_hidden = n_changing

@@ -32,7 +32,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.exact.modular_rank import PRIME, rank_modulo
+from capacity.rank.exact.modular_rank import rank_modulo
+from capacity.rank.exact.prime import PRIME
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding

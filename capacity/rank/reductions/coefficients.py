@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import flint
 
+from capacity.display import briefly_shown
 from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition, polynomial
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 
@@ -20,6 +21,7 @@ from capacity.rank.verifier.kinds.decomposition import Decomposition
 Explicit: TypeAlias = Decomposition | AlgebraicDecomposition
 
 
+@briefly_shown
 @dataclass(frozen=True)
 class Coefficients:
     """The coefficients of a decomposition, and numbers that can be added and multiplied.

@@ -186,7 +186,7 @@ def minimum_spanning_tree(weights: NDArray[np.number]) -> tuple[list[int], list[
         from scipy.sparse import csgraph
 
         # scipy reads 0 as "no edge"
-        tree = csgraph.minimum_spanning_tree(np.triu(weights + 1, 1))
+        tree = csgraph.minimum_spanning_tree(np.triu(weights + 1, 1).astype(np.float64))
         found, before = csgraph.breadth_first_order(tree, 0, directed=False)
         return found.tolist(), [0, *before[1:].tolist()]
     tails, heads = np.triu_indices(n, 1)

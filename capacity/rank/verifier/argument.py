@@ -136,8 +136,8 @@ class View:
     bases: tuple[Indices | None, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.bases and isinstance(self.indices, tuple):
-            object.__setattr__(self, "bases", (None,) * len(self.indices))
+        if self.bases == ():
+            object.__setattr__(self, "bases", tuple(None for _ in self.indices))
 
     def __repr__(self) -> str:
         shape = (

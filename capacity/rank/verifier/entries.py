@@ -34,7 +34,7 @@ def require(holds: object, otherwise: str) -> None:
 
 
 class Given(NamedTuple):
-    """What an argument contributes to a sum: values at some entries, each once, and 0 elsewhere.
+    """The contribution of an argument to a sum: values at some entries, each once, 0 elsewhere.
 
     For the effective rank, "elsewhere" means the other places of observed fibers.
     """

@@ -1,4 +1,4 @@
-"""What a certificate is about: a tensor, named by its own hash or by that of a database's facts."""
+"""The tensor that a certificate is about, by its own hash or by that of a database's facts."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def require_groups(certificate: Certificate, order: int) -> None:
     require(modes == list(range(order)), "each mode must be in one group")
     ascending = all(list(group) == sorted(group) and len(group) for group in groups)
     require(ascending and len(groups) > 1, "a group must hold modes in ascending order")
-    last = certificate.quantity == "rank" or groups[-1] == (order - 1,)
+    last = certificate.quantity == "rank" or (order - 1,) == groups[len(groups) - 1]
     require(last, "for the effective rank, the last mode must be a group of its own")

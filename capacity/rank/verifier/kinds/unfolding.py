@@ -163,7 +163,7 @@ def _check_blocks(
 
 
 def _eliminated(
-    i: Indices, j: Indices, x: Indices, n: int, t: int, prime: int, entries: Entries
+    i: Indices, j: Indices, values: Indices, n: int, t: int, prime: int, entries: Entries
 ) -> list[dict[int, int]]:
     """Rows of an n x n block that remain once its first t pivots have cleared their columns.
 
@@ -172,7 +172,7 @@ def _eliminated(
     """
     rows: list[dict[int, int]] = [{} for _ in range(n)]
     below: list[set[int]] = [set() for _ in range(n)]
-    filled: list[tuple[int, int, int]] = np.stack([i, j, x], axis=1).tolist()
+    filled: list[tuple[int, int, int]] = np.stack([i, j, values], axis=1).tolist()
     for a, b, value in filled:
         if value % prime:
             rows[a][b] = value % prime

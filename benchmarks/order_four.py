@@ -78,7 +78,7 @@ def main() -> None:
     }
     write(
         "order_four",
-        what="certified ranks of the classes of 2 x 2 x 2 x 2 tensors of zeros and ones; CPU seconds",
+        what="certified ranks of all classes of 2 x 2 x 2 x 2 tensors of 0 and 1; CPU seconds",
         peer="none: no program that we know certifies ranks over the reals",
         rows=[total, *rows],
         packages=["numpy", "scipy", "python-flint", "numba"],

@@ -135,7 +135,7 @@ def _is_new(folder: str | os.PathLike[str]) -> bool:
     try:
         return not Path(folder).exists()
     except OSError:
-        # whoever opens it says why it can't be read
+        # the store says why it can't be read
         return False
 
 

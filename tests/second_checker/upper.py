@@ -40,7 +40,7 @@ def adds_up(
                     vectors.append(dense)
                 total = total + np.einsum("i,j,k->ijk", *vectors)
         elif isinstance(argument, AlgebraicDecomposition):
-            given = _given_at_a_root(argument, D, observed if effective else None)
+            given = given_at_a_root(argument, D, observed if effective else None)
             if given is None:
                 return False
             total = total + given
@@ -66,7 +66,7 @@ def adds_up(
     return bool(same[observed].all() if effective else same.all())
 
 
-def _given_at_a_root(
+def given_at_a_root(
     argument: AlgebraicDecomposition, D: np.ndarray, observed: np.ndarray | None
 ) -> np.ndarray | None:
     """The sum of terms in a field, densely, with remainders by long division.

@@ -155,4 +155,5 @@ LEAST_SQUARES = Method(
     dense=False,
     peeled="instead",
     effective="yes",
+    any_order=True,
 )

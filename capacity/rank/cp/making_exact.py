@@ -61,7 +61,7 @@ class Target:
     @property
     def count(self) -> int:
         """Smallest number of terms with as many unknowns as there are equations."""
-        # scaling the factors of a term against the last changes nothing: so many unknowns fewer
+        # a term with scaled factors is the same: one unknown fewer for each of them but the last
         return -(-self._equations // (sum(self.tensor.shape) - self.tensor.ndim + 1))
 
     def cost_of_iteration(self, rank: int) -> int:

@@ -1,7 +1,7 @@
 """Move a fit within its family of solutions until each coefficient is a recognisable number.
 
 An exact fit is seldom alone: terms can be rescaled, and often deformed. The null space of the
-Jacobian says how, and which coefficients can move at all. So
+Jacobian tells the ways, and which coefficients can move at all. So
 
 1. in all factors but the last, scale the largest coefficient of each column to 1 and fix it;
 2. fix one coefficient that can move to a simple fraction, follow the null space there, and solve
@@ -64,7 +64,7 @@ class _State:
 
     @property
     def moving(self) -> Array:
-        """How much of each free unknown lies in the null space, from 0 to 1."""
+        """Part of each free unknown that lies in the null space, from 0 to 1."""
         return np.linalg.norm(self.null, axis=1)
 
 

@@ -101,7 +101,9 @@ def sums_of_terms(
                 if x:
                     zero = f"the terms don't add up to 0 at {place}, where T is 0"
                     require(last in mine[at], zero)
-                    require(abs(x) < LARGEST_SUM, f"the terms add up to too much at {place}")
+                    require(
+                        abs(x) < LARGEST_SUM, f"the terms add up to too large a number at {place}"
+                    )
                     given[mine[at][last]] = int(x)
     rows = sorted(given)
     return Given(np.array(rows, np.int64), np.array([given[row] for row in rows], np.int64))

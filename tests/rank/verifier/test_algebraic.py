@@ -15,8 +15,11 @@ from capacity.errors import CertificateError, MemoryBudgetError
 from capacity.rank import AlgebraicDecomposition, Boxes, Certificate, Decomposition, rank_interval
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.checker import verify
-from capacity.rank.verifier.facts import Facts
-from capacity.rank.verifier.kinds.algebraic import cost_of_algebraic_terms, sums_of_algebraic_terms
+from capacity.rank.verifier.entries import Entries
+from capacity.rank.verifier.kinds.algebraic import (
+    cost_of_algebraic_terms,
+    entries_of_algebraic_terms,
+)
 from tests.oracles import database
 from tests.second_checker import claim, second_checker
 
@@ -240,8 +243,8 @@ def test_fields_in_memory_have_their_types() -> None:
 def test_the_sums_are_told_as_integers() -> None:
     # twice the golden square: no database's tensor, but the sums are there to be added to others
     db, found = golden()
-    facts = Facts(db, effective=False, budget=CheckBudget())
-    rows, values = sums_of_algebraic_terms(replace(found, terms=found.terms * 2), facts)
+    entries = Entries(db.tensor(), effective=False, budget=CheckBudget())
+    rows, values = entries_of_algebraic_terms(replace(found, terms=found.terms * 2), entries)
     assert (rows.tolist(), values.tolist()) == ([0, 1, 2, 3], [2, 2, 2, 2])
 
 
@@ -293,7 +296,8 @@ def test_a_check_takes_no_longer_than_it_is_charged(
     said = claim(db, large(n, degree, digits, fractions=fractions, terms=terms), side="upper")
     budget = CheckBudget(10**14, 10**12)
     start = time.process_time()
-    assert verify(said, db, budget=budget).reason == "fact [0] is not given exactly once"
+    reason = verify(said, db, budget=budget).reason
+    assert reason == "the arguments add up to 0 at (0, 0, 0), which holds 1"
     taken = 1e9 * (time.process_time() - start)
     assert taken < 10**14 - budget.steps + 10**7
 

@@ -1,6 +1,7 @@
 """Certificates are checked, and checked again by a second, slower checker written here."""
 
 import copy
+import itertools
 import json
 import random
 from fractions import Fraction
@@ -19,6 +20,7 @@ from capacity.rank import (
     Decomposition,
     Diagonalization,
     Enclosure,
+    MaximalRank,
     Substitution,
     Unfolding,
     View,
@@ -37,6 +39,7 @@ from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.kinds import KINDS
 from capacity.testing import databases
 from capacity.testing.choices import Choices
+from capacity.testing.drawn_certificates import drawn_certificate
 from capacity.testing.edits import mutated
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, example_2_4, figure_1
 from tests.rank.verifier.test_krawczyk import peeled_example
@@ -102,6 +105,12 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     assert found is not None
     near = Enclosure(whole(four), *found)
     pool += [(four, claim(four, near, side="upper"))] * 10
+    w = KNOWN_RANKS["W"][0]()
+    pool += [(w, claim(w, MaximalRank(whole(w), 3), side="upper"))] * 10
+    for quantity, seed in itertools.product(("rank", "effective_rank"), range(10)):
+        kind = "algebraic decomposition"
+        drawn = drawn_certificate(Choices.seeded(seed), four, quantity=quantity, kind=kind)
+        pool.append((four, drawn))
     for mode in range(3):
         db, free = peeled_example(mode)
         pool += [(db, claim(db, free, side="upper"))] * 5

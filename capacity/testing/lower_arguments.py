@@ -45,6 +45,10 @@ def unfolding(choose: Choices, area: Area) -> Unfolding | None:
     places = np.roll(places, choose.integer(0, len(places) - 1))
     matrix = flat[:, places]
     pivots = _pivots(matrix, prime)
+    if not pivots:
+        # all entries are multiples of the prime
+        prime = PRIMES[-1]
+        pivots = _pivots(matrix, prime)
     if choose.chance(1, 4):
         # leading minors of pivots in this order are nonsingular too
         pivots = pivots[: choose.integer(1, len(pivots))]

@@ -22,8 +22,8 @@ from capacity.rank import (
 from tests.second_checker.near import given_by_newton
 from tests.second_checker.whole import given_whole
 
-# bits of real numbers, of which mutations may have terms of 400 digits
-BITS = 6000
+# bits of a root beyond those of the terms' coefficients
+BITS = 400
 
 
 def adds_up(certificate: Certificate, T: np.ndarray, observed: np.ndarray, effective: bool) -> bool:
@@ -77,6 +77,15 @@ def _sum(terms: Any, T: np.ndarray, read: Any) -> np.ndarray | None:
     return total if len(terms) else None
 
 
+def _bits(term: Any) -> int:
+    """Bits of the longest product of a term's coefficients, polynomials of small degree."""
+    return sum(
+        max((x.numerator.bit_length() + x.denominator.bit_length() + 9 for c in values for x in c),
+            default=0)
+        for _, values in term
+    )  # fmt: skip
+
+
 def _sum_at_a_root(argument: AlgebraicDecomposition, T: np.ndarray) -> np.ndarray | None:
     """The sum at a root between the two ends, found by bisection, if it is near integers."""
     if argument.lo >= argument.hi or len(argument.f) < 2 or not argument.f[-1]:
@@ -91,16 +100,17 @@ def _sum_at_a_root(argument: AlgebraicDecomposition, T: np.ndarray) -> np.ndarra
     lo, hi = argument.lo, argument.hi
     if sign(lo) * sign(hi) >= 0:
         return None
+    bits = BITS + max(map(_bits, argument.terms), default=0)
     # binary fractions, or the bisection would take ever longer
-    while hi - lo > Fraction(1, 2**BITS):
+    while hi - lo > Fraction(1, 2**bits):
         middle = (lo + hi) / 2
-        middle = Fraction(round(middle * 2 ** (BITS + 9)), 2 ** (BITS + 9))
+        middle = Fraction(round(middle * 2 ** (bits + 9)), 2 ** (bits + 9))
         lo, hi = (middle, hi) if sign(middle) == sign(lo) else (lo, middle)
     old = flint.ctx.prec
-    flint.ctx.prec = 2 * BITS
+    flint.ctx.prec = 2 * bits
     try:
         root = (flint.arb(flint.fmpq(lo.numerator, lo.denominator))
-                + flint.arb(0, flint.arb(2) ** (9 - BITS)))  # fmt: skip
+                + flint.arb(0, flint.arb(2) ** (9 - bits)))  # fmt: skip
 
         def at_root(coefficients: Any) -> flint.arb:
             total = flint.arb(0)

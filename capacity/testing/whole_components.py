@@ -15,6 +15,7 @@ from capacity.rank import (
     MaximalRank,
     Pencil,
     View,
+    matrix_rank,
 )
 from capacity.rank.cp.exact_fits import accepted
 from capacity.rank.cp.krawczyk_box import enclose
@@ -39,9 +40,9 @@ def whole_pencil(choose: Choices, area: Area) -> Pencil | None:
     for mode in range(3) if area.order == 3 else ():
         T, labels = np.moveaxis(area.tensor, mode, 0), area.labels[mode]
         for i, j in itertools.combinations(choose.some(area.indices[mode], most=8), 2):
-            combinations = [T[i], T[j], T[i] + T[j], T[i] - T[j], T[j] - T[i]]
-            others = np.flatnonzero((labels == labels[i]) | (labels == labels[j])).tolist()
-            if all(any((T[x] == one).all() for one in combinations) for x in others):
+            mine = np.isin(labels, labels[[i, j]])
+            whole = T[mine].reshape(int(mine.sum()), -1)
+            if matrix_rank(whole) == 2 == matrix_rank(T[[i, j]].reshape(2, -1)):
                 found.append((mode, i, j))
     return drawn_pencil(choose, area, found)
 

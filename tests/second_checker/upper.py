@@ -87,7 +87,7 @@ def _bits(term: Any) -> int:
 
 
 def _sum_at_a_root(argument: AlgebraicDecomposition, T: np.ndarray) -> np.ndarray | None:
-    """The sum at a root between the two ends, found by bisection, if it is near integers."""
+    """The sum at a root between the two ends, found by bisection, where it is near integers."""
     if argument.lo >= argument.hi or len(argument.f) < 2 or not argument.f[-1]:
         return None
 
@@ -125,9 +125,9 @@ def _sum_at_a_root(argument: AlgebraicDecomposition, T: np.ndarray) -> np.ndarra
         for place, x in np.ndenumerate(total):
             ball = flint.arb(x)
             whole = ball.unique_fmpz()
-            if whole is None or float(ball.rad()) > 1e-60:
-                return None
-            near[place] = int(whole)
+            found = whole is not None and float(ball.rad()) < 1e-60
+            # a number that isn't an integer may stand in an unobserved fiber
+            near[place] = int(whole) if found else float("nan")
         return near
     finally:
         flint.ctx.prec = old

@@ -22,6 +22,7 @@ from capacity.rank import (
     Diagonalization,
     Koszul,
     MaximalRank,
+    Pencil,
     Substitution,
     Unfolding,
     View,
@@ -250,6 +251,36 @@ def test_views_of_no_modes_or_of_one_are_refused(indices: Any) -> None:
         if len(indices):
             with pytest.raises(CertificateError, match="two modes or more"):
                 through_json(certificate.to_dict())
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+def test_two_slices_without_entries_are_refused_as_a_pencil(side: Any) -> None:
+    # a database has an entry in each slice, a tensor needn't
+    tensor = SparseTensor([[0, 0, 0]], [LARGEST], (3, 1, 1))
+    empty = claim(tensor, Pencil(0, np.array([1, 2]), 0), side=side)
+    assert verify(empty, tensor).proved == (side == "lower")
+    assert verify(replace(empty, value=1), tensor).reason == "the arguments give 0"
+    rest = Boxes(np.array([0]))
+    both = claim(tensor, Pencil(0, np.array([1, 2]), 0), rest, side="upper")
+    assert "zero, or multiples of each other" in str(verify(both, tensor).reason)
+
+
+def test_the_zero_tensor_has_rank_zero() -> None:
+    tensor = SparseTensor(np.zeros((0, 3), np.int64), [], (2, 2, 2))
+    for seed in range(20):
+        certificate = drawn_certificate(Choices.seeded(seed), tensor)
+        assert certificate.value == 0
+        assert verify(certificate, tensor).proved
+        assert second_checker(certificate, tensor)
+    wrong = [
+        (Unfolding(0, np.array([0]), np.array([[0, 0]]), NONE, NONE, 2), "lower"),
+        (Substitution(view(3), np.array([[0, 0]])), "lower"),
+        (Koszul(view(3), 0, 0, 2, 1), "lower"), (Pencil(0, np.array([0, 1]), 1), "lower"),
+        (Diagonalization(view(3), 0, NONE, 3), "lower"), (MaximalRank(view(3), 3), "upper"),
+    ]  # fmt: skip
+    for argument, side in wrong:
+        verdict = verify(claim(tensor, argument, side=side), tensor)
+        assert not verdict.proved
 
 
 GROUPS: Any = [

@@ -221,7 +221,9 @@ def _check_lower(arguments: tuple[Argument, ...], kinds: list[Kind], entries: En
     for argument, kind in zip(arguments, kinds, strict=True):
         if kind.lower is None:
             raise Refuted(f"{kind.name} has no checker of lower bounds")
-        touched.append(kind.lower(argument, entries))
+        indices = kind.lower(argument, entries)
+        require(len(indices) == entries.order, "an argument must have indices of each mode")
+        touched.append(indices)
     before = _pairs(arguments, kinds, touched, entries) if len(touched) > 1 else {}
     for number, (argument, kind) in enumerate(zip(arguments, kinds, strict=True)):
         if kind.removals is not None:

@@ -1,6 +1,7 @@
 """Certificates are checked, and checked again by a second, slower checker written here."""
 
 import copy
+import itertools
 import json
 import random
 from fractions import Fraction
@@ -19,6 +20,7 @@ from capacity.rank import (
     Decomposition,
     Diagonalization,
     Enclosure,
+    MaximalRank,
     Substitution,
     Unfolding,
     View,
@@ -104,6 +106,12 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     assert found is not None
     near = Enclosure(whole(four), *found)
     pool += [(four, claim(four, near, side="upper"))] * 10
+    w = KNOWN_RANKS["W"][0]()
+    pool += [(w, claim(w, MaximalRank(whole(w), 3), side="upper"))] * 10
+    for quantity, seed in itertools.product(("rank", "effective_rank"), range(10)):
+        kind = "algebraic decomposition"
+        drawn = drawn_certificate(Choices.seeded(seed), four, quantity=quantity, kind=kind)
+        pool.append((four, drawn))
     for mode in range(3):
         db, free = peeled_example(mode)
         pool += [(db, claim(db, free, side="upper"))] * 5
@@ -295,7 +303,7 @@ def test_huge_numbers_are_refused_in_words() -> None:
                                              [[0], ["1"]]]]}
     ]  # fmt: skip
     verdict = verify(Certificate.from_dict(data), db)
-    assert verdict.reason == "the terms add up to too large a number at (0, 0, 0)"
+    assert verdict.reason == "the terms add up to too much at (0, 0, 0)"
     lower = rank_interval(KNOWN_RANKS["matrices 2 x 2 x 2"][0]()).lower.to_dict()
     lower["arguments"][0]["value"] = 9 * 10**4299
     with pytest.raises(CertificateError, match="64 bits"):

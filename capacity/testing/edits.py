@@ -29,8 +29,8 @@ def mutations(
 
     Numbers change, lists are cut, swapped, repeated and emptied, arguments are doubled, dropped and
     taken from other certificates, sides, quantities and primes exchanged, floats nudged, bases made
-    huge or empty, modes added and dropped, keys removed. Often the claimed value is then adapted to the arguments, and
-    sometimes it is one better than that. `Certificate.from_dict` may refuse the data with a
+    huge or empty, modes added and dropped, keys removed. Often the claimed value is then adapted to
+    the arguments, and sometimes it is one better than that. `Certificate.from_dict` may refuse the data with a
     `CertificateError`, and so may `capacity.verify`; every bound that it proves must be true.
 
     Parameters
@@ -192,7 +192,7 @@ def _replace_a_basis(choose: Choices, data: Data, spare: list[Data]) -> None:
     argument["bases"][mode] = choose.one([huge, ones, [], [[]], [[0] * n], [[1] * (n + 1)]])
 
 
-def _change_the_modes(choose: Choices, data: Data, spare: list[Data]) -> None:
+def _change_the_modes(choose: Choices, data: Data, _spare: list[Data]) -> None:
     """Give a view, columns or terms a mode more or less, or take modes together otherwise."""
     lists: list[list[Any]] = [data["groups"]] if data.get("groups") else []
     for argument in data["arguments"]:

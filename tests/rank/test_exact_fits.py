@@ -40,7 +40,7 @@ from capacity.tensor import (
 )
 from tests.oracles import database
 from tests.second_checker import claim, second_checker
-from tests.second_checker.upper import given_at_a_root
+from tests.second_checker.upper import sum_at_a_root
 from tests.tiers import examples
 
 # the ranks are theorems (Winograd, Fiduccia-Zalcstein, Alder-Strassen; determinants and permanents
@@ -79,8 +79,8 @@ def as_algebraic(found: Any) -> AlgebraicDecomposition:
 
 
 def is_exact(found: Any, T: Any, observed: Any = None) -> bool:
-    """By definition, densely, with long division modulo f."""
-    given = given_at_a_root(as_algebraic(found), T, observed)
+    """By definition, densely, at a root that is computed to many digits."""
+    given = sum_at_a_root(as_algebraic(found), T)
     if given is None:
         return False
     same = given == T

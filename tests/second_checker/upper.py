@@ -32,7 +32,7 @@ def adds_up(certificate: Certificate, T: np.ndarray, observed: np.ndarray, effec
         if isinstance(argument, Decomposition):
             given = _sum(argument.terms, T, lambda x: x)
         elif isinstance(argument, AlgebraicDecomposition):
-            given = _sum_at_a_root(argument, T)
+            given = sum_at_a_root(argument, T)
         elif isinstance(argument, Pencil | Diagonalization | MaximalRank):
             given = given_whole(argument, T)
         elif isinstance(argument, Enclosure):
@@ -86,7 +86,7 @@ def _bits(term: Any) -> int:
     )  # fmt: skip
 
 
-def _sum_at_a_root(argument: AlgebraicDecomposition, T: np.ndarray) -> np.ndarray | None:
+def sum_at_a_root(argument: AlgebraicDecomposition, T: np.ndarray) -> np.ndarray | None:
     """The sum at a root between the two ends, found by bisection, where it is near integers."""
     if argument.lo >= argument.hi or len(argument.f) < 2 or not argument.f[-1]:
         return None

@@ -11,7 +11,9 @@ from tests.second_checker.slices import diagonal, rank_of_two_slices, square_sli
 from tests.second_checker.views import component_names, matrix_rank, of_components
 
 
-def given_whole(argument: Pencil | Diagonalization | MaximalRank, T: np.ndarray) -> np.ndarray | None:
+def given_whole(
+    argument: Pencil | Diagonalization | MaximalRank, T: np.ndarray
+) -> np.ndarray | None:
     """The tensor of whole components, if they have the rank that is claimed."""
     if T.ndim != 3:
         return None

@@ -14,8 +14,6 @@ from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.substitution import Substitution
 
-# greedy runs in place of each that the limits allow: they are compiled, and longer orders are rare
-RUNS = 4
 # fewest steps of annealing that are worth an attempt
 FEWEST_STEPS = 100
 
@@ -23,7 +21,7 @@ FEWEST_STEPS = 100
 def greedy_orders(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Search greedily for an order of slices to remove, on each of `Problem.parts`."""
     each = goal.work // len(problem.parts)
-    orders = min(RUNS * goal.limits.orders, each // (4 * problem.size + 50_000))
+    orders = min(goal.limits.orders, each // (4 * problem.size + 200_000))
     for of in problem.parts:
         tensor, known = problem.part(of)
         removals = greedy_removals(

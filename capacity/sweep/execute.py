@@ -22,12 +22,12 @@ from capacity.sweep.pool import Executor, in_this_process, processes
 from capacity.sweep.storage.manifest import environment
 
 # what the tasks of a sweep import, and what its table does: pyarrow looks for pandas
-_LOADED_BY_WORKERS = ("capacity.sweep.driver", "torch", "numba")
+_LOADED_BY_WORKERS = ("capacity.sweep.driver", "capacity.rank.analysis", "torch", "numba")
 _LOADED_HERE = ("capacity.sweep.driver", "capacity.sweep.storage.store", "pandas")
 
 
 def run_sweep(
-    plan: Plan,
+    plan: Plan | str | os.PathLike[str],
     folder: str | os.PathLike[str],
     *,
     workers: int = 1,
@@ -41,8 +41,8 @@ def run_sweep(
 
     Parameters
     ----------
-    plan : Plan
-        Runs to do.
+    plan : Plan or path
+        Runs to do, or a TOML file that describes them, which is read while the workers begin.
     folder : path
         Folder of the sweep, created if needed. Runs that it holds are not done again; damaged
         files in it are, with a warning that names them.
@@ -88,9 +88,9 @@ def run_sweep(
     ...     run_sweep(plan, folder).name, sorted(load(folder)["n_parameters"])
     ('runs.parquet', [12, 24])
     """
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, Plan | str | os.PathLike):
         raise InvalidTypeError(
-            f"`plan` must be a Plan, such as read_plan(path) returns, before the folder; got "
+            "`plan` must be a Plan or the path of a TOML file, before the folder; got "
             f"{shown(plan)}."
         )
     workers = require_integer("workers", workers)
@@ -109,6 +109,10 @@ def run_sweep(
         executor = _executor(workers, dask, chosen, at_once=workers if early else 0)
         execute = stack.enter_context(executor) if early else None
         # workers that have begun load as much meanwhile
+        if not isinstance(plan, Plan):
+            from capacity.sweep.grammar.plan_file import read_plan
+
+            plan = read_plan(plan)
         _load(_LOADED_HERE)
         from capacity.sweep.driver import Driver
         from capacity.sweep.storage.store import Store

@@ -179,7 +179,8 @@ def _verify(
     effective = certificate.quantity == "effective_rank"
     try:
         if certificate.groups:
-            budget.spend(2 * SORT * tensor.order * tensor.n_entries, 100 * tensor.n_entries)
+            size = tensor.order * tensor.n_entries
+            budget.spend(2 * SORT * size, 30 * size)
             require_groups(certificate, tensor.order)
             tensor = grouped(tensor, certificate.groups)
         entries = Entries(tensor, effective=effective, budget=budget)

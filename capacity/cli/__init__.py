@@ -17,7 +17,12 @@ import typer
 
 from capacity import __version__
 from capacity.cli import attention, layers, rank, verify
-from capacity.errors import CapacityError, MultiValuedWarning, PrecisionWarning
+from capacity.errors import (
+    AnnotationWarning,
+    CapacityError,
+    MultiValuedWarning,
+    PrecisionWarning,
+)
 from capacity.options import nearest
 
 app = typer.Typer(
@@ -57,7 +62,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     try:
         with warnings.catch_warnings():
-            for kind in (MultiValuedWarning, PrecisionWarning):
+            for kind in (AnnotationWarning, MultiValuedWarning, PrecisionWarning):
                 warnings.simplefilter("always", kind)
             warnings.showwarning = lambda text, *_: print(f"capacity: {text}", file=sys.stderr)
             code = app(arguments, prog_name="capacity", standalone_mode=False)

@@ -8,12 +8,13 @@ from .io.networkx import from_networkx as from_networkx
 from .io.networkx import to_networkx as to_networkx
 from .io.pandas import from_pandas as from_pandas
 from .io.pandas import to_pandas as to_pandas
-from .io.rdf import from_rdflib as from_rdflib
 from .io.rdf import schema_rows as schema_rows
-from .io.rdf import to_rdflib as to_rdflib
+from .io.rdf_readers import list_graphs as list_graphs
+from .io.rdf_readers import parse_rdf as parse_rdf
+from .io.rdf_readers import read_rdf as read_rdf
+from .io.rdflib import from_rdflib as from_rdflib
+from .io.rdflib import to_rdflib as to_rdflib
 from .io.readers import load as load
-from .io.readers import parse_rdf as parse_rdf
-from .io.readers import read_rdf as read_rdf
 from .io.readers import read_table as read_table
 from .io.tables import TableTerms as TableTerms
 from .io.tables import write_tsv as write_tsv

@@ -104,6 +104,7 @@ class Database:
         multi: MultiPolicy | None = None,
         prefixes: Mapping[str, str] | None = None,
         source: Source | None = None,
+        allow_empty: bool = False,
     ) -> Database:
         """Make a database from distinct terms in any order and tuples of their indices.
 
@@ -118,19 +119,25 @@ class Database:
             Number of columns of the facts, from 2 to 32.
         multi : MultiPolicy, optional
             By default ``keep``, with a `MultiValuedWarning` if there are multi-valued pairs.
+        prefixes : mapping of str to str, optional
+            Prefixes, for display only.
+        source : Source, optional
+            The file of the facts.
+        allow_empty : bool
+            Whether there may be no facts; such a database has the shape (0, 0, 0), and no tensor.
 
         Raises
         ------
         InvalidArgumentError
-            If there is no fact, for an array of another shape or dtype, for an index without a
-            term, for terms that are not distinct, for an unknown policy, or one that needs
-            predicates for facts of another arity than 3.
+            If there is no fact (unless `allow_empty`), for an array of another shape or dtype, for
+            an index without a term, for terms that are not distinct, for an unknown policy, or one
+            that needs predicates for facts of another arity than 3.
         MultiValuedError
             Under the policy ``error``, or if a policy leaves no fact.
         """
         policy = multi or "keep"
         check_policy(policy, require_arity(arity))
-        given = checked(tokens, id_tuples, arity)
+        given = checked(tokens, id_tuples, arity, allow_empty)
         terms, tuples = apply_policy(*canonical(tokens, given), policy)
         if policy != "keep":
             # the policy may have added set tokens or left tokens without a fact
@@ -347,7 +354,18 @@ class Database:
         return display(term, self.prefixes)
 
     def tensor(self) -> SparseTensor:
-        """The tensor D by its nonzero entries, in the order of `tuples`."""
+        """The tensor D by its nonzero entries, in the order of `tuples`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For a database without facts.
+        """
+        if not self.n_facts:
+            raise InvalidArgumentError(
+                "A tensor needs at least one index a mode; this database has no facts, and so no "
+                "tensor and no rank."
+            )
         return self._tensor
 
     @cached_property
@@ -398,8 +416,9 @@ class Database:
 
     def _of_ids(self, id_tuples: NDArray[np.int32], multi: MultiPolicy) -> Database:
         return Database.from_ids(
-            self.tokens, id_tuples, arity=self.arity, multi=multi, prefixes=self.prefixes
-        )
+            self.tokens, id_tuples, arity=self.arity, multi=multi, prefixes=self.prefixes,
+            allow_empty=not self.n_facts,
+        )  # fmt: skip
 
     def sample_subjects(self, n_subjects: int, seed: Seed) -> Database:
         """Keep the facts of `n_subjects` subjects, drawn at random without replacement.

@@ -20,8 +20,11 @@ class Source:
         SHA-256 of its bytes, before decompression.
     format : str
         Name of the format that it was read as.
+    notes : tuple of str
+        Sentences on what was read in another way than as plain facts, or not read, with numbers.
     """
 
     name: str
     sha256: str
     format: str
+    notes: tuple[str, ...] = ()

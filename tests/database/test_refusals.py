@@ -22,7 +22,8 @@ from capacity.database import (
     to_rdflib,
     write_tsv,
 )
-from capacity.database.terms import Term, parse_n3, term_from_rdflib
+from capacity.database.n3_terms import parse_n3
+from capacity.database.terms import Term, term_from_rdflib
 from capacity.errors import (
     CapacityError,
     DatabaseFormatError,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from capacity.database.arity import require_arity
 from capacity.database.facts import Database
 from capacity.database.io.content import MAX_BYTES, Content, read
 from capacity.database.io.contexts import Contexts
 from capacity.database.io.formats import FORMATS, Format, resolve_format
+from capacity.database.io.selecting import selected_part, selection_of
 from capacity.database.io.tables import TableTerms, arity_of, check_terms
 from capacity.database.policy import MultiPolicy
+from capacity.database.selection import SelectionOptions
 from capacity.errors import DatabaseFormatError, MultiValuedError
 from capacity.limits import require_integer
 
@@ -34,6 +36,7 @@ def load(
     allow_empty: bool = False,
     max_bytes: int = MAX_BYTES,
     max_term_bytes: int = MAX_TERM_BYTES,
+    **criteria: Unpack[SelectionOptions],
 ) -> Database:
     r"""Read a file of facts: RDF in any common format, or a table of three columns.
 
@@ -54,11 +57,16 @@ def load(
         Whether a file without facts is an empty database, of shape (0, 0, 0), and no error.
     max_bytes, max_term_bytes : int
         Maximum size of the file, decompressed, and of a term.
+    **criteria
+        Which facts to keep, as `Selection` has it: ``schema``, ``literals``, ``annotations`` and
+        ``blank_nodes``, each ``keep`` or ``drop``; ``predicates``, ``exclude``, ``namespaces`` and
+        ``types``. The policy for multi-valued pairs is applied to the facts that stay.
 
     Returns
     -------
     Database
-        The facts, with the file's name, hash and format as ``source``.
+        The facts, with the file's name, hash and format as ``source``, and with the numbers of a
+        selection as ``selected``.
 
     Raises
     ------
@@ -67,9 +75,12 @@ def load(
         without facts; a table with another number of columns, or with options of RDF; another file
         than a table if `arity` isn't 3.
     InvalidTypeError
-        If `path` is neither a str nor a path, or `contexts` isn't a mapping.
+        If `path` is neither a str nor a path, or `contexts` isn't a mapping; for an unknown option.
     InvalidArgumentError
-        For an unknown policy, an `arity` that isn't from 2 to 32, or as `read_rdf` does.
+        For an unknown policy, an `arity` that isn't from 2 to 32, or as `read_rdf` does; if a
+        selection keeps no fact, or for a wrong criterion.
+    UnknownTokenError
+        If no predicate, class or namespace of the file has the name that a criterion gives.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
 
@@ -85,6 +96,7 @@ def load(
     'Singapore'
     """
     require_arity(arity)
+    selection = selection_of(criteria, "load", load.__kwdefaults__)
     options = given(
         graph=graph,
         base=base,
@@ -110,7 +122,10 @@ def load(
             )
         options["arity"] = arity
     options |= given(allow_empty=allow_empty or None)
-    return parsed(content, chosen, max_term_bytes=max_term_bytes, multi=multi, **options)
+    if not selection.options():
+        return parsed(content, chosen, max_term_bytes=max_term_bytes, multi=multi, **options)
+    every = parsed(content, chosen, max_term_bytes=max_term_bytes, multi="keep", **options)
+    return selected_part(every, selection, multi, content.name)
 
 
 def read_table(

@@ -110,8 +110,8 @@ def with_selection(command: _Command) -> _Command:
     @functools.wraps(command)
     def called(**values: Any) -> Any:
         given = {name: values.pop(name) for name in _OPTIONS}
-        criteria = {each.name: given.pop(each.name) for each in fields(Selection)}
-        made = Selection(**{name: () if v is None else v for name, v in criteria.items()})
+        criteria: dict[str, Any] = {each.name: given.pop(each.name) for each in fields(Selection)}
+        made = Selection(**{name: v for name, v in criteria.items() if v is not None})
         return command(**values, chosen=Chosen(**given, selection=made))
 
     called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ All but literals and blank nodes name predicates, and need facts of arity 3.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 KeepOrDrop: TypeAlias = Literal["keep", "drop"]
 # a Term, a node of rdflib, or a str that names a term
 Name: TypeAlias = Any
+Names: TypeAlias = Sequence[Name] | str
 Mask: TypeAlias = NDArray[np.bool_]
 
 
@@ -61,10 +62,10 @@ class SelectionOptions(TypedDict, total=False):
     literals: KeepOrDrop
     annotations: KeepOrDrop
     blank_nodes: KeepOrDrop
-    predicates: tuple[Name, ...] | list[Name] | str
-    exclude: tuple[Name, ...] | list[Name] | str
-    namespaces: tuple[str, ...] | list[str] | str
-    types: tuple[Name, ...] | list[Name] | str
+    predicates: Names
+    exclude: Names
+    namespaces: Sequence[str]
+    types: Names
 
 
 @with_known_options
@@ -107,10 +108,10 @@ class Selection:
     literals: KeepOrDrop = "keep"
     annotations: KeepOrDrop = "keep"
     blank_nodes: KeepOrDrop = "keep"
-    predicates: tuple[Name, ...] = ()
-    exclude: tuple[Name, ...] = ()
-    namespaces: tuple[str, ...] = ()
-    types: tuple[Name, ...] = ()
+    predicates: Names = ()
+    exclude: Names = ()
+    namespaces: Sequence[str] = ()
+    types: Names = ()
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -212,7 +213,9 @@ def rows_of(db: Database, selection: Selection) -> tuple[Mask, Selected]:
         if name in _OF_TRIPLES and db.arity != 3:
             raise not_triples(f"`{name}`", db.arity)
         omitted[name] = _CRITERIA[name](db, value)
-    kept = ~np.logical_or.reduce([np.zeros(db.n_facts, bool), *omitted.values()])
+    kept = np.ones(db.n_facts, bool)
+    for mask in omitted.values():
+        kept &= ~mask
     counts = {name: int(mask.sum()) for name, mask in omitted.items()}
     found = Selected(selection, db.n_facts, int(kept.sum()), counts)
     if omitted and db.n_facts and not found.kept:
@@ -246,7 +249,7 @@ def _blank_nodes(db: Database, _: str) -> Mask:
 def blank_rows(db: Database) -> Mask:
     """Mark the facts with a blank node in any place, shape (n_facts,)."""
     blank = np.array([_has_blank(term) for term in db.tokens], bool)
-    return blank[db.token_tuples].any(axis=1)
+    return np.asarray(blank[db.token_tuples].any(axis=1))
 
 
 def _has_blank(term: Term) -> bool:
@@ -274,6 +277,9 @@ def position_of(db: Database, name: Name, vocabulary: tuple[Term, ...], what: st
     # files that write `a` for rdf:type needn't declare its prefix
     prefixes = {**PREFIXES, **db.prefixes}
     said = what, "in the facts", "its IRI"
+    if isinstance(name, str) and name.startswith("<"):
+        iri = Term("iri", name[1:-1])
+        name = iri if iri in vocabulary else name
     return position(name, vocabulary, prefixes, labels=lambda: db.labels, what=said)
 
 

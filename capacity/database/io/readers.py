@@ -96,7 +96,7 @@ def load(
     'Singapore'
     """
     require_arity(arity)
-    selection = selection_of(criteria, "load", load.__kwdefaults__)
+    selection = selection_of(criteria, "load", load.__kwdefaults__ or ())
     options = given(
         graph=graph,
         base=base,

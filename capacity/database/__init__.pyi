@@ -1,5 +1,6 @@
 from .facts import Database as Database
 from .io.arrays import from_numpy as from_numpy
+from .io.contexts import Contexts as Contexts
 from .io.formats import FileHead as FileHead
 from .io.formats import Format as Format
 from .io.formats import register_format as register_format
@@ -20,6 +21,7 @@ from .io.tables import TableTerms as TableTerms
 from .io.tables import write_tsv as write_tsv
 from .policy import POLICIES as POLICIES
 from .policy import MultiPolicy as MultiPolicy
+from .selection import KeepOrDrop as KeepOrDrop
 from .selection import Selected as Selected
 from .selection import Selection as Selection
 from .selection import SelectionOptions as SelectionOptions

@@ -117,10 +117,10 @@ def verify(
     the start. Each of the other slices that the substitution removes hides more of it, as above, so
     that nothing is known of the last one, which can't be removed: no such term has all its other
     slices among the removed ones. For the terms of whose slices the substitution removes all, the
-    argument above holds with "isn't known to be zero" in place of "isn't zero". If the second of the pair is
-    no substitution, the slices of I vanish on its sub-tensor, which contains all that it removes,
-    and no such term remains. Components are taken one after the other, a pair at a time: B has all
-    the others.
+    argument above holds with "isn't known to be zero" in place of "isn't zero". If the second of
+    the pair is no substitution, the slices of I vanish on its sub-tensor, which contains all that
+    it removes, and no such term remains. Components are taken one after the other, a pair at a
+    time: B has all the others.
 
     *Lower bounds of the effective rank* don't add over components: two token-disjoint databases can
     share terms in the unobserved fibers. Such a certificate has one argument, or a pair: the

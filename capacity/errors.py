@@ -126,5 +126,9 @@ class MultiValuedWarning(UserWarning):
     """Some (subject, predicate) pairs have several objects, and all of them were kept."""
 
 
+class AnnotationWarning(UserWarning):
+    """Some triples are about other facts, and were kept as they stand."""
+
+
 class PrecisionWarning(UserWarning):
     """A model in half precision was copied to float32 before it was analysed."""

@@ -18,8 +18,13 @@ from typing import Annotated, Any
 import typer
 
 from capacity import __version__
-from capacity.cli import attention, layers, rank, verify
-from capacity.errors import CapacityError, MultiValuedWarning, PrecisionWarning
+from capacity.cli import attention, describe, layers, rank, verify
+from capacity.errors import (
+    AnnotationWarning,
+    CapacityError,
+    MultiValuedWarning,
+    PrecisionWarning,
+)
 from capacity.options import nearest
 
 app = typer.Typer(
@@ -34,6 +39,7 @@ app = typer.Typer(
 for command in (
     rank.rank,
     verify.verify,
+    describe.describe,
     layers.train,
     layers.sweep,
     layers.grid,
@@ -61,7 +67,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     try:
         with warnings.catch_warnings():
-            for kind in (MultiValuedWarning, PrecisionWarning):
+            for kind in (AnnotationWarning, MultiValuedWarning, PrecisionWarning):
                 warnings.simplefilter("always", kind)
             warnings.showwarning = lambda text, *_: print(f"capacity: {text}", file=sys.stderr)
             code = app(arguments, prog_name="capacity", standalone_mode=False)

@@ -21,18 +21,20 @@ from capacity.limits import shown
 
 
 def checked(
-    tokens: Sequence[Term], id_tuples: NDArray[np.integer], arity: int
+    tokens: Sequence[Term], id_tuples: NDArray[np.integer], arity: int, allow_empty: bool = False
 ) -> NDArray[np.int64]:
     """Check tuples of token indices, and return them as int64 of shape (n, arity).
 
     Raises
     ------
     InvalidArgumentError
-        If there is no tuple, for another shape or dtype, for an index without a token, or for
-        tokens that are not distinct.
+        If there is no tuple (unless `allow_empty`), for another shape or dtype, for an index
+        without a token, or for tokens that are not distinct.
     """
     given = np.asarray(id_tuples)
     if not given.size:
+        if allow_empty:
+            return np.zeros((0, arity), dtype=np.int64)
         raise InvalidArgumentError("A database must hold at least one fact; got none.")
     shaped = given.ndim == 2 and given.shape[1] == arity
     if not shaped or not np.issubdtype(given.dtype, np.integer):
@@ -124,7 +126,7 @@ def canonical(
     rank[order] = np.arange(len(order))
     rows = rank[tuples]
     n, arity = len(order), rows.shape[1]
-    if n**arity < 2**62:
+    if 0 < n**arity < 2**62:
         # one int64 per row sorts many times faster than rows do
         packed = rows[:, 0]
         for mode in range(1, arity):

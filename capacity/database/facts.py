@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -36,13 +36,15 @@ from capacity.database.policy import (
     pair_starts,
 )
 from capacity.database.source import Source
-from capacity.database.terms import Term, display, position
-from capacity.errors import InvalidArgumentError, InvalidTypeError, UnknownTokenError
+from capacity.database.terms import Term, display
+from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, generator
 from capacity.tensor.sparse import SparseTensor
 
 if TYPE_CHECKING:
     import scipy.sparse
+
+    from capacity.database.selection import Selected, SelectionOptions
 
 # default limit of a dense tensor, in bytes
 DENSE_BUDGET = 2**30
@@ -68,10 +70,12 @@ class Database:
         Prefixes of the source file, for display only.
     source : Source or None
         The file, if the facts came from one.
+    selected : Selected or None
+        What `select` omitted, in numbers, if it made this database.
 
     Notes
     -----
-    Two databases are equal if they hold the same facts; policy, prefixes and source may differ.
+    Two databases are equal if they hold the same facts; all else may differ.
     What names subjects, predicates or triples raises an `InvalidArgumentError` unless the arity
     is 3.
 
@@ -93,6 +97,7 @@ class Database:
     multi: MultiPolicy = "keep"
     prefixes: Mapping[str, str] = field(default_factory=dict)
     source: Source | None = None
+    selected: Selected | None = None
 
     @classmethod
     def from_ids(
@@ -104,6 +109,7 @@ class Database:
         multi: MultiPolicy | None = None,
         prefixes: Mapping[str, str] | None = None,
         source: Source | None = None,
+        allow_empty: bool = False,
     ) -> Database:
         """Make a database from distinct terms in any order and tuples of their indices.
 
@@ -118,20 +124,26 @@ class Database:
             Number of columns of the facts, from 2 to 32.
         multi : MultiPolicy, optional
             By default ``keep``, with a `MultiValuedWarning` if there are multi-valued pairs.
+        prefixes : mapping of str to str, optional
+            Prefixes, for display only.
+        source : Source, optional
+            The file of the facts.
+        allow_empty : bool
+            Whether there may be no facts; such a database has the shape (0, 0, 0), and no tensor.
 
         Raises
         ------
         InvalidArgumentError
-            If there is no fact, for an array of another shape or dtype, for an index without a
-            term, for terms that are not distinct, for an unknown policy, or one that needs
-            predicates for facts of another arity than 3.
+            If there is no fact (unless `allow_empty`), for an array of another shape or dtype, for
+            an index without a term, for terms that are not distinct, for an unknown policy, or one
+            that needs predicates for facts of another arity than 3.
         MultiValuedError
             Under the policy ``error``, or if a policy leaves no fact.
         """
         policy = multi or "keep"
         check_policy(policy, require_arity(arity))
-        given = checked(tokens, id_tuples, arity)
-        terms, tuples = apply_policy(*canonical(tokens, given), policy)
+        given = checked(tokens, id_tuples, arity, allow_empty)
+        terms, tuples = apply_policy(*canonical(tokens, given), policy, prefixes or {})
         if policy != "keep":
             # the policy may have added set tokens or left tokens without a fact
             terms, tuples = canonical(terms, tuples)
@@ -307,8 +319,8 @@ class Database:
         ----------
         *key : Term, rdflib node, or str
             Subject and predicate; for another arity, a token for each column but the last. A str
-            stands for the label of that text, or for the only token with that text, short name or
-            local name.
+            stands for the label of that text, or for the only token with that text, short name,
+            local name, or label in the facts (``rdfs:label``, ``skos:prefLabel``).
 
         Raises
         ------
@@ -319,17 +331,9 @@ class Database:
         UnknownTokenError
             If (k, q) lies outside the domain, or a token is unknown or ambiguous.
         """
-        if len(key) != self.arity - 1:
-            names = "a subject and a predicate" if self.arity == 3 else f"{self.arity - 1} tokens"
-            raise InvalidTypeError(f"A key of this database is {names}; got {len(key)} tokens.")
-        self.require_functional("D(k, q)" if self.arity == 3 else "A lookup")
-        at = [position(one, of, self.prefixes) for one, of in zip(key, self.roles, strict=False)]
-        same = [self.tuples[:, mode] == i for mode, i in enumerate(at)]
-        rows = np.flatnonzero(np.logical_and.reduce(same))
-        if not len(rows):
-            said = ", ".join(f"{one!s:.60}" for one in key)
-            raise UnknownTokenError(f"({said}) lies outside the domain of the database.")
-        return self.objects[self.tuples[rows[0], -1]]
+        from capacity.database.lookup import lookup
+
+        return lookup(self, key)
 
     def _of_triples(self, what: str) -> Database:
         if self.arity != 3:
@@ -346,8 +350,26 @@ class Database:
         """Short name of a term, for display: label, text, qname, or the whole IRI."""
         return display(term, self.prefixes)
 
+    @cached_property
+    def labels(self) -> Mapping[Term, tuple[str, ...]]:
+        """Texts of the labels that the facts themselves give to tokens, in any language."""
+        from capacity.database.names import labels_of
+
+        return labels_of(self)
+
     def tensor(self) -> SparseTensor:
-        """The tensor D by its nonzero entries, in the order of `tuples`."""
+        """The tensor D by its nonzero entries, in the order of `tuples`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For a database without facts.
+        """
+        if not self.n_facts:
+            raise InvalidArgumentError(
+                "A tensor needs at least one index a mode; this database has no facts, and so no "
+                "tensor and no rank."
+            )
         return self._tensor
 
     @cached_property
@@ -390,7 +412,40 @@ class Database:
 
     def with_policy(self, multi: MultiPolicy) -> Database:
         """Apply a policy for multi-valued pairs; raises as `from_ids` does."""
-        return self._of_ids(self.token_tuples, multi)
+        made = self._of_ids(self.token_tuples, multi)
+        return replace(made, source=self.source, selected=self.selected)
+
+    def select(self, **criteria: Unpack[SelectionOptions]) -> Database:
+        """Keep the facts that all criteria let stay; `selected` has what each omits, in numbers.
+
+        Parameters
+        ----------
+        **criteria
+            The options of `Selection`: ``schema``, ``literals``, ``annotations`` and
+            ``blank_nodes`` are ``keep`` or ``drop``; ``predicates``, ``exclude``, ``namespaces``
+            and ``types`` are names.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no fact stays, or for a wrong criterion.
+        InvalidTypeError
+            For an unknown option, or a name of another type.
+        UnknownTokenError
+            If no predicate, class or namespace has a name, or several do.
+
+        Examples
+        --------
+        >>> db = Database.from_triples([("Oslo", "in", "Norway"), ("Oslo", "name", "Christiania")])
+        >>> print(db.select(exclude="name").selected)
+        1 of 2 facts are selected; omitted by exclude 1
+        """
+        from capacity.database.criteria import rows_of
+        from capacity.database.selection import Selection
+
+        rows, found = rows_of(self, Selection(**criteria))
+        made = self.subset(rows) if len(rows) else self
+        return replace(made, source=self.source, selected=found)
 
     def subset(self, rows: NDArray[Any]) -> Database:
         """Keep the facts at `rows`, a boolean mask of `tuples` or indices into them."""
@@ -398,8 +453,9 @@ class Database:
 
     def _of_ids(self, id_tuples: NDArray[np.int32], multi: MultiPolicy) -> Database:
         return Database.from_ids(
-            self.tokens, id_tuples, arity=self.arity, multi=multi, prefixes=self.prefixes
-        )
+            self.tokens, id_tuples, arity=self.arity, multi=multi, prefixes=self.prefixes,
+            allow_empty=not self.n_facts,
+        )  # fmt: skip
 
     def sample_subjects(self, n_subjects: int, seed: Seed) -> Database:
         """Keep the facts of `n_subjects` subjects, drawn at random without replacement.

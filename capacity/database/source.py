@@ -20,8 +20,14 @@ class Source:
         SHA-256 of its bytes, before decompression.
     format : str
         Name of the format that it was read as.
+    notes : tuple of str
+        Sentences on what was read in another way than as plain facts, or not read, with numbers.
+    in_other_graphs : int
+        Number of triples in other graphs than the one that was asked for.
     """
 
     name: str
     sha256: str
     format: str
+    notes: tuple[str, ...] = ()
+    in_other_graphs: int = 0

@@ -1,8 +1,8 @@
 """Terms: the subjects, predicates and objects of facts.
 
-A term is an IRI, a literal or a blank node of RDF 1.1, a plain table label, or (under the
-multi-valued policy ``set``) a set of values. Its *kind* is part of its identity: the IRI
-``<http://x/1>``, the literal ``"http://x/1"`` and the label ``http://x/1`` are three tokens.
+A term is an IRI, a literal or a blank node of RDF, a triple term of RDF 1.2, a plain table label,
+or (under the multi-valued policy ``set``) a set of values. Its *kind* is part of its identity: the
+IRI ``<http://x/1>``, the literal ``"http://x/1"`` and the label ``http://x/1`` are three tokens.
 
 Literals follow RDF 1.1 term identity: two literals are equal when their lexical form, datatype and
 language tag are; a plain literal is an ``xsd:string``; ``"01"^^xsd:integer`` is not
@@ -10,25 +10,31 @@ language tag are; a plain literal is an ``xsd:string``; ``"01"^^xsd:integer`` is
 
 References
 ----------
-RDF 1.1 Concepts and Abstract Syntax, section 3; RDF 1.1 N-Triples, section 7.
+RDF 1.1 Concepts and Abstract Syntax, section 3; RDF 1.1 N-Triples, section 7; RDF 1.2 Concepts and
+Abstract Data Model, section 3.5 (triple terms).
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
 from capacity.errors import InvalidArgumentError, InvalidTypeError, UnknownTokenError
+from capacity.limits import shown
 from capacity.options import nearest
 
 if TYPE_CHECKING:
     import rdflib
 
-Kind: TypeAlias = Literal["iri", "literal", "blank", "label", "set"]
+Kind: TypeAlias = Literal["iri", "literal", "blank", "label", "set", "triple"]
+# in the text of a triple term
+LITERAL_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*+"|<([^<>"\s]+)>')
+# parsers and printers recur into triple terms
+MAX_TRIPLE_DEPTH = 128
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
@@ -37,10 +43,11 @@ class Term(NamedTuple):
 
     Parameters
     ----------
-    kind : {'iri', 'literal', 'blank', 'label', 'set'}
+    kind : {'iri', 'literal', 'blank', 'label', 'set', 'triple'}
         Kind of the term, part of its identity.
     text : str
-        The IRI, the lexical form, the blank node's name, the label, or the members of the set.
+        The IRI, the lexical form, the blank node's name, the label, the members of the set, or the
+        triple term in N-Triples, ``<<( s p o )>>``.
     datatype : str
         Datatype IRI of a literal, empty for a plain or language-tagged one.
     language : str
@@ -72,7 +79,9 @@ class Term(NamedTuple):
         if self.kind == "blank":
             return f"_:{self.text}"
         if self.kind == "literal":
-            return str(ox.Literal(self.text, **_literal_options(self)))
+            return str(_to_literal(self))
+        if self.kind == "triple":
+            return self.text
         raise InvalidArgumentError(
             f"N-Triples has no form for the {self.kind} {self.text!r:.60}. Write the database with "
             '`terms="label"`, or give its labels IRIs with `to_rdflib(db, base=...)`.'
@@ -103,14 +112,15 @@ def label(text: str) -> Term:
     return Term("label", text)
 
 
-def _literal_options(term: Term) -> dict[str, Any]:
+def _to_literal(term: Term) -> ox.Literal:
     if term.language:
         language, _, direction = term.language.partition("--")
-        options: dict[str, Any] = {"language": language}
         if direction:
-            options["direction"] = ox.BaseDirection(direction)
-        return options
-    return {"datatype": ox.NamedNode(term.datatype)} if term.datatype else {}
+            return ox.Literal(term.text, language=language, direction=ox.BaseDirection(direction))
+        return ox.Literal(term.text, language=language)
+    if term.datatype:
+        return ox.Literal(term.text, datatype=ox.NamedNode(term.datatype))
+    return ox.Literal(term.text)
 
 
 def _literal(text: str, datatype: str, language: str) -> Term:
@@ -123,8 +133,8 @@ def term_from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = N
 
     Raises
     ------
-    InvalidArgumentError
-        For a triple term (RDF 1.2), which can't be a token.
+    InvalidTypeError
+        If it is no node.
     """
     if isinstance(node, ox.NamedNode):
         return Term("iri", node.value)
@@ -135,7 +145,36 @@ def term_from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = N
         return _literal(node.value, node.datatype.value, language)
     if isinstance(node, ox.BlankNode):
         return Term("blank", node.value if blank_names is None else blank_names[node.value])
-    raise InvalidArgumentError(f"a triple is used as a term of another triple: {node!s:.60}")
+    if isinstance(node, ox.Triple):
+        s, p, o = (
+            term_from_pyoxigraph(part, blank_names).n3()
+            for part in (node.subject, node.predicate, node.object)
+        )
+        return Term("triple", f"<<( {s} {p} {o} )>>")
+    raise InvalidTypeError(f"A term of RDF must be a node of pyoxigraph; got {shown(node)}.")
+
+
+def term_to_pyoxigraph(term: Term) -> ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple:
+    """Convert an IRI, literal, blank node or triple term to a pyoxigraph node.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For labels and sets, which have no form in RDF.
+
+    Examples
+    --------
+    >>> term_to_pyoxigraph(Term("literal", "chat", language="fr")).language
+    'fr'
+    """
+    if term.kind == "iri":
+        return ox.NamedNode(term.text)
+    if term.kind == "blank":
+        return ox.BlankNode(term.text)
+    if term.kind == "literal":
+        return _to_literal(term)
+    (quad,) = ox.parse(f"<x:s> <x:p> {term.n3()} .", format=ox.RdfFormat.N_TRIPLES)
+    return quad.object
 
 
 def term_from_rdflib(node: object) -> Term:
@@ -163,9 +202,21 @@ def term_from_rdflib(node: object) -> Term:
 
 
 def term_to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
-    """Convert an IRI, literal or blank node to an rdflib node, with its lexical form unchanged."""
+    """Convert an IRI, literal or blank node to an rdflib node, with its lexical form unchanged.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For what rdflib has no form of: literals with a base direction, and triple terms.
+    """
     import rdflib
 
+    if term.kind == "triple" or "--" in term.language:
+        what = "triple terms" if term.kind == "triple" else "literals with a base direction"
+        raise InvalidArgumentError(
+            f"rdflib has no {what} (RDF 1.2); got {term!s:.60}. A table holds them: "
+            'to_pandas(db, terms="n3").'
+        )
     if term.kind == "iri":
         return rdflib.URIRef(term.text)
     if term.kind == "blank":
@@ -186,53 +237,12 @@ def as_term(value: object) -> Term:
     return label(value) if type(value) is str else term_from_rdflib(value)
 
 
-# RDF 1.1 N-Triples, productions [8] IRIREF, [9] STRING_LITERAL_QUOTE, [141s] BLANK_NODE_LABEL,
-# [144s] LANGTAG. A cell must be one term; one that holds a second term is refused.
-_IRIREF = r"<(?:[^\x00-\x20<>\"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>"
-_STRING = r"\"(?:[^\x22\x5C\x0A\x0D]|\\.|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*\""
-_N3_TERM = re.compile(
-    rf"{_IRIREF}|_:\w(?:[\w.-]*[\w-])?|{_STRING}(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^{_IRIREF})?"
-)
+class Ids(dict[Any, int]):
+    """Numbers 0, 1, ... for keys, in order of first use."""
 
-
-def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
-    r"""Read N-Triples terms, one per cell; blank nodes keep their names.
-
-    Parameters
-    ----------
-    cells : iterable of str
-        Distinct cells.
-
-    Returns
-    -------
-    dict of str to Term
-        The term of each cell.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a cell isn't exactly one term; the message shows the first.
-
-    Examples
-    --------
-    >>> parse_n3(["<http://x/a>", r'"a\tb"@en'])[r'"a\tb"@en']
-    Term(kind='literal', text='a\tb', datatype='', language='en')
-    """
-    terms: dict[str, Term] = {}
-    for cell in cells:
-        quads, reason = [], "not one N-Triples term"
-        if _N3_TERM.fullmatch(cell):
-            try:
-                quads = list(ox.parse(f"<x:s> <x:p> {cell} .", format=ox.RdfFormat.N_TRIPLES))
-            except (SyntaxError, ValueError, MemoryError) as error:
-                reason = str(error)
-        if len(quads) != 1:
-            raise InvalidArgumentError(
-                f'A cell must hold one N-Triples term (<iri>, "text", "text"@en, _:name); got '
-                f'{cell!r:.60} ({reason}). Read plain text with `terms="label"`.'
-            )
-        terms[cell] = term_from_pyoxigraph(quads[0].object)
-    return terms
+    def __missing__(self, key: Any) -> int:
+        self[key] = fresh = len(self)
+        return fresh
 
 
 class BlankNames(dict[str, str]):
@@ -253,6 +263,14 @@ def display(term: Term, prefixes: Mapping[str, str]) -> str:
     Local names alone collide (up to 13 % of them in real ontologies), so an IRI without a prefix
     is shown whole.
     """
+    if term.kind == "triple":
+        # a literal may hold what looks like an IRI
+        return LITERAL_OR_IRI.sub(
+            lambda found: (
+                found[0] if found[1] is None else display(Term("iri", found[1]), prefixes)
+            ),
+            term.text,
+        )
     if term.kind != "iri":
         return term.text if term.kind != "blank" else f"_:{term.text}"
     matches = [(len(iri), name, iri) for name, iri in prefixes.items() if term.text.startswith(iri)]
@@ -264,18 +282,29 @@ def display(term: Term, prefixes: Mapping[str, str]) -> str:
     return f"<{term.text}>"
 
 
-def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str, str]) -> int:
+def position(
+    value: object,
+    vocabulary: tuple[Term, ...],
+    prefixes: Mapping[str, str],
+    labels: Callable[[], Mapping[Term, Iterable[str]]],
+    what: str,
+) -> int:
     """Find the index of a term in a vocabulary.
 
     Parameters
     ----------
     value : Term, rdflib node, or str
         A str stands for the label of that text, for the only term with that text or short name
-        (`display`), or for the only IRI with that local name.
+        (`display`), for the only IRI with that local name, or else for the only term with that
+        label.
     vocabulary : tuple of Term
         The subjects, the predicates or the objects of a database.
     prefixes : mapping of str to str
         Namespace of each prefix, for short names.
+    labels : callable
+        Function that returns the labels of terms; it is called if no other name is found.
+    what : str
+        Name of such a term, for messages: ``subject``, or another.
 
     Raises
     ------
@@ -286,7 +315,14 @@ def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str,
     if term in vocabulary:
         return vocabulary.index(term)
     names = [(display(t, prefixes), t.text, local_name(t)) for t in vocabulary]
-    for known in ([names_of[:2] for names_of in names], [names_of[2:] for names_of in names]):
+    every: list[tuple[str, ...]] = list(names)
+    for stage in range(3):
+        if stage == 2:
+            labelled = labels()
+            known = [tuple(labelled.get(t, ())) for t in vocabulary]
+            every += known
+        else:
+            known = [names_of[2:] if stage else names_of[:2] for names_of in names]
         # the empty text is the name of a literal at most, and no local name
         found = [i for i, names_of in enumerate(known) if value in names_of and value != ""]
         if len(found) == 1:
@@ -294,11 +330,13 @@ def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str,
         if found:
             some = ", ".join(str(vocabulary[i]) for i in found[:3])
             raise UnknownTokenError(
-                f"{len(found)} tokens are called {value!r:.60} in this role, such as {some}; give "
-                "the Term."
+                f"{len(found)} {what}s are called {value!r:.60} in the facts, such as {some}. Give "
+                "the IRI, or a Term."
             )
-    hint = nearest(value, dict.fromkeys(name for names_of in names for name in names_of if name))
-    raise UnknownTokenError(f"No token is called {value!r:.60} in this role; give a Term.{hint}")
+    known_names = dict.fromkeys(name for names_of in every for name in names_of if name)
+    hint = nearest(value, known_names, most=3)
+    advice = hint or " Give an IRI, a prefixed name, a local name or a label that the facts have."
+    raise UnknownTokenError(f"No {what} is called {value!r:.60} in the facts.{advice}")
 
 
 def local_name(term: Term) -> str:

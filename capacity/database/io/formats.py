@@ -8,13 +8,13 @@ content first and its name second: ``@prefix`` in a ``.nt`` file is Turtle.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capacity.database.io.content import Content
+from capacity.database.io.foreign import foreign_text
 from capacity.display import briefly_shown
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown
@@ -59,7 +59,8 @@ class Format:
         ``rdf`` or ``table``, whose parsers take further options, or any other word.
     parse : callable
         Function of `Content`, this format and keywords that returns a `Database`. The keywords are
-        ``multi`` and the options of the kind: ``graph`` for RDF; ``terms`` for tables and, where
+        ``multi`` and those options of the kind that the user gives: of RDF ``graph``, ``base``,
+        ``contexts``, ``annotations_of_facts`` and ``allow_empty``; ``terms`` of tables and, where
         they aren't triples, ``arity`` and ``columns``.
     likelihood : callable
         Function of a `FileHead` that returns an integer: 0 if the beginning doesn't suggest this
@@ -185,7 +186,8 @@ def guess_format(content: Content) -> Format | None:
     Raises
     ------
     DatabaseFormatError
-        For an HTML page, which servers send in place of a missing file.
+        For a file of another format, such as an HTML page, which servers send in place of a missing
+        file.
     """
     suffixes = [s[1:].lower() for s in Path(content.name).suffixes]
     while suffixes and suffixes[-1] in ("gz", "bz2", "xz", "zst"):
@@ -195,10 +197,8 @@ def guess_format(content: Content) -> Format | None:
         return by_name
     text = content.data[:65536].decode("utf-8", "ignore")
     first = next((s for line in text.splitlines() if (s := line.strip()) and s[0] != "#"), "")
-    if re.match(r"<!DOCTYPE html|<html", first, re.IGNORECASE):
-        raise DatabaseFormatError(
-            content.name, "it is an HTML page", advice="Download the RDF file itself."
-        )
+    if foreign := foreign_text(text):
+        raise DatabaseFormatError(content.name, f"it is {foreign.what}", advice=foreign.advice)
     head = FileHead(text, first)
     likelihoods = {name: format.likelihood(head) for name, format in FORMATS.items()}
     likeliest = max(FORMATS, key=likelihoods.__getitem__)

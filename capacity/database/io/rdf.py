@@ -1,25 +1,28 @@
-"""Conversion between RDF text, rdflib graphs and `Database`.
+"""Parsing of RDF text as a `Database`.
 
 pyoxigraph parses, and keeps lexical forms as they are written (except that JSON numbers become
 canonical). From file to ids it takes a quarter to a seventh of the time of rdflib, for JSON-LD half
-(``benchmarks/load_rdf.py``). Graphs are exchanged as rdflib graphs. Input is checked by
-`capacity.database.io.guards` first, and no facts are returned before all of it is parsed.
+(``benchmarks/load_rdf.py``). Input is checked by `capacity.database.io.guards` first, and no facts
+are returned before all of it is parsed.
 
-Conventions: named graphs are merged unless one is named; blank nodes are renamed ``b0``, ``b1``,
-... in the order of the file; relative IRIs are resolved against ``file:///`` and the file's name.
+Conventions: graphs are merged unless one is named; blank nodes are renamed ``b0``, ``b1``, ... in
+the order of the file; relative IRIs are resolved against the given base, else against ``file:///``
+and the file's name; a triple term of RDF 1.2 is a token.
 
 References
 ----------
-RDF 1.1 Concepts and Abstract Syntax, W3C 2014.
+RDF 1.1 Concepts and Abstract Syntax, W3C 2014; RDF 1.2 Concepts and Abstract Data Model.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from array import array
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
@@ -27,9 +30,19 @@ import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.database.io.annotations import apply_choice, check_choice, find_annotations
 from capacity.database.io.content import Content
+from capacity.database.io.contexts import (
+    Contexts,
+    check_contexts,
+    missing_context,
+    with_contexts,
+)
+from capacity.database.io.foreign import foreign_text
 from capacity.database.io.formats import FORMATS, Format
+from capacity.database.io.graphs import check_graph, find_graph, graph_names
 from capacity.database.io.guards import (
+    parse_json,
     refuse_deep_triple_terms,
     refuse_hostile_json,
     refuse_hostile_xml,
@@ -37,262 +50,245 @@ from capacity.database.io.guards import (
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.source import Source
-from capacity.database.terms import (
-    BlankNames,
-    Term,
-    term_from_pyoxigraph,
-    term_from_rdflib,
-    term_to_rdflib,
+from capacity.database.terms import BlankNames, Ids, term_from_pyoxigraph
+from capacity.database.vocabularies import schema_predicates
+from capacity.errors import AnnotationWarning, DatabaseFormatError, InvalidArgumentError
+from capacity.limits import shown
+
+# a line of RDF 1.2 N-Triples and N-Quads; no literal of theirs has several lines
+_VERSION = re.compile(
+    rb"^[ \t]*VERSION[ \t]*(?:\"[^\"\\\r\n]*\"|'[^'\\\r\n]*')[ \t]*(?=#|\r|$)", re.MULTILINE
 )
-from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
-from capacity.extras import needed_by
+# the parser's name of each format
+SYNTAXES = {
+    "turtle": ox.RdfFormat.TURTLE,
+    "ntriples": ox.RdfFormat.N_TRIPLES,
+    "nquads": ox.RdfFormat.N_QUADS,
+    "trig": ox.RdfFormat.TRIG,
+    "n3": ox.RdfFormat.N3,
+    "rdfxml": ox.RdfFormat.RDF_XML,
+    "jsonld": ox.RdfFormat.JSON_LD,
+}
+_LIKE_TURTLE = ("turtle", "ntriples", "nquads", "trig", "n3")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
-if TYPE_CHECKING:
-    import rdflib
 
-_SCHEMA = (
-    "http://www.w3.org/2000/01/rdf-schema#",
-    "http://www.w3.org/2002/07/owl#",
-    "http://www.w3.org/ns/shacl#",
-)
-_RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+@dataclass(frozen=True)
+class Quads:
+    """Parsed RDF: nodes, and triples as their numbers.
 
+    Attributes
+    ----------
+    ids : dict of pyoxigraph node to int
+        Number of each node, in order of first use.
+    rows : ndarray of int64, shape (n, 3)
+        Subject, predicate and object of each triple of the file.
+    graph : ndarray of int64, shape (n,), or None
+        Graph of each triple, as an index into `graphs`; None if nobody asked for it.
+    graphs : tuple of str
+        Names of the graphs.
+    prefixes : mapping of str to str
+        Namespace of each prefix.
+    """
 
-class _Ids(dict[Any, int]):
-    """Numbers 0, 1, ... for keys, in order of first use."""
+    ids: Ids
+    rows: NDArray[np.int64]
+    graph: NDArray[np.int64] | None
+    graphs: tuple[str, ...]
+    prefixes: Mapping[str, str]
 
-    def __missing__(self, key: Any) -> int:
-        self[key] = fresh = len(self)
-        return fresh
+    def counts(self) -> dict[str, int]:
+        """Count the triples of each graph."""
+        each = Counter([] if self.graph is None else self.graph.tolist())
+        return {name: each[i] for i, name in enumerate(self.graphs)}
 
 
 def parse_rdf_content(
     content: Content,
     format: Format,
     *,
-    syntax: ox.RdfFormat,
     multi: MultiPolicy | None = None,
     graph: str | None = None,
+    base: str | None = None,
+    contexts: Contexts | None = None,
+    annotations_of_facts: str | None = None,
+    allow_empty: bool = False,
 ) -> Database:
-    """Parse checked content as RDF; `syntax` is the parser's name of the format.
+    """Parse checked content as RDF.
 
     Options and errors are those of `capacity.database.read_rdf`.
     """
+    wanted, choice = check_graph(graph), check_choice(annotations_of_facts)
+    quads = parse_quads(
+        content, format, base=base, contexts=contexts, with_graphs=wanted is not None
+    )
+    rows = quads.rows
+    n_of_file = len(rows)
+    if wanted is not None:
+        counts = quads.counts()
+        name = find_graph(wanted, counts, quads.prefixes, content.name, format.name)
+        rows = rows[quads.graph == (-1 if name is None else list(counts).index(name))]
+    in_other_graphs = n_of_file - len(rows)
+    if not len(rows) and not allow_empty:
+        raise DatabaseFormatError(
+            content.name,
+            "no triples were found" + (" in the default graph" if wanted is not None else ""),
+            format=format.name,
+            advice="Check the file and its format; `allow_empty` makes an empty database of it.",
+        )
+    notes: tuple[str, ...] = ()
+    if (found := find_annotations(quads.ids, rows)) is not None:
+        iris = {i: node.value for node, i in quads.ids.items() if isinstance(node, ox.NamedNode)}
+        rows, note = apply_choice(found, rows, choice, iris, quads.prefixes)
+        notes = (note,)
+        if choice is None:
+            warnings.warn(
+                f"{note} Choose with annotations_of_facts=: keep, drop, order-4 or order-5.",
+                AnnotationWarning,
+                stacklevel=4,
+            )
+    elif choice not in (None, "keep", "drop"):
+        raise DatabaseFormatError(
+            content.name,
+            f"no fact is annotated, as `annotations_of_facts` = {shown(choice)} needs",
+            format=format.name,
+            advice="Omit it.",
+        )
+    if notes and not len(rows) and not allow_empty:
+        raise DatabaseFormatError(
+            content.name,
+            f"nothing is left of it. {notes[0]}",
+            format=format.name,
+            advice="Choose otherwise with `annotations_of_facts`.",
+        )
+    names = BlankNames()
+    return Database.from_ids(
+        [term_from_pyoxigraph(node, names) for node in quads.ids],
+        rows,
+        arity=rows.shape[1],
+        multi=multi,
+        prefixes=quads.prefixes,
+        source=Source(Path(content.name).name, content.sha256, format.name, notes, in_other_graphs),
+        allow_empty=allow_empty,
+    )
+
+
+def parse_quads(
+    content: Content,
+    format: Format,
+    *,
+    base: str | None = None,
+    contexts: Contexts | None = None,
+    with_graphs: bool = True,
+) -> Quads:
+    """Parse checked content, whole, as triples and the graphs that they are in.
+
+    Options and errors are those of `capacity.database.read_rdf`.
+    """
+    where, syntax = _base(content.name, base), SYNTAXES[format.name]
+    data = _checked(content, format, where, contexts)
+    ids, graph_ids = Ids(), Ids()
+    column, graphs = array("q"), array("q")
+    add, add_graph, default = column.append, graphs.append, ox.DefaultGraph()
+    parser = ox.parse(data, format=syntax, base_iri=where)
+    try:
+        for quad in parser:
+            add(ids[quad.subject])
+            add(ids[quad.predicate])
+            add(ids[quad.object])
+            if with_graphs:
+                add_graph(graph_ids[quad.graph_name])
+            elif syntax == ox.RdfFormat.N3 and quad.graph_name != default:
+                graph_ids[quad.graph_name] = 0
+    except SyntaxError as error:
+        raise _broken(content, format.name, str(error.msg), error.lineno) from None
+    except MemoryError:
+        raise DatabaseFormatError(
+            content.name,
+            "a term is longer than 16 MiB, the most that the parser of this format reads",
+            format=format.name,
+            advice="Shorten it, or store it elsewhere and give its IRI.",
+        ) from None
+    except ValueError as error:
+        raise _broken(content, format.name, str(error), None) from None
+    if syntax == ox.RdfFormat.N3 and graph_ids.keys() - {default}:
+        raise DatabaseFormatError(
+            content.name,
+            "an N3 formula quotes triples without asserting them as facts",
+            format=format.name,
+            advice="Write the facts outside of braces.",
+        )
+    return Quads(
+        ids,
+        np.frombuffer(column, dtype=np.int64).reshape(-1, 3),
+        np.frombuffer(graphs, dtype=np.int64) if with_graphs else None,
+        tuple(graph_names(graph_ids, data)),
+        parser.prefixes,
+    )
+
+
+def _base(name: str, base: str | None) -> str:
+    if base is None:
+        return f"file:///{quote(Path(name).name.encode('utf-8', 'replace'))}"
+    try:
+        return ox.NamedNode(base).value
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f"`base` must be an absolute IRI, such as http://example.org/; got {shown(base)}."
+        ) from None
+
+
+def _checked(content: Content, format: Format, base: str, contexts: Contexts | None) -> bytes:
+    """Refuse what would harm the parser, and write what it doesn't know in another way."""
     if format.name == "rdfxml":
         refuse_hostile_xml(content.name, content.data)
     elif format.name == "jsonld":
         refuse_hostile_json(content.name, content.data)
+        if contexts is not None:
+            return with_contexts(content, check_contexts(contexts), base)
     else:
         refuse_deep_triple_terms(content.name, content.data)
-    ids = _Ids()
-    column = array("q")
-    add = column.append
-    only, default = None if graph is None else _iri(graph), ox.DefaultGraph()
-    parser = ox.parse(
-        content.data,
-        format=syntax,
-        base_iri=f"file:///{quote(Path(content.name).name.encode('utf-8', 'replace'))}",
-    )
-    try:
-        for quad in parser:
-            if format.name == "n3" and quad.graph_name != default:
-                raise InvalidArgumentError(
-                    "an N3 formula quotes triples without asserting them as facts"
-                )
-            if only is None or quad.graph_name == only:
-                add(ids[quad.subject])
-                add(ids[quad.predicate])
-                add(ids[quad.object])
-        names = BlankNames()
-        tokens = [term_from_pyoxigraph(node, names) for node in ids]
-    except SyntaxError as error:
-        raise _broken(content.name, format.name, str(error.msg), error.lineno) from None
-    except MemoryError:
-        raise _broken(content.name, format.name, "a term is longer than 16 MiB", None) from None
-    except ValueError as error:
-        raise _broken(content.name, format.name, str(error), None) from None
-    if not tokens:
-        where = "" if graph is None else f" in the graph <{graph}>"
-        raise DatabaseFormatError(
-            content.name,
-            f"no triples were found{where}",
-            format=format.name,
-            advice="A database must hold facts; check the file and its format.",
-        )
-    return Database.from_ids(
-        tokens,
-        np.frombuffer(column, dtype=np.int64).reshape(-1, 3),
-        multi=multi,
-        prefixes=parser.prefixes,
-        source=Source(Path(content.name).name, content.sha256, format.name),
-    )
+    if format.name in ("ntriples", "nquads") and b"VERSION" in content.data:
+        return _VERSION.sub(b"", content.data)
+    return content.data
 
 
-def _iri(graph: str) -> ox.NamedNode:
-    try:
-        return ox.NamedNode(graph)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"`graph` must be the IRI of a named graph; got {graph!r:.60}."
-        ) from None
-
-
-def _broken(name: str, format: str, reason: str, line: int | None) -> DatabaseFormatError:
-    others = ", ".join(f for f in FORMATS if f != format)
+def _broken(content: Content, format: str, reason: str, line: int | None) -> DatabaseFormatError:
+    """Make the error of what the parser refuses, with advice that can help."""
+    foreign = foreign_text(content.data[:65536].decode("utf-8", "ignore"))
+    advice = "Mend the file."
+    if foreign is not None:
+        reason, line, advice = f"it is {foreign.what}", None, foreign.advice
+    elif format == "jsonld":
+        if "LoadDocumentCallback" in reason:
+            return missing_context(content)
+        if _SURROGATE.search(content.data) and "end of file" in reason:
+            reason = "a string holds half of a surrogate pair, \\ud800 to \\udfff"
+        else:
+            # which is clearer, if it is broken as JSON already
+            parse_json(content.name, content.data)
+    elif format != "rdfxml":
+        turtle = {"ntriples": "turtle", "nquads": "trig"}.get(format)
+        if turtle and b"<<" in content.data:
+            advice = f"If it is RDF-star, whose << s p o >> may be subjects, read it as {turtle}."
+        else:
+            alike = ", ".join(f for f in _LIKE_TURTLE if f != format and f in FORMATS)
+            advice = f"Mend the file, or say which format it is: {alike}."
     # parsers repeat what they can't read, however long, with its control characters
     short = re.sub(r"\S{60,}", lambda word: f"{word[0]:.57}...", f"{reason:.400}")
     return DatabaseFormatError(
-        name,
+        content.name,
         "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short),
         format=format,
         line=line,
-        advice=f"Mend the file, or say which format it is: {others}.",
+        advice=advice,
     )
-
-
-def from_rdflib(
-    source: rdflib.Graph, *, graph: str | None = None, multi: MultiPolicy | None = None
-) -> Database:
-    """Make a database from an rdflib ``Graph`` or ``Dataset``.
-
-    Parameters
-    ----------
-    source : rdflib.Graph
-        The graph or dataset; its namespace prefixes are kept for display.
-    graph : str, optional
-        IRI of the only named graph of a ``Dataset`` to read; by default all graphs are merged.
-    multi : MultiPolicy, optional
-        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
-
-    Returns
-    -------
-    Database
-        The triples of the graph.
-
-    Raises
-    ------
-    InvalidTypeError
-        If `source` is not an rdflib graph.
-    InvalidArgumentError
-        If `graph` is given for a ``Graph``, which has no named graphs.
-    DatabaseFormatError
-        If it holds no facts.
-    MultiValuedError
-        Under the policy ``error``, or if a policy leaves no fact.
-
-    Examples
-    --------
-    >>> import rdflib
-    >>> graph = rdflib.Graph().parse(data="<x:Astrid> <x:born_in> <x:Singapore> .", format="nt")
-    >>> str(from_rdflib(graph)(rdflib.URIRef("x:Astrid"), rdflib.URIRef("x:born_in")))
-    '<x:Singapore>'
-    """
-    with needed_by("from_rdflib"):
-        import rdflib
-
-    if not isinstance(source, rdflib.Graph):
-        raise InvalidTypeError(
-            f"`source` must be an rdflib Graph; got {type(source).__name__}. "
-            "For a file use read_rdf, for text parse_rdf, for rows Database.from_triples."
-        )
-    triples: Iterable[tuple[Any, Any, Any]]
-    if isinstance(source, rdflib.Dataset | rdflib.ConjunctiveGraph):
-        only = None if graph is None else rdflib.URIRef(graph)
-        triples = (
-            (s, p, o)
-            for s, p, o, g in source.quads((None, None, None, None))
-            if only is None or getattr(g, "identifier", g) == only
-        )
-    elif graph is None:
-        triples = source
-    else:
-        raise InvalidArgumentError(
-            "`graph` names a graph of an rdflib Dataset; a Graph has none. Omit it."
-        )
-    ids = _Ids()
-    rows = [(ids[s], ids[p], ids[o]) for s, p, o in triples]
-    if not rows:
-        raise DatabaseFormatError("the rdflib graph", "no triples were found")
-    # two rdflib nodes can be one term: "a" and "a"^^xsd:string
-    terms = {node: term_from_rdflib(node) for node in ids}
-    distinct = {term: i for i, term in enumerate(dict.fromkeys(terms.values()))}
-    renumber = np.array([distinct[terms[node]] for node in ids], dtype=np.int64)
-    return Database.from_ids(
-        list(distinct),
-        renumber[np.array(rows)],
-        multi=multi,
-        prefixes={p: str(n) for p, n in source.namespaces()},
-    )
-
-
-def to_rdflib(db: Database, *, base: str | None = None) -> rdflib.Graph:
-    """Write the facts as an rdflib graph.
-
-    Parameters
-    ----------
-    db : Database
-        Facts to write, with their prefixes.
-    base : str, optional
-        Beginning of the IRIs that replace labels and sets, which have no form in RDF: `base` and
-        the percent-encoded text. Without it they are an error.
-
-    Returns
-    -------
-    rdflib.Graph
-        The facts as triples.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For facts of another arity than 3, labels without a base, a new IRI that is in use already,
-        a subject that is a literal, or a predicate that isn't an IRI.
-
-    Examples
-    --------
-    >>> db = Database.from_triples([("Astrid", "born_in", "Singapore")])
-    >>> print(to_rdflib(db, base="http://example.org/").serialize(format="nt").strip())
-    <http://example.org/Astrid> <http://example.org/born_in> <http://example.org/Singapore> .
-    """
-    require_triples(db, "to_rdflib(db)")
-    with needed_by("to_rdflib"):
-        import rdflib
-
-    minted: dict[Term, Any] = {}
-    in_use = {t.text for t in db.tokens if t.kind == "iri"}
-    for token in db.tokens:
-        if token.kind in ("label", "set"):
-            if base is None:
-                raise InvalidArgumentError(
-                    f"RDF has no form for the {token.kind} {token.text!r:.60}. Give labels IRIs "
-                    'with `base`, such as base="http://example.org/".'
-                )
-            iri = base + quote(token.text, safe="")
-            if iri in in_use:
-                raise InvalidArgumentError(
-                    f"<{iri}> would stand for two tokens. Choose another `base`."
-                )
-            in_use.add(iri)
-            minted[token] = rdflib.URIRef(iri)
-        else:
-            minted[token] = term_to_rdflib(token)
-    graph = rdflib.Graph()
-    for prefix, namespace in db.prefixes.items():
-        graph.bind(prefix, namespace)
-    nodes = [minted[token] for token in db.tokens]
-    for k, q, v in db.token_triples.tolist():
-        if isinstance(nodes[k], rdflib.Literal) or not isinstance(nodes[q], rdflib.URIRef):
-            raise InvalidArgumentError(
-                f"An RDF subject must not be a literal, and a predicate must be an IRI; got "
-                f"({db.tokens[k]}, {db.tokens[q]}, ...)."
-            )
-        graph.add((nodes[k], nodes[q], nodes[v]))
-    return graph
 
 
 def schema_rows(db: Database) -> NDArray[np.bool_]:
     """Mark the facts that are schema: ``rdf:type`` and the predicates of RDFS, OWL and SHACL.
 
-    Ontologies can be mostly schema (71 % of Brick). ``db.subset(~schema_rows(db))`` drops it.
+    Ontologies can be mostly schema (71 % of Brick). ``db.select(schema="drop")`` omits it.
 
     Parameters
     ----------
@@ -319,8 +315,4 @@ def schema_rows(db: Database) -> NDArray[np.bool_]:
     array([ True, False])
     """
     require_triples(db, "schema_rows(db)")
-    schema = [
-        p.kind == "iri" and (p.text == _RDF_TYPE or p.text.startswith(_SCHEMA))
-        for p in db.predicates
-    ]
-    return np.array(schema, dtype=bool)[db.triples[:, 1]]
+    return schema_predicates(db)[db.triples[:, 1]]

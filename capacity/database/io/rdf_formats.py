@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import partial
-
-import pyoxigraph as ox
 
 from capacity.database.io.formats import FileHead, Format, register_format
 from capacity.database.io.rdf import parse_rdf_content
 
 _XML = re.compile(r"<\?xml|<!DOCTYPE|<!--|<rdf:RDF|<[\w.-]+(:[\w.-]+)?\s+xmlns")
 _DIRECTIVE = re.compile(r"@?(prefix|base|version)\b", re.IGNORECASE)
+_VERSION = re.compile(r"VERSION\s*[\"'].*")
 _N_STATEMENT = re.compile(r"(<[^>]*>|_:\S+)\s*<[^>]*>\s*.*\.\s*(#.*)?")
 
 
@@ -26,6 +24,12 @@ def _possible_rdf(head: FileHead) -> tuple[str, ...]:
         lists = re.match(r"\s*\[\s*[{\]]", text)
         turtles = ("turtle", "trig", "n3")
         return ("jsonld", *turtles) if lists else (*turtles, "jsonld")
+    if version := _VERSION.match(first):
+        # a directive of all these formats since RDF 1.2
+        lines = (line.strip() for line in text[text.index(version[0]) :].splitlines()[1:])
+        rest = next((line for line in lines if line and line[0] != "#"), "")
+        if _N_STATEMENT.fullmatch(rest):
+            return ("nquads", "ntriples", "trig", "turtle")
     if _DIRECTIVE.match(first):
         # TriG is Turtle with graphs
         graphs = re.search(r"^[ \t]*(GRAPH\b|[^#\n]*\{)", text, re.M)
@@ -37,19 +41,18 @@ def _possible_rdf(head: FileHead) -> tuple[str, ...]:
     return ()
 
 
-def _register_rdf(name: str, syntax: ox.RdfFormat, *aliases: str) -> None:
+def _register_rdf(name: str, *aliases: str) -> None:
     def likelihood(head: FileHead) -> int:
         possible = _possible_rdf(head)
         return len(possible) - possible.index(name) if name in possible else 0
 
-    parse = partial(parse_rdf_content, syntax=syntax)
-    register_format(Format(name, (name, *aliases), "rdf", parse, likelihood))
+    register_format(Format(name, (name, *aliases), "rdf", parse_rdf_content, likelihood))
 
 
-_register_rdf("turtle", ox.RdfFormat.TURTLE, "ttl", "text/turtle")
-_register_rdf("ntriples", ox.RdfFormat.N_TRIPLES, "nt", "n-triples", "application/n-triples")
-_register_rdf("nquads", ox.RdfFormat.N_QUADS, "nq", "n-quads", "application/n-quads")
-_register_rdf("trig", ox.RdfFormat.TRIG, "application/trig")
-_register_rdf("n3", ox.RdfFormat.N3, "text/n3")
-_register_rdf("rdfxml", ox.RdfFormat.RDF_XML, "rdf", "owl", "xml", "rdf/xml", "application/rdf+xml")
-_register_rdf("jsonld", ox.RdfFormat.JSON_LD, "json-ld", "json", "application/ld+json")
+_register_rdf("turtle", "ttl", "text/turtle")
+_register_rdf("ntriples", "nt", "n-triples", "application/n-triples")
+_register_rdf("nquads", "nq", "n-quads", "application/n-quads")
+_register_rdf("trig", "application/trig")
+_register_rdf("n3", "text/n3")
+_register_rdf("rdfxml", "rdf", "owl", "xml", "rdf/xml", "application/rdf+xml")
+_register_rdf("jsonld", "json-ld", "json", "application/ld+json")

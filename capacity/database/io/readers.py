@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from capacity.database.arity import require_arity
 from capacity.database.facts import Database
-from capacity.database.io.content import Content, check, read
+from capacity.database.io.content import MAX_BYTES, Content, read
+from capacity.database.io.contexts import Contexts
 from capacity.database.io.formats import FORMATS, Format, resolve_format
+from capacity.database.io.selecting import selected_part, selection_of
 from capacity.database.io.tables import TableTerms, arity_of, check_terms
 from capacity.database.policy import MultiPolicy
+from capacity.database.selection import SelectionOptions
 from capacity.errors import DatabaseFormatError, MultiValuedError
+from capacity.limits import require_integer
+
+# the most that the parser of RDF reads in most formats; the same for all of them
+MAX_TERM_BYTES = 2**24
 
 
 def load(
@@ -21,6 +29,14 @@ def load(
     format: str | None = None,
     arity: int = 3,
     multi: MultiPolicy | None = None,
+    graph: str | None = None,
+    base: str | None = None,
+    contexts: Contexts | None = None,
+    annotations_of_facts: str | None = None,
+    allow_empty: bool = False,
+    max_bytes: int = MAX_BYTES,
+    max_term_bytes: int = MAX_TERM_BYTES,
+    **criteria: Unpack[SelectionOptions],
 ) -> Database:
     r"""Read a file of facts: RDF in any common format, or a table of three columns.
 
@@ -35,21 +51,36 @@ def load(
         Number of columns of the facts. Only tables have facts of another arity than 3.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+    graph, base, contexts, annotations_of_facts : optional
+        Options of RDF, as `read_rdf` has them.
+    allow_empty : bool
+        Whether a file without facts is an empty database, of shape (0, 0, 0), and no error.
+    max_bytes, max_term_bytes : int
+        Maximum size of the file, decompressed, and of a term.
+    **criteria
+        Which facts to keep, as `Selection` has it: ``schema``, ``literals``, ``annotations`` and
+        ``blank_nodes``, each ``keep`` or ``drop``; ``predicates``, ``exclude``, ``namespaces`` and
+        ``types``. The policy for multi-valued pairs is applied to the facts that stay.
 
     Returns
     -------
     Database
-        The facts, with the file's name, hash and format as ``source``.
+        The facts, with the file's name, hash and format as ``source``, and with the numbers of a
+        selection as ``selected``.
 
     Raises
     ------
     DatabaseFormatError
-        If the file can't be read as a database: missing, empty, binary, broken or without facts; a
-        table with another number of columns, or another file than a table if `arity` isn't 3.
+        If the file can't be read as a database: missing, empty, binary, broken, too large, or
+        without facts; a table with another number of columns, or with options of RDF; another file
+        than a table if `arity` isn't 3.
     InvalidTypeError
-        If `path` is neither a str nor a path.
+        If `path` is neither a str nor a path, or `contexts` isn't a mapping; for an unknown option.
     InvalidArgumentError
-        For an unknown policy, or an `arity` that isn't from 2 to 32.
+        For an unknown policy, an `arity` that isn't from 2 to 32, or as `read_rdf` does; if a
+        selection keeps no fact, or for a wrong criterion.
+    UnknownTokenError
+        If no predicate, class or namespace of the file has the name that a criterion gives.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
 
@@ -65,119 +96,36 @@ def load(
     'Singapore'
     """
     require_arity(arity)
-    content = read(path)
+    selection = selection_of(criteria, "load", load.__kwdefaults__ or ())
+    options = given(
+        graph=graph,
+        base=base,
+        contexts=contexts,
+        annotations_of_facts=annotations_of_facts,
+    )
+    content = read(path, max_bytes=max_bytes, allow_empty=allow_empty)
     chosen = resolve_format(content, format)
-    if arity == 3:
-        return _parsed(content, chosen, multi=multi)
-    if chosen.kind != "table":
+    if options and chosen.kind != "rdf":
         raise DatabaseFormatError(
             content.name,
-            f"only tables hold facts of {arity} columns",
+            f"`{next(iter(options))}` is an option of RDF",
             format=chosen.name,
-            advice="Omit `arity`, or give the table's format: tsv or csv.",
+            advice="Omit it, or say which format of RDF the file has.",
         )
-    return _parsed(content, chosen, arity=arity, multi=multi)
-
-
-def read_rdf(
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    graph: str | None = None,
-    multi: MultiPolicy | None = None,
-) -> Database:
-    """Read an RDF file.
-
-    Parameters
-    ----------
-    path : path
-        RDF file, which may be compressed; ``-`` is standard input.
-    format : str, optional
-        Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type;
-        by default it is guessed.
-    graph : str, optional
-        IRI of the only named graph to read; by default all graphs are merged.
-    multi : MultiPolicy, optional
-        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
-
-    Returns
-    -------
-    Database
-        The triples of the file or of one of its graphs.
-
-    Raises
-    ------
-    DatabaseFormatError
-        If the file can't be read, isn't RDF, is broken, or holds no facts.
-    InvalidTypeError
-        If `path` is neither a str nor a path.
-    InvalidArgumentError
-        If `graph` isn't an IRI, or for an unknown policy.
-    MultiValuedError
-        Under the policy ``error``, or if a policy leaves no fact.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "facts.trig")
-    ...     _ = path.write_text("<x:g> { <x:a> <x:p> <x:b> } <x:h> { <x:a> <x:p> <x:c> }")
-    ...     db = read_rdf(path, graph="x:g")
-    >>> db.n_triples
-    1
-    """
-    content = read(path)
-    chosen = _of_kind(content, resolve_format(content, format), "rdf", "RDF")
-    return _parsed(content, chosen, graph=graph, multi=multi)
-
-
-def parse_rdf(
-    text: str | bytes,
-    format: str,
-    *,
-    graph: str | None = None,
-    multi: MultiPolicy | None = None,
-) -> Database:
-    """Read RDF from text in a named format.
-
-    Parameters
-    ----------
-    text : str or bytes
-        RDF, in UTF-8 if it is given as bytes.
-    format : str
-        Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type.
-    graph : str, optional
-        IRI of the only named graph to read; by default all graphs are merged.
-    multi : MultiPolicy, optional
-        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
-
-    Returns
-    -------
-    Database
-        The triples of the text or of one of its graphs.
-
-    Raises
-    ------
-    DatabaseFormatError
-        If the text isn't RDF in that format, or holds no facts.
-    InvalidArgumentError
-        If `graph` isn't an IRI, or for an unknown policy.
-    MultiValuedError
-        Under the policy ``error``, or if a policy leaves no fact.
-
-    Examples
-    --------
-    >>> parse_rdf("<x:a> <x:p> <x:b>, 'c' .", "turtle", multi="keep").shape
-    (1, 1, 2)
-    """
-    try:
-        raw = text.encode() if isinstance(text, str) else text
-    except UnicodeEncodeError as error:
-        raise DatabaseFormatError("the given text", f"it has no UTF-8 form ({error})") from None
-    content = check("the given text", raw)
-    chosen = _of_kind(content, resolve_format(content, format), "rdf", "RDF")
-    return _parsed(content, chosen, graph=graph, multi=multi)
+    if arity != 3:
+        if chosen.kind != "table":
+            raise DatabaseFormatError(
+                content.name,
+                f"only tables hold facts of {arity} columns",
+                format=chosen.name,
+                advice="Omit `arity`, or give the table's format: tsv or csv.",
+            )
+        options["arity"] = arity
+    options |= given(allow_empty=allow_empty or None)
+    if not selection.options():
+        return parsed(content, chosen, max_term_bytes=max_term_bytes, multi=multi, **options)
+    every = parsed(content, chosen, max_term_bytes=max_term_bytes, multi="keep", **options)
+    return selected_part(every, selection, multi, content.name)
 
 
 def read_table(
@@ -188,6 +136,8 @@ def read_table(
     arity: int | None = None,
     columns: Sequence[str] | None = None,
     multi: MultiPolicy | None = None,
+    max_bytes: int = MAX_BYTES,
+    max_term_bytes: int = MAX_TERM_BYTES,
 ) -> Database:
     r"""Read a TSV or CSV file.
 
@@ -207,6 +157,8 @@ def read_table(
         Names of the columns to read, the object's last; the first row must name all columns.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+    max_bytes, max_term_bytes : int
+        Maximum size of the file, decompressed, and of a cell.
 
     Returns
     -------
@@ -246,12 +198,24 @@ def read_table(
     options: dict[str, Any] = {"terms": terms}
     if arity_of(arity, columns) != 3 or columns is not None:
         options |= {"arity": arity_of(arity, columns), "columns": columns}
-    content = read(path)
-    chosen = _of_kind(content, resolve_format(content, format), "table", "a table")
-    return _parsed(content, chosen, **options, multi=multi)
+    content = read(path, max_bytes=max_bytes)
+    chosen = of_kind(content, resolve_format(content, format), "table", "a table")
+    return parsed(content, chosen, max_term_bytes=max_term_bytes, **options, multi=multi)
 
 
-def _of_kind(content: Content, format: Format, kind: str, what: str) -> Format:
+def given(**options: Any) -> dict[str, Any]:
+    """Keep the options that the user gives; a format from outside may know no others."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def of_kind(content: Content, format: Format, kind: str, what: str) -> Format:
+    """Refuse a format that isn't of a kind.
+
+    Raises
+    ------
+    DatabaseFormatError
+        With the names of the formats that are.
+    """
     if format.kind == kind:
         return format
     names = ", ".join(name for name, known in FORMATS.items() if known.kind == kind)
@@ -263,8 +227,28 @@ def _of_kind(content: Content, format: Format, kind: str, what: str) -> Format:
     )
 
 
-def _parsed(content: Content, format: Format, **options: Any) -> Database:
+def parsed(content: Content, format: Format, *, max_term_bytes: int, **options: Any) -> Database:
+    """Parse content, and refuse terms that are too long.
+
+    Raises
+    ------
+    DatabaseFormatError
+        As the format's parser does, and for a term of more than `max_term_bytes`.
+    MultiValuedError
+        As the format's parser does, with the name of the file.
+    """
+    require_integer("max_term_bytes", max_term_bytes, most=sys.maxsize)
     try:
-        return format.parse(content, format, **options)
+        db = format.parse(content, format, **options)
     except MultiValuedError as error:
         raise MultiValuedError(f"{content.name}: {error}") from None
+    for token in db.tokens:
+        # a character takes four bytes at most
+        if 4 * len(token.text) > max_term_bytes < len(token.text.encode("utf-8", "replace")):
+            raise DatabaseFormatError(
+                content.name,
+                f"a term, {token.text[:20]!r}..., is longer than {max_term_bytes:,} bytes",
+                format=format.name,
+                advice="Shorten it, or raise `max_term_bytes`.",
+            )
+    return db

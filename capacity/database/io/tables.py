@@ -25,10 +25,11 @@ from capacity.database.arity import LEAST, MOST, require_arity, role_names
 from capacity.database.facts import Database
 from capacity.database.io.content import Content
 from capacity.database.io.formats import Format, register_format
+from capacity.database.n3_terms import parse_n3
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.source import Source
-from capacity.database.terms import label, parse_n3
+from capacity.database.terms import label
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown
 from capacity.safe_files import write_whole
@@ -45,6 +46,7 @@ def parse_table_content(
     terms: TableTerms = "label",
     arity: int = 3,
     columns: Sequence[str] | None = None,
+    allow_empty: bool = False,
 ) -> Database:
     """Parse checked content as TSV or CSV.
 
@@ -62,6 +64,8 @@ def parse_table_content(
         Number of columns of the facts.
     columns : sequence of str, optional
         Columns of the facts, `arity` of those that the first row names.
+    allow_empty : bool
+        Whether a table without rows is an empty database, and no error.
 
     Raises
     ------
@@ -81,9 +85,12 @@ def parse_table_content(
                 raise _wrong_width(content.name, format.name, line, len(row), arity)
         if rows and rows[0][1] == role_names(arity):
             del rows[0]
+    source = Source(Path(content.name).name, content.sha256, format.name)
+    if not rows and allow_empty:
+        none = np.zeros((0, arity), dtype=np.int64)
+        return Database.from_ids([], none, arity=arity, source=source, allow_empty=True)
     if not rows:
         raise DatabaseFormatError(content.name, "the table has no rows", format=format.name)
-    source = Source(Path(content.name).name, content.sha256, format.name)
     return from_rows(content.name, rows, format.name, terms, multi, source)
 
 

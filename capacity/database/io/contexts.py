@@ -1,0 +1,198 @@
+"""JSON-LD contexts that stand outside of a document, given as files.
+
+Nothing is fetched. A context that a document refers to by its IRI, also as ``@import``, is replaced
+by the one that the user gives for this IRI.
+
+References
+----------
+JSON-LD 1.1 Processing Algorithms and API, W3C 2020, sections 4.1 and 4.2.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+from urllib.parse import urljoin
+
+from capacity.database.io.content import Content, read
+from capacity.database.io.guards import parse_json, refuse_hostile_json
+from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
+from capacity.limits import shown
+from capacity.options import nearest
+
+# IRI of a context -> a file, or the parsed document
+Contexts: TypeAlias = Mapping[str, str | os.PathLike[str] | Mapping[str, Any]]
+# bytes of all contexts, each as often as it is used
+MAX_INLINED = 2**28
+
+
+def check_contexts(contexts: object) -> Contexts:
+    """Return contexts, and refuse anything else than a mapping of IRIs to files or documents.
+
+    Raises
+    ------
+    InvalidTypeError
+        With what was given.
+    """
+    if isinstance(contexts, Mapping) and all(
+        isinstance(iri, str) and isinstance(one, str | os.PathLike | Mapping)
+        for iri, one in contexts.items()
+    ):
+        return contexts
+    raise InvalidTypeError(
+        "`contexts` must map the IRIs of JSON-LD contexts to files or to parsed documents, as in "
+        f'{{"https://schema.org/": "schema.jsonld"}}; got {shown(contexts)}.'
+    )
+
+
+def with_contexts(content: Content, contexts: Contexts, base: str) -> bytes:
+    """Write a JSON-LD document with the contexts that it refers to in it.
+
+    Parameters
+    ----------
+    content : Content
+        The document, which was checked not to be nested deeply.
+    contexts : mapping of str to path or dict
+        Contexts by IRI.
+    base : str
+        IRI of the document, against which relative ones are resolved.
+
+    Raises
+    ------
+    DatabaseFormatError
+        For a context that isn't given, is no context, refers to itself, or for too many of them.
+    """
+    document = parse_json(content.name, content.data, parse_constant=_no_constant)
+    inline = _Inline(content.name, contexts)
+    whole = inline.document(document, base)
+    return json.dumps(whole, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def missing_context(content: Content) -> DatabaseFormatError:
+    """Make the error of a document that refers to a context elsewhere."""
+    iri = next(_references(parse_json(content.name, content.data)), "a context")
+    return _missing(content.name, iri, ())
+
+
+def _missing(name: str, iri: str, given: Sequence[str]) -> DatabaseFormatError:
+    return DatabaseFormatError(
+        name,
+        f"its context {shown(iri)} is elsewhere, and nothing is fetched",
+        format="jsonld",
+        advice="Write the context into the file, or save it and name the copy: "
+        f"contexts={{{shown(iri)}: 'context.jsonld'}}.{nearest(iri, given)}",
+    )
+
+
+def _references(node: Any) -> Any:
+    if isinstance(node, list):
+        for one in node:
+            yield from _references(one)
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            if key in ("@context", "@import"):
+                yield from (c for c in _listed(value) if isinstance(c, str))
+            yield from _references(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _no_constant(name: str) -> Any:
+    raise InvalidArgumentError(f"JSON has no {name}")
+
+
+class _Inline:
+    """The replacement of references in one document."""
+
+    def __init__(self, name: str, contexts: Contexts) -> None:
+        self.name, self.contexts = name, contexts
+        self.read: dict[str, tuple[Any, int]] = {}
+        self.size = 0
+        # terms whose values are JSON, in which @context is a key like others
+        self.of_json = {"@value"}
+
+    def document(self, node: Any, base: str) -> Any:
+        if isinstance(node, list):
+            return [self.document(one, base) for one in node]
+        if not isinstance(node, dict):
+            return node
+        made = dict(node)
+        # first, for it tells which terms are JSON
+        if "@context" in node:
+            made["@context"] = self.context(node["@context"], base, ())
+        for key, value in node.items():
+            if key != "@context" and key not in self.of_json:
+                made[key] = self.document(value, base)
+        return made
+
+    def context(self, value: Any, base: str, within: tuple[str, ...]) -> Any:
+        """Replace references in the value of a key ``@context``."""
+        made: list[Any] = []
+        for one in _listed(value):
+            if isinstance(one, str):
+                made += _listed(self.referred(one, base, within))
+            else:
+                made.append(self.definitions(one, base, within) if isinstance(one, dict) else one)
+        return made[0] if len(made) == 1 and not isinstance(value, list) else made
+
+    def definitions(self, context: dict[str, Any], base: str, within: tuple[str, ...]) -> Any:
+        made = dict(context)
+        imported = made.pop("@import", None)
+        if isinstance(imported, str):
+            found = self.referred(imported, base, within)
+            if not isinstance(found, dict):
+                raise self.refused(f"{shown(imported)} is imported, so it must be one context")
+            made = {**found, **made}
+        elif "@import" in context:
+            raise self.refused(f"@import must name a context; it is {shown(imported)}")
+        for term, value in context.items():
+            if isinstance(value, dict):
+                if value.get("@type") == "@json":
+                    self.of_json.add(term)
+                if "@context" in value:
+                    inner = self.context(value["@context"], base, within)
+                    made[term] = {**value, "@context": inner}
+        return made
+
+    def referred(self, reference: str, base: str, within: tuple[str, ...]) -> Any:
+        """Give the context that stands at an IRI, with its own references replaced."""
+        iri = urljoin(base, reference)
+        if iri in within:
+            raise self.refused(f"the context {shown(iri)} refers to itself")
+        key = next((one for one in (reference, iri) if one in self.contexts), None)
+        if key is None:
+            raise _missing(self.name, iri if within else reference, list(self.contexts))
+        if key not in self.read:
+            self.read[key] = self.opened(key)
+        document, size = self.read[key]
+        self.size += size
+        if self.size > MAX_INLINED:
+            raise self.refused(
+                f"its contexts, each as often as used, take over {MAX_INLINED:,} bytes"
+            )
+        if not isinstance(document, Mapping) or "@context" not in document:
+            raise self.refused(f"what stands for {shown(iri)} has no key @context")
+        made = self.context(document["@context"], iri, (*within, iri))
+        # section 4.1.2, step 5.7: the base of a context from elsewhere has no effect
+        dropped = [
+            {k: v for k, v in one.items() if k != "@base"} if isinstance(one, dict) else one
+            for one in _listed(made)
+        ]
+        return dropped if isinstance(made, list) else dropped[0]
+
+    def opened(self, key: str) -> tuple[Any, int]:
+        one = self.contexts[key]
+        if isinstance(one, Mapping):
+            return one, len(json.dumps(one))
+        content = read(one)
+        refuse_hostile_json(content.name, content.data)
+        return parse_json(content.name, content.data), len(content.data)
+
+    def refused(self, reason: str) -> DatabaseFormatError:
+        return DatabaseFormatError(
+            self.name, reason, format="jsonld", advice="Write its context into the file."
+        )

@@ -1,0 +1,177 @@
+"""Formats that are recognised and not read, with what converts them.
+
+A file is recognised by its first bytes, so that a message can say more than that it is no RDF.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_ROBOT = "Convert it to Turtle: robot convert --input FILE --output facts.ttl."
+_RDFLIB = (
+    'Read it with rdflib: from_rdflib(rdflib.Dataset().parse(FILE, format="{}")), with from_rdflib '
+    "of capacity.database."
+)
+_UNPACK = "Unpack it ({}), and give the file of facts in it."
+_TABLE = "Read it with pandas: capacity.database.from_pandas({})."
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A format that isn't read.
+
+    Attributes
+    ----------
+    what : str
+        What the file is, as in "it is ...".
+    advice : str
+        What converts it.
+    """
+
+    what: str
+    advice: str
+
+
+_EXCEL = Foreign("an Excel file", _TABLE.format("pd.read_excel(FILE)"))
+_IMAGE = Foreign("an image", "Give a file of facts: RDF, TSV or CSV.")
+# by the first bytes of files that aren't text
+_MAGIC = {
+    b"7z\xbc\xaf\x27\x1c": Foreign("a 7z archive", _UNPACK.format("7z x FILE")),
+    b"Rar!\x1a\x07": Foreign("a RAR archive", _UNPACK.format("unrar x FILE")),
+    b"\x04\x22\x4d\x18": Foreign("compressed by LZ4", "Decompress it first: lz4 -d FILE."),
+    b"SQLite format 3\0": Foreign(
+        "an SQLite database", 'Export a table: sqlite3 -csv FILE "select s, p, o from t" > t.csv.'
+    ),
+    b"PAR1": Foreign("a Parquet file", _TABLE.format("pd.read_parquet(FILE)")),
+    b"ARROW1": Foreign("an Arrow file", _TABLE.format("pd.read_feather(FILE)")),
+    b"$HDT": Foreign("an HDT file", "Convert it to N-Triples: hdt2rdf FILE facts.nt."),
+    b"\x93NUMPY": Foreign(
+        "an array of numpy",
+        "One of zeros and ones is read by capacity.database.from_numpy(np.load(FILE)).",
+    ),
+    b"\xd0\xcf\x11\xe0": _EXCEL,
+    b"%PDF-": Foreign("a PDF file", "Give a file of facts: RDF, TSV or CSV."),
+    b"\x89PNG": _IMAGE,
+    b"GIF8": _IMAGE,
+    b"\xff\xd8\xff": _IMAGE,
+}
+_LFS = Foreign("a pointer of git-LFS, and not the file itself", "Fetch the file: git lfs pull.")
+_OWL_XML = Foreign("OWL in OWL/XML", _ROBOT)
+# by the first element of an XML document
+_ROOTS = {
+    "TriX": Foreign("TriX", _RDFLIB.format("trix")),
+    "Ontology": _OWL_XML,
+    "sparql": Foreign(
+        "a SPARQL result in XML", "Ask the endpoint for text/csv, or for RDF by CONSTRUCT."
+    ),
+    "svg": Foreign("an SVG image", "Give a file of facts: RDF, TSV or CSV."),
+    "graphml": Foreign(
+        "GraphML",
+        "Read it with networkx: capacity.database.from_networkx(nx.read_graphml(FILE)).",
+    ),
+    "rss": Foreign("an RSS feed", "Give a file of facts: RDF, TSV or CSV."),
+}
+# by the beginning of the text
+_TEXTS = (
+    (re.compile(r"version https://git-lfs\.github\.com/spec/"), _LFS),
+    (
+        re.compile(r"(?:Prefix|Ontology|Import|Annotation|Declaration)\s*\("),
+        Foreign("OWL in functional syntax", _ROBOT),
+    ),
+    (
+        re.compile(r"(?:Prefix|Ontology|Import|Class|ObjectProperty|Individual|Namespace):\s"),
+        Foreign("OWL in Manchester syntax", _ROBOT),
+    ),
+    (
+        re.compile(r"format-version:\s*\d|\[Term\]\s*\r?\nid:"),
+        Foreign("an ontology in OBO format", _ROBOT),
+    ),
+    (
+        re.compile(
+            r'\[\s*"[^"\n]*"\s*,\s*"[^"\n]*"\s*,\s*"(?:[^"\\\n]|\\.)*+"\s*(?:,\s*"[^"\n]*"\s*){3}\]'
+        ),
+        Foreign("HexTuples", _RDFLIB.format("hext")),
+    ),
+    (
+        re.compile(r'\{\s*"[^"\n]*"\s*:\s*\{\s*"[^"\n]*"\s*:\s*\[\s*\{\s*"(?:value|type)"\s*:'),
+        Foreign(
+            "RDF/JSON, which is not JSON-LD",
+            "Convert it: riot --syntax rdf/json --output turtle FILE.",
+        ),
+    ),
+    (
+        re.compile(r'\{\s*"head"\s*:\s*\{\s*"(?:vars|link)"'),
+        Foreign(
+            "a SPARQL result in JSON", "Ask the endpoint for text/csv, or for RDF by CONSTRUCT."
+        ),
+    ),
+)
+_RDFA = re.compile(r"\s(?:typeof|property|about|resource|vocab)\s*=\s*[\"']")
+_JSON_LD_IN_HTML = re.compile(r"<script[^>]*application/ld\+json", re.IGNORECASE)
+
+
+def foreign_bytes(data: bytes) -> Foreign | None:
+    """Recognise a file that isn't text; None if nothing is known of it.
+
+    Examples
+    --------
+    >>> foreign_bytes(b"SQLite format 3" + bytes(9)).what
+    'an SQLite database'
+    """
+    if data.startswith(b"PK\x03\x04"):
+        if b"xl/" in data[:4096]:
+            return _EXCEL
+        return Foreign("a zip archive", _UNPACK.format("unzip FILE"))
+    if data[257:262] == b"ustar":
+        return Foreign("a tar archive", _UNPACK.format("tar -xf FILE"))
+    if data[8:12] == b"DUCK":
+        return Foreign("a DuckDB database", "Export a table: duckdb FILE 'copy t to \"t.csv\"'.")
+    if data.startswith((b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")):
+        return Foreign("compressed twice", "Decompress it once first.")
+    return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), None)
+
+
+def foreign_text(text: str) -> Foreign | None:
+    """Recognise the beginning of a text that is none of the formats read.
+
+    Examples
+    --------
+    >>> foreign_text("format-version: 1.2").what
+    'an ontology in OBO format'
+    >>> foreign_text("@prefix : <x:> .") is None
+    True
+    """
+    bare = re.sub(r"\A(?:\s+|#[^\n]*\n)+", "", text)
+    if found := next((kind for form, kind in _TEXTS if form.match(bare)), None):
+        return found
+    if not bare.startswith("<"):
+        return None
+    bare = re.sub(r"<!--.*?(?:-->|\Z)", "", bare, flags=re.DOTALL)
+    root = re.search(r"<(?:([\w.-]+):)?([A-Za-z][\w.-]*)(?=[\s/>])([^>]*)", bare)
+    if root is None:
+        return None
+    if root[2].lower() == "html":
+        return _page(bare)
+    if not bare.startswith(("<?xml", "<!")) and "xmlns" not in root[3]:
+        # an IRI of Turtle or N-Triples
+        return None
+    found = _ROOTS.get(root[2])
+    if found is _OWL_XML and "http://www.w3.org/2002/07/owl#" not in root[3]:
+        return None
+    # an element of RDF/XML may have any name
+    return None if "22-rdf-syntax-ns#" in root[3] and root[2] != "svg" else found
+
+
+def _page(text: str) -> Foreign:
+    if _JSON_LD_IN_HTML.search(text):
+        return Foreign(
+            "an HTML page with JSON-LD",
+            "Copy the text of its element <script type='application/ld+json'> to a .jsonld file.",
+        )
+    if _RDFA.search(text):
+        return Foreign(
+            "an HTML page, perhaps with RDFa",
+            "Extract the RDFa as Turtle first (pyRdfa3 and others do), or download the RDF file.",
+        )
+    return Foreign("an HTML page", "Download the RDF file itself.")

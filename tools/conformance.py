@@ -12,7 +12,6 @@ import logging
 import sys
 import urllib.request
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -20,12 +19,23 @@ import pyoxigraph as ox
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.database.test_conformance import MISSES
-from tests.w3c import REFUSAL, Case, Reader, by_capacity, by_pyoxigraph, folder, passes, suites
+from tests.w3c import (
+    REFUSAL,
+    Case,
+    Graphs,
+    Reader,
+    by_capacity,
+    by_graph,
+    by_pyoxigraph,
+    folder,
+    passes,
+    suites,
+)
 
 NAMES = {"ntriples": "nt11", "nquads": "nquads", "rdfxml": "xml", "jsonld": "json-ld"}
 
 
-def by_rdflib(case: Case) -> Iterator[ox.Quad]:
+def by_rdflib(case: Case) -> Graphs:
     """Read a test by rdflib, which fetches nothing here."""
     import rdflib
 
@@ -36,7 +46,7 @@ def by_rdflib(case: Case) -> Iterator[ox.Quad]:
     text = dataset.serialize(format="nquads")
     # rdflib's name of the default graph
     text = text.replace(" <urn:x-rdflib:default> .", " .").replace(f" <{case.base}> .\n", " .\n")
-    return iter(list(ox.parse(text, format=ox.RdfFormat.N_QUADS, lenient=True)))
+    return by_graph(ox.parse(text, format=ox.RdfFormat.N_QUADS, lenient=True))
 
 
 def _fetch_nothing(*_: object, **__: object) -> object:
@@ -44,6 +54,7 @@ def _fetch_nothing(*_: object, **__: object) -> object:
 
 
 def main() -> None:
+    """Print the table, and exit with an error if a test is missed that isn't known."""
     only = sys.argv[1:]
     root = folder()
     if root is None:

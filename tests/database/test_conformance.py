@@ -62,7 +62,6 @@ ROOT = folder()
 
 
 @pytest.mark.skipif(ROOT is None, reason="the variable W3C names no folder of suites")
-@pytest.mark.slow
 @pytest.mark.parametrize("suite", TESTS)
 def test_a_suite_is_passed_but_for_what_is_listed(suite: str) -> None:
     assert ROOT is not None

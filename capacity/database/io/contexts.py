@@ -131,6 +131,7 @@ class _Inline:
         self.name, self.contexts, self.depth = name, contexts, depth
         self.level = 0
         self.read: dict[str, tuple[Any, int]] = {}
+        self.made: dict[tuple[str, int], tuple[Any, int]] = {}
         self.size = 0
         # terms whose values are JSON, in which @context is a key like others
         self.of_json = {"@value"}
@@ -194,14 +195,24 @@ class _Inline:
         key = next((one for one in (reference, iri) if one in self.contexts), None)
         if key is None:
             raise _missing(self.name, iri if within else reference, list(self.contexts))
-        if key not in self.read:
-            self.read[key] = self.opened(key)
-        document, size = self.read[key]
+        # by the level, for what is within ends there; a size is that of all that is within
+        if (iri, self.level) not in self.made:
+            before, self.size = self.size, 0
+            made = self.found(iri, key, within)
+            self.made[iri, self.level] = made, self.size
+            self.size = before
+        made, size = self.made[iri, self.level]
         self.size += size
         if self.size > MAX_INLINED:
             raise self.refused(
                 f"its contexts, each as often as used, take over {MAX_INLINED:,} bytes"
             )
+        return made
+
+    def found(self, iri: str, key: str, within: tuple[str, ...]) -> Any:
+        if key not in self.read:
+            self.read[key] = self.opened(key)
+        document, self.size = self.read[key]
         if not isinstance(document, Mapping) or "@context" not in document:
             raise self.refused(f"what stands for {shown(iri)} has no key @context")
         made = self.context(document["@context"], iri, (*within, iri))

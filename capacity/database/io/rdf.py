@@ -226,8 +226,15 @@ def parse_quads(
         np.frombuffer(column, dtype=np.int64).reshape(-1, 3),
         np.frombuffer(graphs, dtype=np.int64) if with_graphs else None,
         tuple(graph_names(graph_ids, data)),
-        parser.prefixes,
+        _first_prefixes(data, where) if syntax == ox.RdfFormat.RDF_XML else parser.prefixes,
     )
+
+
+def _first_prefixes(data: bytes, base: str) -> Mapping[str, str]:
+    """Read the prefixes of RDF/XML at its first triple; at its end all elements are closed."""
+    parser = ox.parse(data, format=ox.RdfFormat.RDF_XML, base_iri=base)
+    next(parser, None)
+    return parser.prefixes
 
 
 def _base(name: str, base: str | None) -> str:

@@ -74,7 +74,9 @@ def rdf(name: str, folder: Path) -> Callable[[Path, random.Random], list[Any]]:
                 options["contexts"] = _CONTEXTS
         if rng.random() < 0.5:
             options["format"] = name
-        return [partial(load, path, **options) if rng.random() < 0.9 else partial(list_graphs, path)]
+        return [
+            partial(load, path, **options) if rng.random() < 0.9 else partial(list_graphs, path)
+        ]
 
     return case
 

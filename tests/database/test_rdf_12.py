@@ -35,14 +35,14 @@ def test_the_hash_of_facts_without_triple_terms_is_as_it_was() -> None:
     db = Database.from_triples(
         [("a", "p", Term("literal", "b", language="en")), (Term("iri", "x:a"), "p", "c")]
     )
-    assert db.facts_sha256 == (
-        "52d94c9e0cf5d7d9a45c4b27ea01507464aaf43fc27ea3d4834dad436240319d"
-    )
+    assert db.facts_sha256 == ("52d94c9e0cf5d7d9a45c4b27ea01507464aaf43fc27ea3d4834dad436240319d")
 
 
 @pytest.mark.parametrize("format", ["ntriples", "nquads", "turtle", "trig"])
 def test_a_version_is_announced_in_every_format(format: str, tmp_path: Path) -> None:
-    text = 'VERSION "1.2"\n<x:a> <x:p> "VERSION" .\n  VERSION \'1.1\' # again\n<x:a> <x:q> <x:b> .\n'
+    text = (
+        'VERSION "1.2"\n<x:a> <x:p> "VERSION" .\n  VERSION \'1.1\' # again\n<x:a> <x:q> <x:b> .\n'
+    )
     assert parse_rdf(text, format).n_triples == 2
     (tmp_path / "facts").write_text(text)
     assert load(tmp_path / "facts").n_triples == 2
@@ -99,7 +99,9 @@ def test_annotations_become_facts_of_order_5_with_their_values_as_objects() -> N
     }
     assert db.source is not None
     # of the facts, only that of the capital has none; the moon is not of cheese
-    assert "omitted are 1 facts without any annotation, and 1 that are annotated" in db.source.notes[0]
+    assert (
+        "omitted are 1 facts without any annotation, and 1 that are annotated" in db.source.notes[0]
+    )
 
 
 @pytest.mark.parametrize("name", [":since", "http://e/since", "<http://e/since>"])

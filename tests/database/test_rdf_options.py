@@ -145,7 +145,10 @@ def test_a_context_within_json_data_is_data() -> None:
 @pytest.mark.parametrize(
     ("contexts", "reason"),
     [
-        (None, r"its context 'http://c/' is elsewhere.* contexts=\{'http://c/': 'context.jsonld'\}"),
+        (
+            None,
+            r"its context 'http://c/' is elsewhere.* contexts=\{'http://c/': 'context.jsonld'\}",
+        ),
         ({}, "its context 'http://c/' is elsewhere"),
         ({"http://c": CONTEXT}, r"is elsewhere.*Did you mean `http://c`\?"),
         ({"http://c/": {"p": "x:p"}}, "has no key @context"),
@@ -208,7 +211,10 @@ def test_an_empty_database_has_no_facts_and_no_rank(tmp_path: Path) -> None:
     write_tsv(db, tmp_path / "a.tsv")
     assert load(tmp_path / "a.tsv", allow_empty=True) == db
     # a sum of no facts is what the hash of nothing is
-    assert db.facts_sha256 == Database.from_ids([], np.zeros((0, 3), int), allow_empty=True).facts_sha256
+    assert (
+        db.facts_sha256
+        == Database.from_ids([], np.zeros((0, 3), int), allow_empty=True).facts_sha256
+    )
     for use in (db.tensor, lambda: rank_interval(db)):
         with pytest.raises(InvalidArgumentError, match="no facts, and so no tensor and no rank"):
             use()

@@ -1,20 +1,30 @@
 """How fast layers are trained: the loop that a researcher writes, batches in torch, and ours.
 
-    python benchmarks/sweep_speed.py
+    python benchmarks/sweep_speed.py [--before CHECKOUT]
 
 The same 48 random runs of the paper's experiment for all, interleaved, from random weights, without
 early stop. The naive loop and the batches are written here, as they would be without this library;
 in a batch all layers are padded to d_model = 6 and 4 heads, the largest there are. A run-epoch is
 one step of one layer on all its facts.
+
+The whole command, `capacity sweep` with 200 runs of 2,000 epochs on 60 databases, is measured too:
+its wall time, from its start to its end and with all that it does beside training, against the time
+that the naive loop's epochs of the same runs take. With `--before`, the command of another checkout
+takes turns with it.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +35,30 @@ from torch import nn
 from capacity import AttentionLayer, Database, LayerConfig, Recipe
 from capacity.database import random_database
 from capacity.layer import Compute, train_many
+from capacity.sweep import read_plan
+
+HERE = Path(__file__).parents[1]
+EPOCHS = 2000
+# of the paper's experiment, in small
+PLAN = """
+[databases]
+synthetic = {{ count = 60, seed = 0, max_triples = 200 }}
+
+[layers]
+d_model   = [1, 2, 3, 4, 5, 6]
+n_heads   = [1, 2, 3, 4]
+d_head_qk = [1, 2, 3, 4, 5, 6]
+d_head_vo = [1, 2, 3, 4, 5, 6]
+
+[runs]
+pairs = 200
+
+[recipe]
+epochs = {epochs}
+stop_tau = 0
+"""
+# epochs of the naive loop that are measured, of the same 200 runs
+NAIVE_EPOCHS = 10
 
 # runs in a padded batch
 GROUP = 16
@@ -161,10 +195,72 @@ def peak() -> float:
     return 2 * 1024**3 / min(times)
 
 
+def command(root: Path, epochs: int, workers: int) -> tuple[float, float]:
+    """Wall and CPU seconds of the whole command, by the code of a checkout."""
+    with tempfile.TemporaryDirectory() as folder:
+        plan = Path(folder) / "plan.toml"
+        plan.write_text(PLAN.format(epochs=epochs))
+        line = [sys.executable, "-m", "capacity.cli", "sweep", str(plan), "--out", f"{folder}/out",
+                "--workers", str(workers)]  # fmt: skip
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
+        start, spent = time.perf_counter(), of_children()
+        subprocess.run(line, check=True, stdout=subprocess.DEVNULL, cwd=root, env=environment)
+        return time.perf_counter() - start, of_children() - spent
+
+
+def of_children() -> float:
+    """CPU seconds of all processes that have ended below this one."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def whole_commands(repeats: int, before: Path | None) -> list[dict[str, Any]]:
+    """Times of the whole command on one worker and on two, beside the naive loop's epochs."""
+    roots = {"": HERE} | ({" before": before} if before is not None else {})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "plan.toml"
+        path.write_text(PLAN.format(epochs=EPOCHS))
+        runs = [(run.database, run.layer) for run in read_plan(path).runs]
+    for root in roots.values():
+        # kernels are compiled, once on a machine
+        command(root, 1, 1)
+    naive(runs, 1)
+    epochs: list[tuple[float, float]] = []
+    times: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for _ in range(repeats):
+        start, spent = time.perf_counter(), time.process_time()
+        naive(runs, NAIVE_EPOCHS)
+        epochs.append((time.perf_counter() - start, time.process_time() - spent))
+        for (name, root), workers in itertools.product(roots.items(), (1, 2)):
+            times.setdefault((name, workers), []).append(command(root, EPOCHS, workers))
+    naively, naive_cpu = (
+        EPOCHS / NAIVE_EPOCHS * statistics.median(of) for of in zip(*epochs, strict=True)
+    )
+    return [
+        {
+            "what": f"the whole command{name}, {len(runs)} runs of {EPOCHS:,} epochs",
+            "workers": workers,
+            "repeats": repeats,
+            "seconds": round(statistics.median(wall), 2),
+            "least": round(min(wall), 2),
+            "most": round(max(wall), 2),
+            "naive_seconds": round(naively, 1),
+            "times_naive": round(naively / statistics.median(wall), 1),
+            # of all processes: what else the machine does counts less
+            "cpu_seconds": round(statistics.median(cpu), 2),
+            "naive_cpu_seconds": round(naive_cpu, 1),
+        }
+        for (name, workers), (wall, cpu) in (
+            (key, tuple(zip(*taken, strict=True))) for key, taken in times.items()
+        )
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=48)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--before", type=Path, help="another checkout, whose command is measured")
     options = parser.parse_args()
     torch.set_num_threads(1)
     runs = drawn(options.runs)
@@ -216,9 +312,10 @@ def main() -> None:
             "mean_tokens": statistics.mean(db.n_tokens for db, _ in runs),
         }
     )
+    rows += whole_commands(options.repeats, options.before and options.before.resolve())
     write(
         "sweep_speed",
-        what=f"wall time of a run-epoch, median of {options.repeats}, {len(runs)} runs",
+        what=f"wall time of a run-epoch, median of {options.repeats}, {len(runs)} runs; of a sweep",
         peer="a naive torch loop; padded batches in torch",
         rows=rows,
         packages=["torch", "numba", "numpy"],

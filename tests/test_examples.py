@@ -6,6 +6,7 @@ import pytest
 
 from capacity.database import from_rdflib, load, to_rdflib
 from capacity.rank import database_bounds, effective_rank_interval, rank_interval
+from capacity.tensor import KNOWN_RANKS as KNOWN_TENSORS
 from tests.oracles import EXAMPLES, KNOWN_RANKS, ROOT, example_2_4, figure_1
 
 
@@ -67,3 +68,17 @@ def test_the_table_of_known_ranks_is_what_is_found_today() -> None:
         # the slow column is checked for what must hold
         lower, upper = map(int, thorough.strip("[]").split(","))
         assert lower <= known <= upper
+
+
+@pytest.mark.slow
+def test_the_table_of_known_tensors_is_what_quick_finds_today() -> None:
+    lines = (ROOT / "docs" / "known-ranks.md").read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in lines]
+    rows = [row for row in cells if len(row) == 8 and row[2][0].isdecimal()]
+    assert [row[0] for row in rows] == [known.name for known in KNOWN_TENSORS]
+    for known, (_, _, _, quick, standard, *_) in zip(KNOWN_TENSORS, rows, strict=True):
+        assert quick == str(rank_interval(known.tensor))
+        # the slow column is checked for what must hold
+        lower, upper = map(int, standard.strip("[]").split(","))
+        assert lower <= known.upper
+        assert upper >= known.lower

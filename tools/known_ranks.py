@@ -3,28 +3,47 @@
     python -m tools.known_ranks
 
 The databases stand in ``tests/oracles.py``, and where their ranks come from in
-``capacity/testing/known_blocks.py``. Nothing that finds bounds knows these values.
+``capacity/testing/known_blocks.py``; tensors and their sources in ``capacity/tensor/known.py``.
+Nothing that finds bounds knows these values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from capacity.rank import effective_rank_interval, rank_interval
 from capacity.rank.effort import EFFORTS, Effort
+from capacity.rank.interval import RankInterval
 from capacity.rank.verifier.checker import verify
+from capacity.tensor import KNOWN_RANKS as KNOWN_TENSORS
+from capacity.tensor import KnownTensor
 from tests.oracles import KNOWN_RANKS
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "known-ranks.md"
 HEAD = """# Known ranks, and what the library finds
 
-Databases whose rank is a theorem, with the certified intervals that `rank_interval` finds at each
-effort, and `effective_rank_interval` at `standard`. **Bold** intervals are closed. The table is
-written by `tools/known_ranks.py`; `capacity/testing/known_blocks.py` has the sources of the known
-ranks, which the search doesn't use.
+Databases and tensors whose rank is a theorem, with the certified intervals that `rank_interval`
+finds. **Bold** intervals are closed. The tables are written by `tools/known_ranks.py`, and the
+search uses none of the known ranks.
+
+## Databases
+
+At each effort, with `effective_rank_interval` at `standard`; `capacity/testing/known_blocks.py` has
+the sources of the known ranks.
 
 | database | facts | rank | quick | standard | thorough | lower by | upper by | effective rank |
 |---|---|---|---|---|---|---|---|---|
+"""
+TENSORS = """
+## Tensors
+
+The tensors of [`capacity.tensor.KNOWN_RANKS`](api/capacity.tensor.md#known_ranks), with their ranks
+over the reals; their sources stand in `capacity/tensor/known.py`. Of some an interval is known.
+[Bound the rank of your own tensor](how-to/own-tensor.md) begins with such a tensor.
+
+| tensor | shape | rank | quick | standard | lower by | upper by | source |
+|---|---|---|---|---|---|---|---|
 """
 
 
@@ -37,18 +56,49 @@ def row(name: str, efforts: tuple[Effort, ...] = EFFORTS) -> list[str]:
     for interval in (*found, effective):
         assert all(verify(end, db).proved for end in (interval.lower, interval.upper))
     assert all(rank in interval for interval in found)
-    cells = [f"**{i}**" if i.closed else str(i) for i in (*found, effective)]
+    cells = [shown(i) for i in (*found, effective)]
     by = [found[-1].lower.by, found[-1].upper.by]
     return [name, str(db.n_triples), str(rank), *cells[:-1], *by, cells[-1]]
 
 
+def tensor_row(known: KnownTensor) -> list[str]:
+    """The cells of a tensor, with the methods of `standard`."""
+    found = [rank_interval(known.tensor, effort=effort) for effort in EFFORTS[:2]]
+    for interval in found:
+        assert verify(interval, known.tensor).proved
+        assert interval.lower.value <= known.upper
+        assert interval.upper.value >= known.lower
+    last = found[-1]
+    return [
+        known.name.replace("<", "&lt;"),
+        " x ".join(map(str, known.tensor.shape)),
+        f"{known.lower}" if known.rank is not None else f"{known.lower} to {known.upper}",
+        *map(shown, found),
+        last.lower.by,
+        last.upper.by,
+        known.source,
+    ]
+
+
+def shown(interval: RankInterval) -> str:
+    """An interval, bold if it is closed."""
+    return f"**{interval}**" if interval.closed else str(interval)
+
+
+def table(rows: Iterable[list[str]]) -> str:
+    """Lines of a table, each printed when it is there."""
+    lines = []
+    for cells in rows:
+        lines.append(f"| {' | '.join(cells)} |\n")
+        print(lines[-1], end="", flush=True)
+    return "".join(lines)
+
+
 def main() -> None:
     """Write the document."""
-    lines = []
-    for name in KNOWN_RANKS:
-        lines.append("| " + " | ".join(row(name)) + " |")
-        print(lines[-1], flush=True)
-    DOCUMENT.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+    tensors = table(map(tensor_row, KNOWN_TENSORS))
+    databases = table(map(row, KNOWN_RANKS))
+    DOCUMENT.write_text(HEAD + databases + TENSORS + tensors, encoding="utf-8")
 
 
 if __name__ == "__main__":

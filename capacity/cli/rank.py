@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.cli.output import File, FormatOption, Json, MultiOption, print_json
+from capacity.cli.input import (
+    ArityOption,
+    FactsOrTensor,
+    FactsOrTensorFormat,
+    Input,
+    read_input,
+)
+from capacity.cli.output import Json, MultiOption, print_json
+from capacity.database.facts import Database
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
 
+if TYPE_CHECKING:
+    from capacity.rank.bounds import Bounds
+
+SLICES = ("subject_slices", "predicate_slices", "object_slices")
+
 
 def rank(
-    file: File,
-    format: FormatOption = None,
+    file: FactsOrTensor,
+    format: FactsOrTensorFormat = None,
     multi: MultiOption = None,
+    arity: ArityOption = None,
     effort: Annotated[
         Effort, typer.Option(help="Search effort: on small databases about 1 s, 30 s, or minutes.")
     ] = "quick",
@@ -44,23 +58,25 @@ def rank(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Bound the rank of a database from both sides.
+    """Bound the rank of a database, or of a tensor of integers, from both sides.
 
-    Example: capacity rank examples/countries.ttl --certificate rank.json
+    Examples: capacity rank examples/countries.ttl --certificate rank.json
+    capacity rank tensor.npy
     """
-    from capacity.database.io.readers import load
     from capacity.rank.analysis import RankAnalysis
 
-    db = load(file, format=format, multi=multi)
-    with spinner(f"bounding the rank of {db.n_triples} facts") as say:
+    read = read_input(file, format=format, multi=multi, arity=arity)
+    of = read.of
+    n = f"{of.n_facts} facts" if isinstance(of, Database) else f"{of.n_entries} entries"
+    with spinner(f"bounding the rank of {n}") as say:
         analysis = RankAnalysis(
-            db,
+            of,
             effort=effort,
             seed=seed,
             methods=methods,
             progress=lambda what, _done, _total, _left: say(what),
         )
-        b, intervals = analysis.bounds, {"rank": analysis.rank}
+        bounds, intervals = analysis.bounds, {"rank": analysis.rank}
         if effective:
             found = analysis.effective_rank
             # a lower bound of the effective rank may have raised that of the rank
@@ -71,33 +87,18 @@ def rank(
         from capacity.rank.cp.estimate import cp_estimate
 
         with spinner("fitting CP decompositions"):
-            fit = cp_estimate(db, seed=seed)
+            fit = cp_estimate(of, seed=seed)
     if certificate is not None:
         from capacity.rank.verifier.serialization import save_certificates
 
         save_certificates(
             (end for i in intervals.values() for end in (i.lower, i.upper)), certificate
         )
-    k, q, v = db.shape
     result: dict[str, Any] = {
-        "source": db.source.name if db.source else None,
-        "sha256": db.source.sha256 if db.source else None,
-        "facts_sha256": db.facts_sha256,
-        "multi": db.multi,
-        "triples": db.n_triples,
-        "subjects": k,
-        "predicates": q,
-        "objects": v,
-        "functional": db.is_functional,
-        "multi_valued_pairs": db.n_multi_valued_pairs,
-        "bounds": {
-            "triples": b.triples,
-            "subject_slices": b.slices[0],
-            "predicate_slices": b.slices[1],
-            "object_slices": b.slices[2],
-            "paper": b.paper,
-            "unfoldings": list(b.unfoldings),
-        },
+        "source": read.source,
+        "sha256": read.sha256,
+        **_sizes(read),
+        "bounds": _bounds(read, bounds),
         "rank": intervals["rank"].to_dict(),
         "effective_rank": intervals["effective_rank"].to_dict() if effective else None,
         "estimate": fit.to_dict() if fit else None,
@@ -105,20 +106,74 @@ def rank(
     if as_json:
         print_json(result)
     else:
-        _print(result, repr(db), {name: i.explanation for name, i in intervals.items()})
+        _print(result, read, bounds, {name: i.explanation for name, i in intervals.items()})
     if interrupted:
         print("interrupted; the intervals hold, but may be wider", file=sys.stderr)
         raise typer.Exit(code=130)
 
 
-def _print(result: dict[str, Any], what: str, why: dict[str, tuple[str, ...]]) -> None:
-    b, fit = result["bounds"], result["estimate"]
-    slices = [b[f"{name}_slices"] for name in ("subject", "predicate", "object")]
-    print(f"{result['source']}: {what}")
-    print(f"  triples                  {b['triples']}")
-    print(f"  paper's count            {b['paper']}   min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1")
-    print(f"  sums of slice ranks      {' '.join(map(str, slices))}   subject, predicate, object")
-    print(f"  unfolding ranks          {' '.join(map(str, b['unfoldings']))}")
+def _sizes(read: Input) -> dict[str, Any]:
+    """Return hashes and sizes, in the keys of triples, of facts of another arity, or of tensors."""
+    of = read.of
+    if not isinstance(of, Database):
+        return {
+            "tensor_sha256": of.sha256,
+            "entries": of.n_entries,
+            "order": of.order,
+            "shape": list(of.shape),
+        }
+    sizes: dict[str, Any] = {"facts_sha256": of.facts_sha256, "multi": of.multi}
+    if of.arity == 3:
+        names = ("triples", "subjects", "predicates", "objects")
+        sizes |= zip(names, (of.n_facts, *of.shape), strict=True)
+    else:
+        sizes |= {"facts": of.n_facts, "arity": of.arity, "shape": list(of.shape)}
+    return {
+        **sizes,
+        "functional": of.is_functional,
+        "multi_valued_pairs": of.n_multi_valued_pairs,
+    }
+
+
+def _bounds(read: Input, bounds: Bounds) -> dict[str, Any]:
+    """The bounds that need no search; slices of triples are named by what is fixed."""
+    word = _word(read)
+    slices: dict[str, Any] = {"slices": list(bounds.slices)}
+    if word == "triples":
+        slices = dict(zip(SLICES, bounds.slices, strict=True))
+    return {
+        word: bounds.triples,
+        **slices,
+        "paper": bounds.paper,
+        "unfoldings": list(bounds.unfoldings),
+    }
+
+
+def _word(read: Input) -> str:
+    """Name what is counted: triples, facts of another arity, or entries of a tensor."""
+    if isinstance(read.of, Database):
+        return "triples" if read.of.arity == 3 else "facts"
+    return "entries"
+
+
+def _print(
+    result: dict[str, Any], read: Input, bounds: Bounds, why: dict[str, tuple[str, ...]]
+) -> None:
+    word, fit, order = _word(read), result["estimate"], len(bounds.unfoldings)
+    print(f"{read.source}: {read.of!r}")
+    print(f"  {word:<24} {bounds.triples}")
+    triples = word == "triples"
+    counted = "min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1" if triples else "as Prop. 2.1 counts"
+    print(f"  paper's count            {bounds.paper}   {counted}")
+    slices = " ".join(map(str, bounds.slices))
+    if order == 3:
+        fixed = "subject, predicate, object" if triples else "in each mode"
+        print(f"  sums of slice ranks      {slices}   {fixed}")
+    elif order > 3:
+        ways = f"smallest of {len(bounds.slices)} choices of two modes for the slices"
+        print(f"  sums of slice ranks      {min(bounds.slices)}   {ways}")
+    unfoldings = " ".join(map(str, bounds.unfoldings))
+    print(f"  unfolding ranks          {unfoldings}{'' if triples else '   in each mode'}")
     for name in ("rank", "effective_rank"):
         interval = result[name]
         if interval is None:

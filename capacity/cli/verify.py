@@ -7,22 +7,33 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.output import File, FormatOption, Json, MultiOption, print_json
+from capacity.cli.input import (
+    ArityOption,
+    FactsOrTensor,
+    FactsOrTensorFormat,
+    is_tensor,
+    read_input,
+    refuse_options_of_facts,
+)
+from capacity.cli.output import Json, MultiOption, print_json
+from capacity.database.facts import Database
 from capacity.errors import (
     CertificateError,
     InvalidArgumentError,
     MemoryBudgetError,
     MultiValuedError,
 )
+from capacity.tensor.sparse import SparseTensor
 
 
 def verify(
     certificate: Annotated[
         Path, typer.Argument(help="JSON file that --certificate wrote.", show_default=False)
     ],
-    file: File,
-    format: FormatOption = None,
+    file: FactsOrTensor,
+    format: FactsOrTensorFormat = None,
     multi: MultiOption = None,
+    arity: ArityOption = None,
     max_bytes: Annotated[
         int | None,
         typer.Option(
@@ -34,37 +45,39 @@ def verify(
     """Check that certificates prove their bounds for a file.
 
     Each certificate names the policy for multi-valued pairs that its facts were made under; --multi
-    requires a certain one.
+    requires a certain one. A certificate about a tensor names the tensor.
 
-    Example: capacity verify rank.json examples/countries.ttl
+    Examples: capacity verify rank.json examples/countries.ttl
+    capacity verify rank.json tensor.npy
     """
-    from capacity.database.io.readers import load
     from capacity.rank.verifier.budget import CheckBudget
     from capacity.rank.verifier.checker import verify as check
     from capacity.rank.verifier.serialization import MAX_BYTES, load_certificates
 
+    tensor = is_tensor(file, format)
+    if tensor:
+        refuse_options_of_facts(file, multi=multi, arity=arity)
     certificates = load_certificates(certificate, max_bytes=max_bytes or MAX_BYTES)
     for one in certificates:
         if multi is not None and one.multi != multi:
+            about = "a tensor" if one.multi is None else f"those under multi={one.multi[:60]}"
             raise CertificateError(
                 f"{certificate}: each certificate must be about the facts under multi={multi}; one "
-                f"is about those under multi={one.multi[:60]}. Omit --multi, or make the "
-                f"certificate with `capacity rank --multi {multi}`."
+                f"is about {about}. Omit --multi, or make the certificate with `capacity rank "
+                f"--multi {multi}`."
             )
-    every = load(file, format=format, multi="keep")
+    every = read_input(file, format=format, multi=None if tensor else "keep", arity=arity).of
     rows: list[dict[str, Any]] = []
-    budget = CheckBudget.of(every.n_triples)
     try:
-        about = {policy: every.with_policy(policy) for policy in {c.multi for c in certificates}}  # type: ignore[arg-type]
+        budget = CheckBudget.of(_size(every))
+        of = {policy: _under(every, policy) for policy in {c.multi for c in certificates}}
         for one in certificates:
-            verdict = check(one, about[one.multi], budget=budget)
+            verdict = check(one, of[one.multi], budget=budget)
             row = {
                 "quantity": one.quantity,
                 "side": one.side,
                 "value": one.value,
-                "multi": one.multi,
-                "facts": about[one.multi].n_triples,
-                "of": every.n_triples,
+                **_about(one.multi, of[one.multi], every),
                 "proved": verdict.proved,
                 "reason": verdict.reason,
             }
@@ -81,19 +94,42 @@ def verify(
     raise typer.Exit(code=0 if reason is None else 1)
 
 
+def _under(every: Database | SparseTensor, policy: str | None) -> Database | SparseTensor:
+    """The facts under the policy of a certificate; a certificate about a tensor names none."""
+    if policy is None or not isinstance(every, Database):
+        return every
+    return every.with_policy(policy)  # type: ignore[arg-type]
+
+
+def _size(of: Database | SparseTensor) -> int:
+    return of.n_facts if isinstance(of, Database) else of.n_entries
+
+
+def _about(
+    policy: str | None, of: Database | SparseTensor, every: Database | SparseTensor
+) -> dict[str, Any]:
+    """Say what a certificate is about, in the keys of facts or of tensors."""
+    if not isinstance(every, Database):
+        return {"entries": _size(every)}
+    return {"multi": policy, "facts": _size(of), "of": _size(every)}
+
+
 def _in_words(row: dict[str, Any]) -> str:
     """Describe a verdict in one line: the bound, its facts, and whether it is proved."""
     bound = f"{row['side']} bound {row['value']} of the {row['quantity'].replace('_', ' ')}"
+    verdict = "proved" if row["proved"] else f"not proved, {row['reason']}"
+    if "entries" in row:
+        return f"{bound}, for the tensor of {row['entries']:,} entries: {verdict}"
     all_ = row["facts"] == row["of"]
     facts = f"all {row['of']:,}" if all_ else f"{row['facts']:,} of the file's {row['of']:,}"
-    verdict = "proved" if row["proved"] else f"not proved, {row['reason']}"
-    return f"{bound}, for {facts} facts (multi={row['multi']}): {verdict}"
+    under = "their tensor" if row["multi"] is None else f"multi={row['multi']}"
+    return f"{bound}, for {facts} facts ({under}): {verdict}"
 
 
 def _ends(rows: list[dict[str, Any]]) -> tuple[int | None, int | None]:
     """Return the best proved bounds of the rank, if all are about the same facts."""
     of_rank = [row for row in rows if row["quantity"] == "rank" and row["proved"]]
-    if len({row["multi"] for row in of_rank}) > 1:
+    if len({row.get("multi") for row in of_rank}) > 1:
         return None, None
     lower = [row["value"] for row in of_rank if row["side"] == "lower"]
     upper = [row["value"] for row in of_rank if row["side"] == "upper"]

@@ -229,7 +229,7 @@ def task_seconds(runs: Iterable[Run], *, workers: int) -> float:
 
 
 def tasks_of(runs: Iterable[Run], seconds: float = TASK_SECONDS) -> Iterator[tuple[Run, ...]]:
-    """Cut the runs of a shard into tasks of at most so many seconds each.
+    """Cut the runs of a shard into tasks of a given number of seconds each.
 
     A run is never cut, and runs that are trained together are one task.
     """

@@ -62,11 +62,36 @@ def read_tensor(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> 
             f"A file must be named by a str or a path; got {type(path).__name__}. `from_dense` "
             "takes arrays."
         )
-    name = os.fspath(path)
     try:
-        data = _decompressed(name, read_file(path, max_bytes=max_bytes), max_bytes)
+        raw = read_file(path, max_bytes=max_bytes)
     except StorageError as error:
         raise TensorFormatError(error.path, error.reason, advice=error.advice) from None
+    return parse_tensor(os.fspath(path), raw, max_bytes=max_bytes)
+
+
+def parse_tensor(name: str, raw: bytes, *, max_bytes: int = MAX_BYTES) -> SparseTensor:
+    r"""Read a tensor from the bytes of a file, which `read_tensor` describes.
+
+    Parameters
+    ----------
+    name : str
+        Path of the file, for messages.
+    raw : bytes
+        The whole file.
+    max_bytes : int
+        Maximum size when decompressed.
+
+    Raises
+    ------
+    TensorFormatError
+        If they aren't a tensor of integers.
+
+    Examples
+    --------
+    >>> parse_tensor("W.tns", b"1 1 2 1\n1 2 1 1\n2 1 1 1")
+    SparseTensor(2 x 2 x 2, 3 entries from 1 to 1)
+    """
+    data = _decompressed(name, raw, max_bytes)
     if data.startswith(MAGIC):
         return parse_npy(name, data)
     if b"\0" in data[:4096] or not data.strip():
@@ -128,8 +153,8 @@ def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
         return raw
     try:
         return read_pieces(name, gzip.open(io.BytesIO(raw)), max_bytes=max_bytes)
-    except StorageError:
-        raise
+    except StorageError as error:
+        raise TensorFormatError(error.path, error.reason, advice=error.advice) from None
     except (OSError, EOFError, zlib.error) as error:
         raise TensorFormatError(
             name, f"the gzip stream is broken ({error})", advice="Fetch or compress it again."

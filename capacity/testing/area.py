@@ -1,93 +1,101 @@
-"""The part of a database's tensor that an argument is about, and the entries known there."""
+"""The part of a tensor that an argument is about, and the entries known there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.rank import (
     Unfolding,
     View,
 )
 from capacity.rank.types import Indices, Mask
+from capacity.tensor import SparseTensor
 from capacity.tensor.structure import component_labels, is_complete
 from capacity.testing.choices import Choices
 
 # most entries of a tensor
 LARGEST = 2**16
-Sides: TypeAlias = tuple[list[int], list[int], list[int]]
+# some indices of each mode
+Sides: TypeAlias = tuple[list[int], ...]
 
 
 @dataclass(frozen=True)
 class Area:
-    """Some indices of each mode of a database's tensor.
+    """Some indices of each mode of a tensor.
 
     Attributes
     ----------
-    tensor : ndarray of int64, shape (n_subjects, n_predicates, n_objects)
-        The whole tensor D.
-    labels : tuple of three ndarrays of int64
-        Component of each index.
+    tensor : ndarray of int64, shape (n_0, n_1, ...)
+        The whole tensor T.
+    labels : tuple of ndarrays of int64
+        Component of each index, by mode; -1 for an index without entries.
     known : ndarray of bool, of the same shape as the tensor
         Entries that an argument may use.
     effective : bool
-        True if tensors other than D represent the facts.
-    indices : tuple of three lists
+        True if tensors other than T agree with it on the observed fibers.
+    indices : tuple of lists
         The indices, by mode.
     """
 
     tensor: Indices
-    labels: tuple[Indices, Indices, Indices]
+    labels: tuple[Indices, ...]
     known: Mask
     effective: bool
     indices: Sides
 
     @classmethod
-    def of(cls, db: Database, quantity: str) -> Area:
-        """Take all indices of a database.
+    def of(cls, tensor: SparseTensor, quantity: str) -> Area:
+        """Take all indices of a tensor.
 
         Raises
         ------
         InvalidArgumentError
             If the tensor has more than 65,536 entries.
         """
-        if np.prod([float(n) for n in db.shape]) > LARGEST:
+        if math.prod(tensor.shape) > LARGEST:
             raise InvalidArgumentError(
                 f"Certificates are drawn for tensors of {LARGEST:,} entries at most; got one of "
-                f"shape {db.shape}. Draw a smaller database."
+                f"shape {tensor.shape}. Draw a smaller one."
             )
-        tensor = db.to_numpy().astype(np.int64)
-        effective = quantity == "effective_rank" and not is_complete(db.tensor())
-        observed = tensor.any(axis=2, keepdims=True)
-        known = np.broadcast_to(observed if effective else np.True_, tensor.shape)
-        labels = [np.zeros(n, np.int64) for n in db.shape]
+        dense = tensor.to_numpy()
+        effective = quantity == "effective_rank" and not is_complete(tensor)
+        observed = dense.any(axis=-1, keepdims=True)
+        known = np.broadcast_to(observed if effective else np.True_, dense.shape)
+        labels = [np.full(n, -1, np.int64) for n in tensor.shape]
         for mode, of in enumerate(labels):
-            of[db.triples[:, mode]] = component_labels(db.tensor())
-        k, q, v = (list(range(n)) for n in db.shape)
-        return cls(tensor, (labels[0], labels[1], labels[2]), known, effective, (k, q, v))
+            of[tensor.indices[:, mode]] = component_labels(tensor)
+        sides = tuple(list(range(n)) for n in tensor.shape)
+        return cls(dense, tuple(labels), known, effective, sides)
 
-    def within(self, sides: Sides) -> Area:
+    @property
+    def order(self) -> int:
+        """Number of modes."""
+        return self.tensor.ndim
+
+    def within(self, sides: Sequence[list[int]]) -> Area:
         """Restrict the area to fewer indices."""
-        return replace(self, indices=sides)
+        return replace(self, indices=tuple(sides))
 
     def of_components(self, components: Iterable[int]) -> Area:
         """Restrict the area to some components."""
         wanted = list(components)
-        k, q, v = (
-            [i for i in side if labels[i] in wanted]
-            for side, labels in zip(self.indices, self.labels, strict=True)
+        return self.within(
+            [
+                [i for i in side if labels[i] in wanted]
+                for side, labels in zip(self.indices, self.labels, strict=True)
+            ]
         )
-        return self.within((k, q, v))
 
     @property
     def components(self) -> list[int]:
         """Labels of its components."""
-        return np.unique(self.labels[0][self.indices[0]]).tolist()
+        return [int(x) for x in np.unique(self.labels[0][self.indices[0]]) if x >= 0]
 
     def part(self) -> Indices:
         """Sub-tensor of its indices."""
@@ -99,27 +107,26 @@ class Area:
 
     def some(self, choose: Choices, *, most: int | None = None) -> Area:
         """Choose some of its indices, at most `most` in each mode."""
-        k, q, v = (choose.some(side, most=most) for side in self.indices)
-        return self.within((k, q, v))
+        return self.within([choose.some(side, most=most) for side in self.indices])
 
     def all_known(self, choose: Choices) -> Area:
-        """Choose subjects and predicates all of whose pairs are known; empty if no pair is."""
+        """Choose indices of all modes but the last, all of whose fibers are known.
+
+        No indices are left if no fiber is known.
+        """
         if self.sure().all():
             return self
-        sure = self.known[:, :, self.indices[2][0]]
-        pairs = [(k, q) for k in self.indices[0] for q in self.indices[1] if sure[k, q]]
-        if not pairs:
-            return self.within(([], [], []))
-        k, q = choose.one(pairs)
-        subjects, predicates = [k], [q]
-        modes = [(0, i) for i in self.indices[0] if i != k]
-        modes += [(1, i) for i in self.indices[1] if i != q]
-        for mode, i in choose.order(modes):
-            if mode == 0 and sure[i, predicates].all():
-                subjects.append(i)
-            elif mode == 1 and sure[subjects, i].all():
-                predicates.append(i)
-        return self.within((sorted(subjects), sorted(predicates), self.indices[2]))
+        *sides, last = self.indices
+        known = self.known[..., last[0]]
+        fibers = np.argwhere(known[np.ix_(*sides)]).tolist()
+        if not fibers:
+            return self.within([[] for _ in self.indices])
+        chosen = [[side[i]] for side, i in zip(sides, choose.one(fibers), strict=True)]
+        others = [(m, i) for m, side in enumerate(sides) for i in side if i != chosen[m][0]]
+        for mode, i in choose.order(others):
+            if known[np.ix_(*chosen[:mode], [i], *chosen[mode + 1 :])].all():
+                chosen[mode].append(i)
+        return self.within([*map(sorted, chosen), last])
 
     def after(self, minor: Unfolding, *, by_substitution: bool) -> Area:
         """Area that an unfolding leaves to a later argument: the slices that it removes are gone.
@@ -128,15 +135,16 @@ class Area:
         are unknown. Other arguments need indices where these slices vanish.
         """
         mode, rows = minor.mode, minor.rows.tolist()
-        sides = [list(side) for side in self.indices]
+        sides = list(self.indices)
         sides[mode] = [i for i in sides[mode] if i not in rows]
         gone = self.tensor.take(rows, axis=mode).any(axis=mode)
         if by_substitution:
             known = self.known & ~np.expand_dims(gone, mode)
-            return replace(self, known=known, indices=(sides[0], sides[1], sides[2]))
-        a, b = (m for m in range(3) if m != mode)
-        sides[b] = [j for j in sides[b] if not gone[sides[a], j].any()]
-        return self.within((sides[0], sides[1], sides[2]))
+            return replace(self, known=known, indices=tuple(sides))
+        *some, last = (m for m in range(self.order) if m != mode)
+        across = gone[np.ix_(*(sides[m] for m in some))].reshape(-1, gone.shape[-1]).any(axis=0)
+        sides[last] = [j for j in sides[last] if not across[j]]
+        return self.within(sides)
 
 
 def seen(area: Area, view: View) -> tuple[Indices, Mask]:

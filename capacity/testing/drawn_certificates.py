@@ -1,4 +1,4 @@
-"""Valid certificates of a database, combined at random as `capacity.rank.verifier` allows."""
+"""Valid certificates of a tensor, combined at random as `capacity.rank.verifier` allows."""
 
 from __future__ import annotations
 
@@ -11,26 +11,22 @@ from hypothesis import strategies as st
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.options import require_choice
-from capacity.rank import (
-    Argument,
-    Boxes,
-    Certificate,
-    Decomposition,
-    Pencil,
-    Unfolding,
-)
+from capacity.rank import Argument, Boxes, Certificate, Decomposition, Pencil, Unfolding
 from capacity.rank.verifier.certificate import Quantity, Side
+from capacity.rank.verifier.named import name_of, tensor_of
+from capacity.tensor import SparseTensor, grouped
 from capacity.testing.area import Area, Sides
 from capacity.testing.choices import Choices
+from capacity.testing.drawn_algebraic_terms import algebraic_decomposition
 from capacity.testing.drawn_diagonalizations import diagonalization
-from capacity.testing.lower_arguments import (
-    koszul,
-    pencil,
-    substitution,
-    unfolding,
-)
+from capacity.testing.lower_arguments import koszul, pencil, substitution, unfolding
 from capacity.testing.upper_arguments import partition, terms
-from capacity.testing.whole_components import enclosure, whole_diagonalization, whole_pencil
+from capacity.testing.whole_components import (
+    enclosure,
+    whole_diagonalization,
+    whole_format,
+    whole_pencil,
+)
 
 T = TypeVar("T", bound=str)
 Maker: TypeAlias = Callable[[Choices, Area], Argument | None]
@@ -41,10 +37,12 @@ WHOLE: dict[str, Maker] = {
     "pencil": whole_pencil,
     "diagonalization": whole_diagonalization,
     "enclosure": enclosure,
+    "maximal rank": whole_format,
 }
+SUMS = ("decomposition", "algebraic decomposition")
 KINDS: dict[Side, tuple[str, ...]] = {
     "lower": (*ADDING, *STRONG),
-    "upper": ("boxes", "decomposition", *WHOLE),
+    "upper": ("boxes", *SUMS, *WHOLE),
 }
 # attempts at a certificate with the kind that is asked for
 TRIES = 30
@@ -53,23 +51,24 @@ TRIES = 30
 @st.composite
 def certificates(
     draw: st.DrawFn,
-    db: Database,
+    of: Database | SparseTensor,
     *,
     quantity: Quantity | None = None,
     side: Side | None = None,
     kind: str | None = None,
 ) -> Certificate:
-    """Valid certificates of a database, tight or not.
+    """Valid certificates of a database or a tensor, tight or not.
 
     A lower bound has arguments about different components, pairs of an unfolding and another
     argument, and at most one flattening, pencil or diagonalization; views, bases, primes and the
-    order of substitution steps vary. An upper bound sorts facts into boxes and terms, and covers
-    some components by other arguments.
+    order of substitution steps vary. For tensors of order four or more, modes may be taken
+    together. An upper bound sorts entries into boxes and terms, and covers some components by other
+    arguments.
 
     Parameters
     ----------
-    db : Database
-        A small database: its tensor is made dense.
+    of : Database or SparseTensor
+        A small database, or a small tensor with entries below 2^31: it is made dense.
     quantity : {'rank', 'effective_rank'}, optional
         Quantity that is bounded; either if omitted.
     side : {'lower', 'upper'}, optional
@@ -81,14 +80,16 @@ def certificates(
     Returns
     -------
     SearchStrategy of Certificate
-        Certificates that `capacity.verify` proves for these facts.
+        Certificates that `capacity.verify` proves for these facts, or this tensor.
 
     Raises
     ------
     InvalidArgumentError
         While drawing: for an unknown quantity, side or kind, for a kind that can't argue for that
-        side or of which no argument is found for these facts, or if the tensor has more than
-        65,536 entries.
+        side or of which no argument is found, or if the tensor has more than 65,536 places, a
+        single mode, or an entry of 2^31 or more.
+    InvalidTypeError
+        While drawing: if `of` is neither a database nor a tensor.
 
     Examples
     --------
@@ -98,19 +99,19 @@ def certificates(
     >>> simplest.value, [argument.kind for argument in simplest.arguments]
     (1, ['boxes'])
     """
-    return drawn_certificate(Choices.drawn(draw), db, quantity=quantity, side=side, kind=kind)
+    return drawn_certificate(Choices.drawn(draw), of, quantity=quantity, side=side, kind=kind)
 
 
 def drawn_certificate(
     choose: Choices,
-    db: Database,
+    of: Database | SparseTensor,
     *,
     quantity: Quantity | None = None,
     side: Side | None = None,
     kind: str | None = None,
 ) -> Certificate:
     """Draw from `certificates` by given choices."""
-    of = _one_of(choose, "quantity", quantity, get_args(Quantity))
+    bounded = _one_of(choose, "quantity", quantity, get_args(Quantity))
     sides = [one for one in get_args(Side) if kind is None or kind in KINDS[one]]
     if not sides:
         require_choice("`kind`", kind, dict.fromkeys(sum(KINDS.values(), ())))
@@ -120,20 +121,43 @@ def drawn_certificate(
             f"The {about} bound can't rest on {kind!r}, which is for the {sides[0]} bound; choose "
             f"one of {', '.join(KINDS[about])}."
         )
-    area, choose = Area.of(db, of), choose.sometimes_greedy()
+    tensor = tensor_of(of, "certificates(of)")
+    area, choose = Area.of(tensor, bounded), choose.sometimes_greedy()
     # whether a kind is refused must not depend on these choices alone
     first = choose.integer(0, TRIES - 1) if kind else 0
     others = (Choices.seeded((first + n) % TRIES) for n in range(TRIES))
     for chooser in (choose, *others):
-        lower = about == "lower"
-        arguments = _lower(chooser, area, kind) if lower else _upper(chooser, area, db, kind)
+        groups: tuple[tuple[int, ...], ...] = ()
+        if about == "lower":
+            groups = _modes_together(chooser, tensor.order, bounded, kind)
+            mine = Area.of(grouped(tensor, groups), bounded) if groups else area
+            arguments = _lower(chooser, mine, kind)
+        else:
+            arguments = _upper(chooser, area, tensor, kind)
         if kind is None or any(argument.kind == kind for argument in arguments):
             value = sum(argument.value for argument in arguments)
-            return Certificate(of, about, value, "drawn", arguments, db.facts_sha256, db.multi)
+            return Certificate(bounded, about, value, "drawn", arguments, *name_of(of), groups)
     raise InvalidArgumentError(
-        f"No argument of kind {kind!r} for a bound of this side was found for these facts; omit "
-        "`kind`, or draw another database."
+        f"No argument of kind {kind!r} for a bound of this side was found; omit `kind`, or draw "
+        "another database or tensor."
     )
+
+
+def _modes_together(
+    choose: Choices, order: int, quantity: Quantity, kind: str | None
+) -> tuple[tuple[int, ...], ...]:
+    """Choose groups of modes for a lower bound, or none; three if the kind needs order three."""
+    if order < 4 or not (kind in STRONG or choose.chance(1, 2)):
+        return ()
+    n = 3 if kind in STRONG or choose.chance(1, 2) else choose.integer(2, order - 1)
+    # what is observed is seen along the last mode
+    last = [order - 1] if quantity == "effective_rank" else []
+    modes = choose.order(range(order - len(last)))
+    n -= len(last)
+    groups = [[mode] for mode in modes[:n]]
+    for mode in modes[n:]:
+        choose.one(groups).append(mode)
+    return tuple(tuple(sorted(group)) for group in (*groups, last) if group)
 
 
 def _one_of(choose: Choices, name: str, value: T | None, allowed: Sequence[T]) -> T:
@@ -146,6 +170,8 @@ def _one_of(choose: Choices, name: str, value: T | None, allowed: Sequence[T]) -
 def _lower(choose: Choices, area: Area, kind: str | None) -> tuple[Argument, ...]:
     """Choose arguments about groups of components, one or a pair for each group."""
     groups = [area]
+    if not area.components:
+        return ()
     if not area.effective:
         left = choose.some(area.components)
         groups = [area.of_components(group) for group in _groups(choose, left)]
@@ -195,8 +221,10 @@ def _shuffled(choose: Choices, chains: list[list[Argument]]) -> tuple[Argument, 
     return tuple(waiting[n].pop(0) for n in order)
 
 
-def _upper(choose: Choices, area: Area, db: Database, kind: str | None) -> tuple[Argument, ...]:
-    """Cover some components whole, and sort the facts of the others into boxes and terms."""
+def _upper(
+    choose: Choices, area: Area, tensor: SparseTensor, kind: str | None
+) -> tuple[Argument, ...]:
+    """Cover some components whole, and sort the entries of the others into boxes and terms."""
     arguments: list[Argument] = []
     left = area.components
     whole = kind in WHOLE or choose.chance(1, 3)
@@ -224,13 +252,17 @@ def _upper(choose: Choices, area: Area, db: Database, kind: str | None) -> tuple
     boxes = partition(choose, area if area.effective else rest, mine)
     in_boxes, in_terms = _two(choose, boxes, kind)
     if in_terms:
-        arguments.append(Decomposition(tuple(terms(choose, area, in_terms))))
+        found = terms(choose, area, in_terms)
+        if kind == SUMS[1] or (kind != SUMS[0] and choose.chance(1, 3)):
+            arguments.append(algebraic_decomposition(choose, found))
+        else:
+            arguments.append(Decomposition(tuple(found)))
     if in_boxes:
         box = np.full(area.tensor.shape, -1)
         for number, sides in enumerate(choose.order(in_boxes)):
             place = np.ix_(*sides)
             box[place] = np.where(mine[place], number, box[place])
-        arguments.append(Boxes(box[tuple(db.triples.T)]))
+        arguments.append(Boxes(box[tuple(tensor.indices.T)]))
     return tuple(choose.order(arguments))
 
 
@@ -238,7 +270,7 @@ def _two(choose: Choices, boxes: list[Sides], kind: str | None) -> tuple[list[Si
     """Split boxes into those that stay and those for terms, at least one of the kind asked for."""
     if not boxes:
         return [], []
-    some = choose.some(boxes) if kind == "decomposition" or choose.chance(1, 2) else []
+    some = choose.some(boxes) if kind in SUMS or choose.chance(1, 2) else []
     if kind == "boxes" and len(some) == len(boxes):
         some = some[1:]
     return [box for box in boxes if box not in some], some

@@ -7,7 +7,7 @@ import itertools
 import flint
 import numpy as np
 
-from capacity.rank import Diagonalization, View
+from capacity.rank import Diagonalization, View, matrix_rank
 from capacity.rank.lower.diagonalization import nonsingular_combination
 from capacity.rank.reductions.core import concise_core
 from capacity.rank.types import Indices
@@ -22,6 +22,8 @@ from capacity.testing.lower_arguments import FEW, NONE
 
 def diagonalization(choose: Choices, area: Area) -> Diagonalization | None:
     """Choose square slices that aren't diagonal in common bases: of a core, or two by two."""
+    if area.order != 3:
+        return None
     small = area.all_known(choose)
     if not small.indices[0]:
         return None
@@ -78,7 +80,7 @@ def _not_diagonal(choose: Choices, area: Area, chosen: list[list[int]]) -> Diago
             continue
         combination = some_combination(choose, slices)
         if combination is None:
-            ranks = [np.linalg.matrix_rank(of.transpose(1, 0, 2).reshape(n, -1))
+            ranks = [matrix_rank(of.transpose(1, 0, 2).reshape(n, -1))
                      for of in (slices, slices.transpose(0, 2, 1))]  # fmt: skip
             if ranks == [n, n] and all_singular(slices):
                 return Diagonalization(view, mode, NONE, n + 1)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from capacity.errors import CertificateError
 from capacity.rank import Certificate
+from capacity.rank.verifier.argument_json import MODES_OF_3
 from capacity.testing.choices import Choices
 
 Data: TypeAlias = dict[str, Any]
@@ -28,9 +29,10 @@ def mutations(
 
     Numbers change, lists are cut, swapped, repeated and emptied, arguments are doubled, dropped and
     taken from other certificates, sides, quantities and primes exchanged, floats nudged, bases made
-    huge or empty, keys removed. Often the claimed value is then adapted to the arguments, and
-    sometimes it is one better than that. `Certificate.from_dict` may refuse the data with a
-    `CertificateError`, and so may `capacity.verify`; every bound that it proves must be true.
+    huge or empty, modes added and dropped, keys removed. Often the claimed value is then adapted to
+    the arguments, and sometimes it is one better than that. `Certificate.from_dict` may refuse the
+    data with a `CertificateError`, and so may `capacity.verify`; every bound that it proves must be
+    true.
 
     Parameters
     ----------
@@ -167,20 +169,50 @@ def _replace_a_prime(choose: Choices, data: Data, spare: list[Data]) -> None:
         _change_a_number(choose, data, spare)
 
 
+def _sides(argument: Data) -> list[Any]:
+    """Indices of a view, by mode."""
+    return argument["indices"] if "indices" in argument else [
+        argument.get(name, []) for name in MODES_OF_3
+    ]  # fmt: skip
+
+
 def _replace_a_basis(choose: Choices, data: Data, spare: list[Data]) -> None:
     with_view = [argument for argument in data["arguments"] if "bases" in argument]
     if not with_view:
         _change_a_number(choose, data, spare)
         return
     argument = choose.one(with_view)
-    mode = choose.integer(0, 2)
-    sides = (argument.get(name, []) for name in ("subjects", "predicates", "objects"))
-    n = len(list(sides)[mode])
+    sides = _sides(argument)
+    if not sides or len(argument["bases"]) != len(sides):
+        return
+    mode = choose.integer(0, len(sides) - 1)
+    n = len(sides[mode])
     size = choose.one([1, 2**20, -(2**20), 2**20 + 1, 2**62])
     huge = [[size * (i == j) for j in range(n)] for i in range(n)]
     ones = [[1] * n for _ in range(choose.integer(1, 3))]
-    if len(argument["bases"]) == 3:
-        argument["bases"][mode] = choose.one([huge, ones, [], [[]], [[0] * n], [[1] * (n + 1)]])
+    argument["bases"][mode] = choose.one([huge, ones, [], [[]], [[0] * n], [[1] * (n + 1)]])
+
+
+def _change_the_modes(choose: Choices, data: Data, _spare: list[Data]) -> None:
+    """Give a view, columns or terms a mode more or less, or take modes together otherwise."""
+    lists: list[list[Any]] = [data["groups"]] if data.get("groups") else []
+    for argument in data["arguments"]:
+        if "bases" in argument:
+            sides, bases = _sides(argument), argument.pop("bases")
+            for name in MODES_OF_3:
+                argument.pop(name, None)
+            argument |= {"indices": sides, "bases": bases}
+            lists += [sides, bases]
+        lists += [one for name in ("columns", "terms", "fibers") for one in argument.get(name, [])]
+    lists = [one for one in lists if isinstance(one, list)]
+    if not lists:
+        data["groups"] = choose.one([[[0], [1, 2]], [[0, 1], [2]], [[0], [1], [2]], [[0, 2], [1]]])
+        return
+    for one in lists if choose.chance(1, 2) else [choose.one(lists)]:
+        if one and choose.chance(1, 2):
+            del one[choose.integer(0, len(one) - 1)]
+        else:
+            one.append(copy.deepcopy(choose.one(one)) if one else 0)
 
 
 def _rearrange_a_minor(choose: Choices, data: Data, spare: list[Data]) -> None:
@@ -228,6 +260,7 @@ EDITS: tuple[Edit, ...] = (
     _rearrange_a_minor,
     _replace_a_prime,
     _replace_a_basis,
+    _change_the_modes,
     _remove_a_key,
 )
 

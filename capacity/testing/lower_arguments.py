@@ -16,6 +16,7 @@ from capacity.rank import Koszul, Pencil, Substitution, Unfolding, View
 from capacity.rank.lower.greedy_substitution import greedy_removals
 from capacity.rank.lower.koszul import koszul_matrix
 from capacity.rank.types import Indices, Mask
+from capacity.rank.verifier.entries import LARGEST_VALUE
 from capacity.rank.verifier.procedures.pencils import pencil_rank
 from capacity.testing.area import Area, seen
 from capacity.testing.choices import Choices
@@ -24,16 +25,18 @@ from capacity.testing.choices import Choices
 PRIMES = (2**31 - 1, 2, 3, 2**62 - 57)
 # most indices in a mode of views that an independent checker takes long for
 FEW = 4
+# entries of a tensor in other bases stay below this
+MOST_GROWTH = 2**62
 NONE = np.zeros(0, np.int64)
 
 
 def unfolding(choose: Choices, area: Area) -> Unfolding | None:
     """Choose a minor of an unfolding of some indices: pivots of one entry first, then blocks."""
-    mode = 2 if area.effective else choose.integer(0, 2)
-    a, b = (m for m in range(3) if m != mode)
+    last = area.order - 1
+    mode = last if area.effective else choose.integer(0, last)
     prime = choose.one(PRIMES)
     rows = choose.order(choose.some(area.indices[mode]))
-    sides = choose.some(area.indices[a]), choose.some(area.indices[b])
+    sides = [choose.some(side) for m, side in enumerate(area.indices) if m != mode]
     used = np.moveaxis(area.tensor, mode, 0)[np.ix_(rows, *sides)]
     flat = used.reshape(len(rows), -1)
     places = np.flatnonzero(flat.any(axis=0))
@@ -42,16 +45,20 @@ def unfolding(choose: Choices, area: Area) -> Unfolding | None:
     places = np.roll(places, choose.integer(0, len(places) - 1))
     matrix = flat[:, places]
     pivots = _pivots(matrix, prime)
+    if not pivots:
+        # all entries are multiples of the prime
+        prime = PRIMES[-1]
+        pivots = _pivots(matrix, prime)
     if choose.chance(1, 4):
         # leading minors of pivots in this order are nonsingular too
         pivots = pivots[: choose.integer(1, len(pivots))]
     i, j = (list(x) for x in zip(*pivots, strict=True))
     order, blocks, eliminated = _arranged(choose, matrix[np.ix_(i, j)], prime)
-    x, y = np.divmod(places[[j[c] for _, c in order]], len(sides[1]))
+    columns = np.unravel_index(places[[j[c] for _, c in order]], [len(side) for side in sides])
     return Unfolding(
         mode,
         np.array([rows[i[r]] for r, _ in order], np.int64),
-        np.stack([np.array(sides[0])[x], np.array(sides[1])[y]], axis=1),
+        np.stack([np.array(of)[x] for of, x in zip(sides, columns, strict=True)], axis=1),
         np.array(blocks, np.int64),
         np.array(eliminated, np.int64),
         prime,
@@ -124,12 +131,16 @@ def _parts(
 def random_view(choose: Choices, area: Area, *, most: int | None = None) -> View:
     """Choose some indices of an area, possibly in other bases."""
     small = area.some(choose, most=FEW if most is None and choose.chance(1, 2) else most)
-    bases = [
-        _basis(choose, len(side)) if len(side) <= FEW and choose.chance(1, 4) else None
-        for side in small.indices
-    ]
-    k, q, v = (np.array(choose.order(side), np.int64) for side in small.indices)
-    return View((k, q, v), (bases[0], bases[1], bases[2]))
+    bases: list[Indices | None] = []
+    growth = LARGEST_VALUE
+    for side in small.indices:
+        P = _basis(choose, len(side)) if len(side) <= FEW and choose.chance(1, 4) else None
+        larger = growth if P is None else growth * max(1, int(np.abs(P).sum(axis=1).max()))
+        # entries in these bases must fit 64 bits
+        bases.append(P if larger < MOST_GROWTH else None)
+        growth = larger if larger < MOST_GROWTH else growth
+    indices = tuple(np.array(choose.order(side), np.int64) for side in small.indices)
+    return View(indices, tuple(bases))
 
 
 def _basis(choose: Choices, n: int) -> Indices:
@@ -166,8 +177,8 @@ def _any_removals(choose: Choices, values: Mask, known: Mask) -> Indices:
         ones = values & known & live
         playable = [
             (mode, int(i))
-            for mode in range(3)
-            for i in np.flatnonzero(ones.any(axis=tuple(m for m in range(3) if m != mode)))
+            for mode in range(ones.ndim)
+            for i in np.flatnonzero(ones.any(axis=tuple(m for m in range(ones.ndim) if m != mode)))
         ]
         if not playable:
             return np.array(removals, np.int64).reshape(-1, 2)
@@ -175,13 +186,15 @@ def _any_removals(choose: Choices, values: Mask, known: Mask) -> Indices:
         removals.append((mode, i))
         hidden = values.take(i, mode) | ~known.take(i, mode)
         known &= ~np.expand_dims(hidden, mode)
-        gone = [slice(None)] * 3
+        gone = [slice(None)] * ones.ndim
         gone[mode] = slice(i, i + 1)
         live[tuple(gone)] = False
 
 
 def koszul(choose: Choices, area: Area) -> Koszul | None:
     """Choose a Koszul flattening of a view, modulo a prime."""
+    if area.order != 3:
+        return None
     small = area.all_known(choose)
     if not small.indices[0]:
         return None
@@ -199,8 +212,8 @@ def koszul(choose: Choices, area: Area) -> Koszul | None:
 def pencil(choose: Choices, area: Area) -> Pencil | None:
     """Choose two slices that lie in the area and whose fibers are all known."""
     found: list[tuple[int, int, int]] = []
-    for mode in range(3):
-        T = np.moveaxis(area.tensor, mode, 0)
+    for mode in range(3) if area.order == 3 else ():
+        T = np.moveaxis(area.tensor, mode, 0) != 0
         for i, j in itertools.combinations(choose.some(area.indices[mode], most=8), 2):
             sides = [np.flatnonzero((T[i] | T[j]).any(axis=axis)).tolist() for axis in (1, 0)]
             sides.insert(mode, [i, j])

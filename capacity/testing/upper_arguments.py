@@ -1,13 +1,14 @@
-"""Random boxes and simple tensors that sum to given facts, valid by construction."""
+"""Random boxes and simple tensors that sum to given entries, valid by construction."""
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
 
 from capacity.rank.exact.factorization import factors
-from capacity.rank.exact.sparse_terms import Term, Vector, term, vector
+from capacity.rank.exact.sparse_terms import Term, Vector, vector
 from capacity.rank.types import Mask
 from capacity.testing.area import Area, Sides
 from capacity.testing.choices import Choices
@@ -16,17 +17,20 @@ SCALES = (Fraction(1), Fraction(-1), Fraction(2), Fraction(1, 3), Fraction(-5, 7
 
 
 def partition(choose: Choices, area: Area, mine: Mask) -> list[Sides]:
-    """Choose boxes that contain each of some facts once, and otherwise unknown entries alone."""
+    """Choose boxes that contain each of some entries once, and otherwise unknown entries alone.
+
+    The entries of a box are equal. The first index of each side is the place of one of them.
+    """
     left = mine.copy()
     boxes: list[Sides] = []
     while left.any():
-        k, q, v = choose.one(np.argwhere(left).tolist())
-        sides: Sides = ([k], [q], [v])
-        allowed = left | ~area.known
+        start = choose.one(np.argwhere(left).tolist())
+        sides: Sides = tuple([i] for i in start)
+        allowed = (left & (area.tensor == area.tensor[tuple(start)])) | ~area.known
         for _ in range(choose.integer(0, 6)):
             grown = [
                 (mode, i)
-                for mode in range(3)
+                for mode in range(area.order)
                 for i in np.flatnonzero(_all_across(allowed, sides, mode)).tolist()
                 if i in area.indices[mode] and i not in sides[mode]
             ]
@@ -40,31 +44,47 @@ def partition(choose: Choices, area: Area, mine: Mask) -> list[Sides]:
 
 
 def _all_across(allowed: Mask, sides: Sides, mode: int) -> Mask:
-    """Mask of the indices of a mode whose slice is allowed on all of the other two sides."""
-    a, b = (side for m, side in enumerate(sides) if m != mode)
-    across = np.moveaxis(allowed, mode, 0)[:, a][:, :, b]
-    return np.logical_and.reduce(across, axis=(1, 2))
+    """Mask of the indices of a mode whose slice is allowed on all of the other sides."""
+    others = [side for m, side in enumerate(sides) if m != mode]
+    across = np.moveaxis(allowed, mode, 0)[np.ix_(range(allowed.shape[mode]), *others)]
+    return across.reshape(len(across), -1).all(axis=1)
+
+
+def value_of(area: Area, box: Sides) -> int:
+    """Entry that fills a box that `partition` chose."""
+    return int(area.tensor[tuple(side[0] for side in box)])
 
 
 def terms(choose: Choices, area: Area, boxes: list[Sides]) -> list[Term]:
     """Choose simple tensors that sum to some boxes: the boxes themselves, or factored slices."""
     found: list[Term] = []
     if boxes and choose.chance(1, 3):
-        dense = np.zeros(area.tensor.shape, np.int64)
-        for sides in boxes:
-            dense[np.ix_(*sides)] = 1
-        dense *= area.known
-        mode = choose.integer(0, 2)
-        for i, matrix in enumerate(np.moveaxis(dense, mode, 0)):
-            for column, row in factors(matrix) if matrix.any() else ():
-                a, b = (vector(range(len(x)), x) for x in (column, row))
-                found.append(term(mode, vector([i], [1]), a, b))
+        found = _of_slices(choose, area, boxes)
     else:
         for sides in boxes:
-            a, b, c = (vector(side, [1] * len(side)) for side in sides)
-            found.append((a, b, c))
+            first, *others = (vector(side, [1] * len(side)) for side in sides)
+            found.append((_sum(((), ()), first, Fraction(value_of(area, sides))), *others))
     for _ in range(choose.integer(0, 6)):
         found = _disguised(choose, found)
+    return found
+
+
+def _of_slices(choose: Choices, area: Area, boxes: list[Sides]) -> list[Term]:
+    """Factors of the slices that fixing the indices of all modes but two leaves."""
+    dense = np.zeros(area.tensor.shape, np.int64)
+    for sides in boxes:
+        dense[np.ix_(*sides)] = value_of(area, sides)
+    dense *= area.known
+    free = sorted(choose.order(range(area.order))[:2])
+    fixed = [m for m in range(area.order) if m not in free]
+    found: list[Term] = []
+    for at in itertools.product(*(range(area.tensor.shape[m]) for m in fixed)):
+        matrix = dense.transpose([*fixed, *free])[at]
+        for column, row in factors(matrix) if matrix.any() else ():
+            units = [vector([i], [1]) for i in at]
+            others = [vector(range(len(x)), x) for x in (column, row)]
+            parts = dict(zip([*fixed, *free], [*units, *others], strict=True))
+            found.append(tuple(parts[m] for m in range(area.order)))
     return found
 
 
@@ -72,9 +92,10 @@ def _disguised(choose: Choices, found: list[Term]) -> list[Term]:
     """Change terms but not their sum: scale or split one, flip or merge two."""
     found = found[:]
     x = choose.one(SCALES)
-    n, mode = choose.integer(0, len(found) - 1), choose.integer(0, 2)
-    a, b = (m for m in range(3) if m != mode)
-    same = [i for i, one in enumerate(found) if i != n and one[mode] == found[n][mode]]
+    n = choose.integer(0, len(found) - 1)
+    a, b, *rest = choose.order(range(len(found[n])))
+    same = [i for i, one in enumerate(found)
+            if i != n and all(one[m] == found[n][m] for m in rest)]  # fmt: skip
     if same:
         # u b c + u b' c' = u (b + x b') c + u b' (c' - x c)
         other = choose.one(same)
@@ -95,8 +116,7 @@ def _disguised(choose: Choices, found: list[Term]) -> list[Term]:
 
 
 def _with(one: Term, mode: int, instead: Vector) -> Term:
-    parts = [instead if m == mode else part for m, part in enumerate(one)]
-    return parts[0], parts[1], parts[2]
+    return tuple(instead if m == mode else part for m, part in enumerate(one))
 
 
 def _sum(x: Vector, y: Vector, times: Fraction) -> Vector:

@@ -1,4 +1,4 @@
-"""Random arguments for upper bounds that cover all facts of some components.
+"""Random arguments for upper bounds that cover all entries of some components, of order 3.
 
 Each function takes an `Area` of whole components, and returns None if it finds no argument.
 """
@@ -12,14 +12,17 @@ import numpy as np
 from capacity.rank import (
     Diagonalization,
     Enclosure,
+    MaximalRank,
     Pencil,
     View,
+    matrix_rank,
 )
 from capacity.rank.cp.exact_fits import accepted
 from capacity.rank.cp.krawczyk_box import enclose
 from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
 from capacity.rank.reductions.core import concise_core
 from capacity.rank.types import Mask
+from capacity.rank.verifier.kinds.maximal_rank import maximal_rank
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import why_not_diagonal
 from capacity.testing.area import Area
 from capacity.testing.choices import Choices
@@ -34,18 +37,20 @@ MOST_FIBERS = 4
 def whole_pencil(choose: Choices, area: Area) -> Pencil | None:
     """Choose two slices of which all others of their components are combinations."""
     found: list[tuple[int, int, int]] = []
-    for mode in range(3):
+    for mode in range(3) if area.order == 3 else ():
         T, labels = np.moveaxis(area.tensor, mode, 0), area.labels[mode]
         for i, j in itertools.combinations(choose.some(area.indices[mode], most=8), 2):
-            combinations = [T[i], T[j], T[i] + T[j], T[i] - T[j], T[j] - T[i]]
-            others = np.flatnonzero((labels == labels[i]) | (labels == labels[j])).tolist()
-            if all(any((T[x] == one).all() for one in combinations) for x in others):
+            mine = np.isin(labels, labels[[i, j]])
+            whole = T[mine].reshape(int(mine.sum()), -1)
+            if matrix_rank(whole) == 2 == matrix_rank(T[[i, j]].reshape(2, -1)):
                 found.append((mode, i, j))
     return drawn_pencil(choose, area, found)
 
 
 def whole_diagonalization(choose: Choices, area: Area) -> Diagonalization | None:
     """Diagonalization of a concise core, if its slices are diagonal in common bases."""
+    if area.order != 3:
+        return None
     view = _core(choose, area)
     tensor = area.tensor[np.ix_(*view.indices)]
     for mode in choose.order(range(3)):
@@ -56,6 +61,23 @@ def whole_diagonalization(choose: Choices, area: Area) -> Diagonalization | None
         combination = some_combination(choose, slices)
         if combination is not None and why_not_diagonal(slices, combination) is None:
             return Diagonalization(view, mode, combination, n)
+    return None
+
+
+def whole_format(choose: Choices, area: Area) -> MaximalRank | None:
+    """Choose a core, or more slices, if a theorem gives the largest rank of that format."""
+    if area.order != 3:
+        return None
+    view = _core(choose, area)
+    sides = [
+        [*of.tolist(), *(i for i in side if i not in of and choose.chance(1, 4))]
+        for of, side in zip(view.indices, area.indices, strict=True)
+    ]
+    larger = View(tuple(np.array(choose.order(side), np.int64) for side in sides))
+    for one in (larger, view):
+        value = maximal_rank([len(of) for of in one.indices])
+        if value is not None:
+            return MaximalRank(one, value)
     return None
 
 
@@ -70,9 +92,11 @@ def _core(choose: Choices, area: Area) -> View:
 def enclosure(choose: Choices, area: Area) -> Enclosure | None:
     """Numerical fit with a proof that an exact real decomposition is near.
 
-    It fits a core, or all known entries; the facts of some fibers may be left to one simple tensor
-    for each fiber.
+    It fits a core, or all known entries; the entries of some fibers may be left to one simple
+    tensor for each fiber.
     """
+    if area.order != 3:
+        return None
     if choose.chance(1, 3):
         view = _core(choose, area)
         return _fitted(choose, area, view, np.ones(area.tensor.shape, bool), 2, [])

@@ -9,33 +9,51 @@ import numpy as np
 
 from capacity.database import Database
 from capacity.rank import Certificate, Diagonalization, Koszul, Pencil, Substitution, Unfolding
+from capacity.tensor import SparseTensor
 from tests.second_checker.lower import proves_lower, proves_removals, vanishes
 from tests.second_checker.slices import rank_of_two_slices as rank_of_two_slices
 from tests.second_checker.upper import adds_up
-from tests.second_checker.views import component_names, indices_of
+from tests.second_checker.views import component_names, indices_of, taken_together
 
 
-def second_checker(certificate: Certificate, db: Database) -> bool:
+def second_checker(certificate: Certificate, of: Database | SparseTensor) -> bool:
     """Whether the arguments prove the value, by definitions alone."""
     try:
-        return _proves(certificate, db)
+        return _proves(certificate, of)
     except (IndexError, KeyError):
-        return False  # an index that the database hasn't
+        return False  # an index that the tensor hasn't
 
 
-def _proves(certificate: Certificate, db: Database) -> bool:
-    if (certificate.facts_sha256, certificate.multi) != (db.facts_sha256, db.multi):
+def dense_of(of: Database | SparseTensor) -> np.ndarray:
+    """The tensor as Python integers, which don't wrap."""
+    tensor = of.tensor() if isinstance(of, Database) else of
+    T = np.zeros(tensor.shape, dtype=object)
+    for place, x in zip(tensor.indices.tolist(), tensor.values.tolist(), strict=True):
+        T[tuple(place)] = x
+    return T
+
+
+def _proves(certificate: Certificate, of: Database | SparseTensor) -> bool:
+    if not _is_about(certificate, of):
         return False
-    D = db.to_numpy().astype(int)
-    observed = np.asarray(D.any(axis=2))
+    T = dense_of(of)
+    if certificate.groups:
+        last = certificate.groups[-1] == (T.ndim - 1,)
+        together = taken_together(T, certificate.groups)
+        if certificate.side == "upper" or together is None or together.ndim < 2:
+            return False
+        if certificate.quantity == "effective_rank" and not last:
+            return False
+        T = together
+    observed = np.asarray((T != 0).any(axis=-1))
     effective = certificate.quantity == "effective_rank" and not observed.all()
     if certificate.value != sum(a.value for a in certificate.arguments):
         return False
     if certificate.side == "upper":
-        return adds_up(certificate, db, D, observed, effective)
+        return adds_up(certificate, T, observed, effective)
     touched = [
         indices_of(a.view) if isinstance(a, Substitution)
-        else proves_lower(a, D, observed, effective)
+        else proves_lower(a, T, observed, effective)
         for a in certificate.arguments
     ]  # fmt: skip
     if any(t is None for t in touched):
@@ -43,7 +61,7 @@ def _proves(certificate: Certificate, db: Database) -> bool:
     strong = (Koszul, Pencil, Diagonalization)
     if sum(isinstance(a, strong) for a in certificate.arguments) > 1:
         return False
-    names = component_names(db)
+    names = component_names(T)
     # lower bounds of the effective rank don't add over components
     parts = [{0} if effective else {names[vertex] for vertex in t or ()} for t in touched]
     meeting = [p for p in itertools.combinations(range(len(parts)), 2) if parts[p[0]] & parts[p[1]]]
@@ -56,18 +74,33 @@ def _proves(certificate: Certificate, db: Database) -> bool:
             return False
         if {(first.mode, i) for i in first.rows.tolist()} & (indices or set()):
             return False
-        if not isinstance(second, Substitution) and not vanishes(first, indices or set(), D):
+        if not isinstance(second, Substitution) and not vanishes(first, indices or set(), T):
             return False
         before[id(second)] = first
     return all(
-        proves_removals(a, D, observed, effective, before[id(a)]) is not None
+        proves_removals(a, T, observed, effective, before[id(a)]) is not None
         for a in certificate.arguments
         if isinstance(a, Substitution)
     )
 
 
+def _is_about(certificate: Certificate, of: Database | SparseTensor) -> bool:
+    """Whether the certificate names this tensor, or the facts that it is of."""
+    if certificate.multi is None:
+        tensor = of.tensor() if isinstance(of, Database) else of
+        return certificate.facts_sha256 == tensor.sha256
+    if not isinstance(of, Database):
+        return False
+    return (certificate.facts_sha256, certificate.multi) == (of.facts_sha256, of.multi)
+
+
 def claim(
-    db: Database, *arguments: Any, quantity: Any = "rank", side: Any = "lower"
+    of: Database | SparseTensor,
+    *arguments: Any,
+    quantity: Any = "rank",
+    side: Any = "lower",
+    groups: tuple[tuple[int, ...], ...] = (),
 ) -> Certificate:
     value = sum(a.value for a in arguments)
-    return Certificate(quantity, side, value, "hand", arguments, db.facts_sha256, db.multi)
+    name = (of.sha256, None) if isinstance(of, SparseTensor) else (of.facts_sha256, of.multi)
+    return Certificate(quantity, side, value, "hand", arguments, *name, groups)

@@ -17,35 +17,38 @@ from tests.second_checker.views import dense, indices_of, rational_rank, tensor_
 
 def vanishes(first: Unfolding, later: set[tuple[int, int]], D: np.ndarray) -> bool:
     """Whether what is removed first is zero at, and no index of, what the later one is about."""
-    sides = [sorted(x for m, x in later if m == mode) for mode in range(3)]
+    sides = [sorted(x for m, x in later if m == mode) for mode in range(D.ndim)]
     removed = first.rows.tolist()
     if set(removed) & set(sides[first.mode]):
         return False
     sides[first.mode] = removed
-    return not D[np.ix_(*sides)].any()
+    return not (D[np.ix_(*sides)] != 0).any()
 
 
 def proves_lower(
     argument: Any, D: np.ndarray, observed: np.ndarray, effective: bool
 ) -> set[tuple[int, int]] | None:
     if isinstance(argument, Unfolding):
-        if argument.mode not in (0, 1, 2) or (effective and argument.mode != 2):
+        if argument.mode not in range(D.ndim) or (effective and argument.mode != D.ndim - 1):
             return None
-        others = [m for m in range(3) if m != argument.mode]
+        others = [m for m in range(D.ndim) if m != argument.mode]
         T = np.moveaxis(D, argument.mode, 0)
         rows, columns = argument.rows.tolist(), [tuple(c) for c in argument.columns.tolist()]
         if len(set(rows)) < len(rows) or len(set(columns)) != len(columns) or not rows:
             return None
-        if len(rows) != len(columns):
+        if len(rows) != len(columns) or any(len(c) != len(others) for c in columns):
             return None
-        minor = [[Fraction(int(T[i, a, b])) for a, b in columns] for i in rows]
+        if min(map(min, (rows, *columns))) < 0:
+            return None
+        minor = [[Fraction(int(T[(i, *c)])) for c in columns] for i in rows]
         if rational_rank(minor) < len(rows):
             return None
-        return {(argument.mode, i) for i in rows} | {
-            (others[s], c[s]) for c in columns for s in (0, 1)
-        }
+        places = {(m, i) for c in columns for m, i in zip(others, c, strict=True)}
+        return {(argument.mode, i) for i in rows} | places
     if isinstance(argument, Substitution):
         return proves_removals(argument, D, observed, effective)
+    if D.ndim != 3:
+        return None
     if isinstance(argument, Koszul | Diagonalization):
         seen = tensor_of(argument.view, D, observed if effective else None)
         if seen is None or any(x is None for x in seen.values()):
@@ -56,10 +59,13 @@ def proves_lower(
     assert isinstance(argument, Pencil)
     if len(set(argument.slices.tolist())) != 2 or argument.mode not in (0, 1, 2):
         return None
+    if argument.slices.min() < 0:
+        return None
     two = np.moveaxis(D, argument.mode, 0)[argument.slices]
     if argument.value > rank_of_two_slices(two):
         return None
-    facts = np.argwhere(D)[np.isin(np.argwhere(D)[:, argument.mode], argument.slices)]
+    facts = np.argwhere(D != 0)
+    facts = facts[np.isin(facts[:, argument.mode], argument.slices)]
     if effective and not observed[np.ix_(np.unique(facts[:, 0]), np.unique(facts[:, 1]))].all():
         return None
     return {(m, int(i)) for row in facts for m, i in enumerate(row)}
@@ -77,18 +83,18 @@ def proves_removals(
         return None
     if before is not None:
         # what is left is D with unknown multiples of the slices that went first
-        gone = np.asarray(np.moveaxis(D, before.mode, 0)[before.rows].any(axis=0))
-        a, b = (m for m in range(3) if m != before.mode)
+        gone = np.asarray((np.moveaxis(D, before.mode, 0)[before.rows] != 0).any(axis=0))
+        others = [m for m in range(D.ndim) if m != before.mode]
         support = [
             [[i] for i in of.tolist()] if P is None
             else [of[row != 0].tolist() for row in P]
             for of, P in zip(argument.view.indices, argument.view.bases, strict=True)
         ]  # fmt: skip
         for p in state:
-            if any(gone[i, j] for i in support[a][p[a]] for j in support[b][p[b]]):
+            if any(gone[at] for at in itertools.product(*(support[m][p[m]] for m in others))):
                 state[p] = None
     for mode, index in argument.removals.tolist():
-        if mode not in (0, 1, 2):
+        if mode not in range(D.ndim):
             return None
         mine = {p: x for p, x in state.items() if p[mode] == index}
         if not any(x for x in mine.values()):

@@ -61,7 +61,8 @@ def rank_of_two_slices(two: np.ndarray) -> int:
     L blocks.
     """
     A, B = two.astype(int)
-    A, B = A[(A | B).any(axis=1)], B[(A | B).any(axis=1)]
+    used = ((A != 0) | (B != 0)).any(axis=1)
+    A, B = A[used], B[used]
     if not A.size:
         return 0
     ranks = {t: matrix_rank(A * t + B) for t in range(-7, 8)}

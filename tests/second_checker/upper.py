@@ -2,167 +2,132 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 from fractions import Fraction
 from typing import Any
 
 import flint
 import numpy as np
 
-from capacity.database import Database
-from capacity.rank import Boxes, Certificate, Decomposition, Diagonalization, Enclosure, Pencil
-from tests.second_checker.slices import diagonal, rank_of_two_slices, square_slices
-from tests.second_checker.views import component_names, matrix_rank, of_components, tensor_of
+from capacity.rank import (
+    AlgebraicDecomposition,
+    Boxes,
+    Certificate,
+    Decomposition,
+    Diagonalization,
+    Enclosure,
+    MaximalRank,
+    Pencil,
+)
+from tests.second_checker.near import given_by_newton
+from tests.second_checker.whole import given_whole
+
+# bits of a root beyond those of the terms' coefficients
+BITS = 400
 
 
-def adds_up(
-    certificate: Certificate, db: Database, D: np.ndarray, observed: np.ndarray, effective: bool
-) -> bool:
-    total = np.full(D.shape, Fraction(0), dtype=object)
+def adds_up(certificate: Certificate, T: np.ndarray, observed: np.ndarray, effective: bool) -> bool:
+    total = np.full(T.shape, Fraction(0), dtype=object)
     for argument in certificate.arguments:
         if isinstance(argument, Decomposition):
-            for term in argument.terms:
-                vectors = []
-                for (indices, values), n in zip(term, D.shape, strict=True):
-                    dense = np.full(n, Fraction(0), dtype=object)
-                    for i, x in zip(indices, values, strict=True):
-                        if i < 0:
-                            return False
-                        dense[i] += x
-                    vectors.append(dense)
-                total = total + np.einsum("i,j,k->ijk", *vectors)
-        elif isinstance(argument, Pencil | Diagonalization):
-            given = _given_whole(argument, db, D)
-            if given is None:
-                return False
-            total = total + given
+            given = _sum(argument.terms, T, lambda x: x)
+        elif isinstance(argument, AlgebraicDecomposition):
+            given = sum_at_a_root(argument, T)
+        elif isinstance(argument, Pencil | Diagonalization | MaximalRank):
+            given = given_whole(argument, T)
         elif isinstance(argument, Enclosure):
-            given = _given_by_newton(argument, db, D, observed if effective else None)
-            if given is None:
-                return False
-            total = total + given
+            given = given_by_newton(argument, T, observed if effective else None)
         else:
             assert isinstance(argument, Boxes)
-            if len(argument.box) != db.n_triples:
-                return False
-            for number in set(argument.box[argument.box >= 0].tolist()):
-                mine = db.triples[argument.box == number]
-                indicators = [np.isin(np.arange(n), mine[:, m]) for m, n in enumerate(D.shape)]
-                total = total + np.einsum("i,j,k->ijk", *(x.astype(int) for x in indicators))
-    same = total == D
+            given = _filled(argument, T)
+        if given is None:
+            return False
+        total = total + given
+    same = np.asarray(total == T)
     return bool(same[observed].all() if effective else same.all())
 
 
-def _given_whole(
-    argument: Pencil | Diagonalization, db: Database, D: np.ndarray
-) -> np.ndarray | None:
-    """The tensor of whole components, if they have the rank that is claimed."""
-    names = component_names(db)
-    if isinstance(argument, Pencil):
-        if len(set(argument.slices.tolist())) != 2 or argument.mode not in (0, 1, 2):
+def _filled(argument: Boxes, T: np.ndarray) -> np.ndarray | None:
+    """Each box with the value of its first entry at all places."""
+    entries = np.argwhere(T != 0)
+    if len(argument.box) != len(entries):
+        return None
+    total = np.zeros(T.shape, dtype=object)
+    for number in set(argument.box[argument.box >= 0].tolist()):
+        mine = entries[argument.box == number]
+        total[np.ix_(*map(np.unique, mine.T))] += T[tuple(mine[0])]
+    return total
+
+
+def _sum(terms: Any, T: np.ndarray, read: Any) -> np.ndarray | None:
+    """The sum of the outer products of the vectors, whose numbers are read by a function."""
+    total = np.zeros(T.shape, dtype=object)
+    for term in terms:
+        vectors: list[Any] = []
+        if len(term) != T.ndim:
             return None
-        mine = {names[argument.mode, i] for i in argument.slices.tolist()}
-        part = of_components(D, names, mine)
-        two = np.moveaxis(part, argument.mode, 0)
-        whole = two.reshape(len(two), -1)
-        if matrix_rank(whole) > matrix_rank(whole[argument.slices]):
-            return None
-        return part if argument.value >= rank_of_two_slices(two[argument.slices]) else None
-    slices = square_slices(argument, D)
-    if slices is None or any(P is not None for P in argument.view.bases):
-        return None
-    if argument.value != slices[0].nrows() or not diagonal(argument, slices):
-        return None
-    mode = argument.mode
-    mine = {names[mode, i] for i in argument.view.indices[mode].tolist()}
-    part = of_components(D, names, mine)
-    for m in range(3):
-        unfolded = np.moveaxis(part, m, 0).reshape(D.shape[m], -1)
-        if matrix_rank(unfolded) > matrix_rank(unfolded[argument.view.indices[m]]):
-            return None
-    return part
+        for (indices, values), n in zip(term, T.shape, strict=True):
+            vector = np.zeros(n, dtype=object)
+            for i, x in zip(indices, values, strict=True):
+                if i < 0:
+                    return None
+                vector[i] += read(x)
+            vectors.append(vector)
+        total = total + functools.reduce(np.multiply.outer, vectors)
+    return total if len(terms) else None
 
 
-def _given_by_newton(
-    argument: Enclosure, db: Database, D: np.ndarray, observed: np.ndarray | None
-) -> np.ndarray | None:
-    """Newton's method with 300 bits goes to a zero within the box; no proof, but another way."""
-    view, fibers = argument.view, {tuple(pair) for pair in argument.fibers.tolist()}
-    if argument.mode not in (0, 1, 2) or len(fibers) < len(argument.fibers):
-        return None
-    others = [m for m in range(3) if m != argument.mode]
+def _bits(term: Any) -> int:
+    """Bits of the longest product of a term's coefficients, polynomials of small degree."""
+    return sum(
+        max((x.numerator.bit_length() + x.denominator.bit_length() + 9 for c in values for x in c),
+            default=0)
+        for _, values in term
+    )  # fmt: skip
 
-    def free(place: Any) -> bool:
-        return tuple(int(place[m]) for m in others) in fibers
 
-    def outside(local: Any) -> bool:
-        return not free([view.indices[m][local[m]] for m in range(3)])
+def sum_at_a_root(argument: AlgebraicDecomposition, T: np.ndarray) -> np.ndarray | None:
+    """The sum at a root between the two ends, found by bisection, where it is near integers."""
+    if argument.lo >= argument.hi or len(argument.f) < 2 or not argument.f[-1]:
+        return None
 
-    local = list(itertools.product(*(range(len(i)) for i in view.indices)))
-    if len(argument.varying) == sum(map(outside, local)):
-        observed = None
-    seen = tensor_of(view, D, observed)
-    if seen is None or any(P is not None for P in view.bases) or not 0 < argument.radius < 1:
+    f = flint.fmpq_poly(list(argument.f))
+
+    def sign(x: Fraction) -> int:
+        value = f(flint.fmpq(x.numerator, x.denominator))
+        return (value > 0) - (value < 0)
+
+    lo, hi = argument.lo, argument.hi
+    if sign(lo) * sign(hi) >= 0:
         return None
-    seen = {place: x for place, x in seen.items() if outside(place)}
-    rank = argument.factors[0].shape[1]
-    if [f.shape for f in argument.factors] != [(len(i), rank) for i in view.indices]:
-        return None
-    places = [place for place, x in seen.items() if x is not None]
-    flat = [x for f in argument.factors for x in f.ravel().tolist()]
-    starts = np.cumsum([0, *(f.size for f in argument.factors)]).tolist()
-    varying = argument.varying.tolist()
-    n = len(places)
-    if len(set(varying)) != n or len(varying) != n or not all(0 <= x < len(flat) for x in varying):
-        return None
-    old, size = flint.ctx.prec, 1.0
-    flint.ctx.prec = 300
+    bits = BITS + max(map(_bits, argument.terms), default=0)
+    # binary fractions, or the bisection would take ever longer
+    while hi - lo > Fraction(1, 2**bits):
+        middle = (lo + hi) / 2
+        middle = Fraction(round(middle * 2 ** (bits + 9)), 2 ** (bits + 9))
+        lo, hi = (middle, hi) if sign(middle) == sign(lo) else (lo, middle)
+    old = flint.ctx.prec
+    flint.ctx.prec = 2 * bits
     try:
-        x = [flint.arb(value) for value in flat]
-        for _ in range(8):
-            J = flint.arb_mat(n, n)
-            left: list[Any] = []
-            column = {unknown: j for j, unknown in enumerate(varying)}
-            for i, place in enumerate(places):
-                at = [[starts[m] + place[m] * rank + r for r in range(rank)] for m in range(3)]
-                value = flint.arb(-int(seen[place]))
-                for r in range(rank):
-                    unknowns = [at[m][r] for m in range(3)]
-                    value += x[unknowns[0]] * x[unknowns[1]] * x[unknowns[2]]
-                    for m in range(3):
-                        if unknowns[m] in column:
-                            a, b = (u for k, u in enumerate(unknowns) if k != m)
-                            J[i, column[unknowns[m]]] = x[a] * x[b]
-                left.append(value)
-            size = max(float(abs(value).upper()) for value in left)
-            try:
-                step = J.solve(flint.arb_mat(n, 1, left))
-            except ZeroDivisionError:
-                return None
-            for j, unknown in enumerate(varying):
-                x[unknown] = (x[unknown] - step[j, 0]).mid()
-        inside = all(
-            float(abs(x[u] - flint.arb(flat[u])).upper()) <= argument.radius for u in varying
-        )
+        root = (flint.arb(flint.fmpq(lo.numerator, lo.denominator))
+                + flint.arb(0, flint.arb(2) ** (9 - bits)))  # fmt: skip
+
+        def at_root(coefficients: Any) -> flint.arb:
+            total = flint.arb(0)
+            for k, x in enumerate(coefficients):
+                total += flint.arb(flint.fmpq(x.numerator, x.denominator)) * root**k
+            return total
+
+        total = _sum(argument.terms, T, at_root)
+        if total is None:
+            return None
+        near = np.zeros(T.shape, dtype=object)
+        for place, x in np.ndenumerate(total):
+            ball = flint.arb(x)
+            whole = ball.unique_fmpz()
+            found = whole is not None and float(ball.rad()) < 1e-60
+            # a number that isn't an integer may stand in an unobserved fiber
+            near[place] = int(whole) if found else float("nan")
+        return near
     finally:
         flint.ctx.prec = old
-    if size > 1e-60 or not inside:
-        return None
-    names = component_names(db)
-    mine = {names[0, i] for i in view.indices[0].tolist()}
-    facts = [tuple(place) for place in np.argwhere(D).tolist()]
-    mine |= {names[0, place[0]] for place in facts if free(place)}
-    part = of_components(D, names, mine)
-    if fibers:
-        left = [place for place in np.argwhere(part).tolist() if not free(place)]
-        chosen = [set(i.tolist()) for i in view.indices]
-        return part if all(place[m] in chosen[m] for place in left for m in range(3)) else None
-    for m in range(3):
-        used = set(np.argwhere(part)[:, m].tolist())
-        mine = set(view.indices[m].tolist())
-        if not mine <= used or (observed is not None and mine != used):
-            return None
-        unfolded = np.moveaxis(part, m, 0).reshape(D.shape[m], -1)
-        if matrix_rank(unfolded) > matrix_rank(unfolded[view.indices[m]]):
-            return None
-    return part

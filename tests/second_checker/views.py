@@ -1,14 +1,15 @@
-"""What both sides look at: ranks over the rationals, components, and the tensor of a view."""
+"""What both sides look at: ranks over the rationals, components, groups, the tensor of a view."""
 
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from capacity.database import Database
 from capacity.rank import View
 
 
@@ -21,7 +22,8 @@ def rational_rank(matrix: list[list[Fraction]]) -> int:
         rows[rank], rows[pivot] = rows[pivot], rows[rank]
         for i in range(rank + 1, len(rows)):
             factor = rows[i][column] / rows[rank][column]
-            rows[i] = [x - factor * y for x, y in zip(rows[i], rows[rank], strict=True)]
+            if factor:
+                rows[i] = [x - factor * y for x, y in zip(rows[i], rows[rank], strict=True)]
         rank += 1
     return rank
 
@@ -30,30 +32,50 @@ def matrix_rank(M: np.ndarray) -> int:
     return rational_rank([[Fraction(int(x)) for x in row] for row in M])
 
 
-def component_names(db: Database) -> dict[tuple[int, int], int]:
-    name = {(m, i): 100 * m + i for m in range(3) for i in range(db.shape[m])}
-    for _ in range(sum(db.shape)):
-        for row in db.triples.tolist():
-            least = min(name[m, i] for m, i in enumerate(row))
-            name |= dict.fromkeys(enumerate(row), least)
+def taken_together(T: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray | None:
+    """The tensor with a mode for each group; of several modes, the places that have an entry."""
+    if sorted(itertools.chain(*groups)) != list(range(T.ndim)) or not all(groups):
+        return None
+    turned = T.transpose(list(itertools.chain(*groups)))
+    flat = turned.reshape([math.prod(T.shape[m] for m in group) for group in groups])
+    for mode, group in enumerate(groups):
+        if len(group) > 1:
+            used = np.asarray((np.moveaxis(flat, mode, 0) != 0).reshape(flat.shape[mode], -1))
+            kept = np.flatnonzero(used.any(axis=1)).tolist() or [0]
+            flat = flat.take(kept, axis=mode)
+    return flat
+
+
+def component_names(T: np.ndarray) -> dict[tuple[int, int], int]:
+    """A number for each index of each mode, the same for those that entries join."""
+    vertices = [(mode, i) for mode, n in enumerate(T.shape) for i in range(n)]
+    name = {vertex: number for number, vertex in enumerate(vertices)}
+    before = None
+    while before != name:
+        before = dict(name)
+        for place in np.argwhere(T != 0).tolist():
+            least = min(name[vertex] for vertex in enumerate(place))
+            name |= dict.fromkeys(enumerate(place), least)
     return name
 
 
-def of_components(D: np.ndarray, names: dict[tuple[int, int], int], wanted: set[int]) -> np.ndarray:
-    part = D.copy()
-    for place in np.argwhere(D):
-        if names[0, int(place[0])] not in wanted:
+def of_components(T: np.ndarray, names: dict[tuple[int, int], int], wanted: set[int]) -> np.ndarray:
+    part = T.copy()
+    for place in np.argwhere(T != 0).tolist():
+        if names[0, place[0]] not in wanted:
             part[tuple(place)] = 0
     return part
 
 
 def indices_of(view: View) -> set[tuple[int, int]]:
-    return {(m, i) for m in range(3) for i in view.indices[m].tolist()}
+    return {(m, i) for m, of in enumerate(view.indices) for i in of.tolist()}
 
 
-def tensor_of(view: View, D: np.ndarray, observed: np.ndarray | None) -> dict[Any, Any] | None:
+def tensor_of(view: View, T: np.ndarray, observed: np.ndarray | None) -> dict[Any, Any] | None:
     """The tensor of a view, entry by entry in exact integers; None for unknown ones."""
-    if any(len(set(i.tolist())) < len(i) or not len(i) for i in view.indices):
+    if not len(view.indices) == len(view.bases) == T.ndim:
+        return None
+    if any(len(set(i.tolist())) < len(i) or not len(i) or min(i) < 0 for i in view.indices):
         return None
     rows: list[list[list[tuple[int, int]]]] = []
     for indices, P in zip(view.indices, view.bases, strict=True):
@@ -67,19 +89,22 @@ def tensor_of(view: View, D: np.ndarray, observed: np.ndarray | None) -> dict[An
             ]
         rows.append(whole)
     seen: dict[Any, Any] = {}
-    for a, b, c in itertools.product(*(range(len(of)) for of in rows)):
-        parts = list(itertools.product(rows[0][a], rows[1][b], rows[2][c]))
-        if observed is not None and not all(
-            observed[k, q] for (k, _), (q, _) in itertools.product(rows[0][a], rows[1][b])
-        ):
-            seen[a, b, c] = None
-        else:
-            seen[a, b, c] = sum(int(D[k, q, v]) * x * y * z for (k, x), (q, y), (v, z) in parts)
+    for place in itertools.product(*(range(len(of)) for of in rows)):
+        summed = [of[i] for of, i in zip(rows, place, strict=True)]
+        fibers = itertools.product(*([i for i, _ in side] for side in summed[:-1]))
+        if observed is not None and not all(observed[fiber] for fiber in fibers):
+            seen[place] = None
+            continue
+        total = 0
+        for part in itertools.product(*summed):
+            x = int(T[tuple(i for i, _ in part)])
+            total += x * math.prod(c for _, c in part) if x else 0
+        seen[place] = total
     return seen
 
 
-def dense(view: View, D: np.ndarray) -> np.ndarray | None:
-    seen = tensor_of(view, D, None)
+def dense(view: View, T: np.ndarray) -> np.ndarray | None:
+    seen = tensor_of(view, T, None)
     if seen is None:
         return None
     dense = np.zeros([x + 1 for x in max(seen)], dtype=object)

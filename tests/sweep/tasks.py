@@ -35,6 +35,10 @@ def die_once(n: int, folder: str) -> int:
     return n
 
 
+def mark(folder: str) -> None:
+    (Path(folder) / str(os.getpid())).touch()
+
+
 def unsendable() -> object:
     return lambda: None
 

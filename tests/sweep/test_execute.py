@@ -28,7 +28,7 @@ from capacity.layer.compute import resolve_device
 from capacity.rank import paper_bound, rank_interval
 from capacity.sweep import RUNS_SCHEMA, driver, load, make_plan, run_sweep, train_run
 from capacity.sweep.one_run import database_ranks, train_runs
-from capacity.sweep.plan import TASK_SECONDS, Plan, tasks_of
+from capacity.sweep.plan import TASK_SECONDS, TASKS_A_WORKER, Plan, task_seconds, tasks_of
 from capacity.sweep.storage.manifest import environment
 from capacity.sweep.storage.store import Store
 
@@ -405,6 +405,13 @@ def test_tasks_are_the_runs_of_a_shard_cut_and_those_trained_together_are_one(pl
         assert seconds <= TASK_SECONDS < seconds + following[0].seconds
     padded = [replace(run, compute=Compute("padded")) for run in plan.runs]
     assert [len(task) for task in tasks_of(padded)] == [24]
+
+
+def test_a_short_sweep_gives_each_process_several_tasks(plan: Plan) -> None:
+    total = sum(run.seconds for run in plan.runs)
+    assert task_seconds(plan.runs, workers=1) == TASK_SECONDS
+    assert task_seconds(plan.runs, workers=100) == pytest.approx(total / (100 * TASKS_A_WORKER))
+    assert task_seconds([*plan.runs] * 10_000, workers=100) == TASK_SECONDS
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import multiprocessing
 import subprocess
 import sys
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -105,3 +106,16 @@ def test_what_cannot_be_sent_to_a_process_is_said_in_words() -> None:
     ):
         list(execute(lambda: None, {0: ()}))
     assert not multiprocessing.active_children()
+
+
+def test_processes_can_begin_and_prepare_before_there_are_tasks(tmp_path: Path) -> None:
+    with processes(3, at_once=2, prepare=partial(tasks.mark, str(tmp_path))) as execute:
+        assert len(multiprocessing.active_children()) == 2
+        assert [one.value for one in execute(tasks.square, {0: (3,)})] == [9]
+        assert list(tmp_path.iterdir())
+    assert not multiprocessing.active_children()
+
+
+def test_an_error_while_preparing_is_left_to_the_tasks() -> None:
+    with processes(1, at_once=1, prepare=partial(tasks.fail, 1)) as execute:
+        assert [one.value for one in execute(tasks.fail, {0: (2,)})] == [2]

@@ -18,7 +18,8 @@ from capacity.rank.cp.last_factor import last_factor
 from capacity.rank.cp.levenberg_marquardt import Fit
 from capacity.rank.cp.normal_equations import Array
 from capacity.rank.cp.recognition import Field, recognised, refined
-from capacity.rank.cp.snapping import Work, snapped
+from capacity.rank.cp.snapping import snapped
+from capacity.rank.cp.work import Work
 from capacity.rank.exact.sparse_terms import sparse
 from capacity.rank.reductions.coefficients import Explicit
 from capacity.rank.types import AlgebraicTerm, Indices, Mask

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from capacity.rank.cp.equations import Equations
 from capacity.rank.cp.normal_equations import Array
-from capacity.rank.cp.snapping import Work
+from capacity.rank.cp.work import Work
 from capacity.rank.types import Mask
 
 # digits that aren't trusted, of all that are computed

@@ -1,7 +1,7 @@
 """Move a fit within its family of solutions until each coefficient is a recognisable number.
 
 An exact fit is seldom alone: terms can be rescaled, and often deformed. The null space of the
-Jacobian says how, and which coefficients can move at all. So
+Jacobian tells the ways, and which coefficients can move at all. So
 
 1. in all factors but the last, scale the largest coefficient of each column to 1 and fix it;
 2. fix one coefficient that can move to a simple fraction, follow the null space there, and solve
@@ -20,13 +20,14 @@ against 1e-15). Nothing depends on its being right, because what is recognised i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from capacity.rank.cp.equations import Equations
 from capacity.rank.cp.normal_equations import Array, Factors
+from capacity.rank.cp.work import Work
 from capacity.rank.types import Indices, Mask
 
 # the numbers that coefficients are fixed to, and how far a coefficient goes out of its way rather
@@ -36,9 +37,9 @@ TARGETS: dict[float, float] = {
     1 / 3: 0.75, -1 / 3: 0.75, 1 / 4: 0.8, -1 / 4: 0.8, 3 / 2: 0.8, -3 / 2: 0.8,
     2 / 3: 0.85, -2 / 3: 0.85, 3 / 4: 0.9, -3 / 4: 0.9,
 }  # fmt: skip
-# targets of each coefficient that are tried, candidates of a step, and those that are compared if
-# each of them determines irrational numbers
-TARGETS_EACH, CANDIDATES, COMPARED = 2, 150, 30
+# targets of each coefficient that are tried, candidates of a step, those that are compared if each
+# of them determines irrational numbers, and those that are enough if it gets no worse
+TARGETS_EACH, CANDIDATES, COMPARED, ENOUGH = 2, 150, 30, 8
 # standard deviation of the logarithms of random factors
 NOISE = 0.3
 # singular values below this, relative to the largest, are zero
@@ -52,18 +53,6 @@ LARGEST_COEFFICIENT = 60.0
 DENOMINATOR, HEIGHT, NEAR = 400, 40_000, 1e-9
 
 
-@dataclass
-class Work:
-    """Work that remains, in units of about a nanosecond."""
-
-    left: int
-
-    def spend(self, steps: int) -> bool:
-        """Charge some work; return False if that was more than was left."""
-        self.left -= steps
-        return self.left >= 0
-
-
 @dataclass(frozen=True, eq=False)
 class _State:
     """A solution with some unknowns fixed, and the null space of the others."""
@@ -71,10 +60,11 @@ class _State:
     x: Array
     free: Indices
     null: Array  # an orthonormal basis, shape (n_free, nullity)
+    oddness: int = 0  # of what the last step has determined
 
     @property
     def moving(self) -> Array:
-        """How much of each free unknown lies in the null space, from 0 to 1."""
+        """Part of each free unknown that lies in the null space, from 0 to 1."""
         return np.linalg.norm(self.null, axis=1)
 
 
@@ -143,6 +133,8 @@ def _next(
     for place, target in candidates:
         if tried == CANDIDATES or len(compared) == COMPARED or work.left < 0:
             break
+        if len(compared) >= ENOUGH and min(odd for odd, _ in compared) <= state.oddness:
+            break
         key = int(state.free[place]), target
         if key in refused:
             continue
@@ -155,8 +147,11 @@ def _next(
         if not odd:
             return moved
         compared.append((odd, moved))
+    if not compared or work.left < 0:
+        return None
     # the first of the best
-    return min(compared, key=lambda one: one[0])[1] if compared and work.left >= 0 else None
+    odd, best = min(compared, key=lambda one: one[0])
+    return replace(best, oddness=odd)
 
 
 def _candidates(
@@ -196,7 +191,7 @@ def _solved(equations: Equations, x: Array, free: Indices, work: Work) -> _State
     m, n = len(equations.places), len(free)
     # measured, for 64 to 1,500 equations
     newton = 50_000 + equations.work + m * n * min(m, n) // 4
-    null = 100_000 + equations.work + 3 * (m + n) * n * min(m, n) // 5
+    null = 100_000 + equations.work + 2 * (m + n) * n * min(m, n) // 5
     x = x.copy()
     residual = equations.relative_residual(x)
     for _ in range(STEPS):

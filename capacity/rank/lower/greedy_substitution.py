@@ -66,7 +66,9 @@ def greedy_removals(
     shape = np.array(values.shape, np.int64)
     strides = np.cumprod(np.append(1, shape[:0:-1]))[::-1].copy()
     state = np.where(known, np.where(values, NONZERO, ZERO), UNKNOWN).astype(np.int8).ravel()
-    layout = state, shape, strides
+    # at m len(state) + e the index of the entry e in the mode m
+    places = np.indices(values.shape, np.int32).ravel()
+    layout = state, shape, strides, places
     # for `_order` alone
     in_fibers = [np.zeros(len(shape) * len(state), np.int32) for _ in range(2)]
     of_slices = [np.zeros(int(shape.sum()), np.int64) for _ in range(4)]
@@ -90,6 +92,7 @@ def _order(
     entries: Any,
     shape: Any,
     strides: Any,
+    places: Any,
     ones_in: Any,
     zeros_in: Any,
     ones_of: Any,
@@ -172,7 +175,7 @@ def _order(
             first = 0
             for m in range(len(shape)):
                 n_m, s_m = shape[m], strides[m]
-                i = e // s_m % n_m
+                i = places[m * size + e]
                 start = e - i * s_m
                 fiber = m * size + start
                 if before == NONZERO:

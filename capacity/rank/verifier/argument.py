@@ -136,8 +136,9 @@ class View:
     bases: tuple[Indices | None, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.bases == ():
-            object.__setattr__(self, "bases", tuple(None for _ in self.indices))
+        # what isn't a tuple is refused later, in words
+        if self.bases == () and isinstance(self.indices, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
+            object.__setattr__(self, "bases", (None,) * len(self.indices))
 
     def __repr__(self) -> str:
         shape = (

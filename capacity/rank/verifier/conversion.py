@@ -60,6 +60,13 @@ def checked_claim(certificate: Certificate) -> None:
             raise CertificateError(
                 f"`{name}` of a certificate must be of type {names}; got {shown(got)}."
             )
+    groups: tuple[object, ...] = certificate.groups
+    if not all(type(group) is tuple and all(type(mode) is int for mode in group)
+               for group in groups):  # fmt: skip
+        raise CertificateError(
+            f"`groups` of a certificate must be tuples of modes, which are integers; got "
+            f"{shown(groups)}."
+        )
     if abs(certificate.value) >= 2**63:
         raise CertificateError(
             "`value` of a certificate must be an integer of 64 bits; got "
@@ -143,6 +150,7 @@ def _coefficients(value: object, name: str, budget: CheckBudget, ndim: int = 1) 
 def _view(value: object, name: str, budget: CheckBudget) -> View:
     require(type(value) is View, f"{name} must be a View")
     indices = _tuple(getattr(value, "indices", None), None, f"{name} must have modes")
+    require(len(indices) > 1, f"{name} must have two modes or more")
     bases = _tuple(getattr(value, "bases", None), len(indices), f"{name} must have a basis a mode")
     return View(
         tuple(_indices(of, name, budget) for of in indices),

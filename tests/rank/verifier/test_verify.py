@@ -1,6 +1,7 @@
 """Certificates are checked, and checked again by a second, slower checker written here."""
 
 import copy
+import itertools
 import json
 import random
 from fractions import Fraction
@@ -19,6 +20,7 @@ from capacity.rank import (
     Decomposition,
     Diagonalization,
     Enclosure,
+    MaximalRank,
     Substitution,
     Unfolding,
     View,
@@ -37,6 +39,7 @@ from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.kinds import KINDS
 from capacity.testing import databases
 from capacity.testing.choices import Choices
+from capacity.testing.drawn_certificates import drawn_certificate
 from capacity.testing.edits import mutated
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, example_2_4, figure_1
 from tests.rank.verifier.test_krawczyk import peeled_example
@@ -89,6 +92,7 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     # one component that the substitution method bounds, and one beside it
     beside = [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 0), (2, 0, 1), (2, 1, 1), (9, 9, 9)]
     dbs += [database(beside), database([(0, 0, 0), (0, 1, 1), (1, 0, 1), (2, 2, 2), (3, 2, 3)])]
+    beside_db = dbs[-2]
     pool = [(db, certificate) for db in dbs for certificate in certificates_of(db)]
     diagonal = database([(i, i, i) for i in range(3)])
     view = View((np.arange(3), np.arange(3), np.arange(3)))
@@ -102,10 +106,18 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     assert found is not None
     near = Enclosure(whole(four), *found)
     pool += [(four, claim(four, near, side="upper"))] * 10
+    w = KNOWN_RANKS["W"][0]()
+    pool += [(w, claim(w, MaximalRank(whole(w), 3), side="upper"))] * 10
+    for quantity, seed in itertools.product(("rank", "effective_rank"), range(10)):
+        kind = "algebraic decomposition"
+        drawn = drawn_certificate(Choices.seeded(seed), four, quantity=quantity, kind=kind)
+        pool.append((four, drawn))
     for mode in range(3):
         db, free = peeled_example(mode)
         pool += [(db, claim(db, free, side="upper"))] * 5
     for seed in range(10):
+        kind = "algebraic decomposition"
+        pool.append((beside_db, drawn_certificate(Choices.seeded(seed), beside_db, kind=kind)))
         rows = np.argwhere(np.random.default_rng(seed).random((4, 4, 4)) < 0.4).tolist()
         db = database([(k, q, v) for k, q, v in rows])
         tensor = db.to_numpy().astype(np.int64)
@@ -291,7 +303,7 @@ def test_huge_numbers_are_refused_in_words() -> None:
                                              [[0], ["1"]]]]}
     ]  # fmt: skip
     verdict = verify(Certificate.from_dict(data), db)
-    assert verdict.reason == "the terms add up to too large a number at (0, 0, 0)"
+    assert verdict.reason == "the terms add up to too much at (0, 0, 0)"
     lower = rank_interval(KNOWN_RANKS["matrices 2 x 2 x 2"][0]()).lower.to_dict()
     lower["arguments"][0]["value"] = 9 * 10**4299
     with pytest.raises(CertificateError, match="64 bits"):

@@ -14,6 +14,8 @@ from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank
 from capacity.rank.verifier.view import UNOBSERVED
 
+# two slices of rank one or zero are no pencil for an upper bound
+DEPENDENT = "the two slices are zero, or multiples of each other"
 # steps for an entry of a slice that is compared with a combination
 TERM = 600
 
@@ -65,6 +67,7 @@ def entries_of_pencil(argument: Pencil, entries: Entries) -> Given:
     combination with d z = (z[p] y[q] - z[q] y[p]) x + (x[p] z[q] - x[q] z[p]) y.
     """
     rows = entries.of_components(require_pencil(argument, entries))
+    require(len(rows) > 0, DEPENDENT)
     a, b = entries.require_mode(argument.mode)
     at = entries.indices[rows]
     entries.budget.spend(3 * SORT * len(rows))
@@ -80,7 +83,7 @@ def entries_of_pencil(argument: Pencil, entries: Entries) -> Given:
     p = next(iter(x), -1)
     q = next((q for q in (*x, *y) if _minor(x, y, p, q)), None)
     if q is None:
-        raise Refuted("the two slices are zero, or multiples of each other")
+        raise Refuted(DEPENDENT)
     d = _minor(x, y, p, q)
     for number, z in slices.items():
         if z in (x, y):

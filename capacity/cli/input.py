@@ -1,0 +1,89 @@
+"""The file that `rank` and `verify` are about: facts, or a tensor."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capacity.database.facts import Database
+from capacity.database.io.formats import FORMATS
+from capacity.database.policy import MultiPolicy
+from capacity.errors import InvalidArgumentError
+from capacity.tensor.files import MAX_BYTES, SUFFIXES, parse_tensor
+from capacity.tensor.sparse import SparseTensor
+
+TENSOR_FORMATS = ("npy", "tns")
+FactsOrTensor = Annotated[
+    Path,
+    typer.Argument(
+        help="File of facts (RDF, TSV or CSV) or of a tensor (.npy or .tns); may be compressed.",
+        show_default=False,
+    ),
+]
+FactsOrTensorFormat = Annotated[
+    str | None,
+    typer.Option("--format", help=f"{', '.join([*FORMATS, *TENSOR_FORMATS])}; by default guessed."),
+]
+ArityOption = Annotated[
+    int | None,
+    typer.Option(help="Number of columns of a table of facts; by default 3.", min=2, max=32),
+]
+
+
+@dataclass(frozen=True)
+class Input:
+    """Facts or a tensor, with the name of their file and the SHA-256 of its bytes."""
+
+    of: Database | SparseTensor
+    source: str | None
+    sha256: str | None
+
+
+def is_tensor(file: Path, format: str | None) -> bool:
+    """Tell from the format, or else from the file's name, whether it holds a tensor."""
+    if format is not None:
+        return format.lower() in TENSOR_FORMATS
+    return file.name.lower().endswith(SUFFIXES)
+
+
+def read_input(
+    file: Path, *, format: str | None, multi: MultiPolicy | None, arity: int | None
+) -> Input:
+    """Read facts, or a tensor if the file's name or its format says so.
+
+    Raises
+    ------
+    CapacityError
+        If the file can't be read, or an option about facts is given for a tensor.
+    """
+    from capacity.database.io.readers import load
+    from capacity.rank.verifier.named import tensor_of
+    from capacity.safe_files import read_file
+
+    if not is_tensor(file, format):
+        db = load(file, format=format, arity=3 if arity is None else arity, multi=multi)
+        of_file = db.source
+        return Input(db, of_file and of_file.name, of_file and of_file.sha256)
+    refuse_options_of_facts(file, multi=multi, arity=arity)
+    raw = read_file(file, max_bytes=MAX_BYTES)
+    tensor = parse_tensor(os.fspath(file), raw, max_bytes=MAX_BYTES)
+    try:
+        tensor_of(tensor, "A rank")
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{file}: {error}") from None
+    return Input(tensor, file.name, hashlib.sha256(raw).hexdigest())
+
+
+def refuse_options_of_facts(file: Path, **options: object) -> None:
+    """Raise an InvalidArgumentError for an option that a tensor has no use for."""
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidArgumentError(
+                f"{file}: --{name} is about files of facts, and this is read as a tensor. Omit "
+                f"--{name}, or say with --format that the file holds facts: {', '.join(FORMATS)}."
+            )

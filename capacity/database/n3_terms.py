@@ -20,8 +20,18 @@ _ONE = (
 )
 # the parser checks how the parts of a triple term nest
 _TERM = re.compile(rf"{_ONE}|<<\((?:{_ONE}|<<\(|\)>>|[ \t])++(?<=\)>>)")
-
 _BEGINS = re.compile(rf"{_STRING}|(<<\()")
+
+
+def is_term(cell: str) -> bool:
+    """Tell whether a cell has the form of one N-Triples term.
+
+    Examples
+    --------
+    >>> is_term("<http://x/a>"), is_term("Astrid")
+    (True, False)
+    """
+    return _TERM.fullmatch(cell) is not None
 
 
 def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
@@ -55,7 +65,7 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
         # a triple term is the object of another one at most, so they nest as often as they begin
         if cell.count("<<(") > MAX_TRIPLE_DEPTH < sum(map(bool, _BEGINS.findall(cell))):
             reason = f"triple terms nest over {MAX_TRIPLE_DEPTH} deep"
-        elif _TERM.fullmatch(cell):
+        elif is_term(cell):
             try:
                 quads = list(ox.parse(f"<x:s> <x:p> {cell} .", format=ox.RdfFormat.N_TRIPLES))
             except (SyntaxError, ValueError, MemoryError) as error:
@@ -64,7 +74,7 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
             raise InvalidArgumentError(
                 f'A cell must hold one N-Triples term (<iri>, "text", "text"@en, _:name, '
                 f"<<( s p o )>>); got {cell!r:.60} ({reason:.200}). Read plain text with "
-                '`terms="label"`.'
+                'table="long".'
             )
         terms[cell] = term_from_pyoxigraph(quads[0].object)
     return terms

@@ -22,9 +22,12 @@ class Source:
         Name of the format that it was read as.
     notes : tuple of str
         Sentences on what was read in another way than as plain facts, or not read, with numbers.
+    parts : tuple of Source
+        The files, where there were several.
     """
 
     name: str
     sha256: str
     format: str
     notes: tuple[str, ...] = ()
+    parts: tuple[Source, ...] = ()

@@ -53,6 +53,9 @@ def _may_be_terminal() -> bool:
 @contextmanager
 def bar() -> Iterator[Bar]:
     """Show progress, speed and time left on standard error; silent if that isn't a terminal."""
+    if not _may_be_terminal():
+        yield lambda _what, _done, _total, _left=None: None
+        return
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -80,7 +80,7 @@ def test_certificates_are_written_and_verified(
     # other facts, and a damaged file: exit code 2
     code, out, err = run(capsys, "verify", certificate, EXAMPLES / "example-2-4.ttl")
     assert (code, out) == (2, "")
-    assert "c.json: The certificate must be for these facts" in err
+    assert "c.json: The certificate must be for the facts" in err
     certificate.write_text("[")
     code, _, err = run(capsys, "verify", certificate, FIGURE_1)
     assert code == 2

@@ -6,6 +6,8 @@ on standard error; 70 an internal error, with its traceback; 130 interrupted.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import re
 import sys
 import traceback
@@ -56,6 +58,8 @@ def _version(
 
 def main(arguments: Iterable[str] | None = None) -> None:
     """Run the command and exit with its code."""
+    # the interpreter's last search for garbage takes longer than many commands
+    atexit.register(gc.freeze)
     sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
 
 

@@ -149,13 +149,12 @@ def sweep(
 
     Example: capacity sweep experiments/configs/demo.toml --out demo --workers 2
     """
-    from capacity.sweep.grammar.plan_file import read_plan
-
     part = _part(shard)
-    plan = read_plan(config)
     if dry_run:
         from capacity.sweep.dry_run import summary
+        from capacity.sweep.grammar.plan_file import read_plan
 
+        plan = read_plan(config)
         _print_plan(
             summary(plan if device == "auto" else plan.on(device), workers=workers), as_json
         )
@@ -168,7 +167,7 @@ def sweep(
     try:
         with bar() as progress:
             whole = run_sweep(
-                plan,
+                config,
                 out,
                 workers=workers,
                 device=device,
@@ -185,7 +184,7 @@ def sweep(
 
     if not any((out / "shards").glob("*.parquet")):
         # a part of a job array can be empty, and end before another part has written a shard
-        print("[]" if as_json else f"{out}: 0 of {len(plan.runs)} runs done")
+        print("[]" if as_json else f"{out}: 0 of {n_planned(out)} runs done")
         return
     table = load(out)
     if as_json:

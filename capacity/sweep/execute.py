@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from importlib import import_module
@@ -19,12 +21,13 @@ from capacity.sweep.plan import Plan
 from capacity.sweep.pool import Executor, in_this_process, processes
 from capacity.sweep.storage.manifest import environment
 
-# what the tasks of a sweep import, torch apart
-_LOADED_BY_WORKERS = ("capacity.sweep.driver", "numba")
+# what the tasks of a sweep import, and what its table does: pyarrow looks for pandas
+_LOADED_BY_WORKERS = ("capacity.sweep.driver", "capacity.rank.analysis", "torch", "numba")
+_LOADED_HERE = ("capacity.sweep.driver", "capacity.sweep.storage.store", "pandas")
 
 
 def run_sweep(
-    plan: Plan,
+    plan: Plan | str | os.PathLike[str],
     folder: str | os.PathLike[str],
     *,
     workers: int = 1,
@@ -38,8 +41,8 @@ def run_sweep(
 
     Parameters
     ----------
-    plan : Plan
-        Runs to do.
+    plan : Plan or path
+        Runs to do, or a TOML file that describes them, which is read while the workers begin.
     folder : path
         Folder of the sweep, created if needed. Runs that it holds are not done again; damaged
         files in it are, with a warning that names them.
@@ -85,9 +88,9 @@ def run_sweep(
     ...     run_sweep(plan, folder).name, sorted(load(folder)["n_parameters"])
     ('runs.parquet', [12, 24])
     """
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, Plan | str | os.PathLike):
         raise InvalidTypeError(
-            f"`plan` must be a Plan, such as read_plan(path) returns, before the folder; got "
+            "`plan` must be a Plan or the path of a TOML file, before the folder; got "
             f"{shown(plan)}."
         )
     workers = require_integer("workers", workers)
@@ -105,7 +108,12 @@ def run_sweep(
     with ExitStack() as stack:
         executor = _executor(workers, dask, chosen, at_once=workers if early else 0)
         execute = stack.enter_context(executor) if early else None
-        # these load much, and workers that have begun load as much meanwhile
+        # workers that have begun load as much meanwhile
+        if not isinstance(plan, Plan):
+            from capacity.sweep.grammar.plan_file import read_plan
+
+            plan = read_plan(plan)
+        _load(_LOADED_HERE)
         from capacity.sweep.driver import Driver
         from capacity.sweep.storage.store import Store
 
@@ -141,9 +149,25 @@ def _is_new(folder: str | os.PathLike[str]) -> bool:
 
 def _prepare(device: str) -> None:
     """Import in a worker what its tasks need."""
-    for name in _LOADED_BY_WORKERS:
-        import_module(name)
+    _load(_LOADED_BY_WORKERS)
+    # numba goes on to load, from the first kernel on
+    gc.set_threshold(10**5)
     environment(device)
+
+
+def _load(names: Iterable[str]) -> None:
+    """Import modules; they stay, so that a search for garbage among them finds none.
+
+    Such searches take a sixth of the time.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for name in names:
+            import_module(name)
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _environment(device: str, execute: Executor | None) -> dict[str, Any]:
@@ -151,8 +175,11 @@ def _environment(device: str, execute: Executor | None) -> dict[str, Any]:
 
     Each worker's rows are held against it (`capacity.sweep.driver`).
     """
-    if execute is not None and "torch" not in sys.modules:
-        (outcome,) = execute(environment, {"environment": (device,)})
-        if outcome.error is None:
-            return outcome.value
+    if "torch" not in sys.modules:
+        if execute is None:
+            _load(("torch",))
+        else:
+            (outcome,) = execute(environment, {"environment": (device,)})
+            if outcome.error is None:
+                return outcome.value
     return environment(device)

@@ -25,7 +25,6 @@ from capacity.layer.config import layer_rank_assumed, layer_rank_upper
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import Snapshots
 from capacity.progress import Progress
-from capacity.rank.analysis import RankAnalysis
 from capacity.sweep.plan import Run
 from capacity.sweep.storage.layout import snapshot_name
 from capacity.sweep.storage.row_schema import layer_columns, recipe_columns, scored_columns
@@ -224,7 +223,10 @@ def _scores(run: Run, layer: AttentionLayer, *, diverged: bool) -> dict[str, flo
 
 def database_ranks(db: Database) -> dict[str, int]:
     """Columns of a database's rank: the bound of Proposition 2.1, and a certified interval."""
-    # a sweep bounds many databases: what is compiled for one pays for the next
+    # a process that hands out tasks needs neither this, nor what is compiled: a sweep bounds many
+    # databases
+    from capacity.rank.analysis import RankAnalysis
+
     import_module("numba")
     analysis = RankAnalysis(db)
     interval = analysis.rank

@@ -126,9 +126,13 @@ def component_labels(tensor: SparseTensor) -> Indices:
     """
     if not tensor.n_entries:
         return np.zeros(0, np.int64)
-    ends = tensor.indices + np.cumsum((0, *tensor.shape[:-1]))
+    ends, n = tensor.indices + np.cumsum((0, *tensor.shape[:-1])), sum(tensor.shape)
+    if n > ends.size:
+        # a tensor may have far more indices than entries: only those with an entry are vertices
+        used, at = np.unique(ends, return_inverse=True)
+        ends, n = at.reshape(ends.shape), len(used)
     rows = np.tile(ends[:, 0], tensor.order - 1)
-    labels = connected_labels(rows, ends[:, 1:].T.ravel(), sum(tensor.shape))[ends[:, 0]]
+    labels = connected_labels(rows, ends[:, 1:].T.ravel(), n)[ends[:, 0]]
     # an index without an entry is a component of its own, without a number here
     return np.unique(labels, return_inverse=True)[1].ravel().astype(np.int64)
 

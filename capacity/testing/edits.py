@@ -30,8 +30,9 @@ def mutations(
     Numbers change, lists are cut, swapped, repeated and emptied, arguments are doubled, dropped and
     taken from other certificates, sides, quantities and primes exchanged, floats nudged, bases made
     huge or empty, modes added and dropped, keys removed. Often the claimed value is then adapted to
-    the arguments, and sometimes it is one better than that. `Certificate.from_dict` may refuse the data with a
-    `CertificateError`, and so may `capacity.verify`; every bound that it proves must be true.
+    the arguments, and sometimes it is one better than that. `Certificate.from_dict` may refuse the
+    data with a `CertificateError`, and so may `capacity.verify`; every bound that it proves must be
+    true.
 
     Parameters
     ----------

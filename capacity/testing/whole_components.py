@@ -65,7 +65,7 @@ def whole_diagonalization(choose: Choices, area: Area) -> Diagonalization | None
 
 
 def whole_format(choose: Choices, area: Area) -> MaximalRank | None:
-    """Choose a core, or more slices than that, if a theorem gives the largest rank of its format."""
+    """Choose a core, or more slices, if a theorem gives the largest rank of that format."""
     if area.order != 3:
         return None
     view = _core(choose, area)
@@ -92,8 +92,8 @@ def _core(choose: Choices, area: Area) -> View:
 def enclosure(choose: Choices, area: Area) -> Enclosure | None:
     """Numerical fit with a proof that an exact real decomposition is near.
 
-    It fits a core, or all known entries; the entries of some fibers may be left to one simple tensor
-    for each fiber.
+    It fits a core, or all known entries; the entries of some fibers may be left to one simple
+    tensor for each fiber.
     """
     if area.order != 3:
         return None

@@ -89,13 +89,14 @@ def verify(
     its turn comes, and the rank falls by at least one each time. What remains at the indices of B
     is D with multiples of the slices S_m added in each mode m, so it is
 
-        B + sum over (i, j, k) in S_0 x S_1 x S_2 of A[i, j, k] times a simple tensor,
+        B + sum over (i, j, ..., k) in S_0 x S_1 x ... of A[i, j, ..., k] times a simple tensor,
 
-    for all other products meet zeros of D. But A vanishes on S_0 x S_1 x S_2. For an unfolding, two
-    of the sets are empty. For the substitution method, suppose that A[i, j, k] isn't zero. The
-    first of the three slices to be removed, say i, would hide (make unknown) (x, j, k) for all x;
-    then j, unknown there, would hide (x, y, k) for all x and y; and k, of which no entry is known
-    any more, couldn't be removed. So B stays as it was. If the substitution is in a view of A,
+    for all other products meet zeros of D. But A vanishes on the product of the S_m. For an
+    unfolding, all but one of the sets are empty. For the substitution method, suppose that
+    A[i, j, ..., k] isn't zero. The first of its slices to be removed, say i, would hide (make
+    unknown) (x, j, ..., k) for all x; then the next, say j, unknown there, would hide (x, y, ...,
+    k) for all x and y, and so on; and the last, k, of which no entry is known any more, couldn't be
+    removed. So B stays as it was. If the substitution is in a view of A,
     restrict to the view first. One component may have any lower bound of its rank, such as a
     flattening's: the slices of the others are removed first. Two such bounds don't add in general
     (Shitov's counterexample to Strassen's additivity); but one flattening may be about several
@@ -112,14 +113,14 @@ def verify(
 
     A pair leaves a third component alone, as a substitution does by itself. Let I be the rows of
     the unfolding, of mode m, and consider the sum above, with I among the removed slices S_m. If
-    A[i, j, k] isn't zero for an i in I, then (x, j, k) is hidden for all x of mode m from the
-    start. If the substitution removes j, it hides (x, y, k) for all x and y, so that nothing is
-    known of k, which can't be removed after j; nor can j after k. So no such term has j and k among
-    the removed slices. For the terms whose three slices the substitution removes, the argument
-    above holds with "isn't known to be zero" in place of "isn't zero". If the second of the pair is
-    no substitution, the slices of I vanish on its sub-tensor, which contains all that it removes,
-    and no such term remains. Components are taken one after the other, a pair at a time: B has all
-    the others.
+    A[i, j, ..., k] isn't zero for an i in I, then (x, j, ..., k) is hidden for all x of mode m from
+    the start. Each of the other slices that the substitution removes hides more of it, as above, so
+    that nothing is known of the last one, which can't be removed: no such term has all its other
+    slices among the removed ones. For the terms of whose slices the substitution removes all, the
+    argument above holds with "isn't known to be zero" in place of "isn't zero". If the second of
+    the pair is no substitution, the slices of I vanish on its sub-tensor, which contains all that
+    it removes, and no such term remains. Components are taken one after the other, a pair at a
+    time: B has all the others.
 
     *Lower bounds of the effective rank* don't add over components: two token-disjoint databases can
     share terms in the unobserved fibers. Such a certificate has one argument, or a pair: the
@@ -178,7 +179,8 @@ def _verify(
     effective = certificate.quantity == "effective_rank"
     try:
         if certificate.groups:
-            budget.spend(2 * SORT * tensor.order * tensor.n_entries, 100 * tensor.n_entries)
+            size = tensor.order * tensor.n_entries
+            budget.spend(2 * SORT * size, 30 * size)
             require_groups(certificate, tensor.order)
             tensor = grouped(tensor, certificate.groups)
         entries = Entries(tensor, effective=effective, budget=budget)

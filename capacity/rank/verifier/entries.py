@@ -90,8 +90,8 @@ class Entries:
 
     @property
     def longer(self) -> int:
-        """Factor by which exact arithmetic takes longer than for entries of 1."""
-        return 1 + (self._tensor.largest.bit_length() - 1) // 4
+        """Factor by which exact arithmetic takes longer than for entries of 1, as measured."""
+        return 1 + self._tensor.largest.bit_length() // 8
 
     @cached_property
     def labels(self) -> Indices:
@@ -109,8 +109,8 @@ class Entries:
             if of is None:
                 continue
             self.require_distinct(of, mode)
-            order, starts = self._by_index[mode]
-            begin, end = starts[of], starts[of + 1]
+            order, numbers = self._by_index[mode]
+            begin, end = (np.searchsorted(numbers, of, side=side) for side in ("left", "right"))
             if found is None or (end - begin).sum() < len(found):
                 found = _ranges(order, begin, end)
         rows = np.arange(len(self)) if found is None else found
@@ -128,8 +128,9 @@ class Entries:
 
     def of_first(self, i: int) -> list[int]:
         """Rows of the entries of one slice of the first mode."""
-        order, starts = self._by_index[0]
-        return order[starts[i] : starts[i + 1]].tolist()
+        order, numbers = self._by_index[0]
+        begin, end = (np.searchsorted(numbers, i, side=side) for side in ("left", "right"))
+        return order[begin:end].tolist()
 
     def require_distinct(self, indices: Indices, mode: int) -> None:
         """End the check unless these are distinct indices of a mode."""
@@ -149,9 +150,10 @@ class Entries:
 
     def of_components(self, rows: Indices) -> Indices:
         """Rows of all entries in the components of some entries."""
-        order, starts = self._by_component
+        order, numbers = self._by_component
         components = np.unique(self.labels[rows])
-        found = _ranges(order, starts[components], starts[components + 1])
+        begin, end = (np.searchsorted(numbers, components, side=s) for s in ("left", "right"))
+        found = _ranges(order, begin, end)
         self.budget.spend(SORT * (len(rows) + len(found)))
         return np.sort(found)
 
@@ -161,20 +163,23 @@ class Entries:
 
     @cached_property
     def _by_index(self) -> list[tuple[Indices, Indices]]:
-        """Rows in the order of each mode's indices, and the position where each index begins."""
-        self.budget.spend(self.order * SORT * len(self), 100 * len(self))
-        return [_sorted(self.indices[:, mode], n) for mode, n in enumerate(self.shape)]
+        """Rows in the order of each mode's indices, and these indices.
+
+        A tensor may have far more indices than entries; they take neither time nor memory.
+        """
+        self.budget.spend(self.order * SORT * len(self), 20 * self.order * len(self))
+        return [_sorted(of) for of in self.indices.T]
 
     @cached_property
     def _by_component(self) -> tuple[Indices, Indices]:
         self.budget.spend(SORT * len(self))
-        return _sorted(self.labels, int(self.labels.max(initial=-1)) + 1)
+        return _sorted(self.labels)
 
 
-def _sorted(numbers: Indices, n: int) -> tuple[Indices, Indices]:
-    """Rows in the order of their numbers, and the position where each of n numbers begins."""
+def _sorted(numbers: Indices) -> tuple[Indices, Indices]:
+    """Rows in the order of their numbers, and the numbers in this order."""
     order = np.argsort(numbers, kind="stable")
-    return order, np.searchsorted(numbers[order], np.arange(n + 1))
+    return order, numbers[order]
 
 
 def _ranges(order: Indices, begin: Indices, end: Indices) -> Indices:

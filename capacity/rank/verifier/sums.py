@@ -18,8 +18,8 @@ from capacity.rank.verifier.entries import Entries, Given, Refuted, require
 
 # steps for a fiber of the last mode, for an index, and for a first index of any term
 FIBER, INDEX, FIRST = 1_100, 500, 6_000
-# bytes for a fiber
-FIBER_BYTES = 300
+# bytes for a fiber, and for each of its indices
+FIBER_BYTES, INDEX_BYTES = 250, 20
 # sums stay below this, so that those of several arguments can be added in 64 bits
 LARGEST_SUM = 2**40
 # numbers that can be added and multiplied
@@ -48,7 +48,8 @@ def sums_of_terms(
     *,
     of_rational: Callable[[Number], int | Fraction | None],
     steps: Callable[[Number], int],
-    longer: int = 1,
+    longer: int = 0,
+    size: int = 0,
 ) -> Given:
     """Check that terms add up to integers at some entries, and to 0 elsewhere; return these.
 
@@ -64,7 +65,9 @@ def sums_of_terms(
     steps : callable
         Steps that a sum takes because it has become longer than the terms.
     longer : int
-        Factor by which a product takes longer than one of integers.
+        Steps by which a product takes longer than one of integers.
+    size : int
+        Bytes that a product takes beside those of an integer of 64 bits.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def sums_of_terms(
     entries.budget.spend(FIRST * len(fibers))
     entries.budget.spend(
         (FIBER + longer) * max(1, entries.order - 2) * sum(fibers.values()),
-        FIBER_BYTES * max(fibers.values(), default=0),
+        (FIBER_BYTES + INDEX_BYTES * entries.order + size) * max(fibers.values(), default=0),
     )
     given: dict[int, int] = {}
     for i in sorted(of_first):

@@ -152,5 +152,7 @@ def _span(some: Indices, rows: Indices, most: int, entries: Entries) -> bool:
 
 
 def _rank(M: Indices) -> int:
-    m, n = M.shape
-    return flint.fmpz_mat(m, n, M.ravel().tolist()).rank()
+    # flint needs up to 50 times longer for wide matrices of low rank than for tall ones
+    m, n = max(M.shape), min(M.shape)
+    tall = M if len(M) == m else M.T
+    return flint.fmpz_mat(m, n, tall.ravel().tolist()).rank()

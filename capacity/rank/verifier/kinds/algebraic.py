@@ -90,13 +90,15 @@ def entries_of_algebraic_terms(argument: AlgebraicDecomposition, entries: Entrie
     entries.budget.spend(_steps_of_conversion(argument))
     terms = _converted(argument)
     entries.budget.spend(_steps_of_products(terms))
-    longest = max(map(_size, terms))
+    length, bits = (max(of) for of in zip(*map(_size, terms), strict=True))
     return sums_of_terms(
         terms,
         entries,
         of_rational=partial(_modulo, f, entries),
         steps=_steps_of_denominator,
-        longer=_steps(*longest),
+        longer=_steps(length, bits),
+        # each product twice on its way
+        size=200 + length * bits // 4,
     )
 
 
@@ -159,7 +161,8 @@ def _size(term: list[Sparse]) -> tuple[int, int]:
 
 def _steps_of_products(terms: list[list[Sparse]]) -> int:
     return sum(
-        math.prod(len(indices) for indices, _ in term) * _steps(*_size(term)) for term in terms
+        math.prod(max(1, len(indices)) for indices, _ in term) * _steps(*_size(term))
+        for term in terms
     )
 
 

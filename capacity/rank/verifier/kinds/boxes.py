@@ -15,11 +15,10 @@ from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.entries import SORT, Entries, Given, require
 from capacity.rank.verifier.kind import Kind
 
-# steps for a fiber, for an index, and for a box that contains other places than those of its
-# entries
-FIBER, INDEX, BOX = 1_000, 500, 150_000
-# bytes for a fiber
-FIBER_BYTES = 250
+# steps and bytes for two modes of a fiber
+FIBER, FIBER_BYTES = 1_000, 200
+# steps for an index, and for a box that contains other places than those of its entries
+INDEX, BOX = 500, 150_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +75,8 @@ def _only_unobserved(
 
     An observed fiber of a box must have entries of the box at all its indices of the last mode.
     """
-    entries.budget.spend(2 * FIBER * len(entries), FIBER_BYTES * len(entries))
+    modes = 1 + entries.order // 2
+    entries.budget.spend(FIBER * modes * len(entries), FIBER_BYTES * modes * len(entries))
     observed: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
     for first, *middle in np.unique(entries.indices[:, :-1], axis=0).tolist():
         observed[first].add(tuple(middle))
@@ -93,7 +93,8 @@ def _only_unobserved(
         n_last = len(np.unique(inside[:, -1]))
         for i in np.unique(fibers[:, 0]).tolist():
             n_middle = math.prod(map(len, sides))
-            entries.budget.spend(FIBER + INDEX * min(len(observed[i]), n_middle))
+            near_by = min(len(observed[i]), n_middle)
+            entries.budget.spend(FIBER + INDEX * (1 + entries.order // 4) * near_by)
             if n_middle < len(observed[i]):
                 near = [middle for middle in product(*sides) if middle in observed[i]]
             else:

@@ -50,18 +50,22 @@ def products_of_terms(terms: Iterable[Term]) -> int:
     """Count the products of coefficients in some terms; one of fractions counts as several."""
     count = 0
     for term in terms:
-        products = math.prod(len(indices) for indices, _ in term)
-        numbers = [x for _, values in term for x in values]
-        if all(x.denominator == 1 and abs(x.numerator) < 2**63 for x in numbers):
-            count += products
-        else:
-            bits = sum(
-                max((max(x.numerator.bit_length(), x.denominator.bit_length()) for x in values),
-                    default=0)
-                for _, values in term
-            )  # fmt: skip
-            count += products * products_of_fraction(bits)
+        bits = _bits_of_products(term)
+        # without an index of one mode, those of the others are multiplied all the same
+        products = math.prod(max(1, len(indices)) for indices, _ in term)
+        count += products * (products_of_fraction(bits) if bits else 1)
     return count
+
+
+def _bits_of_products(term: Term) -> int:
+    """Bits of the longest product of a term's coefficients; 0 if they are integers of 64 bits."""
+    numbers = [values for _, values in term]
+    if all(x.denominator == 1 and abs(x.numerator) < 2**63 for some in numbers for x in some):
+        return 0
+    return sum(
+        max((max(x.numerator.bit_length(), x.denominator.bit_length()) for x in some), default=0)
+        for some in numbers
+    )
 
 
 def entries_of_terms(argument: Decomposition, entries: Entries) -> Given:
@@ -69,7 +73,9 @@ def entries_of_terms(argument: Decomposition, entries: Entries) -> Given:
     require_terms(argument.terms, entries)
     entries.budget.spend(PRODUCT * products_of_terms(argument.terms))
     terms = [[(indices, _plain(values)) for indices, values in term] for term in argument.terms]
-    return sums_of_terms(terms, entries, of_rational=lambda x: x, steps=_steps_of_sum)
+    # of a fraction, the numbers above and below the line, each of them twice on its way
+    size = max(map(_bits_of_products, argument.terms)) // 2
+    return sums_of_terms(terms, entries, of_rational=lambda x: x, steps=_steps_of_sum, size=size)
 
 
 def _steps_of_sum(x: int | Fraction) -> int:

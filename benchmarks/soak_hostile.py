@@ -1,9 +1,9 @@
-"""Mutated certificates, sweeps and checkpoints: how many end in an answer, or in one clear line.
+"""Mutated certificates, sweeps, checkpoints and files of facts: how many end in an answer, or in one clear line.
 
     make soak-hostile     (some minutes)
 
-2,000 certificates, and 1,000 manifests, rank files, tables and checkpoints, seeded, each kind in
-one process that may take a gigabyte more than its imports. What isn't an answer or one line within
+2,000 certificates, 1,000 manifests, rank files, tables and checkpoints, and 1,000 files of each
+format of facts, seeded, each kind in one process that may take a gigabyte more than its imports. What isn't an answer or one line within
 five seconds of its CPU is an error.
 """
 
@@ -17,7 +17,8 @@ from pathlib import Path
 
 from record import write
 
-FILES = {"certificates": 2_000, "sweeps": 600, "checkpoints": 400}
+FACTS = "turtle", "trig", "n3", "ntriples", "nquads", "rdfxml", "jsonld", "tsv", "csv"
+FILES = {"certificates": 2_000, "sweeps": 600, "checkpoints": 400, **dict.fromkeys(FACTS, 1_000)}
 
 
 def main() -> None:
@@ -36,7 +37,7 @@ def main() -> None:
         what="mutated files: answers, one clear line each, and anything else (none may be)",
         peer="none: anything else is an error",
         rows=rows,
-        packages=["numpy", "pyarrow", "python-flint", "safetensors", "torch"],
+        packages=["numpy", "pyarrow", "pyoxigraph", "python-flint", "safetensors", "torch"],
     )
     if any(row["not_right"] for row in rows):
         raise SystemExit("some file ended in neither an answer nor one line")

@@ -28,6 +28,7 @@ from capacity.errors import CapacityError
 from capacity.rank import Certificate, effective_rank_interval, rank_interval
 from capacity.testing.choices import Choices
 from capacity.testing.edits import mutated
+from tests import hostile_rdf
 from tests.hostile_sweeps import bytes_hit, mutate_manifest, mutate_ranks, mutate_table
 from tests.oracles import KNOWN_RANKS
 
@@ -118,7 +119,12 @@ def checkpoints(folder: Path) -> Case:
     return case
 
 
-KINDS = {"certificates": certificates, "sweeps": sweeps, "checkpoints": checkpoints}
+KINDS = {
+    "certificates": certificates,
+    "sweeps": sweeps,
+    "checkpoints": checkpoints,
+    **hostile_rdf.KINDS,
+}
 
 
 def _run(command: Any) -> tuple[str, str]:

@@ -35,7 +35,9 @@ CASES = {
     "json without RDF": ("a.json", b'{"name": "x"}', "no triples were found"),
     "truncated": ("a.nt", GOOD + b"<x:a> <x:p", r"line 2 \(read as ntriples\)"),
     "truncated turtle": ("a.ttl", b"<x:a> <x:p> <x:b> ;", "read as turtle"),
-    "binary": ("a.ttl", PNG, "binary, it holds NUL bytes"),
+    "an image": ("a.ttl", PNG, "it is an image"),
+    "binary": ("a.ttl", b"\xff\0\xfe\0garbage", "binary, it holds NUL bytes"),
+    "nothing but NUL": ("a.ttl", bytes(1000), "binary, it holds NUL bytes"),
     "UTF-16": ("a.ttl", "<x:a> <x:p> <x:b> .".encode("utf-16"), "iconv -f UTF-16"),
     "Latin-1": ("a.nt", GOOD + b'<x:a> <x:p> "\xe9" .', "line 2: byte 0xe9 isn't UTF-8.*LATIN1"),
     "wrongly named": ("a.nt", b"<x:a> <x:p> <x:b> ; <x:q> <x:c> .", "say which format it is"),
@@ -56,16 +58,17 @@ CASES = {
         "a.jsonld", b'{"@context": "http://example.org/c", "@id": "x:a"}', "nothing is fetched",
     ),
     "hidden remote context": (
-        "a.jsonld", b'{"@context": ["http://x/c"], "@context": {}, "@id": "x:a"}', "remote",
+        "a.jsonld", b'{"@context": ["http://x/c"], "@context": {}, "@id": "x:a"}', "nothing is fetched",
     ),
     "escaped remote context": (
-        "a.jsonld", b'{"\\u0040context": "http://x/c", "@id": "x:a"}', "remote",
+        "a.jsonld", b'{"\\u0040context": "http://x/c", "@id": "x:a"}', "nothing is fetched",
     ),
+    "half a character": ("a.jsonld", b'{"@id": "x:a", "x:p": "\\ud800"}', "half of a surrogate"),
     "deep JSON": ("a.jsonld", b'{"a":' * 6000 + b"1" + b"}" * 6000, "nests 6000 deep"),
     "broken JSON": ("a.jsonld", b'{"@id": "x:a"', "read as jsonld"),
     "broken JSON with a context": ("a.jsonld", b'{"@context": {}, "@id": "x:a"', "broken JSON"),
-    "a triple as a term": (
-        "a.nt", b"<x:a> <x:p> <<( <x:a> <x:p> <x:b> )>> .\n", "triple is used as a term",
+    "RDF-star": (
+        "a.nt", b"<< <x:a> <x:p> <x:b> >> <x:q> <x:c> .\n", r"line 1.*read it as turtle",
     ),
 }  # fmt: skip
 

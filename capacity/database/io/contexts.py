@@ -25,7 +25,7 @@ from capacity.options import nearest
 # IRI of a context -> a file, or the parsed document
 Contexts: TypeAlias = Mapping[str, str | os.PathLike[str] | Mapping[str, Any]]
 # bytes of all contexts, each as often as it is used
-MAX_INLINED = 2**28
+MAX_INLINED = 2**26
 
 
 def check_contexts(contexts: object) -> Contexts:
@@ -64,9 +64,12 @@ def with_contexts(content: Content, contexts: Contexts, base: str) -> bytes:
     DatabaseFormatError
         For a context that isn't given, is no context, refers to itself, or for too many of them.
     """
-    document = parse_json(content.name, content.data, parse_constant=_no_constant)
-    inline = _Inline(content.name, contexts)
-    whole = inline.document(document, base)
+    document = parse_json(
+        content.name, content.data, parse_constant=_no_constant, parse_int=_integer
+    )
+    if not any(_references(document)):
+        return content.data
+    whole = _Inline(content.name, contexts, _depth(document)).document(document, base)
     return json.dumps(whole, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -97,6 +100,13 @@ def _references(node: Any) -> Any:
             yield from _references(value)
 
 
+def _depth(node: Any) -> int:
+    """Count the objects within one another."""
+    if isinstance(node, list):
+        return max(map(_depth, node), default=0)
+    return 1 + max(map(_depth, node.values()), default=0) if isinstance(node, dict) else 0
+
+
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
@@ -105,12 +115,23 @@ def _no_constant(name: str) -> Any:
     raise InvalidArgumentError(f"JSON has no {name}")
 
 
-class _Inline:
-    """The replacement of references in one document."""
+def _integer(text: str) -> int | float:
+    """Read an integer; from 10^21 on it is a double of JSON-LD, and Python limits its length."""
+    return int(text) if len(text) < 300 else float(text)
 
-    def __init__(self, name: str, contexts: Contexts) -> None:
-        self.name, self.contexts = name, contexts
+
+class _Inline:
+    """The replacement of references in one document, which nests `depth` deep.
+
+    A context of a term's values may refer to the context around it, and so without end. It is
+    written as often as the document can descend into it.
+    """
+
+    def __init__(self, name: str, contexts: Contexts, depth: int) -> None:
+        self.name, self.contexts, self.depth = name, contexts, depth
+        self.level = 0
         self.read: dict[str, tuple[Any, int]] = {}
+        self.made: dict[tuple[str, int], tuple[Any, int]] = {}
         self.size = 0
         # terms whose values are JSON, in which @context is a key like others
         self.of_json = {"@value"}
@@ -154,8 +175,16 @@ class _Inline:
                 if value.get("@type") == "@json":
                     self.of_json.add(term)
                 if "@context" in value:
-                    inner = self.context(value["@context"], base, within)
-                    made[term] = {**value, "@context": inner}
+                    made[term] = {**value, "@context": self.scoped(value["@context"], base)}
+        return made
+
+    def scoped(self, value: Any, base: str) -> Any:
+        """Replace references in the context of a term's values."""
+        if self.level > self.depth:
+            return {}
+        self.level += 1
+        made = self.context(value, base, ())
+        self.level -= 1
         return made
 
     def referred(self, reference: str, base: str, within: tuple[str, ...]) -> Any:
@@ -166,14 +195,24 @@ class _Inline:
         key = next((one for one in (reference, iri) if one in self.contexts), None)
         if key is None:
             raise _missing(self.name, iri if within else reference, list(self.contexts))
-        if key not in self.read:
-            self.read[key] = self.opened(key)
-        document, size = self.read[key]
+        # by the level, for what is within ends there; a size is that of all that is within
+        if (iri, self.level) not in self.made:
+            before, self.size = self.size, 0
+            made = self.found(iri, key, within)
+            self.made[iri, self.level] = made, self.size
+            self.size = before
+        made, size = self.made[iri, self.level]
         self.size += size
         if self.size > MAX_INLINED:
             raise self.refused(
                 f"its contexts, each as often as used, take over {MAX_INLINED:,} bytes"
             )
+        return made
+
+    def found(self, iri: str, key: str, within: tuple[str, ...]) -> Any:
+        if key not in self.read:
+            self.read[key] = self.opened(key)
+        document, self.size = self.read[key]
         if not isinstance(document, Mapping) or "@context" not in document:
             raise self.refused(f"what stands for {shown(iri)} has no key @context")
         made = self.context(document["@context"], iri, (*within, iri))

@@ -169,7 +169,7 @@ def foreign_text(text: str) -> Foreign | None:
     root = re.search(r"<(?:([\w.-]+):)?([A-Za-z][\w.-]*)(?=[\s/>])([^>]*)", bare)
     if root is None:
         return None
-    if root[2].lower() == "html":
+    if root[2].lower() == "html" or re.match(r"<!DOCTYPE\s+html", bare, re.IGNORECASE):
         return _page(bare)
     if not bare.startswith(("<?xml", "<!")) and "xmlns" not in root[3]:
         # an IRI of Turtle or N-Triples

@@ -237,8 +237,8 @@ def parse_json(name: str, data: bytes, **options: Any) -> Any:
         If it is broken, with the line.
     """
     try:
-        # the length of an integer would be limited
-        return json.loads(data.decode("utf-8"), parse_int=str, **options)
+        # Python limits the length of an integer
+        return json.loads(data.decode("utf-8"), **{"parse_int": str, **options})
     except json.JSONDecodeError as error:
         raise DatabaseFormatError(
             name,

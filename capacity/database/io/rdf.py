@@ -190,9 +190,11 @@ def parse_quads(
     """
     where, syntax = _base(content.name, base), SYNTAXES[format.name]
     data = _checked(content, format, where, contexts)
+    # a formula of N3 is a graph to the parser
+    with_graphs = with_graphs or syntax == ox.RdfFormat.N3
     ids, graph_ids = Ids(), Ids()
     column, graphs = array("q"), array("q")
-    add, add_graph, default = column.append, graphs.append, ox.DefaultGraph()
+    add, add_graph = column.append, graphs.append
     parser = ox.parse(data, format=syntax, base_iri=where)
     try:
         for quad in parser:
@@ -201,8 +203,6 @@ def parse_quads(
             add(ids[quad.object])
             if with_graphs:
                 add_graph(graph_ids[quad.graph_name])
-            elif syntax == ox.RdfFormat.N3 and quad.graph_name != default:
-                graph_ids[quad.graph_name] = 0
     except SyntaxError as error:
         raise _broken(content, format.name, str(error.msg), error.lineno) from None
     except MemoryError:
@@ -214,7 +214,7 @@ def parse_quads(
         ) from None
     except ValueError as error:
         raise _broken(content, format.name, str(error), None) from None
-    if syntax == ox.RdfFormat.N3 and graph_ids.keys() - {default}:
+    if syntax == ox.RdfFormat.N3 and graph_ids.keys() - {ox.DefaultGraph()}:
         raise DatabaseFormatError(
             content.name,
             "an N3 formula quotes triples without asserting them as facts",
@@ -226,8 +226,15 @@ def parse_quads(
         np.frombuffer(column, dtype=np.int64).reshape(-1, 3),
         np.frombuffer(graphs, dtype=np.int64) if with_graphs else None,
         tuple(graph_names(graph_ids, data)),
-        parser.prefixes,
+        _first_prefixes(data, where) if syntax == ox.RdfFormat.RDF_XML else parser.prefixes,
     )
+
+
+def _first_prefixes(data: bytes, base: str) -> Mapping[str, str]:
+    """Read the prefixes of RDF/XML at its first triple; at its end all elements are closed."""
+    parser = ox.parse(data, format=ox.RdfFormat.RDF_XML, base_iri=base)
+    next(parser, None)
+    return parser.prefixes
 
 
 def _base(name: str, base: str | None) -> str:

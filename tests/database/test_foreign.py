@@ -1,0 +1,123 @@
+"""What isn't read is named, with what converts it; what is read is never taken for it."""
+
+import io
+import sqlite3
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import rdflib
+
+from capacity.database import from_rdflib, load
+from capacity.database.io.foreign import foreign_text
+from capacity.errors import DatabaseFormatError
+from tests.hostile_rdf import WHOLE
+from tests.oracles import EXAMPLES
+
+TRIX = """<?xml version="1.0"?><!-- <svg> --><TriX xmlns="http://www.w3.org/2004/03/trix/trix-1/">
+<graph><uri>http://x/g</uri><triple><uri>http://x/a</uri><uri>http://x/p</uri>
+<plainLiteral>b</plainLiteral></triple></graph></TriX>"""
+HEXTUPLES = '["http://x/a", "http://x/p", "b", "http://www.w3.org/2001/XMLSchema#string", "", ""]\n'
+TEXTS = {
+    "TriX": TRIX,
+    "HexTuples": HEXTUPLES,
+    "OWL in OWL/XML": '<?xml version="1.0"?>\n<Ontology xmlns="http://www.w3.org/2002/07/owl#">',
+    "OWL in functional syntax": "Prefix(:=<http://x/>)\nOntology(<http://x/o>\n)",
+    "OWL in Manchester syntax": "# an ontology\nPrefix: : <http://x/>\nOntology: <http://x/o>",
+    "an ontology in OBO format": "format-version: 1.2\n\n[Term]\nid: X:1\nname: a\n",
+    "a pointer of git-LFS": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+    "an HTML page, perhaps with RDFa": '<!DOCTYPE html><p vocab="http://x/" property="p">b</p><html>',
+    "an HTML page with JSON-LD": '<html><script type="application/ld+json">{}</script></html>',
+    "an HTML page. Download": '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"/>',
+    "an SVG image": '<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="x:"><x:a x:b="c"/></svg>',
+    "GraphML": '<?xml version="1.0"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns"/>',
+    "a SPARQL result in XML": '<sparql xmlns="http://www.w3.org/2005/sparql-results#"></sparql>',
+    "a SPARQL result in JSON": '{"head": {"vars": ["s"]}, "results": {"bindings": []}}',
+    "RDF/JSON": '{"http://x/a": {"http://x/p": [{"value": "b", "type": "literal"}]}}',
+}
+
+
+@pytest.mark.parametrize("what", TEXTS)
+@pytest.mark.parametrize("name", ["facts", "facts.ttl", "facts.rdf"])
+def test_a_text_of_another_format_is_named_whatever_it_is_called(
+    what: str, name: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(TEXTS[what])
+    with pytest.raises(DatabaseFormatError, match=f"it is {what}"):
+        load(tmp_path / name)
+
+
+def test_a_text_of_another_format_is_named_when_its_parser_fails(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(TEXTS["OWL in functional syntax"])
+    with pytest.raises(DatabaseFormatError, match=r"functional syntax. .*robot convert"):
+        load(tmp_path / "a", format="turtle")
+
+
+def archives(folder: Path) -> dict[str, bytes]:
+    zipped, tarred, array, excel = (io.BytesIO() for _ in range(4))
+    facts = (EXAMPLES / "figure-1.ttl").read_bytes()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("facts.ttl", facts)
+    with zipfile.ZipFile(excel, "w") as archive:
+        archive.writestr("xl/workbook.xml", "")
+    with tarfile.open(fileobj=tarred, mode="w") as archive:
+        archive.add(EXAMPLES / "figure-1.ttl")
+    np.save(array, np.zeros(3))
+    sqlite3.connect(folder / "a.db").execute("create table t (s, p, o)").connection.close()
+    pd.DataFrame({"s": ["a"]}).to_parquet(folder / "a.parquet")
+    return {
+        "a zip archive": zipped.getvalue(),
+        "an Excel file": excel.getvalue(),
+        "a tar archive": tarred.getvalue(),
+        "an array of numpy": array.getvalue(),
+        "an SQLite database": (folder / "a.db").read_bytes(),
+        "a Parquet file": (folder / "a.parquet").read_bytes(),
+        "an HDT file": b"$HDT\1<http://purl.org/HDT/hdt#HDTv1>\0",
+    }
+
+
+def test_an_archive_or_a_database_is_named(tmp_path: Path) -> None:
+    import gzip
+
+    for what, data in archives(tmp_path).items():
+        for packed in (data, gzip.compress(data)):
+            (tmp_path / "facts.ttl").write_bytes(packed)
+            with pytest.raises(DatabaseFormatError, match=f"it is {what}"):
+                load(tmp_path / "facts.ttl")
+    (tmp_path / "facts.ttl").write_bytes(gzip.compress(gzip.compress(b"a")))
+    with pytest.raises(DatabaseFormatError, match="compressed twice"):
+        load(tmp_path / "facts.ttl")
+
+
+# rdflib's parser of datasets, of its own dataset
+@pytest.mark.filterwarnings("ignore:(Dataset|ConjunctiveGraph):DeprecationWarning")
+@pytest.mark.parametrize(("format", "text"), [("trix", TRIX), ("hext", HEXTUPLES)])
+def test_what_the_advice_says_of_rdflib_works(format: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "facts").write_text(text)
+    with pytest.raises(DatabaseFormatError, match=f'format="{format}"'):
+        load(tmp_path / "facts")
+    db = from_rdflib(rdflib.Dataset().parse(data=text, format=format))
+    assert [str(term) for term in db.tokens] == ["<http://x/a>", "<http://x/p>", '"b"']
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *WHOLE.values(),
+        # a relative IRI, a prefix and a word that are also names of other formats
+        "<svg> <p> <o> .",
+        "<x:svg> <x:p> <x:o> .",
+        "@prefix Class: <x:> . Class:a Class:b Class:c .",
+        "version\tp\thttps://git-lfs.github.com/spec/",
+        '["a"]',
+        '[{"@id": "x:a"}]',
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://www.w3.org/'
+        '2002/07/owl#"><Ontology rdf:about=""/></rdf:RDF>',
+        '<Ontology xmlns="http://x/" xmlns:x="http://x/" x:p="v"/>',
+    ],
+)
+def test_what_is_read_is_taken_for_nothing_else(text: str) -> None:
+    assert foreign_text(text) is None

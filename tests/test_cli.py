@@ -45,6 +45,7 @@ def test_rank_prints_the_contracts_object(capsys: pytest.CaptureFixture[str]) ->
         "objects": 4,
         "functional": True,
         "multi_valued_pairs": 0,
+        "selection": None,
         "bounds": {
             "triples": 8,
             "subject_slices": 6,

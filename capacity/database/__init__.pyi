@@ -25,6 +25,9 @@ from .io.writers import write as write
 from .io.writers import write_tsv as write_tsv
 from .policy import POLICIES as POLICIES
 from .policy import MultiPolicy as MultiPolicy
+from .selection import Selected as Selected
+from .selection import Selection as Selection
+from .selection import SelectionOptions as SelectionOptions
 from .source import Source as Source
 from .synthetic import random_database as random_database
 from .terms import Term as Term

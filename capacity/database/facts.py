@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -43,6 +43,8 @@ from capacity.tensor.sparse import SparseTensor
 
 if TYPE_CHECKING:
     import scipy.sparse
+
+    from capacity.database.selection import Selected, SelectionOptions
 
 # default limit of a dense tensor, in bytes
 DENSE_BUDGET = 2**30
@@ -68,10 +70,12 @@ class Database:
         Prefixes of the source file, for display only.
     source : Source or None
         The file, if the facts came from one.
+    selected : Selected or None
+        What `select` omitted, in numbers, if it made this database.
 
     Notes
     -----
-    Two databases are equal if they hold the same facts; policy, prefixes and source may differ.
+    Two databases are equal if they hold the same facts; all else may differ.
     What names subjects, predicates or triples raises an `InvalidArgumentError` unless the arity
     is 3.
 
@@ -93,6 +97,7 @@ class Database:
     multi: MultiPolicy = "keep"
     prefixes: Mapping[str, str] = field(default_factory=dict)
     source: Source | None = None
+    selected: Selected | None = None
 
     @classmethod
     def from_ids(
@@ -314,8 +319,8 @@ class Database:
         ----------
         *key : Term, rdflib node, or str
             Subject and predicate; for another arity, a token for each column but the last. A str
-            stands for the label of that text, or for the only token with that text, short name or
-            local name.
+            stands for the label of that text, or for the only token with that text, short name,
+            local name, or label in the facts (``rdfs:label``, ``skos:prefLabel``).
 
         Raises
         ------
@@ -330,7 +335,10 @@ class Database:
             names = "a subject and a predicate" if self.arity == 3 else f"{self.arity - 1} tokens"
             raise InvalidTypeError(f"A key of this database is {names}; got {len(key)} tokens.")
         self.require_functional("D(k, q)" if self.arity == 3 else "A lookup")
-        at = [position(one, of, self.prefixes) for one, of in zip(key, self.roles, strict=False)]
+        at = [
+            position(one, of, self.prefixes, labels=lambda: self.labels)
+            for one, of in zip(key, self.roles, strict=False)
+        ]
         same = [self.tuples[:, mode] == i for mode, i in enumerate(at)]
         rows = np.flatnonzero(np.logical_and.reduce(same))
         if not len(rows):
@@ -352,6 +360,13 @@ class Database:
     def name(self, term: Term) -> str:
         """Short name of a term, for display: label, text, qname, or the whole IRI."""
         return display(term, self.prefixes)
+
+    @cached_property
+    def labels(self) -> Mapping[Term, tuple[str, ...]]:
+        """Texts of the labels that the facts themselves give to tokens, in any language."""
+        from capacity.database.names import labels_of
+
+        return labels_of(self)
 
     def tensor(self) -> SparseTensor:
         """The tensor D by its nonzero entries, in the order of `tuples`.
@@ -408,7 +423,39 @@ class Database:
 
     def with_policy(self, multi: MultiPolicy) -> Database:
         """Apply a policy for multi-valued pairs; raises as `from_ids` does."""
-        return self._of_ids(self.token_tuples, multi)
+        made = self._of_ids(self.token_tuples, multi)
+        return replace(made, source=self.source, selected=self.selected)
+
+    def select(self, **criteria: Unpack[SelectionOptions]) -> Database:
+        """Keep the facts that all criteria let stay; `selected` has what each omits, in numbers.
+
+        Parameters
+        ----------
+        **criteria
+            The options of `Selection`: ``schema``, ``literals``, ``annotations`` and
+            ``blank_nodes`` are ``keep`` or ``drop``; ``predicates``, ``exclude``, ``namespaces``
+            and ``types`` are names.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no fact stays, or for a wrong criterion.
+        InvalidTypeError
+            For an unknown option, or a name of another type.
+        UnknownTokenError
+            If no predicate, class or namespace has a name, or several do.
+
+        Examples
+        --------
+        >>> db = Database.from_triples([("Oslo", "in", "Norway"), ("Oslo", "name", "Christiania")])
+        >>> print(db.select(exclude="name").selected)
+        1 of 2 facts are selected; omitted by exclude 1
+        """
+        from capacity.database.selection import Selection, rows_of
+
+        rows, found = rows_of(self, Selection(**criteria))
+        made = self.subset(rows) if len(rows) else self
+        return replace(made, source=self.source, selected=found)
 
     def subset(self, rows: NDArray[Any]) -> Database:
         """Keep the facts at `rows`, a boolean mask of `tuples` or indices into them."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     import rdflib
 
 Kind: TypeAlias = Literal["iri", "literal", "blank", "label", "set", "triple"]
-_LITERAL_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*+"|<([^<>"\s]+)>')
+# in the text of a triple term
+LITERAL_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*+"|<([^<>"\s]+)>')
 # parsers and printers recur into triple terms
 MAX_TRIPLE_DEPTH = 128
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
@@ -251,7 +252,7 @@ def display(term: Term, prefixes: Mapping[str, str]) -> str:
     """
     if term.kind == "triple":
         # a literal may hold what looks like an IRI
-        return _LITERAL_OR_IRI.sub(
+        return LITERAL_OR_IRI.sub(
             lambda found: (
                 found[0] if found[1] is None else display(Term("iri", found[1]), prefixes)
             ),
@@ -268,18 +269,30 @@ def display(term: Term, prefixes: Mapping[str, str]) -> str:
     return f"<{term.text}>"
 
 
-def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str, str]) -> int:
+def position(
+    value: object,
+    vocabulary: tuple[Term, ...],
+    prefixes: Mapping[str, str],
+    *,
+    labels: Callable[[], Mapping[Term, Iterable[str]]] = dict,
+    what: tuple[str, str, str] = ("token", "in this role", "a Term"),
+) -> int:
     """Find the index of a term in a vocabulary.
 
     Parameters
     ----------
     value : Term, rdflib node, or str
         A str stands for the label of that text, for the only term with that text or short name
-        (`display`), or for the only IRI with that local name.
+        (`display`), for the only IRI with that local name, or else for the only term with that
+        label.
     vocabulary : tuple of Term
         The subjects, the predicates or the objects of a database.
     prefixes : mapping of str to str
         Namespace of each prefix, for short names.
+    labels : callable
+        Function that returns the labels of terms; it is called if no other name is found.
+    what : tuple of str
+        Name of such a term, where it was looked for, and what to give, for messages.
 
     Raises
     ------
@@ -290,7 +303,15 @@ def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str,
     if term in vocabulary:
         return vocabulary.index(term)
     names = [(display(t, prefixes), t.text, local_name(t)) for t in vocabulary]
-    for known in ([names_of[:2] for names_of in names], [names_of[2:] for names_of in names]):
+    every: list[tuple[str, ...]] = list(names)
+    one, where, give = what
+    for stage in range(3):
+        if stage == 2:
+            labelled = labels()
+            known = [tuple(labelled.get(t, ())) for t in vocabulary]
+            every += known
+        else:
+            known = [names_of[2:] if stage else names_of[:2] for names_of in names]
         # the empty text is the name of a literal at most, and no local name
         found = [i for i, names_of in enumerate(known) if value in names_of and value != ""]
         if len(found) == 1:
@@ -298,11 +319,11 @@ def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str,
         if found:
             some = ", ".join(str(vocabulary[i]) for i in found[:3])
             raise UnknownTokenError(
-                f"{len(found)} tokens are called {value!r:.60} in this role, such as {some}; give "
-                "the Term."
+                f"{len(found)} {one}s are called {value!r:.60} {where}, such as {some}; give "
+                f"{give}."
             )
-    hint = nearest(value, dict.fromkeys(name for names_of in names for name in names_of if name))
-    raise UnknownTokenError(f"No token is called {value!r:.60} in this role; give a Term.{hint}")
+    hint = nearest(value, dict.fromkeys(name for names_of in every for name in names_of if name))
+    raise UnknownTokenError(f"No {one} is called {value!r:.60} {where}; give {give}.{hint}")
 
 
 def local_name(term: Term) -> str:

@@ -52,15 +52,10 @@ from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.source import Source
 from capacity.database.terms import Ids, term_from_pyoxigraph
+from capacity.database.vocabularies import schema_predicates
 from capacity.errors import AnnotationWarning, DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown
 
-_SCHEMA = (
-    "http://www.w3.org/2000/01/rdf-schema#",
-    "http://www.w3.org/2002/07/owl#",
-    "http://www.w3.org/ns/shacl#",
-)
-_RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 # a line of RDF 1.2 N-Triples and N-Quads; no literal of theirs has several lines
 _VERSION = re.compile(
     rb"^[ \t]*VERSION[ \t]*(?:\"[^\"\\\r\n]*\"|'[^'\\\r\n]*')[ \t]*(?=#|\r|$)", re.MULTILINE
@@ -129,10 +124,12 @@ def parse_rdf_content(
         content, format, base=base, contexts=contexts, with_graphs=wanted is not None
     )
     rows = quads.rows
+    n_of_file = len(rows)
     if wanted is not None:
         counts = quads.counts()
         name = find_graph(wanted, counts, quads.prefixes, content.name, format.name)
         rows = rows[quads.graph == (-1 if name is None else list(counts).index(name))]
+    in_other_graphs = n_of_file - len(rows)
     if not len(rows) and not allow_empty:
         raise DatabaseFormatError(
             content.name,
@@ -171,7 +168,7 @@ def parse_rdf_content(
         arity=rows.shape[1],
         multi=multi,
         prefixes=quads.prefixes,
-        source=Source(Path(content.name).name, content.sha256, format.name, notes),
+        source=Source(Path(content.name).name, content.sha256, format.name, notes, in_other_graphs),
         allow_empty=allow_empty,
     )
 
@@ -298,7 +295,7 @@ def _broken(content: Content, format: str, reason: str, line: int | None) -> Dat
 def schema_rows(db: Database) -> NDArray[np.bool_]:
     """Mark the facts that are schema: ``rdf:type`` and the predicates of RDFS, OWL and SHACL.
 
-    Ontologies can be mostly schema (71 % of Brick). ``db.subset(~schema_rows(db))`` drops it.
+    Ontologies can be mostly schema (71 % of Brick). ``db.select(schema="drop")`` omits it.
 
     Parameters
     ----------
@@ -325,8 +322,4 @@ def schema_rows(db: Database) -> NDArray[np.bool_]:
     array([ True, False])
     """
     require_triples(db, "schema_rows(db)")
-    schema = [
-        p.kind == "iri" and (p.text == _RDF_TYPE or p.text.startswith(_SCHEMA))
-        for p in db.predicates
-    ]
-    return np.array(schema, dtype=bool)[db.triples[:, 1]]
+    return schema_predicates(db)[db.triples[:, 1]]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Any, Unpack
 
 from capacity.database.facts import Database
 from capacity.database.io.content import MAX_BYTES, Content, read
 from capacity.database.io.contexts import Contexts
 from capacity.database.io.formats import FORMATS, Format, resolve_format
+from capacity.database.io.selecting import selected_part, selection_of
 from capacity.database.io.several import Sources, is_one, load_several
 from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
 from capacity.database.policy import MultiPolicy
+from capacity.database.selection import SelectionOptions
 from capacity.errors import DatabaseFormatError, MultiValuedError
 from capacity.limits import require_integer
 
@@ -35,6 +37,7 @@ def load(
     allow_empty: bool = False,
     max_bytes: int = MAX_BYTES,
     max_term_bytes: int = MAX_TERM_BYTES,
+    **criteria: Unpack[SelectionOptions],
 ) -> Database:
     r"""Read facts: RDF in any common format, or a table of three columns; of one file or several.
 
@@ -60,11 +63,16 @@ def load(
         Whether a file without facts is an empty database, of shape (0, 0, 0), and no error.
     max_bytes, max_term_bytes : int
         Maximum size of a file, decompressed, and of a term.
+    **criteria
+        Which facts to keep, as `Selection` has it: ``schema``, ``literals``, ``annotations`` and
+        ``blank_nodes``, each ``keep`` or ``drop``; ``predicates``, ``exclude``, ``namespaces`` and
+        ``types``. The policy for multi-valued pairs is applied to the facts that stay.
 
     Returns
     -------
     Database
-        The facts, with the file's name, hash and format as ``source``.
+        The facts, with the file's name, hash and format as ``source``, and with the numbers of a
+        selection as ``selected``.
 
     Raises
     ------
@@ -73,10 +81,12 @@ def load(
         without facts; a table with another number of columns, that can be read in two ways, or
         with options of RDF; RDF with options of tables.
     InvalidTypeError
-        If `path` names no file and is none, or `contexts` isn't a mapping.
+        If `path` names no file and is none, or `contexts` isn't a mapping; for an unknown option.
     InvalidArgumentError
         For an unknown policy, an `arity` that isn't from 2 to 32, or as `read_rdf` and `read_table`
-        do.
+        do; if a selection keeps no fact, or for a wrong criterion.
+    UnknownTokenError
+        If no predicate, class or namespace of the file has the name that a criterion gives.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
 
@@ -92,12 +102,18 @@ def load(
     'Singapore'
     """
     asked = table_options(table, None, arity, columns)
+    selection = selection_of(criteria, "load", load.__kwdefaults__ or ())
+    reading: dict[str, Any] = dict(
+        format=format, arity=arity, table=table, columns=columns, graph=graph, base=base,
+        contexts=contexts, annotations_of_facts=annotations_of_facts, allow_empty=allow_empty,
+        max_bytes=max_bytes, max_term_bytes=max_term_bytes,
+    )  # fmt: skip
+    if selection.options():
+        every = load(path, multi="keep", **reading)
+        where = os.fspath(path) if isinstance(path, str | os.PathLike) else _name_of(every)
+        return selected_part(every, selection, multi, where)
     if not is_one(path):
-        return load_several(
-            path, load, multi=multi, format=format, arity=arity, table=table, columns=columns,
-            graph=graph, base=base, contexts=contexts, annotations_of_facts=annotations_of_facts,
-            allow_empty=allow_empty, max_bytes=max_bytes, max_term_bytes=max_term_bytes,
-        )  # fmt: skip
+        return load_several(path, load, multi=multi, **reading)
     options = given(
         graph=graph,
         base=base,
@@ -127,6 +143,10 @@ def load(
     options |= of_tables
     options |= given(allow_empty=allow_empty or None)
     return parsed(content, chosen, max_term_bytes=max_term_bytes, multi=multi, **options)
+
+
+def _name_of(db: Database) -> str:
+    return "the facts" if db.source is None else db.source.name
 
 
 def read_table(

@@ -116,7 +116,10 @@ def load_several(
     digest = hashlib.sha256("".join(sorted(f"{one.sha256}\n" for one in sources)).encode())
     formats = ", ".join(sorted({one.format for one in sources}))
     said = tuple(f"{one.name}: {note}" for one in sources for note in one.notes)
-    source = Source(name, digest.hexdigest(), formats, (*notes, *said), parts=tuple(sources))
+    others = sum(one.in_other_graphs for one in sources)
+    source = Source(
+        name, digest.hexdigest(), formats, (*notes, *said), others, parts=tuple(sources)
+    )
     try:
         return united(parts, multi=multi, source=source)
     except MultiValuedError as error:

@@ -173,7 +173,7 @@ def _verify(
         raise CertificateError(
             f"The certificate must be for {in_words(*name_of(of))}; it is for "
             f"{in_words(certificate.facts_sha256, certificate.multi)}. Load the file that it was "
-            "made from, under the same policy."
+            "made from, with the same selection and policy."
         )
     kinds = _kinds(certificate)
     effective = certificate.quantity == "effective_rank"

@@ -201,7 +201,11 @@ WRONG = {
     "unknown effort": (["rank", FIGURE_1, "--effort", "extreme"], 2, "thorough"),
     "unknown format": (["rank", FIGURE_1, "--format", "hdt"], 2, "figure-1.ttl: unknown format"),
     "missing file": (["rank", "none.ttl"], 2, "none.ttl: no such file"),
-    "a folder": (["rank", str(EXAMPLES)], 2, "examples: it is a folder"),
+    "a folder without facts": (
+        ["rank", str(EXAMPLES.parent / "tools")],
+        2,
+        "tools: it is a folder without a file whose",
+    ),
     "impossible layer": (["train", FIGURE_1, "--d-model", "1"], 2, "`d_head_qk` must be at most"),
     "missing plan": (["sweep", "none.toml", "--out", "x"], 2, "none.toml: must be a readable TOML"),
     "bad shard": (["sweep", "PLAN", "--out", "x", "--shard", "3"], 2, "--shard must read i/N"),

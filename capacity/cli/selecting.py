@@ -141,9 +141,7 @@ def load_chosen(
     """Read the chosen part of a file, and say on standard error what was omitted."""
     from capacity.database.io.readers import load
 
-    db = load(
-        file, format=format, arity=arity, multi=multi, table=chosen.table, **chosen.options()
-    )
+    db = load(file, format=format, arity=arity, multi=multi, table=chosen.table, **chosen.options())
     if db.source is not None and chosen.graph is not None:
         n = db.source.in_other_graphs
         print(f"capacity: {n:,} triples in other graphs are omitted", file=sys.stderr)

@@ -103,11 +103,19 @@ def load(
     """
     asked = table_options(table, None, arity, columns)
     selection = selection_of(criteria, "load", load.__kwdefaults__ or ())
-    reading: dict[str, Any] = dict(
-        format=format, arity=arity, table=table, columns=columns, graph=graph, base=base,
-        contexts=contexts, annotations_of_facts=annotations_of_facts, allow_empty=allow_empty,
-        max_bytes=max_bytes, max_term_bytes=max_term_bytes,
-    )  # fmt: skip
+    reading: dict[str, Any] = {
+        "format": format,
+        "arity": arity,
+        "table": table,
+        "columns": columns,
+        "graph": graph,
+        "base": base,
+        "contexts": contexts,
+        "annotations_of_facts": annotations_of_facts,
+        "allow_empty": allow_empty,
+        "max_bytes": max_bytes,
+        "max_term_bytes": max_term_bytes,
+    }
     if selection.options():
         every = load(path, multi="keep", **reading)
         where = os.fspath(path) if isinstance(path, str | os.PathLike) else _name_of(every)

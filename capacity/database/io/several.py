@@ -166,7 +166,9 @@ def _files(given: Iterable[Any], format: str | None) -> tuple[list[Any], tuple[s
             found = sorted(p for p in _matches(name) if not Path(p).is_dir())
             if not found:
                 raise DatabaseFormatError(
-                    name, "no file matches the pattern", advice="** stands for folders in folders."
+                    name,
+                    "no such file, and as a pattern it matches none",
+                    advice="Check the name; ** stands for folders in folders.",
                 )
         else:
             found = [one]

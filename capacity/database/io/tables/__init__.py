@@ -12,5 +12,5 @@ and refused where it can be read in two ways:
 Importing this package registers the formats.
 """
 
+from capacity.database.io.tables import text as text  # isort: skip
 from capacity.database.io.tables import parquet as parquet
-from capacity.database.io.tables import text as text

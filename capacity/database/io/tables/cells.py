@@ -10,16 +10,10 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import TableTerms
-from capacity.database.n3_terms import is_term, parse_n3
+from capacity.database.n3_terms import is_term, n3_of, parse_n3
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
-from capacity.database.terms import (
-    XSD_STRING,
-    Term,
-    label,
-    term_from_pyoxigraph,
-    term_to_pyoxigraph,
-)
+from capacity.database.terms import XSD_STRING, label
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
 _XSD = XSD_STRING.removesuffix("string")
@@ -196,41 +190,3 @@ def refuse_labels_like_terms(db: Database) -> None:
             f"In a table the label {term!r:.60} would be read as a term of RDF. Say "
             'terms="label", and read the table with table="long".'
         )
-
-
-def n3_of(term: Term) -> str:
-    """Write a term in the syntax of N-Triples.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it has no form there that is read as the same term.
-    """
-    if term.kind not in ("label", "set"):
-        node_of(term)
-    return term.n3()
-
-
-def node_of(term: Term) -> object:
-    """Convert a term to a node of pyoxigraph that is read as the same term.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is none, such as for an IRI with spaces.
-    """
-    if term.kind in ("label", "set"):
-        raise InvalidArgumentError(
-            f"RDF has no form for the {term.kind} {term.text!r:.60}. Write a table, .tsv, .csv or "
-            ".parquet, or give labels IRIs with `to_rdflib(db, base=...)`."
-        )
-    try:
-        node = term_to_pyoxigraph(term)
-    except (ValueError, SyntaxError):
-        node = None
-    if node is None or term_from_pyoxigraph(node) != term:
-        raise InvalidArgumentError(
-            f"RDF has no {term.kind} that is read as {tuple(term)!r:.100}. Mend the term: its IRI, "
-            "name, datatype or language."
-        )
-    return node

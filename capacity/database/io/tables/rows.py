@@ -248,11 +248,13 @@ def _whole(table: Table, rows: list[Row]) -> list[Row]:
 
 
 def _wrong_width(table: Table, line: int | None, row: tuple[str, ...], arity: int) -> Exception:
+    if table.names is not None:
+        return _wrong_columns(table, table.names, arity)
     holds = "subject, predicate and object" if arity == 3 else f"{arity} cells"
     cells = len(row)
     if line is not None and (foreign := foreign_text(",".join(row))):
         return table.error(f"it is {foreign.what}", None, foreign.advice)
-    first = table.rows[0][1] if table.names is None else table.names
+    first = table.rows[0][1]
     advice = "TSV is split at tabs, CSV at commas. If the file is RDF, say which format."
     if row is first and arity == 3 and cells > 1:
         advice = 'If it has one column a property, say table="wide".'
@@ -265,6 +267,20 @@ def _wrong_width(table: Table, line: int | None, row: tuple[str, ...], arity: in
             advice += " `columns` chooses some."
     return table.error(
         f"a row must hold {holds}; this one has {cells} cell{'s' * (cells != 1)}", line, advice
+    )
+
+
+def _wrong_columns(table: Table, names: tuple[str, ...], arity: int) -> Exception:
+    roles = _roles_among(names) if arity == 3 else None
+    advice = "Choose with `columns`."
+    if roles is not None:
+        advice = f"Say columns={roles!r:.200}."
+    elif arity == 3 and len(names) > 1:
+        advice += ' If it has one column a property, say table="wide".'
+    return table.error(
+        f"it must have the columns {', '.join(role_names(arity))}; it has {shown(list(names))}",
+        None,
+        advice,
     )
 
 

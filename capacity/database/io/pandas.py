@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from capacity.database.arity import role_names
@@ -99,6 +100,9 @@ def from_pandas(
         )
     _require_columns(frame, options)
     names = tuple(frame.columns)
+    if options.columns is not None:
+        # a number is the name of a column here, which may stand anywhere
+        options = replace(options, columns=tuple(names.index(one) for one in options.columns))
     at, options = narrowed(Table("the DataFrame", "pandas", [], names), options)
     rows = _rows(frame.iloc[:, at], missing=bool(options.wide))
     return read_rows(

@@ -51,15 +51,17 @@ def narrowed(table: Table, options: TableOptions) -> tuple[list[int], TableOptio
     Raises
     ------
     DatabaseFormatError
-        If it lacks one of the columns asked for.
+        If it lacks one of the columns asked for, or has more or fewer than facts have.
     """
     names, roles = table.names or (), role_names(options.arity)
     if options.columns is not None:
         at = [_position(table, names, one) for one in options.columns]
     elif not options.wide and all(names.count(role) == 1 for role in roles):
         at = [names.index(role) for role in roles]
-    else:
+    elif options.wide or len(names) == options.arity:
         return list(range(len(names))), options
+    else:
+        raise _wrong_columns(table, names, options.arity)
     return at, replace(options, columns=tuple(range(len(at))))
 
 
@@ -159,8 +161,6 @@ def _by_names(table: Table, names: tuple[str, ...], options: TableOptions) -> li
     """Rows of a table whose columns have names."""
     order = role_order(names) if options.arity == 3 else None
     if order is None:
-        if len(names) != options.arity:
-            raise _wrong_width(table, None, names, options.arity)
         unsaid = options.wide is None and options.arity == 3
         if unsaid and looks_wide(table.rows, names):
             raise _may_be_wide(table, names, None)
@@ -217,8 +217,7 @@ def _named(table: Table, *, header: bool) -> tuple[tuple[str, ...], list[Row]]:
 
 
 def _position(table: Table, names: tuple[str, ...], column: str | int) -> int:
-    # the columns of a DataFrame may have numbers as names
-    if isinstance(column, int) and column not in names:
+    if isinstance(column, int):
         if not 0 <= column < len(names):
             raise table.error(
                 f"`columns` counts from 0 to {len(names) - 1} in this table; got {column}"
@@ -248,8 +247,6 @@ def _whole(table: Table, rows: list[Row]) -> list[Row]:
 
 
 def _wrong_width(table: Table, line: int | None, row: tuple[str, ...], arity: int) -> Exception:
-    if table.names is not None:
-        return _wrong_columns(table, table.names, arity)
     holds = "subject, predicate and object" if arity == 3 else f"{arity} cells"
     cells = len(row)
     if line is not None and (foreign := foreign_text(",".join(row))):

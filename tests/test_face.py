@@ -211,7 +211,7 @@ def test_the_advised_calls_exist() -> None:
      (lambda db, layer: lib.sweep.make_plan("demo.toml"), "read_plan"),
      (lambda db, layer: lib.rank_interval(layer), "a model, which holds no facts"),
      (lambda db, layer: lib.verify([], db), "must be a certificate; got none"),
-     (lambda db, layer: db("", "born_in"), "No token is called ''"),
+     (lambda db, layer: db("", "born_in"), "No subject is called ''"),
      (lambda db, layer: lib.Database.from_triples(pd.DataFrame()), "from_pandas"),
      (lambda db, layer: lib.Recipe(lr=0.1), "Did you mean `learning_rate`"),
      (lambda db, layer: lib.LayerConfig(1, heads=1, d_head_qk=1, d_head_vo=1), "mean `n_heads`"),

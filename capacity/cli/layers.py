@@ -20,7 +20,7 @@ from capacity.cli.output import (
     print_json,
     write_text,
 )
-from capacity.cli.selecting import ALL, Chosen, load_chosen, with_selection
+from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.errors import InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
 from capacity.progress import bar
@@ -86,7 +86,9 @@ def train(
         layer.save(out)
         write_text(out / "run.json", json.dumps(plain(row), indent=2) + "\n")
     if as_json:
-        print_json([row])
+        # the columns of the runs table, unless a part of the file was chosen
+        told = selection_json(db, chosen)
+        print_json([row if told is None else {**row, "selection": told}])
         return
     print(f"{file.name}: {db!r}")
     print(f"  layer          {config.name}, {row['n_parameters']} parameters and "
@@ -209,6 +211,10 @@ def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
     shards = f"{plan['shards']:,} shard{'' if plan['shards'] == 1 else 's'}"
     print(f"  runs        {plan['runs']:,}, in {shards}")
     print(f"  databases   {plan['databases']:,}, of {least:,} to {most:,} facts")
+    for each in plan["selections"]:
+        omitted = ", ".join(f"{name} {n:,}" for name, n in each["omitted"].items())
+        kept = f"{each['kept']:,} of {each['of']:,} facts"
+        print(f"  selected    {kept} for {each['database']}; omitted by {omitted}")
     print(f"  layers      {plan['layers']:,}")
     print(f"  recipes     {plan['recipes']:,}")
     print(f"  seeds       {plan['seeds']:,}")

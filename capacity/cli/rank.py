@@ -101,7 +101,7 @@ def rank(
         "source": read.source,
         "sha256": read.sha256,
         **_sizes(read),
-        "selection": selection_json(of, chosen) if isinstance(of, Database) else None,
+        **({"selection": selection_json(of, chosen)} if isinstance(of, Database) else {}),
         "bounds": _bounds(read, bounds),
         "rank": intervals["rank"].to_dict(),
         "effective_rank": intervals["effective_rank"].to_dict() if effective else None,

@@ -94,8 +94,9 @@ def verify(
     reason = next((_in_words(row) for row in rows if not row["proved"]), None)
     if as_json:
         lower, upper = _ends(rows)
-        selection = selection_json(every, chosen) if isinstance(every, Database) else None
-        print_json({"proved": reason is None, "selection": selection, "certificates": rows,
+        facts = isinstance(every, Database)
+        selection = {"selection": selection_json(every, chosen)} if facts else {}
+        print_json({"proved": reason is None, **selection, "certificates": rows,
                     "lower": lower, "upper": upper, "reason": reason})  # fmt: skip
     raise typer.Exit(code=0 if reason is None else 1)
 

@@ -25,6 +25,7 @@ from .io.writers import write as write
 from .io.writers import write_tsv as write_tsv
 from .policy import POLICIES as POLICIES
 from .policy import MultiPolicy as MultiPolicy
+from .selection import KeepOrDrop as KeepOrDrop
 from .selection import Selected as Selected
 from .selection import Selection as Selection
 from .selection import SelectionOptions as SelectionOptions

@@ -36,8 +36,8 @@ from capacity.database.policy import (
     pair_starts,
 )
 from capacity.database.source import Source
-from capacity.database.terms import Term, display, position
-from capacity.errors import InvalidArgumentError, InvalidTypeError, UnknownTokenError
+from capacity.database.terms import Term, display
+from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, generator
 from capacity.tensor.sparse import SparseTensor
 
@@ -143,7 +143,7 @@ class Database:
         policy = multi or "keep"
         check_policy(policy, require_arity(arity))
         given = checked(tokens, id_tuples, arity, allow_empty)
-        terms, tuples = apply_policy(*canonical(tokens, given), policy)
+        terms, tuples = apply_policy(*canonical(tokens, given), policy, prefixes or {})
         if policy != "keep":
             # the policy may have added set tokens or left tokens without a fact
             terms, tuples = canonical(terms, tuples)
@@ -331,20 +331,9 @@ class Database:
         UnknownTokenError
             If (k, q) lies outside the domain, or a token is unknown or ambiguous.
         """
-        if len(key) != self.arity - 1:
-            names = "a subject and a predicate" if self.arity == 3 else f"{self.arity - 1} tokens"
-            raise InvalidTypeError(f"A key of this database is {names}; got {len(key)} tokens.")
-        self.require_functional("D(k, q)" if self.arity == 3 else "A lookup")
-        at = [
-            position(one, of, self.prefixes, labels=lambda: self.labels)
-            for one, of in zip(key, self.roles, strict=False)
-        ]
-        same = [self.tuples[:, mode] == i for mode, i in enumerate(at)]
-        rows = np.flatnonzero(np.logical_and.reduce(same))
-        if not len(rows):
-            said = ", ".join(f"{one!s:.60}" for one in key)
-            raise UnknownTokenError(f"({said}) lies outside the domain of the database.")
-        return self.objects[self.tuples[rows[0], -1]]
+        from capacity.database.lookup import lookup
+
+        return lookup(self, key)
 
     def _of_triples(self, what: str) -> Database:
         if self.arity != 3:
@@ -451,7 +440,8 @@ class Database:
         >>> print(db.select(exclude="name").selected)
         1 of 2 facts are selected; omitted by exclude 1
         """
-        from capacity.database.selection import Selection, rows_of
+        from capacity.database.criteria import rows_of
+        from capacity.database.selection import Selection
 
         rows, found = rows_of(self, Selection(**criteria))
         made = self.subset(rows) if len(rows) else self

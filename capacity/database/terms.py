@@ -273,9 +273,8 @@ def position(
     value: object,
     vocabulary: tuple[Term, ...],
     prefixes: Mapping[str, str],
-    *,
-    labels: Callable[[], Mapping[Term, Iterable[str]]] = dict,
-    what: tuple[str, str, str] = ("token", "in this role", "a Term"),
+    labels: Callable[[], Mapping[Term, Iterable[str]]],
+    what: str,
 ) -> int:
     """Find the index of a term in a vocabulary.
 
@@ -291,8 +290,8 @@ def position(
         Namespace of each prefix, for short names.
     labels : callable
         Function that returns the labels of terms; it is called if no other name is found.
-    what : tuple of str
-        Name of such a term, where it was looked for, and what to give, for messages.
+    what : str
+        Name of such a term, for messages: ``subject``, or another.
 
     Raises
     ------
@@ -304,7 +303,6 @@ def position(
         return vocabulary.index(term)
     names = [(display(t, prefixes), t.text, local_name(t)) for t in vocabulary]
     every: list[tuple[str, ...]] = list(names)
-    one, where, give = what
     for stage in range(3):
         if stage == 2:
             labelled = labels()
@@ -319,11 +317,13 @@ def position(
         if found:
             some = ", ".join(str(vocabulary[i]) for i in found[:3])
             raise UnknownTokenError(
-                f"{len(found)} {one}s are called {value!r:.60} {where}, such as {some}; give "
-                f"{give}."
+                f"{len(found)} {what}s are called {value!r:.60} in the facts, such as {some}. Give "
+                "the IRI, or a Term."
             )
-    hint = nearest(value, dict.fromkeys(name for names_of in every for name in names_of if name))
-    raise UnknownTokenError(f"No {one} is called {value!r:.60} {where}; give {give}.{hint}")
+    known_names = dict.fromkeys(name for names_of in every for name in names_of if name)
+    hint = nearest(value, known_names, most=3)
+    advice = hint or " Give an IRI, a prefixed name, a local name or a label that the facts have."
+    raise UnknownTokenError(f"No {what} is called {value!r:.60} in the facts.{advice}")
 
 
 def local_name(term: Term) -> str:

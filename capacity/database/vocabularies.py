@@ -15,6 +15,7 @@ SKOS-XL (appendix B of the same); DCMI Metadata Terms, 2020; schema.org (``Thing
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -105,3 +106,8 @@ def of_predicate(db: Database, iri: str) -> NDArray[np.int32]:
     term = Term("iri", iri)
     at = db.predicates.index(term) if term in db.predicates else -1
     return db.triples[db.triples[:, 1] == at]
+
+
+def known_prefixes(db: Database) -> Mapping[str, str]:
+    """Return the prefixes of a file, and those that files needn't declare, as they write ``a``."""
+    return {**PREFIXES, **db.prefixes}

@@ -1,1 +1,1 @@
-"""What a database is made of: a row a predicate, the rank that each carries, and advice."""
+"""Descriptions of databases: a row a predicate, the rank that each carries, and advice."""

@@ -8,13 +8,15 @@ difference: each number here is computed from the facts that a selection keeps.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from capacity.database.criteria import rows_of
 from capacity.database.facts import Database
-from capacity.database.selection import Selected, Selection, rows_of
-from capacity.database.terms import Term
+from capacity.database.selection import Selected, Selection
+from capacity.database.terms import Term, display
+from capacity.database.vocabularies import known_prefixes
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import slice_rank_sum
@@ -27,9 +29,8 @@ _KINDS = {
     "schema": "types and other schema",
     "blank_nodes": "facts with blank nodes",
 }
-# predicates that are another's copy or inverse, each with a bound of its own
-_MOST_REPEATED = 5
-_MOST_NAMED = 3
+# predicates that repeat another or identify their subjects, which advice is on
+_MOST_NAMED = 5
 
 
 @briefly_shown
@@ -96,7 +97,8 @@ def advice_on(db: Database, rows: Sequence[PredicateRow], bound: int) -> tuple[A
         those that give each subject a value of its own. Parts that are empty or all are omitted.
     """
     asked = [(what, Selection(**{name: "drop"})) for name, what in _KINDS.items()]  # type: ignore[arg-type]
-    asked += [_identifiers(rows)] if any(row.identifies for row in rows) else []
+    identifiers = [row for row in rows if row.identifies and not row.annotation]
+    asked += [_identified(identifiers[:_MOST_NAMED])] if identifiers else []
     found = [_measured(db, bound, what, selection) for what, selection in asked]
     found += [_repeated(db, bound, row) for row in _copies(rows)]
     known = [advice for advice in found if advice is not None]
@@ -112,7 +114,7 @@ def _measured(db: Database, bound: int, what: str, selection: Selection) -> Advi
     facts, rank = omits / db.n_facts, 1 - leaves / bound
     text = (
         f"{what} are {percent(facts)} of the facts and carry {percent(rank)} of the rank: "
-        f"`{flags(selection, db.name)}` leaves {leaves:,}"
+        f"`{flags(selection, named(db))}` leaves {leaves:,}"
     )
     return Advice(text, selection, omits, facts, leaves, rank)
 
@@ -128,12 +130,11 @@ def _kept(db: Database, selection: Selection) -> tuple[Database, int] | None:
     return (db.subset(rows), omits) if omits else None
 
 
-def _identifiers(rows: Iterable[PredicateRow]) -> tuple[str, Selection]:
-    mine = [row for row in rows if row.identifies]
-    names = ", ".join(row.name for row in mine[:_MOST_NAMED])
-    more = f" and {len(mine) - _MOST_NAMED} others" if len(mine) > _MOST_NAMED else ""
-    what = f"{names}{more}, whose subjects have each a value of its own,"
-    return what, Selection(exclude=tuple(row.predicate for row in mine))
+def _identified(rows: Sequence[PredicateRow]) -> tuple[str, Selection]:
+    *others, last = (row.name for row in rows)
+    names = f"{', '.join(others)} and {last}" if others else last
+    what = f"values of {names}, which no two subjects share,"
+    return what, Selection(exclude=tuple(row.predicate for row in rows))
 
 
 def _copies(rows: Sequence[PredicateRow]) -> list[PredicateRow]:
@@ -147,7 +148,7 @@ def _copies(rows: Sequence[PredicateRow]) -> list[PredicateRow]:
             continue
         spoken.add(row.name)
         found.append(row)
-    return found[:_MOST_REPEATED]
+    return found[:_MOST_NAMED]
 
 
 def _repeated(db: Database, bound: int, row: PredicateRow) -> Advice | None:
@@ -157,11 +158,17 @@ def _repeated(db: Database, bound: int, row: PredicateRow) -> Advice | None:
         return None
     part, omits = kept
     leaves = slice_bound(part)
-    option = flags(selection, db.name)
+    option = flags(selection, named(db))
     text = f"{row.name} {row.in_words()}, fact by fact: `{option}` leaves {leaves:,}"
     if row.repeats.by == "equal" and not row.repeats.inverse:
         text += ", and the rank itself stays the same"
     return Advice(text, selection, omits, omits / db.n_facts, leaves, 1 - leaves / bound)
+
+
+def named(db: Database) -> Callable[[Term], str]:
+    """Return the function that names terms as the options of a selection take them."""
+    prefixes = known_prefixes(db)
+    return lambda term: display(term, prefixes)
 
 
 def flags(selection: Selection, name_of: Callable[[Term], str]) -> str:

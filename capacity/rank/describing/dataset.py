@@ -1,4 +1,4 @@
-"""`describe`: what a database is made of, and what carries its rank."""
+"""`describe`: the parts of a database, and the rank that each carries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from capacity.tensor.structure import component_labels
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Description:
-    """What the facts of a database are, predicate by predicate; `describe` makes one.
+    """The facts of a database, predicate by predicate; `describe` makes one.
 
     Attributes
     ----------
@@ -141,8 +141,8 @@ def describe(db: Database) -> Description:
     >>> [(row.name, row.facts, row.rank) for row in found.predicates]
     [('zip', 2, 2), ('in', 2, 1)]
     >>> print(found.advice[0].text)
-    zip, whose subjects have each a value of its own, are 50 % of the facts and carry 67 % of the
-    rank: `--exclude zip` leaves 1
+    values of zip, which no two subjects share, are 50 % of the facts and carry 67 % of the rank:
+    `--exclude zip` leaves 1
     """
     require_triples(db, "describe(db)")
     sizes = np.sort(np.bincount(component_labels(db.tensor())))[::-1]

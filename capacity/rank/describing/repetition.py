@@ -56,8 +56,8 @@ def repetitions(db: Database) -> list[Repetition | None] | None:
     Returns
     -------
     list of Repetition or None
-        For each predicate, in order; None if it shares nothing. The list itself is None if so many
-        predicates share pairs that counting would take too long.
+        For each predicate, in order; None if it shares nothing. The list itself is None if
+        counting takes over `MOST_PRODUCTS` products and four a fact.
     """
     n, subjects, objects = len(db.predicates), db.token_triples[:, 0], db.token_triples[:, 2]
     predicate = db.triples[:, 1]

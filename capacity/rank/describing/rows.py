@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.database.criteria import blank_rows, literal_objects
 from capacity.database.facts import Database
 from capacity.database.policy import pair_starts
-from capacity.database.selection import blank_rows, literal_objects
-from capacity.database.terms import Term
-from capacity.database.vocabularies import annotation_predicates, schema_predicates
+from capacity.database.terms import Term, display
+from capacity.database.vocabularies import (
+    annotation_predicates,
+    known_prefixes,
+    schema_predicates,
+)
 from capacity.display import briefly_shown
 from capacity.rank.describing.repetition import Repetition, repetitions
 from capacity.rank.exact.ranks import sparse_rank_by_group
@@ -25,7 +29,7 @@ WORTH_SAYING = 0.1
 @briefly_shown
 @dataclass(frozen=True)
 class PredicateRow:
-    """What the facts of one predicate are.
+    """The facts of one predicate, in numbers.
 
     Attributes
     ----------
@@ -51,7 +55,7 @@ class PredicateRow:
         Whether it is one of these (`capacity.database.vocabularies`).
     repeats : Repetition or None
         The other predicate that it shares most (subject, object) pairs with; None if it shares
-        none, or if so many share pairs that they weren't counted.
+        none, or if counting would take too long (`repetitions`).
     repeated : str
         Name of that predicate.
     """
@@ -97,7 +101,9 @@ class PredicateRow:
         of = f"the inverse of {self.repeated}" if found.inverse else self.repeated
         if found.by == "equal":
             return f"is {of}" if found.inverse else f"equals {of}"
-        return f"within {of}" if found.by == "contained" else f"{found.facts:,} of {of}"
+        return (
+            f"lies within {of}" if found.by == "contained" else f"shares {found.facts:,} with {of}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row for JSON, with the predicate as an IRI or label."""
@@ -160,7 +166,8 @@ def predicate_rows(db: Database) -> tuple[PredicateRow, ...]:
     objects = _counts(_distinct(predicate, object_), n)
     several, examples = _multi_valued(db)
     shared = repetitions(db)
-    names = [db.name(term) for term in db.predicates]
+    prefixes = known_prefixes(db)
+    names = [display(term, prefixes) for term in db.predicates]
     rows: list[PredicateRow] = []
     for q, term in enumerate(db.predicates):
         other = shared[q] if shared is not None else None
@@ -208,5 +215,7 @@ def _multi_valued(db: Database) -> tuple[list[int], dict[int, tuple[str, ...]]]:
         row = int(several[first])
         (k, _, v), (_, _, w) = db.triples[row : row + 2].tolist()
         terms = db.subjects[k], db.objects[v], db.objects[w]
-        examples[int(q)] = tuple(db.name(term) for term in terms)
+        names = tuple(db.name(term) for term in terms)
+        # two texts can differ in their language or datatype alone
+        examples[int(q)] = names if names[1] != names[2] else (names[0], *map(str, terms[1:]))
     return _counts(predicate, len(db.predicates)), examples

@@ -83,7 +83,8 @@ def _triples(of: Description) -> Iterator[ox.Triple]:
     yield _typed(dataset, f"{_DCAT}Dataset")
     if db.source is not None:
         yield _said(dataset, f"{DC_TERMS}title", db.source.name)
-        yield from _distribution(dataset, db.source)
+        file = ox.NamedNode(named_by(db.source.sha256))
+        yield ox.Triple(dataset, ox.NamedNode(f"{_DCAT}distribution"), file)
     if db.selected is not None:
         yield _said(dataset, f"{DC_TERMS}description", str(db.selected))
     subjects, predicates, objects = db.shape
@@ -101,16 +102,18 @@ def _triples(of: Description) -> Iterator[ox.Triple]:
     iris = [term.text for term in db.predicates if term.kind == "iri"]
     for namespace in sorted({re.sub(r"[^/#:]*$", "", iri) for iri in iris}):
         yield _linked(dataset, f"{_VOID}vocabulary", namespace)
+    classes = [(term, n) for term, n in of.classes if term.kind == "iri"]
+    for kind, several in (("property", of.predicates), ("class", classes)):
+        for number in range(len(several)):
+            part = ox.BlankNode(f"{kind}{number}")
+            yield ox.Triple(dataset, ox.NamedNode(f"{_VOID}{kind}Partition"), part)
     for number, row in enumerate(of.predicates):
-        part = ox.BlankNode(f"property{number}")
-        yield ox.Triple(dataset, ox.NamedNode(f"{_VOID}propertyPartition"), part)
-        yield from _partition(part, row, of)
-    for number, (term, n) in enumerate(of.classes):
-        if term.kind == "iri":
-            part = ox.BlankNode(f"class{number}")
-            yield ox.Triple(dataset, ox.NamedNode(f"{_VOID}classPartition"), part)
-            yield _linked(part, f"{_VOID}class", term.text)
-            yield _said(part, f"{_VOID}entities", n)
+        yield from _partition(ox.BlankNode(f"property{number}"), row, of)
+    for number, (term, n) in enumerate(classes):
+        yield _linked(ox.BlankNode(f"class{number}"), f"{_VOID}class", term.text)
+        yield _said(ox.BlankNode(f"class{number}"), f"{_VOID}entities", n)
+    if db.source is not None:
+        yield from _distribution(ox.NamedNode(named_by(db.source.sha256)), db.source)
 
 
 def _partition(part: _Node, row: PredicateRow, of: Description) -> Iterator[ox.Triple]:
@@ -135,9 +138,8 @@ def _partition(part: _Node, row: PredicateRow, of: Description) -> Iterator[ox.T
         yield _said(part, name, value)
 
 
-def _distribution(dataset: _Node, source: Source) -> Iterator[ox.Triple]:
-    file, checksum = ox.NamedNode(named_by(source.sha256)), ox.BlankNode("checksum")
-    yield ox.Triple(dataset, ox.NamedNode(f"{_DCAT}distribution"), file)
+def _distribution(file: _Node, source: Source) -> Iterator[ox.Triple]:
+    checksum = ox.BlankNode("checksum")
     yield _typed(file, f"{_DCAT}Distribution")
     yield _said(file, f"{DC_TERMS}title", source.name)
     if source.format in _MEDIA_TYPES:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from capacity.rank.describing.rows import PredicateRow
 
 _HEAD = ("predicate", "facts", "subjects", "objects", "rank", "of rank", "of facts", "kind",
-         "several objects, such as", "repeats")  # fmt: skip
+         "repeats", "several objects, such as")  # fmt: skip
 # columns of numbers, which end at the same place
 _NUMBERS = range(1, 7)
 
@@ -83,6 +83,6 @@ def _cells(row: PredicateRow) -> tuple[str, ...]:
         percent(row.rank_share),
         percent(row.facts_share),
         ", ".join(kind for kind, is_so in kinds if is_so),
-        several,
         row.in_words(),
+        several,
     )

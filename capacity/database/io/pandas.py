@@ -17,7 +17,8 @@ from capacity.database.io.tables.options import (
     check_terms,
     table_options,
 )
-from capacity.database.io.tables.rows import Table, narrowed, read_rows
+from capacity.database.io.tables.rows import narrowed, read_rows
+from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_database
 from capacity.errors import InvalidArgumentError, InvalidTypeError

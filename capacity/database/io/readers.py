@@ -197,7 +197,8 @@ def read_table(
         key. The first row is a header only if it reads ``key_1 key_2 ... object``.
     columns : sequence of str or int, optional
         Columns to read, the object's last: by their names, which the first row must hold, or by
-        their positions from 0, of a table without a header.
+        their positions from 0, of a table whose first row is a fact unless it is certainly a
+        header; with ``long``, all rows are facts.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
     max_bytes, max_term_bytes : int

@@ -107,7 +107,7 @@ def find_header(rows: Sequence[Row], arity: int) -> Header | None:
     as_is = tuple(range(arity))
     if first == role_names(arity):
         return Header(1, as_is)
-    variables = all(_VARIABLE.fullmatch(cell) for cell in first)
+    variables = all(map(is_variable, first))
     order = role_order(first) if arity == 3 else None
     if variables or order is not None:
         repeated = _repeats(first, rows, as_is)
@@ -118,6 +118,17 @@ def find_header(rows: Sequence[Row], arity: int) -> Header | None:
         if (1 in said or len(said) > 1) and not _repeats(first, rows, said):
             return None
     return Header(0, as_is)
+
+
+def is_variable(cell: str) -> bool:
+    """Tell whether a cell is a variable of SPARQL, such as ``?film``.
+
+    Examples
+    --------
+    >>> is_variable("?film"), is_variable("film")
+    (True, False)
+    """
+    return _VARIABLE.fullmatch(cell) is not None
 
 
 def _repeats(first: tuple[str, ...], rows: Sequence[Row], columns: Iterable[int]) -> bool:

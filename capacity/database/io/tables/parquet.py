@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,7 +21,8 @@ from capacity.database.io.formats import Format, register_format
 from capacity.database.io.tables.cells import cells_of
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
-from capacity.database.io.tables.rows import Table, narrowed, read_rows
+from capacity.database.io.tables.rows import narrowed, read_rows
+from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
@@ -71,12 +73,12 @@ def parse_parquet_content(
         rows = list(_rows(content.data, at, names))
         written = (file.schema_arrow.metadata or {}).get(_KEY)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = f"it can't be read as Parquet ({str(error).splitlines()[0]:.200})"
+        reason = f"it can't be read as Parquet ({str(error).partition(chr(10))[0]:.200})"
         raise DatabaseFormatError(
             content.name, reason, format=format.name, advice="Fetch or write it again."
         ) from None
-    if terms is None and table in (None, "long") and written in (b"label", b"n3"):
-        options = table_options(None, written.decode(), options.arity, options.columns)
+    if terms is None and table is None and written in (b"label", b"n3"):
+        options = replace(options, terms="label" if written == b"label" else "n3")
     return read_rows(
         Table(content.name, format.name, rows, tuple(names[i] for i in at)),
         options,
@@ -117,9 +119,11 @@ def _rows(data: bytes, at: list[int], names: tuple[str, ...]) -> Iterator[Row]:
 
     chosen = [names[i] for i in at]
     # each text once a batch: a few bytes of a hostile file can else become many gigabytes
-    file = pq.ParquetFile(io.BytesIO(data), read_dictionary=chosen)
+    file = pq.ParquetFile(io.BytesIO(data), read_dictionary=chosen, page_checksum_verification=True)
     number = 0
     for batch in file.iter_batches(batch_size=_BATCH, columns=chosen):
+        # a damaged file may hold indices beyond its dictionary, and bytes that aren't UTF-8
+        batch.validate(full=True)
         columns = [_cells(batch.column(name)) for name in chosen]
         for cells in zip(*columns, strict=True):
             number += 1
@@ -152,7 +156,8 @@ def write_parquet(db: Database, _: Format, *, terms: TableTerms | None = None) -
             "other labels first."
         ) from None
     sink = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), sink, compression="zstd")
+    whole = pa.Table.from_arrays(arrays, schema=schema)
+    pq.write_table(whole, sink, compression="zstd", write_page_checksum=True)
     return sink.getvalue()
 
 

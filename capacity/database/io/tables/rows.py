@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import replace
 
 import numpy as np
 
-from capacity.database.arity import LEAST, MOST, role_names
+from capacity.database.arity import role_names
 from capacity.database.facts import Database
-from capacity.database.io.foreign import foreign_text
 from capacity.database.io.tables.cells import database_of_rows
-from capacity.database.io.tables.headers import Row, find_header, looks_wide, role_order
+from capacity.database.io.tables.headers import (
+    Row,
+    find_header,
+    is_variable,
+    looks_wide,
+    role_order,
+)
 from capacity.database.io.tables.options import TableOptions
+from capacity.database.io.tables.table import Table, may_be_wide, wrong_columns, wrong_width
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
-from capacity.errors import DatabaseFormatError
 from capacity.limits import cut, shown
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of cells, as a file holds them.
-
-    Attributes
-    ----------
-    name : str
-        Name of the file, for messages.
-    format : str
-        Name of its format.
-    rows : list of Row
-        Numbers of lines, and cells. None stands for a missing cell, which a text has none of.
-    names : tuple of str, or None
-        Names of the columns; None where the first row may be a header.
-    """
-
-    name: str
-    format: str
-    rows: list[Row]
-    names: tuple[str, ...] | None = None
-
-    def error(self, reason: str, line: int | None = None, advice: str | None = None) -> Exception:
-        """Make an error about this table."""
-        return DatabaseFormatError(self.name, reason, format=self.format, line=line, advice=advice)
 
 
 def narrowed(table: Table, options: TableOptions) -> tuple[list[int], TableOptions]:
@@ -61,7 +39,7 @@ def narrowed(table: Table, options: TableOptions) -> tuple[list[int], TableOptio
     elif options.wide or len(names) == options.arity:
         return list(range(len(names))), options
     else:
-        raise _wrong_columns(table, names, options.arity)
+        raise wrong_columns(table, names, options.arity)
     return at, replace(options, columns=tuple(range(len(at))))
 
 
@@ -100,7 +78,7 @@ def read_rows(
     if options.wide:
         rows = _melted(table, options)
     elif options.columns is not None:
-        rows = _chosen(table, options.columns)
+        rows, variables = _chosen(table, options, options.columns)
     elif table.names is not None:
         rows = _by_names(table, table.names, options)
     else:
@@ -126,7 +104,7 @@ def _without_header(table: Table, options: TableOptions) -> tuple[list[Row], boo
     rows, arity = table.rows, options.arity
     for line, row in rows:
         if len(row) != arity:
-            raise _wrong_width(table, line, row, arity)
+            raise wrong_width(table, line, row, arity)
     if not rows:
         return [], False
     line, first = rows[0]
@@ -142,37 +120,41 @@ def _without_header(table: Table, options: TableOptions) -> tuple[list[Row], boo
         return [], False
     unsaid = options.wide is None and arity == 3 and not header.rows
     if unsaid and looks_wide(rows[1:], first):
-        raise _may_be_wide(table, first, line)
+        raise may_be_wide(table, first, line)
     return [(at, tuple(row[i] for i in header.order)) for at, row in rows[header.rows :]], (
         header.variables
     )
 
 
-def _may_be_wide(table: Table, names: tuple[str, ...], line: int | None) -> Exception:
-    return table.error(
-        f"the table may have one column a property, with the names {cut(' '.join(names))}",
-        line,
-        'Say table="wide" if so: the first column holds subjects, and an empty cell is no fact. '
-        'Say table="long" if each row is a fact.',
-    )
-
-
 def _by_names(table: Table, names: tuple[str, ...], options: TableOptions) -> list[Row]:
     """Rows of a table whose columns have names."""
+    rows = _whole(table, table.rows)
     order = role_order(names) if options.arity == 3 else None
     if order is None:
         unsaid = options.wide is None and options.arity == 3
-        if unsaid and looks_wide(table.rows, names):
-            raise _may_be_wide(table, names, None)
+        if unsaid and looks_wide(rows, names):
+            raise may_be_wide(table, names, None)
         order = tuple(range(options.arity))
-    return _whole(table, [(at, tuple(row[i] for i in order)) for at, row in table.rows])
+    return [(at, tuple(row[i] for i in order)) for at, row in rows]
 
 
-def _chosen(table: Table, columns: tuple[str | int, ...]) -> list[Row]:
-    """Keep some columns, in the order asked for: by the names in a header, or by positions."""
-    names, rows = _named(table, header=any(isinstance(one, str) for one in columns))
+def _chosen(
+    table: Table, options: TableOptions, columns: tuple[str | int, ...]
+) -> tuple[list[Row], bool]:
+    """Keep some columns, in the order asked for, and tell whether they are named by variables."""
+    by_name = any(isinstance(one, str) for one in columns)
+    names, rows = _named(table, header=by_name)
     at = [_position(table, names, one) for one in columns]
-    return _whole(table, [(line, tuple(row[i] for i in at)) for line, row in rows])
+    rows = _whole(table, [(line, tuple(row[i] for i in at)) for line, row in rows])
+    if table.names is not None or options.wide is not None or not rows:
+        return rows, False
+    if by_name:
+        return rows, all(map(is_variable, (names[i] for i in at)))
+    # positions are of a table without a header, unless the first row is certainly one
+    header = find_header(rows, options.arity)
+    if header is None or not header.rows:
+        return rows, False
+    return rows[1:], header.variables
 
 
 def _melted(table: Table, options: TableOptions) -> list[Row]:
@@ -244,48 +226,3 @@ def _whole(table: Table, rows: list[Row]) -> list[Row]:
                 "missing cell is no fact.",
             )
     return rows
-
-
-def _wrong_width(table: Table, line: int | None, row: tuple[str, ...], arity: int) -> Exception:
-    holds = "subject, predicate and object" if arity == 3 else f"{arity} cells"
-    cells = len(row)
-    if line is not None and (foreign := foreign_text(",".join(row))):
-        return table.error(f"it is {foreign.what}", None, foreign.advice)
-    first = table.rows[0][1]
-    advice = "TSV is split at tabs, CSV at commas. If the file is RDF, say which format."
-    if row is first and arity == 3 and cells > 1:
-        advice = 'If it has one column a property, say table="wide".'
-        roles = _roles_among(first)
-        if roles is not None:
-            advice = f"Say columns={roles!r:.200}."
-    if LEAST <= cells <= MOST:
-        advice += f" Facts of {cells} columns are read with `arity={cells}`."
-        if cells > arity:
-            advice += " `columns` chooses some."
-    return table.error(
-        f"a row must hold {holds}; this one has {cells} cell{'s' * (cells != 1)}", line, advice
-    )
-
-
-def _wrong_columns(table: Table, names: tuple[str, ...], arity: int) -> Exception:
-    roles = _roles_among(names) if arity == 3 else None
-    advice = "Choose with `columns`."
-    if roles is not None:
-        advice = f"Say columns={roles!r:.200}."
-    elif arity == 3 and len(names) > 1:
-        advice += ' If it has one column a property, say table="wide".'
-    return table.error(
-        f"it must have the columns {', '.join(role_names(arity))}; it has {shown(list(names))}",
-        None,
-        advice,
-    )
-
-
-def _roles_among(names: tuple[str, ...]) -> list[str] | None:
-    """Columns of subject, predicate and object among more, if their names tell them."""
-    fitting = [three for three in combinations(names[:12], 3) if role_order(three) is not None]
-    if len(fitting) != 1:
-        return None
-    (three,) = fitting
-    order = role_order(three)
-    return None if order is None else [three[i] for i in order]

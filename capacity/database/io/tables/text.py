@@ -19,7 +19,8 @@ from capacity.database.io.formats import FileHead, Format, register_format
 from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
-from capacity.database.io.tables.rows import Table, read_rows
+from capacity.database.io.tables.rows import read_rows
+from capacity.database.io.tables.table import Table
 from capacity.database.n3_terms import is_term
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source

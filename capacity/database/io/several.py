@@ -213,8 +213,8 @@ def _in_folder(name: str, format: str | None) -> tuple[list[str], str]:
             advice=f"Say `format`, or give a pattern, such as {Path(name).name}/*.txt.{some}",
         )
     note = (
-        f"Of {len(entries)} files and folders in {Path(name).name} {len(others)} aren't read, as their "
-        f"names tell no format: {', '.join(others):.200}."
+        f"Of {len(entries)} files and folders in {Path(name).name} {len(others)} aren't read, as "
+        f"their names tell no format: {', '.join(others):.200}."
     )
     return [os.fspath(p) for p in taken], note if others else ""
 

@@ -22,7 +22,8 @@ TENSOR_FORMATS = ("npy", "tns")
 FactsOrTensor = Annotated[
     Path,
     typer.Argument(
-        help="File of facts (RDF, TSV or CSV) or of a tensor (.npy or .tns); may be compressed.",
+        help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy or "
+        ".tns); may be compressed.",
         show_default=False,
     ),
 ]
@@ -71,8 +72,7 @@ def read_input(
     from capacity.safe_files import read_file
 
     if not is_tensor(file, format):
-        columns = 3 if arity is None else arity
-        db = load_chosen(file, chosen, format=format, arity=columns, multi=multi)
+        db = load_chosen(file, chosen, format=format, arity=arity, multi=multi)
         of_file = db.source
         return Input(db, of_file and of_file.name, of_file and of_file.sha256)
     refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())

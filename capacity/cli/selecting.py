@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from capacity.database.facts import Database
+from capacity.database.io.tables.options import TableForm
 from capacity.database.policy import MultiPolicy
 from capacity.database.selection import KeepOrDrop, Selection
 
@@ -48,6 +49,20 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "table": (
+        Annotated[
+            TableForm | None,
+            typer.Option(
+                help="Form of a table: long, a row a fact; n3, the same with N-Triples terms in "
+                "the cells; wide, a column a property; by default recognised, or refused."
+            ),
+        ],
+        None,
+    ),
+    "columns": (
+        _names("--column", "Column of a table, by its name or its position from 0, object last"),
+        None,
+    ),
     "schema": (_kind("rdf:type and the predicates of RDFS, OWL and SHACL", "--schema"), "keep"),
     "literals": (_kind("facts whose object is a literal", "--literals"), "keep"),
     "annotations": (_kind("labels, comments and other annotations", "--annotations"), "keep"),
@@ -72,14 +87,20 @@ class Chosen:
         Options of reading RDF.
     selection : Selection
         Criteria that the facts are selected by.
+    table : TableForm or None
+        Form of a table.
+    columns : list of str or None
+        Columns of a table, by their names or positions.
     """
 
     graph: str | None
     annotations_of_facts: str | None
     selection: Selection
+    table: TableForm | None = None
+    columns: list[str] | None = None
 
     def options(self) -> dict[str, Any]:
-        """Return the options that differ from their defaults, as keywords of `load`."""
+        """Return what is chosen, where it differs from the defaults, as keywords of `load`."""
         reading = {"graph": self.graph, "annotations_of_facts": self.annotations_of_facts}
         given = {name: value for name, value in reading.items() if value is not None}
         return {**given, **self.selection.options()}
@@ -87,7 +108,10 @@ class Chosen:
     def flags(self) -> dict[str, Any]:
         """Return the options that are given, by the names that they have on the command line."""
         flags = {"predicates": "predicate", "namespaces": "namespace", "types": "type"}
-        return {flags.get(name, name).replace("_", "-"): v for name, v in self.options().items()}
+        given: dict[str, Any] = {"table": self.table} if self.table else {}
+        given |= {"column": self.columns} if self.columns else {}
+        given |= {flags.get(name, name): value for name, value in self.options().items()}
+        return {name.replace("_", "-"): value for name, value in given.items()}
 
 
 # the whole file
@@ -120,15 +144,29 @@ def with_selection(command: _Command) -> _Command:
 
 
 def load_chosen(
-    file: Path, chosen: Chosen, *, format: str | None, multi: MultiPolicy | None, arity: int = 3
+    file: Path,
+    chosen: Chosen,
+    *,
+    format: str | None,
+    multi: MultiPolicy | None,
+    arity: int | None = None,
 ) -> Database:
     """Read the chosen part of a file, and say on standard error what was omitted."""
     from capacity.database.io.readers import load
 
-    db = load(file, format=format, arity=arity, multi=multi, **chosen.options())
-    if db.source is not None and chosen.graph is not None:
-        n = db.source.in_other_graphs
+    columns = chosen.columns and [int(one) if one.isdecimal() else one for one in chosen.columns]
+    db = load(
+        file, format=format, arity=arity, multi=multi, table=chosen.table,
+        columns=columns or None, **chosen.options(),
+    )  # fmt: skip
+    source = db.source
+    if source is not None and chosen.graph is not None:
+        n = source.in_other_graphs
         print(f"capacity: {n:,} triples in other graphs are omitted", file=sys.stderr)
+    # else a warning has said them
+    if source is not None and (source.parts or chosen.annotations_of_facts):
+        for note in source.notes:
+            print(f"capacity: {note}", file=sys.stderr)
     if db.selected is not None:
         print(f"capacity: {db.selected}", file=sys.stderr)
     return db

@@ -17,8 +17,12 @@ from .io.rdflib import from_rdflib as from_rdflib
 from .io.rdflib import to_rdflib as to_rdflib
 from .io.readers import load as load
 from .io.readers import read_table as read_table
-from .io.tables import TableTerms as TableTerms
-from .io.tables import write_tsv as write_tsv
+from .io.several import Sources as Sources
+from .io.tables.options import Columns as Columns
+from .io.tables.options import TableForm as TableForm
+from .io.tables.options import TableTerms as TableTerms
+from .io.writers import write as write
+from .io.writers import write_tsv as write_tsv
 from .policy import POLICIES as POLICIES
 from .policy import MultiPolicy as MultiPolicy
 from .selection import KeepOrDrop as KeepOrDrop

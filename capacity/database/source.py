@@ -24,6 +24,8 @@ class Source:
         Sentences on what was read in another way than as plain facts, or not read, with numbers.
     in_other_graphs : int
         Number of triples in other graphs than the one that was asked for.
+    parts : tuple of Source
+        The files, where there were several.
     """
 
     name: str
@@ -31,3 +33,4 @@ class Source:
     format: str
     notes: tuple[str, ...] = ()
     in_other_graphs: int = 0
+    parts: tuple[Source, ...] = ()

@@ -128,8 +128,8 @@ def _literal(text: str, datatype: str, language: str) -> Term:
     return Term("literal", text, "" if plain else datatype, language.lower())
 
 
-def term_from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = None) -> Term:
-    """Convert a pyoxigraph node; `blank_names` renames blank nodes.
+def term_from_pyoxigraph(node: object) -> Term:
+    """Convert a pyoxigraph node.
 
     Raises
     ------
@@ -144,11 +144,10 @@ def term_from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = N
             language += f"--{node.direction}"
         return _literal(node.value, node.datatype.value, language)
     if isinstance(node, ox.BlankNode):
-        return Term("blank", node.value if blank_names is None else blank_names[node.value])
+        return Term("blank", node.value)
     if isinstance(node, ox.Triple):
         s, p, o = (
-            term_from_pyoxigraph(part, blank_names).n3()
-            for part in (node.subject, node.predicate, node.object)
+            term_from_pyoxigraph(part).n3() for part in (node.subject, node.predicate, node.object)
         )
         return Term("triple", f"<<( {s} {p} {o} )>>")
     raise InvalidTypeError(f"A term of RDF must be a node of pyoxigraph; got {shown(node)}.")
@@ -242,18 +241,6 @@ class Ids(dict[Any, int]):
 
     def __missing__(self, key: Any) -> int:
         self[key] = fresh = len(self)
-        return fresh
-
-
-class BlankNames(dict[str, str]):
-    """Names b0, b1, ... for blank nodes, in order of first use.
-
-    Parsers name anonymous nodes at random, so that without these names a file would give other
-    facts at every read.
-    """
-
-    def __missing__(self, name: str) -> str:
-        self[name] = fresh = f"b{len(self)}"
         return fresh
 
 

@@ -5,8 +5,8 @@ canonical). From file to ids it takes a quarter to a seventh of the time of rdfl
 (``benchmarks/load_rdf.py``). `quads` has it parsed, and no facts are returned before all of it is.
 
 Conventions: graphs are merged unless one is named; blank nodes are renamed ``b0``, ``b1``, ... in
-the order of the file; relative IRIs are resolved against the given base, else against ``file:///``
-and the file's name; a triple term of RDF 1.2 is a token.
+the order of the file, unless it labels all of them; relative IRIs are resolved against the given
+base, else against ``file:///`` and the file's name; a triple term of RDF 1.2 is a token.
 
 References
 ----------
@@ -22,6 +22,7 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
+from capacity.database.blank_nodes import with_stable_names
 from capacity.database.facts import Database
 from capacity.database.io.annotations import apply_choice, check_choice, find_annotations
 from capacity.database.io.content import Content
@@ -32,7 +33,7 @@ from capacity.database.io.quads import parse_quads
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.source import Source
-from capacity.database.terms import BlankNames, term_from_pyoxigraph
+from capacity.database.terms import term_from_pyoxigraph
 from capacity.database.vocabularies import schema_predicates
 from capacity.errors import AnnotationWarning, DatabaseFormatError
 from capacity.limits import shown
@@ -96,9 +97,8 @@ def parse_rdf_content(
             format=format.name,
             advice="Choose otherwise with `annotations_of_facts`.",
         )
-    names = BlankNames()
     return Database.from_ids(
-        [term_from_pyoxigraph(node, names) for node in quads.ids],
+        with_stable_names([term_from_pyoxigraph(node) for node in quads.ids]),
         rows,
         arity=rows.shape[1],
         multi=multi,

@@ -34,10 +34,9 @@ def tensor_of(value: object, call: str) -> SparseTensor:
                 f"{call} needs a Database or a SparseTensor; got an array: call "
                 "capacity.tensor.from_dense(array) first."
             )
-        kind = next((kind for kind in (list, tuple) if isinstance(value, kind)), None)
-        if kind is not None:
+        if type(value) in (list, tuple):
             raise InvalidTypeError(
-                f"{call} needs a Database or a SparseTensor; got a {kind.__name__}: call "
+                f"{call} needs a Database or a SparseTensor; got a {type(value).__name__}: call "
                 "capacity.tensor.from_dense(array) or capacity.Database.from_triples(rows) first."
             )
         return require_database(value, call).tensor()

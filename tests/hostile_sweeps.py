@@ -23,9 +23,7 @@ VALUES: list[Any] = [
 
 def mutate_manifest(data: bytes, rng: random.Random) -> bytes:
     """A damaged ``manifest.json``."""
-    return rng.choice((bytes_hit, bytes_hit, _value_replaced, _value_replaced, _odd_json))(
-        data, rng
-    )
+    return rng.choice((bytes_hit, bytes_hit, value_replaced, value_replaced, _odd_json))(data, rng)
 
 
 def mutate_ranks(data: bytes, rng: random.Random) -> bytes:
@@ -63,7 +61,7 @@ def bytes_hit(data: bytes, rng: random.Random) -> bytes:
     return bytes(hit)
 
 
-def _value_replaced(data: bytes, rng: random.Random) -> bytes:
+def value_replaced(data: bytes, rng: random.Random) -> bytes:
     """JSON in which one value, however deep, is another, is gone, or moved to another key."""
     held = json.loads(data)
     places = list(_places(held))

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from capacity.database import load, parse_rdf
+from capacity.rank.describing import void
+from tests.oracles import ROOT
 from tests.test_cli import run, run_json
 
 # 12 facts in the default graph and 2 in another
@@ -102,16 +104,18 @@ def test_describe_writes_turtle_that_capacity_reads(
 ) -> None:
     code, out, err = run(capsys, "describe", films, "--as", "turtle")
     assert (code, err) == (0, "")
-    void = parse_rdf(out, "turtle", multi="keep")
-    assert void.select(predicates="void:property").n_facts == 6
+    read = parse_rdf(out, "turtle", multi="keep")
+    assert read.select(predicates="void:property").n_facts == 6
     path = tmp_path / "void.ttl"
     path.write_text(out)
-    assert run_json(capsys, "describe", str(path), "--multi", "keep")["triples"] == void.n_facts
+    assert run_json(capsys, "describe", str(path), "--multi", "keep")["triples"] == read.n_facts
     code, out, err = run(capsys, "describe", films, "--as", "turtle", "--json")
     assert (code, out) == (2, "")
     assert "--json and --as turtle are two forms" in err
 
 
+OPTIONS = ("--graph", "--schema", "--literals", "--annotations", "--blank-nodes", "--predicate",
+           "--exclude", "--namespace", "--type")  # fmt: skip
 # of each choice, the facts that stay, and what it omits
 CHOICES: dict[str, tuple[list[str], int, dict[str, int]]] = {
     "schema": (["--schema", "drop"], 8, {"schema": 6}),
@@ -177,8 +181,7 @@ def test_every_command_that_reads_facts_has_the_options(
     capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     _, out, _ = run(capsys, command, "--help")
-    for option in ("--graph", "--schema", "--literals", "--annotations", "--blank-nodes",
-                   "--predicate", "--exclude", "--namespace", "--type"):  # fmt: skip
+    for option in OPTIONS:
         assert f" {option} " in out
 
 
@@ -254,3 +257,16 @@ def test_a_sweep_selects_from_its_files_and_its_dry_run_tells(
         code, out, err = run(capsys, "sweep", str(plan), "--dry-run")
         assert (code, out) == (2, "")
         assert words in err
+
+
+def test_the_page_begins_without_tensors_and_names_all_options_and_terms() -> None:
+    page = (ROOT / "docs" / "how-to" / "describe-and-select.md").read_text(encoding="utf-8")
+    lines = page.splitlines()
+    assert "tensor" not in "\n".join(lines[: len(lines) // 2]).lower()
+    title = next(line for line in lines if line.startswith("# "))
+    assert title.endswith("?")
+    for option in OPTIONS:
+        assert f"`{option}" in page
+    # each term of our own has a row on the page, as in the module that writes them
+    for term in re.findall(r"^``(\w+)``", void.__doc__ or "", re.MULTILINE):
+        assert f"`{term}`" in page

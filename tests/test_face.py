@@ -201,7 +201,7 @@ def test_the_advised_calls_exist() -> None:
      (lambda db, layer: lib.rank_interval(db, seed=None), "numpy.random.Generator"),
      (lambda db, layer: lib.AttentionLayer(layer.config, 9, seed=1.5), "numpy.random.Generator"),
      (lambda db, layer: lib.database.random_database(None), "numpy.random.Generator"),
-     (lambda db, layer: lib.sweep.run_sweep("demo.toml", "out"), r"read_plan"),
+     (lambda db, layer: lib.sweep.run_sweep({"seeds": 1}, "out"), r"Plan or the path"),
      (lambda db, layer: lib.evaluate(layer, db, taus=["0.9"]), "strictly between"),
      (lambda db, layer: lib.evaluator.decoded_facts(layer, db, "argmx"), "mean `argmax`"),
      (lambda db, layer: lib.evaluator.memorises(layer, db, "argmx"), "mean `argmax`"),

@@ -1,13 +1,14 @@
 """The W3C's suites are passed but for the tests listed here, each with the reason.
 
-`make conformance W3C=FOLDER` prints the table beside other readers. Without the variable W3C there
-is nothing to run.
+`make conformance W3C=FOLDER` writes docs/conformance.md, beside other readers. Without the variable
+W3C there is nothing to run.
 """
 
 from __future__ import annotations
 
 import pytest
 
+from tests.oracles import ROOT as REPOSITORY
 from tests.w3c import REFUSAL, by_capacity, by_pyoxigraph, folder, guessed_alike, passes, suites
 
 _XML = "the parser writes all namespaces in scope into an XML literal, not only those it uses"
@@ -58,6 +59,7 @@ TESTS = {
     "rdfxml 1.2": 31,
     "jsonld 1.1": 455,
 }
+PAGE = REPOSITORY / "docs" / "conformance.md"
 ROOT = folder()
 
 
@@ -74,3 +76,14 @@ def test_a_suite_is_passed_but_for_what_is_listed(suite: str) -> None:
     # and what is read is read the same without its format
     read = [case for case in cases if case not in missed and case.must != "be refused"]
     assert [case.name for case in read if not guessed_alike(case)] == []
+
+
+def test_the_page_says_what_is_missed() -> None:
+    from tools.conformance import missed_table, title
+
+    text = PAGE.read_text(encoding="utf-8")
+    assert text.endswith(missed_table(MISSES))
+    rows = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    assert [row[:3] for row in rows if len(row) == 5 and row[1].isdecimal()] == [
+        [title(suite), str(n), str(n - len(MISSES.get(suite, {})))] for suite, n in TESTS.items()
+    ]

@@ -29,7 +29,7 @@ TEXTS = {
     "OWL in Manchester syntax": "# an ontology\nPrefix: : <http://x/>\nOntology: <http://x/o>",
     "an ontology in OBO format": "format-version: 1.2\n\n[Term]\nid: X:1\nname: a\n",
     "a pointer of git-LFS": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
-    "an HTML page, perhaps with RDFa": '<!DOCTYPE html><p vocab="http://x/" property="p">b</p><html>',
+    "an HTML page, perhaps with RDFa": '<!DOCTYPE html><p vocab="x:" property="p">b</p><html>',
     "an HTML page with JSON-LD": '<html><script type="application/ld+json">{}</script></html>',
     "an HTML page. Download": '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"/>',
     "an SVG image": '<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="x:"><x:a x:b="c"/></svg>',

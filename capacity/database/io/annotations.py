@@ -46,6 +46,8 @@ _PARTS = (
 )
 _CLASSES = (ox.NamedNode(f"{_RDF}Statement"), ox.NamedNode(f"{_OWL}Axiom"))
 _MOST_NAMED = 5
+# facts about facts that are made, at most: this, or this many times the triples if that is more
+FREE_MADE, MAX_MADE = 10**6, 16
 
 Rows = NDArray[np.int64]
 
@@ -166,6 +168,13 @@ def apply_choice(
     plain = rows[~found.about]
     if choice == "drop":
         return plain, f"{stand}; they are omitted."
+    most = max(FREE_MADE, MAX_MADE * len(rows))
+    if (n_made := sum(len(found.facts[r]) for r, _, _ in found.said)) > most:
+        raise InvalidArgumentError(
+            f"`annotations_of_facts` = {shown(choice)} would make {n_made:,} facts of "
+            f"{len(rows):,} triples: each annotation of a reifier is one of each fact that it "
+            "stands for. Take keep or drop."
+        )
     facts = {tuple(row) for row in plain.tolist()}
     said = [(fact, q, v) for r, q, v in found.said for fact in found.facts[r]]
     asserted = [(fact, q, v) for fact, q, v in said if fact in facts]

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urljoin
 
 from capacity.database.io.content import Content, read
-from capacity.database.io.guards import parse_json, refuse_hostile_json
+from capacity.database.io.guards_json import parse_json, refuse_deep_json
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
 from capacity.options import nearest
@@ -69,6 +69,7 @@ def with_contexts(content: Content, contexts: Contexts, base: str) -> bytes:
     )
     if not any(_references(document)):
         return content.data
+    # which nests as deep as the document, at most, in each of its contexts
     whole = _Inline(content.name, contexts, _depth(document)).document(document, base)
     return json.dumps(whole, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
@@ -228,7 +229,7 @@ class _Inline:
         if isinstance(one, Mapping):
             return one, len(json.dumps(one))
         content = read(one)
-        refuse_hostile_json(content.name, content.data)
+        refuse_deep_json(content.name, content.data)
         return parse_json(content.name, content.data), len(content.data)
 
     def refused(self, reason: str) -> DatabaseFormatError:

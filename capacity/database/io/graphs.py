@@ -19,6 +19,7 @@ from capacity.options import nearest
 UNION, DEFAULT = "union", "default"
 # graphs that a message lists
 _LISTED = 5
+_LABEL = re.compile(rb"_:[\w.\-\x80-\xff]+")
 _NAME = re.compile(r"(?:[^\s<>\"{}|^`\\:]*|_):[^\s<>\"{}|^`\\]*")
 
 
@@ -60,10 +61,15 @@ def graph_names(nodes: Iterable[object], data: bytes) -> list[str]:
     """
     names: list[str] = []
     anonymous = 0
+    nodes = list(nodes)
+    labels: set[bytes] = set()
+    if any(isinstance(node, ox.BlankNode) for node in nodes):
+        # which don't end in a dot
+        labels = {found.rstrip(b".") for found in _LABEL.findall(data)}
     for node in nodes:
         if isinstance(node, ox.BlankNode):
             # the parser invents labels for anonymous nodes
-            if str(node).encode() in data:
+            if str(node).encode() in labels:
                 names.append(str(node))
             else:
                 anonymous += 1

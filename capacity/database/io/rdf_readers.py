@@ -8,7 +8,7 @@ from capacity.database.facts import Database
 from capacity.database.io.content import MAX_BYTES, check, read
 from capacity.database.io.contexts import Contexts
 from capacity.database.io.formats import resolve_format
-from capacity.database.io.rdf import SYNTAXES, parse_quads
+from capacity.database.io.quads import SYNTAXES, parse_quads
 from capacity.database.io.readers import MAX_TERM_BYTES, given, of_kind, parsed
 from capacity.database.policy import MultiPolicy
 from capacity.errors import DatabaseFormatError
@@ -58,7 +58,8 @@ def read_rdf(
     allow_empty : bool
         Whether text without triples is an empty database, of shape (0, 0, 0), and no error.
     max_bytes, max_term_bytes : int
-        Maximum size of the text, decompressed, and of a term; most formats have none over 16 MiB.
+        Maximum size of the text, decompressed, and of a term; but for RDF/XML no term is
+        over 16 MiB, and in JSON-LD none over 8.
 
     Returns
     -------
@@ -143,7 +144,8 @@ def parse_rdf(
     allow_empty : bool
         Whether text without triples is an empty database, of shape (0, 0, 0), and no error.
     max_bytes, max_term_bytes : int
-        Maximum size of the text, decompressed, and of a term; most formats have none over 16 MiB.
+        Maximum size of the text, decompressed, and of a term; but for RDF/XML no term is
+        over 16 MiB, and in JSON-LD none over 8.
 
     Returns
     -------

@@ -63,7 +63,7 @@ _Node = ox.NamedNode | ox.BlankNode
 def as_turtle(of: Description) -> str:
     """Write a description as triples of VoID and DCAT, in Turtle."""
     data = ox.serialize(_triples(of), format=ox.RdfFormat.TURTLE, prefixes=_PREFIXES)
-    return (data or b"").decode()
+    return (data or b"").decode().rstrip() + "\n"
 
 
 def named_by(sha256: str) -> str:

@@ -1,0 +1,248 @@
+"""RDF text as numbered triples, and the graphs that they are in.
+
+pyoxigraph parses what `guards` let pass. The limits here are those of sizes that no guard knows
+before the text is parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import quote
+
+import numpy as np
+import pyoxigraph as ox
+from numpy.typing import NDArray
+
+from capacity.database.io.content import Content
+from capacity.database.io.contexts import (
+    Contexts,
+    check_contexts,
+    missing_context,
+    with_contexts,
+)
+from capacity.database.io.foreign import foreign_text
+from capacity.database.io.formats import FORMATS, Format
+from capacity.database.io.graphs import graph_names
+from capacity.database.io.guards import refuse_hostile_turtle
+from capacity.database.io.guards_json import (
+    parse_json,
+    refuse_costly_contexts,
+    refuse_deep_json,
+)
+from capacity.database.io.guards_xml import refuse_hostile_xml
+from capacity.database.terms import Ids
+from capacity.errors import DatabaseFormatError, InvalidArgumentError
+from capacity.limits import shown
+
+# a line of RDF 1.2 N-Triples and N-Quads; no literal of theirs has several lines
+_VERSION = re.compile(
+    rb"^[ \t]*VERSION[ \t]*(?:\"[^\"\\\r\n]*\"|'[^'\\\r\n]*')[ \t]*(?=#|\r|$)", re.MULTILINE
+)
+# the parser's name of each format
+SYNTAXES = {
+    "turtle": ox.RdfFormat.TURTLE,
+    "ntriples": ox.RdfFormat.N_TRIPLES,
+    "nquads": ox.RdfFormat.N_QUADS,
+    "trig": ox.RdfFormat.TRIG,
+    "n3": ox.RdfFormat.N3,
+    "rdfxml": ox.RdfFormat.RDF_XML,
+    "jsonld": ox.RdfFormat.JSON_LD,
+}
+_LIKE_TURTLE = ("turtle", "ntriples", "nquads", "trig", "n3")
+# terms may take this, or this many times the file if that is more: a prefix abbreviates much
+FREE_EXPANSION, MAX_EXPANSION = 2**28, 64
+# quads that are read before their terms' size is looked at
+_AT_ONCE = 256
+Column: TypeAlias = "array[int]"
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+@dataclass(frozen=True)
+class Quads:
+    """Parsed RDF: nodes, and triples as their numbers.
+
+    Attributes
+    ----------
+    ids : dict of pyoxigraph node to int
+        Number of each node, in order of first use.
+    rows : ndarray of int64, shape (n, 3)
+        Subject, predicate and object of each triple of the file.
+    graph : ndarray of int64, shape (n,), or None
+        Graph of each triple, as an index into `graphs`; None if nobody asked for it.
+    graphs : tuple of str
+        Names of the graphs.
+    prefixes : mapping of str to str
+        Namespace of each prefix.
+    """
+
+    ids: Ids
+    rows: NDArray[np.int64]
+    graph: NDArray[np.int64] | None
+    graphs: tuple[str, ...]
+    prefixes: Mapping[str, str]
+
+    def counts(self) -> dict[str, int]:
+        """Count the triples of each graph."""
+        each = Counter([] if self.graph is None else self.graph.tolist())
+        return {name: each[i] for i, name in enumerate(self.graphs)}
+
+
+def parse_quads(
+    content: Content,
+    format: Format,
+    *,
+    base: str | None = None,
+    contexts: Contexts | None = None,
+    with_graphs: bool = True,
+) -> Quads:
+    """Parse checked content, whole, as triples and the graphs that they are in.
+
+    Options and errors are those of `capacity.database.read_rdf`.
+    """
+    where, syntax = _base(content.name, base), SYNTAXES[format.name]
+    data = _checked(content, format, where, contexts)
+    # a formula of N3 is a graph to the parser
+    with_graphs = with_graphs or syntax == ox.RdfFormat.N3
+    ids, graph_ids = Ids(), Ids()
+    column, graphs = array("q"), array("q")
+    parser = ox.parse(data, format=syntax, base_iri=where)
+    try:
+        _number(parser, ids, column, graph_ids, graphs if with_graphs else None, len(data))
+    except SyntaxError as error:
+        raise _broken(content, format.name, str(error.msg), error.lineno) from None
+    except MemoryError:
+        most = 8 if format.name == "jsonld" else 16
+        raise DatabaseFormatError(
+            content.name,
+            f"a term is longer than {most} MiB, the most that the parser of this format reads",
+            format=format.name,
+            advice="Shorten it, or store it elsewhere and give its IRI.",
+        ) from None
+    except ValueError as error:
+        raise _broken(content, format.name, str(error), None) from None
+    except OverflowError:
+        raise DatabaseFormatError(
+            content.name,
+            f"its terms, written out, take over {MAX_EXPANSION} times its size",
+            format=format.name,
+            advice="Shorten its prefixes and its base.",
+        ) from None
+    if syntax == ox.RdfFormat.N3 and graph_ids.keys() - {ox.DefaultGraph()}:
+        raise DatabaseFormatError(
+            content.name,
+            "an N3 formula quotes triples without asserting them as facts",
+            format=format.name,
+            advice="Write the facts outside of braces.",
+        )
+    return Quads(
+        ids,
+        np.frombuffer(column, dtype=np.int64).reshape(-1, 3),
+        np.frombuffer(graphs, dtype=np.int64) if with_graphs else None,
+        tuple(graph_names(graph_ids, data)),
+        _first_prefixes(data, where) if syntax == ox.RdfFormat.RDF_XML else parser.prefixes,
+    )
+
+
+def _number(
+    quads: Iterator[ox.Quad],
+    ids: Ids,
+    column: Column,
+    graph_ids: Ids,
+    graphs: Column | None,
+    size: int,
+) -> None:
+    """Number the nodes of all quads, and their graphs if these are asked for.
+
+    Raises
+    ------
+    OverflowError
+        If the nodes take far more memory than the text, of `size` bytes.
+    """
+    add, left, known, n = column.append, max(FREE_EXPANSION, MAX_EXPANSION * size), 0, -1
+    while n < len(column):
+        n = len(column)
+        for quad in islice(quads, _AT_ONCE):
+            add(ids[quad.subject])
+            add(ids[quad.predicate])
+            add(ids[quad.object])
+            if graphs is not None:
+                graphs.append(graph_ids[quad.graph_name])
+        left -= sum(map(len, map(str, islice(reversed(ids), len(ids) - known))))
+        known = len(ids)
+        if left < 0:
+            raise OverflowError
+
+
+def _first_prefixes(data: bytes, base: str) -> Mapping[str, str]:
+    """Read the prefixes of RDF/XML at its first triple; at its end all elements are closed."""
+    parser = ox.parse(data, format=ox.RdfFormat.RDF_XML, base_iri=base)
+    next(parser, None)
+    return parser.prefixes
+
+
+def _base(name: str, base: str | None) -> str:
+    if base is None:
+        return f"file:///{quote(Path(name).name.encode('utf-8', 'replace'))}"
+    try:
+        return ox.NamedNode(base).value
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f"`base` must be an absolute IRI, such as http://example.org/; got {shown(base)}."
+        ) from None
+
+
+def _checked(content: Content, format: Format, base: str, contexts: Contexts | None) -> bytes:
+    """Refuse what would harm the parser, and write what it doesn't know in another way."""
+    if format.name == "rdfxml":
+        refuse_hostile_xml(content.name, content.data)
+    elif format.name == "jsonld":
+        refuse_deep_json(content.name, content.data)
+        data = content.data
+        if contexts is not None:
+            data = with_contexts(content, check_contexts(contexts), base)
+        refuse_costly_contexts(content.name, data)
+        return data
+    else:
+        refuse_hostile_turtle(content.name, content.data)
+    if format.name in ("ntriples", "nquads") and b"VERSION" in content.data:
+        return _VERSION.sub(b"", content.data)
+    return content.data
+
+
+def _broken(content: Content, format: str, reason: str, line: int | None) -> DatabaseFormatError:
+    """Make the error of what the parser refuses, with advice that can help."""
+    foreign = foreign_text(content.data[:65536].decode("utf-8", "ignore"))
+    advice = "Mend the file."
+    if foreign is not None:
+        reason, line, advice = f"it is {foreign.what}", None, foreign.advice
+    elif format == "jsonld":
+        if "LoadDocumentCallback" in reason:
+            return missing_context(content)
+        if _SURROGATE.search(content.data) and "end of file" in reason:
+            reason = "a string holds half of a surrogate pair, \\ud800 to \\udfff"
+        else:
+            # which is clearer, if it is broken as JSON already
+            parse_json(content.name, content.data)
+    elif format != "rdfxml":
+        turtle = {"ntriples": "turtle", "nquads": "trig"}.get(format)
+        if turtle and b"<<" in content.data:
+            advice = f"If it is RDF-star, whose << s p o >> may be subjects, read it as {turtle}."
+        else:
+            alike = ", ".join(f for f in _LIKE_TURTLE if f != format and f in FORMATS)
+            advice = f"Mend the file, or say which format it is: {alike}."
+    # parsers repeat what they can't read, however long, with its control characters
+    short = re.sub(r"\S{60,}", lambda word: f"{word[0]:.57}...", f"{reason:.400}")
+    return DatabaseFormatError(
+        content.name,
+        "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short),
+        format=format,
+        line=line,
+        advice=advice,
+    )

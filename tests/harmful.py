@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from capacity.database import parse_rdf
+from capacity.database.io.content import Content
+from capacity.database.io.formats import guess_format
 
 RDF = '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="x:">'
 
@@ -78,6 +80,7 @@ def entities(n: int) -> str:
     return f"<!DOCTYPE r [{declared}]>{RDF}<r:Description>{used}</r:Description></r:RDF>"
 
 
+# format, or nothing if it is to be guessed; text; and why it is refused, or nothing if it isn't
 CASES: dict[str, tuple[str, Callable[[], str], str]] = {
     "attributes": ("rdfxml", lambda: attributes(200_000), "has 200,001 attributes, over 1,000"),
     "namespaces": ("rdfxml", lambda: namespaces(100_000), "over 1,000 namespaces are declared"),
@@ -134,12 +137,19 @@ CASES: dict[str, tuple[str, Callable[[], str], str]] = {
     "reified triples": ("turtle", lambda: "<<" * 10**5, "nest over 128"),
     "brackets": ("turtle", lambda: "[" * 10**6, "read as turtle"),
     "annotations": ("turtle", lambda: "<x:a> <x:p> <x:c>" + "{| <x:q> <x:v> " * 10**5, "read as"),
+    "a line of spaces": ("", lambda: "@prefix : <x:> .\n" + " " * 65_000, ""),
+    "spaces in a statement": ("", lambda: "<x:a> <x:p>" + " " * 65_000 + "1", ""),
+    "open IRIs": ("", lambda: "_:" + "<" * 65_000, ""),
+    "open elements": ("", lambda: "<html>" + "<script " * 8_000, "an HTML page"),
     "formulas": ("n3", lambda: "{" * 10**5, "read as n3"),
 }  # fmt: skip
 
 
 def read(name: str, text: str) -> None:
     """Read a file of this kind, with the options that it harms."""
+    if not CASES[name][0]:
+        guess_format(Content("facts", text.encode(), ""))
+        return
     options: dict[str, Any] = {}
     if "graphs" in name:
         options["graph"] = "x:g"

@@ -249,6 +249,12 @@ def test_formulas_are_no_facts() -> None:
         parse_rdf("{ <x:moon> <x:of> <x:cheese> } a <x:Falsehood> .", "n3")
 
 
+def test_half_a_character_is_refused_with_contexts_as_without() -> None:
+    text = '{"@context": "http://c/", "@id": "x:a", "x:p": "\\ud800"}'
+    with pytest.raises(DatabaseFormatError, match="half of a surrogate"):
+        parse_rdf(text, "jsonld", contexts={"http://c/": {"@context": {}}})
+
+
 def test_long_numbers_in_json_are_read() -> None:
     text = '{"@context": {}, "@id": "x:a", "x:p": {"@value": "' + "1" * 5000 + '"}}'
     assert parse_rdf(text, "jsonld").n_triples == 1

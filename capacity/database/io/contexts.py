@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urljoin
 
 from capacity.database.io.content import Content, read
-from capacity.database.io.guards_json import parse_json, refuse_deep_json
+from capacity.database.io.guards_json import HALF_CHARACTER, parse_json, refuse_deep_json
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
 from capacity.options import nearest
@@ -71,7 +71,12 @@ def with_contexts(content: Content, contexts: Contexts, base: str) -> bytes:
         return content.data
     # which nests as deep as the document, at most, in each of its contexts
     whole = _Inline(content.name, contexts, _depth(document)).document(document, base)
-    return json.dumps(whole, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    try:
+        return json.dumps(whole, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise DatabaseFormatError(
+            content.name, HALF_CHARACTER, format="jsonld", advice="Mend the file."
+        ) from None
 
 
 def missing_context(content: Content) -> DatabaseFormatError:

@@ -113,7 +113,7 @@ _TEXTS = (
     ),
 )
 _RDFA = re.compile(r"\s(?:typeof|property|about|resource|vocab)\s*=\s*[\"']")
-_JSON_LD_IN_HTML = re.compile(r"<script[^>]*application/ld\+json", re.IGNORECASE)
+_JSON_LD_IN_HTML = re.compile(r"<script[^<>]*application/ld\+json", re.IGNORECASE)
 
 
 def foreign_bytes(data: bytes) -> Foreign | None:

@@ -16,6 +16,8 @@ MAX_CONTEXT_CHAIN = 128
 # each context, where it is used, is merged with the one around it: uses times terms of the largest,
 # at most this, or this many times the file if that is more
 FREE_MERGES, MAX_MERGES = 10**7, 4
+# what JSON can write by escapes, and UTF-8 can't
+HALF_CHARACTER = "a string holds half of a surrogate pair, \\ud800 to \\udfff"
 # possessive: a string costs no memory for each of its characters
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 # each letter of the key can be written as an escape

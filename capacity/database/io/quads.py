@@ -32,6 +32,7 @@ from capacity.database.io.formats import FORMATS, Format
 from capacity.database.io.graphs import graph_names
 from capacity.database.io.guards import refuse_hostile_turtle
 from capacity.database.io.guards_json import (
+    HALF_CHARACTER,
     parse_json,
     refuse_costly_contexts,
     refuse_deep_json,
@@ -226,7 +227,7 @@ def _broken(content: Content, format: str, reason: str, line: int | None) -> Dat
         if "LoadDocumentCallback" in reason:
             return missing_context(content)
         if _SURROGATE.search(content.data) and "end of file" in reason:
-            reason = "a string holds half of a surrogate pair, \\ud800 to \\udfff"
+            reason = HALF_CHARACTER
         else:
             # which is clearer, if it is broken as JSON already
             parse_json(content.name, content.data)

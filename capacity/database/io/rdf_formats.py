@@ -11,7 +11,9 @@ from capacity.database.io.rdf_writers import WRITTEN, write_rdf
 _XML = re.compile(r"<\?xml|<!DOCTYPE|<!--|<rdf:RDF|<[\w.-]+(:[\w.-]+)?\s+xmlns")
 _DIRECTIVE = re.compile(r"@?(prefix|base|version)\b", re.IGNORECASE)
 _VERSION = re.compile(r"VERSION\s*[\"'].*")
-_N_STATEMENT = re.compile(r"(<[^>]*>|_:\S+)\s*<[^>]*>\s*.*\.\s*(#.*)?")
+# possessive, or two repetitions of the same characters would take a line's length squared
+_N_STATEMENT = re.compile(r"(<[^>]*+>|_:[^\s<]++)\s*+<[^>]*+>.*\.\s*+(#.*)?")
+_GRAPH = re.compile(r"^[^#\n{]*+\{|^[ \t]*+GRAPH\b", re.MULTILINE)
 
 
 def _possible_rdf(head: FileHead) -> tuple[str, ...]:
@@ -33,8 +35,7 @@ def _possible_rdf(head: FileHead) -> tuple[str, ...]:
             return ("nquads", "ntriples", "trig", "turtle")
     if _DIRECTIVE.match(first):
         # TriG is Turtle with graphs
-        graphs = re.search(r"^[ \t]*(GRAPH\b|[^#\n]*\{)", text, re.M)
-        return ("trig", "turtle", "n3") if graphs else ("turtle", "trig", "n3")
+        return ("trig", "turtle", "n3") if _GRAPH.search(text) else ("turtle", "trig", "n3")
     if first.startswith(("<", "_:")):
         # N-Quads holds N-Triples, and TriG holds Turtle
         lines, others = ("nquads", "ntriples"), ("trig", "turtle", "n3")

@@ -79,11 +79,13 @@ class Format:
     write: Callable[..., bytes] | None = None
 
 
-_NODE = r"(?:<[^<>\"\s]*>|_:[^\s<>\"]+)"
-# a statement of N-Triples or N-Quads; no row of a table ends in a full stop outside of its cells
+_NODE = r"(?:<[^<>\"\s]*+>|_:[\w\u00b7-]++(?:\.++[\w\u00b7-]++)*+)"
+_LITERAL = r"\"(?:[^\"\\]|\\.)*+\"(?:@[\w-]++|\^\^<[^<>\s]*+>)?+"
+# a statement of N-Triples or N-Quads; no row of a table ends in a full stop outside of its cells.
+# Nothing is given back, so that a line takes the time of its length
 _STATEMENT = re.compile(
-    rf"{_NODE}\s*<[^<>\"\s]*>\s*(?:{_NODE}|\"(?:[^\"\\]|\\.)*+\"(?:@[\w-]+|\^\^<[^<>\s]*>)?|<<\(.*\)>>)"
-    rf"\s*(?P<graph>{_NODE})?\s*\.\s*(?:#.*)?"
+    rf"{_NODE}\s*+<[^<>\"\s]*+>\s*+(?:{_NODE}|{_LITERAL}|<<\(.*\)>>)\s*+"
+    rf"(?:(?P<graph>{_NODE})\s*+)?+\.\s*+(?:#.*)?"
 )
 # by name, in the order in which messages list them; of two as likely the first is guessed
 FORMATS: dict[str, Format] = {}

@@ -102,7 +102,7 @@ def test_results_of_sparql_are_terms(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("between", ["\t", " ", ""])
 def test_n_triples_in_a_file_named_as_a_table_are_n_triples(between: str, tmp_path: Path) -> None:
-    lines = [("<x:a>", "<x:p>", '"c\\t d ."@en', "."), ("_:b", "<x:p>", "<x:a>", ".")]
+    lines = [("<x:a>", "<x:p>", '"c\\t d .\u2028"@en', "."), ("_:b", "<x:p>", "<x:a>", ".")]
     text = "# facts\n" + "".join(between.join(line) + "\n" for line in lines)
     db = parse_rdf(text, "ntriples")
     for name in ("facts.tsv", "facts.csv"):

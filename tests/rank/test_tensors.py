@@ -9,7 +9,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from capacity.errors import InvalidArgumentError
-from capacity.rank import rank_interval, verify, verify_decomposition
+from capacity.rank import (
+    effective_rank_interval,
+    rank_interval,
+    verify,
+    verify_decomposition,
+)
 from capacity.tensor import (
     SparseTensor,
     determinant,
@@ -53,11 +58,39 @@ def test_both_ends_are_proved_and_the_terms_multiply_out(tensor: SparseTensor) -
     assert factors.rank == upper
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5))
+@settings(max_examples=examples(15), deadline=None)
+def test_both_ends_of_the_effective_rank_are_proved(seed: int, order: int) -> None:
+    rng = np.random.default_rng(seed)
+    # nearly all fibers are observed, or all, so that it is the rank
+    tensor = from_dense(rng.integers(-2, 3, rng.integers(2, 4, order)))
+    assume(tensor.n_entries)
+    interval = effective_rank_interval(tensor)
+    assert verify(interval, tensor).proved
+    assert interval.lower.value <= interval.upper.value <= rank_interval(tensor).upper.value
+
+
 @given(integer_tensors(min_order=2, max_order=2))
 @settings(max_examples=examples(25), deadline=None)
 def test_the_rank_of_a_matrix_is_its_rank(tensor: SparseTensor) -> None:
     assume(tensor.n_entries)
     assert ends(tensor) == (flint.fmpz_mat(tensor.to_numpy().tolist()).rank(),) * 2
+
+
+@given(st.integers(0, 2**32 - 1), st.tuples(*[st.integers(1, 8)] * 3))
+@settings(max_examples=examples(25), deadline=None)
+def test_matrices_that_need_fractions_are_closed_too(seed: int, sides: tuple[int, ...]) -> None:
+    rng, (m, r, n) = np.random.default_rng(seed), sides
+    matrix = rng.integers(-5, 6, (m, r)) @ rng.integers(-5, 6, (r, n))
+    assume(matrix.any())
+    assert ends(from_dense(matrix)) == (flint.fmpz_mat(matrix.tolist()).rank(),) * 2
+
+
+@pytest.mark.parametrize("shape", [(4, 4, 1), (1, 5, 1, 4), (3, 1, 4, 1, 2)])
+def test_a_simple_tensor_has_rank_1(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    tensor = from_factors([rng.choice([-6, 4, 9], (n, 1)) for n in shape])
+    assert ends(tensor) == (1, 1)
 
 
 @given(integer_tensors(min_order=3, max_order=5), st.data())

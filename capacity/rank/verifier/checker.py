@@ -23,7 +23,7 @@ from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.rank.verifier.named import in_words, name_of, require_groups, tensor_of
 from capacity.rank.verifier.view import Removed
 from capacity.tensor.sparse import SparseTensor
-from capacity.tensor.structure import grouped
+from capacity.tensor.structure import grouped, is_complete
 
 # steps for an argument of any kind
 ARGUMENT = 200_000
@@ -180,8 +180,10 @@ def _verify(
     try:
         if certificate.groups:
             size = tensor.order * tensor.n_entries
-            budget.spend(2 * SORT * size, 30 * size)
-            require_groups(certificate, tensor.order)
+            budget.spend(3 * SORT * size, 30 * size)
+            # a complete tensor alone agrees with itself on the observed fibers
+            effective = effective and not is_complete(tensor)
+            require_groups(certificate, tensor.order, effective=effective)
             tensor = grouped(tensor, certificate.groups)
         entries = Entries(tensor, effective=effective, budget=budget)
         entries.budget.spend(ARGUMENT * len(certificate.arguments))

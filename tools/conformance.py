@@ -45,7 +45,7 @@ and fails if a test is missed that isn't listed below.
 
 A test is passed if the file is read as the same graphs as the W3C's, or is read, or is refused,
 whichever the test demands. Nothing is fetched. The library is given the contexts that tests of
-JSON-LD refer to, by [`contexts=`](how-to/load-rdf.md#json-ld-with-a-context-elsewhere); the others
+JSON-LD refer to, by [`contexts=`](how-to/rdf.md#json-ld-with-a-context-elsewhere); the others
 have no such option here. rdflib doesn't claim RDF 1.2. Omitted are 12 tests of JSON-LD: those of
 its version 1.0, and those whose predicates are blank nodes, which are no RDF.
 

@@ -114,8 +114,11 @@ def parse_quads(
     ids, graph_ids = Ids(), Ids()
     column, graphs = array("q"), array("q")
     parser = ox.parse(data, format=syntax, base_iri=where)
+    numbered = _number(parser, ids, column, graph_ids, graphs if with_graphs else None)
+    left = max(FREE_EXPANSION, MAX_EXPANSION * len(data))
     try:
-        _number(parser, ids, column, graph_ids, graphs if with_graphs else None, len(data))
+        while left >= 0 and (size := next(numbered, None)) is not None:
+            left -= size
     except SyntaxError as error:
         raise _broken(content, format.name, str(error.msg), error.lineno) from None
     except MemoryError:
@@ -128,13 +131,13 @@ def parse_quads(
         ) from None
     except ValueError as error:
         raise _broken(content, format.name, str(error), None) from None
-    except OverflowError:
+    if left < 0:
         raise DatabaseFormatError(
             content.name,
             f"its terms, written out, take over {MAX_EXPANSION} times its size",
             format=format.name,
             advice="Shorten its prefixes and its base.",
-        ) from None
+        )
     if syntax == ox.RdfFormat.N3 and graph_ids.keys() - {ox.DefaultGraph()}:
         raise DatabaseFormatError(
             content.name,
@@ -157,16 +160,15 @@ def _number(
     column: Column,
     graph_ids: Ids,
     graphs: Column | None,
-    size: int,
-) -> None:
+) -> Iterator[int]:
     """Number the nodes of all quads, and their graphs if these are asked for.
 
-    Raises
+    Yields
     ------
-    OverflowError
-        If the nodes take far more memory than the text, of `size` bytes.
+    int
+        Size of the nodes that are new among some quads, before the next are read.
     """
-    add, left, known, n = column.append, max(FREE_EXPANSION, MAX_EXPANSION * size), 0, -1
+    add, known, n = column.append, 0, -1
     while n < len(column):
         n = len(column)
         for quad in islice(quads, _AT_ONCE):
@@ -175,10 +177,8 @@ def _number(
             add(ids[quad.object])
             if graphs is not None:
                 graphs.append(graph_ids[quad.graph_name])
-        left -= sum(map(len, map(str, islice(reversed(ids), len(ids) - known))))
-        known = len(ids)
-        if left < 0:
-            raise OverflowError
+        new, known = len(ids) - known, len(ids)
+        yield sum(map(len, map(str, islice(reversed(ids), new))))
 
 
 def _first_prefixes(data: bytes, base: str) -> Mapping[str, str]:

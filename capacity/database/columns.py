@@ -1,4 +1,4 @@
-"""What facts in columns have: roles, their tokens and ids, a shape, and counts."""
+"""Facts in columns: roles, their tokens and ids, a shape, and counts."""
 
 from __future__ import annotations
 

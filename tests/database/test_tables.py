@@ -102,7 +102,7 @@ def test_results_of_sparql_are_terms(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("between", ["\t", " ", ""])
 def test_n_triples_in_a_file_named_as_a_table_are_n_triples(between: str, tmp_path: Path) -> None:
-    lines = [("<x:a>", "<x:p>", '"c\\t d ."@en', "."), ("_:b", "<x:p>", "<x:a>", ".")]
+    lines = [("<x:a>", "<x:p>", '"c\\t d .\u2028"@en', "."), ("_:b", "<x:p>", "<x:a>", ".")]
     text = "# facts\n" + "".join(between.join(line) + "\n" for line in lines)
     db = parse_rdf(text, "ntriples")
     for name in ("facts.tsv", "facts.csv"):
@@ -115,6 +115,14 @@ def test_n_triples_in_a_file_named_as_a_table_are_n_triples(between: str, tmp_pa
     # said to be a table, it is refused
     with pytest.raises(DatabaseFormatError, match=r"line|terms"):
         load(put(tmp_path, text), format="tsv")
+
+
+def test_a_long_line_is_told_from_n_triples_in_the_time_of_its_length(tmp_path: Path) -> None:
+    # each would take a minute or more if two repetitions shared its characters
+    n = 2**15
+    for end in ("_:" * n, "_:" + "a." * n + " ", "<b>" + " " * 2 * n, "<<(" + ")>> _:a" * (n // 4)):
+        db = load(put(tmp_path, f"<a> <p> {end}\t1\tx\n"))
+        assert [term.kind for term in db.tokens] == ["label"] * 3
 
 
 PEOPLE = "name,born,city\nBob,1980,Rome\nAnn,1990,Oslo\n"

@@ -79,11 +79,15 @@ class Format:
     write: Callable[..., bytes] | None = None
 
 
-_NODE = r"(?:<[^<>\"\s]*>|_:[^\s<>\"]+)"
-# a statement of N-Triples or N-Quads; no row of a table ends in a full stop outside of its cells
+# bytes of a file from which its format is guessed
+_HEAD = 65536
+_NODE = r"(?:<[^<>\"\s]*+>|_:[\w\u00b7-]++(?:\.++[\w\u00b7-]++)*+)"
+_LITERAL = r"\"(?:[^\"\\]|\\.)*+\"(?:@[\w-]++|\^\^<[^<>\s]*+>)?+"
+# a statement of N-Triples or N-Quads; no row of a table ends in a full stop outside of its cells.
+# Nothing is given back, so that a line takes the time of its length
 _STATEMENT = re.compile(
-    rf"{_NODE}\s*<[^<>\"\s]*>\s*(?:{_NODE}|\"(?:[^\"\\]|\\.)*+\"(?:@[\w-]+|\^\^<[^<>\s]*>)?|<<\(.*\)>>)"
-    rf"\s*(?P<graph>{_NODE})?\s*\.\s*(?:#.*)?"
+    rf"{_NODE}\s*+<[^<>\"\s]*+>\s*+(?:{_NODE}|{_LITERAL}|<<\(.*\)>>)\s*+"
+    rf"(?:(?P<graph>{_NODE})\s*+)?+\.\s*+(?:#.*)?"
 )
 # by name, in the order in which messages list them; of two as likely the first is guessed
 FORMATS: dict[str, Format] = {}
@@ -215,11 +219,13 @@ def format_of_name(name: str) -> Format | None:
     return _ALIASES.get(suffixes[-1]) if suffixes else None
 
 
-def _statements(text: str) -> Format | None:
-    """Return the format of the beginning of a text whose lines are all N-Triples or N-Quads."""
-    lines = text.splitlines()
-    whole = lines if len(lines) < 2 else lines[:-1]
-    said = [line for one in whole if (line := one.strip()) and line[0] != "#"]
+def _statements(text: str, *, whole: bool) -> Format | None:
+    """Return the format of a text whose whole lines are all N-Triples or N-Quads."""
+    # str.splitlines would also cut literals at U+2028 and others
+    lines = re.split(r"[\r\n]", text)
+    # the last line of a beginning may be cut
+    lines = lines if whole else lines[:-1]
+    said = [line for one in lines if (line := one.strip()) and line[0] != "#"]
     found = [_STATEMENT.fullmatch(line) for line in said]
     if not found or not all(found):
         return None
@@ -238,9 +244,9 @@ def guess_format(content: Content) -> Format | None:
     by_name = format_of_name(content.name)
     if is_parquet(content.data):
         return FORMATS.get("parquet")
-    text = content.data[:65536].decode("utf-8", "ignore")
+    text = content.data[:_HEAD].decode("utf-8", "ignore")
     if by_name is not None and by_name.kind == "table":
-        return _statements(text) or by_name
+        return _statements(text, whole=len(content.data) <= _HEAD) or by_name
     first = next((s for line in text.splitlines() if (s := line.strip()) and s[0] != "#"), "")
     if foreign := foreign_text(text):
         raise DatabaseFormatError(content.name, f"it is {foreign.what}", advice=foreign.advice)

@@ -25,7 +25,8 @@ from capacity.database.terms import Term
 from capacity.errors import DatabaseFormatError, InvalidTypeError, MultiValuedError
 
 Name: TypeAlias = str | os.PathLike[str]
-Sources: TypeAlias = Name | BinaryIO | Sequence[Name | BinaryIO] | Iterator[Name | BinaryIO]
+# of those that can be iterated over, lists, tuples and iterators
+Sources: TypeAlias = Name | BinaryIO | Iterable[Name | BinaryIO]
 
 
 def is_one(path: object) -> TypeGuard[Name | BinaryIO]:

@@ -180,7 +180,7 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
     if size > MOST_BYTES:
         raise MemoryBudgetError(
             f"The matrices of a decomposition must fit {MOST_BYTES:,} bytes; for a tensor of the "
-            f"shape {tensor.shape} they would take {size:,}. Take the part of the tensor that has entries."
+            f"shape {tensor.shape} they would take {size:,}. Take the part that has entries."
         )
     matrices = [_matrix(n, some) for n, some in zip(tensor.shape, columns, strict=True)]
     return Factors(tuple(matrices))

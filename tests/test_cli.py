@@ -156,6 +156,10 @@ def test_folders_and_patterns_are_files_of_facts(
     assert json.loads(out)["facts_sha256"] == got["facts_sha256"]
     assert "Of 3 files and folders" in err
     assert run_json(capsys, "verify", str(certificate), str(tmp_path / "*.[nc]*"))["proved"] is True
+    # as a shell does with a pattern that isn't in quotes
+    code, _, err = run(capsys, "rank", str(tmp_path / "a.nt"), str(tmp_path / "b.csv"))
+    assert code == 2
+    assert "as a pattern in quotes, such as 'data/*.nt'" in err
 
 
 def test_train_prints_its_row_and_writes_its_layer(

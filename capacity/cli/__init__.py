@@ -110,6 +110,9 @@ def _wrong_use(error: Any) -> int:
     choices = re.search(r"'([^']*)' is not one of (.*)", short)
     if choices:
         short = short.rstrip(".") + "." + nearest(choices[1], re.findall("'(.*?)'", choices[2]))
+    if "unexpected extra argument" in short:
+        # a shell puts files in the place of a pattern
+        short += ". Give several files as a folder, or as a pattern in quotes, such as 'data/*.nt'."
     command = error.ctx.command_path if getattr(error, "ctx", None) else "capacity"
     line = _printable(short)
     end = "" if line.endswith(("?", ".")) else "."

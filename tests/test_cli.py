@@ -162,6 +162,26 @@ def test_folders_and_patterns_are_files_of_facts(
     assert "as a pattern in quotes, such as 'data/*.nt'" in err
 
 
+def test_a_base_and_contexts_are_given_as_options(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    facts, copy = tmp_path / "a.jsonld", tmp_path / "c.jsonld"
+    facts.write_text('{"@context": "http://c/?v=2", "@id": "Ada", "name": "Ada"}')
+    copy.write_text('{"@context": {"name": "x:name"}}')
+    code, _, err = run(capsys, "rank", str(facts))
+    assert code == 2
+    assert "contexts={'http://c/?v=2': 'context.jsonld'}" in err
+    options = ["--context", f"http://c/?v=2={copy}"]
+    names = {
+        tuple(base): run_json(capsys, "rank", str(facts), *options, *base)["facts_sha256"]
+        for base in ([], ["--base", "http://e/"], ["--base", "http://f/"])
+    }
+    assert len(set(names.values())) == 3
+    code, _, err = run(capsys, "rank", str(facts), "--context", str(copy))
+    assert code == 2
+    assert "must be the IRI of a context, =, and the file" in err
+
+
 def test_train_prints_its_row_and_writes_its_layer(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

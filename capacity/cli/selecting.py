@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -16,6 +16,7 @@ from capacity.database.facts import Database
 from capacity.database.io.tables.options import TableForm
 from capacity.database.policy import MultiPolicy
 from capacity.database.selection import KeepOrDrop, Selection
+from capacity.errors import InvalidArgumentError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -49,6 +50,16 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "base": (
+        Annotated[
+            str | None, typer.Option(help="IRI that relative IRIs of RDF are resolved against.")
+        ],
+        None,
+    ),
+    "contexts": (
+        _names("--context", "IRI=FILE: a context of JSON-LD, and a file with a copy of it"),
+        None,
+    ),
     "table": (
         Annotated[
             TableForm | None,
@@ -77,45 +88,40 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 }
 
 
+# of the options above, those that say how to read a file; and of these, those that choose facts
+_READING = ("graph", "annotations_of_facts", "base", "contexts", "table", "columns")
+_CHOOSING = ("graph", "annotations_of_facts")
+
+
 @dataclass(frozen=True)
 class Chosen:
     """The part of a file that a command is about.
 
     Attributes
     ----------
-    graph, annotations_of_facts : str or None
-        Options of reading RDF.
+    reading : mapping of str to object
+        Options of `load` that say how to read the file, where they are given.
     selection : Selection
         Criteria that the facts are selected by.
-    table : TableForm or None
-        Form of a table.
-    columns : list of str or None
-        Columns of a table, by their names or positions.
     """
 
-    graph: str | None
-    annotations_of_facts: str | None
+    reading: Mapping[str, Any]
     selection: Selection
-    table: TableForm | None = None
-    columns: list[str] | None = None
 
     def options(self) -> dict[str, Any]:
-        """Return what is chosen, where it differs from the defaults, as keywords of `load`."""
-        reading = {"graph": self.graph, "annotations_of_facts": self.annotations_of_facts}
-        given = {name: value for name, value in reading.items() if value is not None}
-        return {**given, **self.selection.options()}
+        """Return what differs from the defaults, as keywords of `load`."""
+        return {**self.reading, **self.selection.options()}
 
     def flags(self) -> dict[str, Any]:
         """Return the options that are given, by the names that they have on the command line."""
-        flags = {"predicates": "predicate", "namespaces": "namespace", "types": "type"}
-        given: dict[str, Any] = {"table": self.table} if self.table else {}
-        given |= {"column": self.columns} if self.columns else {}
-        given |= {flags.get(name, name): value for name, value in self.options().items()}
+        flags = {"predicates": "predicate", "namespaces": "namespace", "types": "type",
+                 "columns": "column", "contexts": "context"}  # fmt: skip
+        given = {flags.get(name, name): value for name, value in self.options().items()}
         return {name.replace("_", "-"): value for name, value in given.items()}
 
 
 # the whole file
-ALL = Chosen(None, None, Selection())
+ALL = Chosen({}, Selection())
 
 
 def with_selection(command: _Command) -> _Command:
@@ -136,11 +142,27 @@ def with_selection(command: _Command) -> _Command:
         given = {name: values.pop(name) for name in _OPTIONS}
         criteria: dict[str, Any] = {each.name: given.pop(each.name) for each in fields(Selection)}
         made = Selection(**{name: v for name, v in criteria.items() if v is not None})
-        return command(**values, chosen=Chosen(**given, selection=made))
+        return command(**values, chosen=Chosen(_reading(given), made))
 
     called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {one.name: one.annotation for one in parameters}
     return called  # type: ignore[return-value]
+
+
+def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of `load` that are given, with columns by position and contexts by IRI."""
+    found = {name: given[name] for name in _READING if given[name]}
+    if "columns" in found:
+        found["columns"] = [int(one) if one.isdecimal() else one for one in found["columns"]]
+    if "contexts" in found:
+        pairs = [one.rpartition("=") for one in found["contexts"]]
+        if not all(iri and path for iri, _, path in pairs):
+            raise InvalidArgumentError(
+                "`--context` must be the IRI of a context, =, and the file with a copy of it; got "
+                f"{', '.join(found['contexts']):.200}."
+            )
+        found["contexts"] = {iri: path for iri, _, path in pairs}
+    return found
 
 
 def load_chosen(
@@ -154,17 +176,13 @@ def load_chosen(
     """Read the chosen part of a file, and say on standard error what was omitted."""
     from capacity.database.io.readers import load
 
-    columns = chosen.columns and [int(one) if one.isdecimal() else one for one in chosen.columns]
-    db = load(
-        file, format=format, arity=arity, multi=multi, table=chosen.table,
-        columns=columns or None, **chosen.options(),
-    )  # fmt: skip
+    db = load(file, format=format, arity=arity, multi=multi, **chosen.options())
     source = db.source
-    if source is not None and chosen.graph is not None:
+    if source is not None and "graph" in chosen.reading:
         n = source.in_other_graphs
         print(f"capacity: {n:,} triples in other graphs are omitted", file=sys.stderr)
     # else a warning has said them
-    if source is not None and (source.parts or chosen.annotations_of_facts):
+    if source is not None and (source.parts or "annotations_of_facts" in chosen.reading):
         for note in source.notes:
             print(f"capacity: {note}", file=sys.stderr)
     if db.selected is not None:
@@ -178,13 +196,12 @@ def selection_json(db: Database, chosen: Chosen) -> dict[str, Any] | None:
     Without criteria, where a graph alone is chosen, facts aren't counted: ``of`` and ``kept`` are
     None.
     """
-    if not chosen.options():
+    given = {name: chosen.reading[name] for name in _CHOOSING if name in chosen.reading}
+    if not given and not chosen.selection.options():
         return None
     said: dict[str, Any] = {"options": {}, "of": None, "kept": None, "omitted": {}}
     if db.selected is not None:
         said = db.selected.to_dict()
-    reading = {"graph": chosen.graph, "annotations_of_facts": chosen.annotations_of_facts}
-    given = {name: value for name, value in reading.items() if value is not None}
-    if chosen.graph is not None and db.source is not None:
+    if "graph" in given and db.source is not None:
         said["omitted"] = {"graph": db.source.in_other_graphs, **said["omitted"]}
     return {**said, "options": {**given, **said["options"]}}

@@ -14,8 +14,8 @@ from capacity.limits import shown
 _Class = TypeVar("_Class", bound=type[Any])
 
 
-def nearest(value: object, choices: Iterable[str]) -> str:
-    """Return a hint with the choice nearest to a wrong value; empty if none is near.
+def nearest(value: object, choices: Iterable[str], *, most: int = 1) -> str:
+    """Return a hint with the choices nearest to a wrong value, one by default; empty if none is.
 
     Examples
     --------
@@ -23,11 +23,14 @@ def nearest(value: object, choices: Iterable[str]) -> str:
     ' Did you mean `quick`?'
     >>> nearest("lr", ["learning_rate", "epochs"])
     ' Did you mean `learning_rate`?'
+    >>> nearest("label", ["labels", "lable", "type"], most=2)
+    ' Did you mean `labels` or `lable`?'
     """
     given, names = str(value)[:60], list(choices)
-    near = difflib.get_close_matches(given, names, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(given, names, n=most, cutoff=0.7)
     near += [name for name in names if "".join(part[:1] for part in name.split("_")) == given]
-    return f" Did you mean `{near[0]}`?" if near else ""
+    said = [f"`{name}`" for name in near[:most]]
+    return f" Did you mean {' or '.join(said)}?" if said else ""
 
 
 def require_choice(

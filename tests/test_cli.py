@@ -45,6 +45,7 @@ def test_rank_prints_the_contracts_object(capsys: pytest.CaptureFixture[str]) ->
         "objects": 4,
         "functional": True,
         "multi_valued_pairs": 0,
+        "selection": None,
         "bounds": {
             "triples": 8,
             "subject_slices": 6,
@@ -107,6 +108,54 @@ def test_rank_reads_well_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     assert "8 triples: 5 subjects x 3 predicates x 4 objects" in out
     assert "no certificate" in out
+
+
+def test_a_table_is_read_as_the_options_say(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    people = tmp_path / "people.csv"
+    people.write_text("name,born,city\nBob,1980,Rome\nAnn,1990,\n")
+    code, out, err = run(capsys, "rank", str(people))
+    assert (code, out) == (2, "")
+    assert "one column a property" in err
+    # Bob has two properties, Ann one; or three rows are three facts
+    assert run_json(capsys, "rank", str(people), "--table", "wide")["triples"] == 3
+    assert run_json(capsys, "describe", str(people), "--table", "wide")["triples"] == 3
+    long = run_json(capsys, "rank", str(people), "--table", "long")
+    assert (long["triples"], long["predicates"], long["selection"]) == (3, 3, None)
+    born = ["--table", "wide", "--column", "name", "--column", "born"]
+    assert run_json(capsys, "rank", str(people), *born)["triples"] == 2
+    quoted = tmp_path / "quoted.tsv"
+    quoted.write_text('"a"\t"p"\t"b"\n')
+    assert run(capsys, "rank", str(quoted))[0] == 2
+    facts = run_json(capsys, "rank", str(quoted), "--table", "n3")
+    assert facts["facts_sha256"] == load(quoted, table="n3").facts_sha256
+    weighted = tmp_path / "weighted.tsv"
+    weighted.write_text("0.5\ta\tp\tb\n")
+    chosen = [word for i in "123" for word in ("--column", i)]
+    assert run_json(capsys, "rank", str(weighted), *chosen)["triples"] == 1
+    for option in (["--table", "wide"], ["--column", "0", "--column", "1"]):
+        code, _, err = run(capsys, "rank", FIGURE_1, *option)
+        assert code == 2
+        assert "is an option of tables" in err
+        code, _, err = run(capsys, "rank", "tensor.npy", *option)
+        assert code == 2
+        assert f"{option[0]} is about files of facts" in err
+
+
+def test_folders_and_patterns_are_files_of_facts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.nt").write_text("<x:a> <x:p> <x:b> .\n")
+    (tmp_path / "b.csv").write_text("a,q,b\n")
+    pattern, certificate = str(tmp_path / "*.*"), tmp_path / "certificate"
+    got = run_json(capsys, "rank", pattern, "--certificate", str(certificate))
+    assert (got["source"], got["triples"]) == ("*.* (2 files)", 2)
+    code, out, err = run(capsys, "rank", str(tmp_path), "--json")
+    assert code == 0
+    assert json.loads(out)["facts_sha256"] == got["facts_sha256"]
+    assert "Of 3 files and folders" in err
+    assert run_json(capsys, "verify", str(certificate), str(tmp_path / "*.[nc]*"))["proved"] is True
 
 
 def test_train_prints_its_row_and_writes_its_layer(
@@ -200,7 +249,11 @@ WRONG = {
     "unknown effort": (["rank", FIGURE_1, "--effort", "extreme"], 2, "thorough"),
     "unknown format": (["rank", FIGURE_1, "--format", "hdt"], 2, "figure-1.ttl: unknown format"),
     "missing file": (["rank", "none.ttl"], 2, "none.ttl: no such file"),
-    "a folder": (["rank", str(EXAMPLES)], 2, "examples: it is a folder"),
+    "a folder without facts": (
+        ["rank", str(EXAMPLES.parent / "tools")],
+        2,
+        "tools: it is a folder without a file whose",
+    ),
     "impossible layer": (["train", FIGURE_1, "--d-model", "1"], 2, "`d_head_qk` must be at most"),
     "missing plan": (["sweep", "none.toml", "--out", "x"], 2, "none.toml: must be a readable TOML"),
     "bad shard": (["sweep", "PLAN", "--out", "x", "--shard", "3"], 2, "--shard must read i/N"),

@@ -275,6 +275,7 @@ def test_facts_of_four_columns_are_bounded_and_verified(
         "shape": [2, 2, 2, 2],
         "functional": True,
         "multi_valued_pairs": 0,
+        "selection": None,
         # two bits fixed: rank 2 for (1, 1), 1 for three others; a bit and the object: 1, 0, 2, 1
         "bounds": {"facts": 8, "paper": 5, "slices": [5, 5, 4, 5, 4, 4], "unfoldings": [2] * 4},
         "rank": rank,

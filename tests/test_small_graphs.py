@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.database import graphs
 from capacity.rank.lower import independent_sets
 from capacity.rank.upper import spanning_tree
+from capacity.tensor import graphs
 
 Answer = Callable[[], Any]
 

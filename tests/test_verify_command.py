@@ -51,6 +51,7 @@ def test_certificates_are_written_and_verified(
     assert (code, err) == (0, "")
     assert json.loads(out) == {
         "proved": True,
+        "selection": None,
         "certificates": [
             {"quantity": quantity, "side": side, "value": 5, "multi": "keep", "facts": 8, "of": 8,
              "proved": True, "reason": None}

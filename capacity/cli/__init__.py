@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from capacity import __version__
-from capacity.cli import attention, layers, rank, verify
+from capacity.cli import attention, describe, layers, rank, verify
 from capacity.errors import (
     AnnotationWarning,
     CapacityError,
@@ -39,6 +39,7 @@ app = typer.Typer(
 for command in (
     rank.rank,
     verify.verify,
+    describe.describe,
     layers.train,
     layers.sweep,
     layers.grid,

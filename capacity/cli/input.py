@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from capacity.cli.selecting import Chosen, load_chosen
 from capacity.database.facts import Database
 from capacity.database.io.formats import FORMATS
 from capacity.database.policy import MultiPolicy
@@ -21,7 +22,8 @@ TENSOR_FORMATS = ("npy", "tns")
 FactsOrTensor = Annotated[
     Path,
     typer.Argument(
-        help="File of facts (RDF, TSV or CSV) or of a tensor (.npy or .tns); may be compressed.",
+        help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy or "
+        ".tns); may be compressed.",
         show_default=False,
     ),
 ]
@@ -52,24 +54,28 @@ def is_tensor(file: Path, format: str | None) -> bool:
 
 
 def read_input(
-    file: Path, *, format: str | None, multi: MultiPolicy | None, arity: int | None
+    file: Path,
+    *,
+    format: str | None,
+    multi: MultiPolicy | None,
+    arity: int | None,
+    chosen: Chosen,
 ) -> Input:
-    """Read facts, or a tensor if the file's name or its format says so.
+    """Read the chosen facts, or a tensor if the file's name or its format says so.
 
     Raises
     ------
     CapacityError
         If the file can't be read, or an option about facts is given for a tensor.
     """
-    from capacity.database.io.readers import load
     from capacity.rank.verifier.named import tensor_of
     from capacity.safe_files import read_file
 
     if not is_tensor(file, format):
-        db = load(file, format=format, arity=3 if arity is None else arity, multi=multi)
+        db = load_chosen(file, chosen, format=format, arity=arity, multi=multi)
         of_file = db.source
         return Input(db, of_file and of_file.name, of_file and of_file.sha256)
-    refuse_options_of_facts(file, multi=multi, arity=arity)
+    refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())
     raw = read_file(file, max_bytes=MAX_BYTES)
     tensor = parse_tensor(os.fspath(file), raw, max_bytes=MAX_BYTES)
     try:

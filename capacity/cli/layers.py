@@ -20,11 +20,13 @@ from capacity.cli.output import (
     print_json,
     write_text,
 )
+from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.errors import InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
 from capacity.progress import bar
 
 
+@with_selection
 def train(
     file: File,
     d_model: Annotated[int, typer.Option(help="Dimension of the embeddings.")] = 4,
@@ -33,6 +35,7 @@ def train(
     d_head_vo: Annotated[int, typer.Option(help="Inner dimension of values and outputs.")] = 2,
     format: FormatOption = None,
     multi: MultiOption = None,
+    chosen: Chosen = ALL,
     epochs: Annotated[int, typer.Option(help="Maximum number of epochs.")] = 2000,
     learning_rate: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Seed of the initial weights.")] = 0,
@@ -51,7 +54,6 @@ def train(
     Example: capacity train examples/figure-1.ttl --d-model 4 --out layer
     """
     require_packages("Training", LAYERS, "layers")
-    from capacity.database.io.readers import load
     from capacity.evaluator.accuracy import TAUS
     from capacity.evaluator.columns import accuracy_column
     from capacity.layer.compute import Compute, resolve_device
@@ -66,7 +68,7 @@ def train(
     recipe = Recipe(epochs=epochs, learning_rate=learning_rate)
     config = LayerConfig(d_model, n_heads, d_head_qk, d_head_vo)
     # a layer needs a function: without a policy a multi-valued file is an error, not a warning
-    db = load(file, format=format, multi=multi or "error")
+    db = load_chosen(file, chosen, format=format, multi=multi or "error")
     run = Run(
         f"{file.name.split('.')[0]}-{db.facts_sha256[:8]}",
         db,
@@ -84,7 +86,9 @@ def train(
         layer.save(out)
         write_text(out / "run.json", json.dumps(plain(row), indent=2) + "\n")
     if as_json:
-        print_json([row])
+        # the columns of the runs table, unless a part of the file was chosen
+        told = selection_json(db, chosen)
+        print_json([row if told is None else {**row, "selection": told}])
         return
     print(f"{file.name}: {db!r}")
     print(f"  layer          {config.name}, {row['n_parameters']} parameters and "
@@ -207,6 +211,10 @@ def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
     shards = f"{plan['shards']:,} shard{'' if plan['shards'] == 1 else 's'}"
     print(f"  runs        {plan['runs']:,}, in {shards}")
     print(f"  databases   {plan['databases']:,}, of {least:,} to {most:,} facts")
+    for each in plan["selections"]:
+        omitted = ", ".join(f"{name} {n:,}" for name, n in each["omitted"].items())
+        kept = f"{each['kept']:,} of {each['of']:,} facts"
+        print(f"  selected    {kept} for {each['database']}; omitted by {omitted}")
     print(f"  layers      {plan['layers']:,}")
     print(f"  recipes     {plan['recipes']:,}")
     print(f"  seeds       {plan['seeds']:,}")

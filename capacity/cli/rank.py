@@ -16,6 +16,7 @@ from capacity.cli.input import (
     read_input,
 )
 from capacity.cli.output import Json, MultiOption, print_json
+from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.database.facts import Database
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
 SLICES = ("subject_slices", "predicate_slices", "object_slices")
 
 
+@with_selection
 def rank(
     file: FactsOrTensor,
     format: FactsOrTensorFormat = None,
     multi: MultiOption = None,
     arity: ArityOption = None,
+    chosen: Chosen = ALL,
     effort: Annotated[
         Effort, typer.Option(help="Search effort: on small databases about 1 s, 30 s, or minutes.")
     ] = "quick",
@@ -65,7 +68,7 @@ def rank(
     """
     from capacity.rank.analysis import RankAnalysis
 
-    read = read_input(file, format=format, multi=multi, arity=arity)
+    read = read_input(file, format=format, multi=multi, arity=arity, chosen=chosen)
     of = read.of
     n = f"{of.n_facts} facts" if isinstance(of, Database) else f"{of.n_entries} entries"
     with spinner(f"bounding the rank of {n}") as say:
@@ -98,6 +101,7 @@ def rank(
         "source": read.source,
         "sha256": read.sha256,
         **_sizes(read),
+        **({"selection": selection_json(of, chosen)} if isinstance(of, Database) else {}),
         "bounds": _bounds(read, bounds),
         "rank": intervals["rank"].to_dict(),
         "effective_rank": intervals["effective_rank"].to_dict() if effective else None,

@@ -16,6 +16,7 @@ from capacity.cli.input import (
     refuse_options_of_facts,
 )
 from capacity.cli.output import Json, MultiOption, print_json
+from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.database.facts import Database
 from capacity.errors import (
     CertificateError,
@@ -26,6 +27,7 @@ from capacity.errors import (
 from capacity.tensor.sparse import SparseTensor
 
 
+@with_selection
 def verify(
     certificate: Annotated[
         Path, typer.Argument(help="JSON file that --certificate wrote.", show_default=False)
@@ -34,6 +36,7 @@ def verify(
     format: FactsOrTensorFormat = None,
     multi: MultiOption = None,
     arity: ArityOption = None,
+    chosen: Chosen = ALL,
     max_bytes: Annotated[
         int | None,
         typer.Option(
@@ -45,7 +48,8 @@ def verify(
     """Check that certificates prove their bounds for a file.
 
     Each certificate names the policy for multi-valued pairs that its facts were made under; --multi
-    requires a certain one. A certificate about a tensor names the tensor.
+    requires a certain one. The options that choose facts must be those that the certificate was
+    made under. A certificate about a tensor names the tensor.
 
     Examples: capacity verify rank.json examples/countries.ttl
     capacity verify rank.json tensor.npy
@@ -56,7 +60,7 @@ def verify(
 
     tensor = is_tensor(file, format)
     if tensor:
-        refuse_options_of_facts(file, multi=multi, arity=arity)
+        refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())
     certificates = load_certificates(certificate, max_bytes=max_bytes or MAX_BYTES)
     for one in certificates:
         if multi is not None and one.multi != multi:
@@ -66,7 +70,8 @@ def verify(
                 f"is about {about}. Omit --multi, or make the certificate with `capacity rank "
                 f"--multi {multi}`."
             )
-    every = read_input(file, format=format, multi=None if tensor else "keep", arity=arity).of
+    policy = None if tensor else "keep"
+    every = read_input(file, format=format, multi=policy, arity=arity, chosen=chosen).of
     rows: list[dict[str, Any]] = []
     try:
         budget = CheckBudget.of(_size(every))
@@ -89,8 +94,10 @@ def verify(
     reason = next((_in_words(row) for row in rows if not row["proved"]), None)
     if as_json:
         lower, upper = _ends(rows)
-        print_json({"proved": reason is None, "certificates": rows, "lower": lower,
-                    "upper": upper, "reason": reason})  # fmt: skip
+        facts = isinstance(every, Database)
+        selection = {"selection": selection_json(every, chosen)} if facts else {}
+        print_json({"proved": reason is None, **selection, "certificates": rows,
+                    "lower": lower, "upper": upper, "reason": reason})  # fmt: skip
     raise typer.Exit(code=0 if reason is None else 1)
 
 

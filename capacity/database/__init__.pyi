@@ -1,5 +1,6 @@
 from .facts import Database as Database
 from .io.arrays import from_numpy as from_numpy
+from .io.contexts import Contexts as Contexts
 from .io.formats import FileHead as FileHead
 from .io.formats import Format as Format
 from .io.formats import register_format as register_format
@@ -16,10 +17,18 @@ from .io.rdflib import from_rdflib as from_rdflib
 from .io.rdflib import to_rdflib as to_rdflib
 from .io.readers import load as load
 from .io.readers import read_table as read_table
-from .io.tables import TableTerms as TableTerms
-from .io.tables import write_tsv as write_tsv
+from .io.several import Sources as Sources
+from .io.tables.options import Columns as Columns
+from .io.tables.options import TableForm as TableForm
+from .io.tables.options import TableTerms as TableTerms
+from .io.writers import write as write
+from .io.writers import write_tsv as write_tsv
 from .policy import POLICIES as POLICIES
 from .policy import MultiPolicy as MultiPolicy
+from .selection import KeepOrDrop as KeepOrDrop
+from .selection import Selected as Selected
+from .selection import Selection as Selection
+from .selection import SelectionOptions as SelectionOptions
 from .source import Source as Source
 from .synthetic import random_database as random_database
 from .terms import Term as Term

@@ -17,15 +17,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from capacity.database.arity import not_triples, require_arity
-from capacity.database.canonical import by_role, canonical, checked, facts_sha256, numbered
+from capacity.database.arity import require_arity
+from capacity.database.canonical import by_role, canonical, checked, numbered
+from capacity.database.columns import Columns
 from capacity.database.description import as_table, in_a_line
 from capacity.database.policy import (
     MultiPolicy,
@@ -33,23 +34,24 @@ from capacity.database.policy import (
     check_policy,
     multi_valued_error,
     multi_valued_warning,
-    pair_starts,
 )
 from capacity.database.source import Source
-from capacity.database.terms import Term, display, position
-from capacity.errors import InvalidArgumentError, InvalidTypeError, UnknownTokenError
+from capacity.database.terms import Term, display
+from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, generator
 from capacity.tensor.sparse import SparseTensor
 
 if TYPE_CHECKING:
     import scipy.sparse
 
+    from capacity.database.selection import Selected, SelectionOptions
+
 # default limit of a dense tensor, in bytes
 DENSE_BUDGET = 2**30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Database:
+class Database(Columns):
     """An immutable set of facts. Make one with `from_triples`, or read one with `load`.
 
     Attributes
@@ -68,10 +70,12 @@ class Database:
         Prefixes of the source file, for display only.
     source : Source or None
         The file, if the facts came from one.
+    selected : Selected or None
+        What `select` omitted, in numbers, if it made this database.
 
     Notes
     -----
-    Two databases are equal if they hold the same facts; policy, prefixes and source may differ.
+    Two databases are equal if they hold the same facts; all else may differ.
     What names subjects, predicates or triples raises an `InvalidArgumentError` unless the arity
     is 3.
 
@@ -93,6 +97,7 @@ class Database:
     multi: MultiPolicy = "keep"
     prefixes: Mapping[str, str] = field(default_factory=dict)
     source: Source | None = None
+    selected: Selected | None = None
 
     @classmethod
     def from_ids(
@@ -138,7 +143,7 @@ class Database:
         policy = multi or "keep"
         check_policy(policy, require_arity(arity))
         given = checked(tokens, id_tuples, arity, allow_empty)
-        terms, tuples = apply_policy(*canonical(tokens, given), policy)
+        terms, tuples = apply_policy(*canonical(tokens, given), policy, prefixes or {})
         if policy != "keep":
             # the policy may have added set tokens or left tokens without a fact
             terms, tuples = canonical(terms, tuples)
@@ -209,104 +214,6 @@ class Database:
         arity = tuples.shape[1] if len(tuples) else 3
         return cls.from_ids(tokens, tuples, arity=arity, multi=multi)
 
-    @property
-    def arity(self) -> int:
-        """The number of columns of the facts, the order of the tensor; 3 for triples."""
-        return self.tuples.shape[1]
-
-    @cached_property
-    def roles(self) -> tuple[tuple[Term, ...], ...]:
-        """The tokens of each column, sorted; the modes of the tensor."""
-        return tuple(tuple(self.tokens[i] for i in ids) for ids in self.role_ids)
-
-    @property
-    def subjects(self) -> tuple[Term, ...]:
-        """The set K, sorted; mode 0 of the tensor. Of triples alone."""
-        return self._of_triples("`subjects`").roles[0]
-
-    @property
-    def predicates(self) -> tuple[Term, ...]:
-        """The set Q, sorted; mode 1 of the tensor. Of triples alone."""
-        return self._of_triples("`predicates`").roles[1]
-
-    @property
-    def objects(self) -> tuple[Term, ...]:
-        """The set V, sorted; the last mode of the tensor."""
-        return self.roles[-1]
-
-    @cached_property
-    def subject_ids(self) -> NDArray[np.int32]:
-        """Token ids of the subjects K, ascending. Of triples alone."""
-        return self._of_triples("`subject_ids`").role_ids[0]
-
-    @cached_property
-    def predicate_ids(self) -> NDArray[np.int32]:
-        """Token ids of the predicates Q, ascending. Of triples alone."""
-        return self._of_triples("`predicate_ids`").role_ids[1]
-
-    @property
-    def object_ids(self) -> NDArray[np.int32]:
-        """Token ids of the objects V, ascending."""
-        return self.role_ids[-1]
-
-    @cached_property
-    def triples(self) -> NDArray[np.int32]:
-        """The facts as indices into subjects, predicates and objects, shape (n_triples, 3)."""
-        return self._of_triples("`triples`").tuples
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the tensor D: ``(n_subjects, n_predicates, n_objects)`` for triples."""
-        return tuple(len(ids) for ids in self.role_ids)
-
-    @property
-    def n_tokens(self) -> int:
-        """The number of tokens, the paper's d_vocab."""
-        return len(self.tokens)
-
-    @property
-    def n_facts(self) -> int:
-        """The number of facts."""
-        return len(self.tuples)
-
-    @property
-    def n_triples(self) -> int:
-        """The number of facts. Of triples alone."""
-        return len(self.triples)
-
-    @cached_property
-    def n_pairs(self) -> int:
-        """The number of (subject, predicate) pairs, or of keys, in the domain of D."""
-        return len(pair_starts(self.tuples))
-
-    @cached_property
-    def n_multi_valued_pairs(self) -> int:
-        """The number of pairs, or of keys, that have several objects."""
-        return int((np.diff(np.append(pair_starts(self.tuples), self.n_facts)) > 1).sum())
-
-    @property
-    def is_functional(self) -> bool:
-        """True if every pair has one object, so that D is a partial function."""
-        return self.n_pairs == self.n_facts
-
-    @cached_property
-    def token_tuples(self) -> NDArray[np.int32]:
-        """The facts as token ids, shape (n_facts, arity)."""
-        columns = [ids[self.tuples[:, mode]] for mode, ids in enumerate(self.role_ids)]
-        ids = np.stack(columns, axis=1)
-        ids.setflags(write=False)
-        return ids
-
-    @cached_property
-    def token_triples(self) -> NDArray[np.int32]:
-        """The facts as token ids, shape (n_triples, 3): the sentences a layer trains on."""
-        return self._of_triples("`token_triples`").token_tuples
-
-    @cached_property
-    def facts_sha256(self) -> str:
-        """SHA-256 of the facts in canonical form (`capacity.database.canonical.facts_sha256`)."""
-        return facts_sha256(self.tokens, self.token_tuples)
-
     def __call__(self, *key: object) -> Term:
         """Look up D(k, q), or the object of a longer or shorter key.
 
@@ -314,8 +221,8 @@ class Database:
         ----------
         *key : Term, rdflib node, or str
             Subject and predicate; for another arity, a token for each column but the last. A str
-            stands for the label of that text, or for the only token with that text, short name or
-            local name.
+            stands for the label of that text, or for the only token with that text, short name,
+            local name, or label in the facts (``rdfs:label``, ``skos:prefLabel``).
 
         Raises
         ------
@@ -326,22 +233,9 @@ class Database:
         UnknownTokenError
             If (k, q) lies outside the domain, or a token is unknown or ambiguous.
         """
-        if len(key) != self.arity - 1:
-            names = "a subject and a predicate" if self.arity == 3 else f"{self.arity - 1} tokens"
-            raise InvalidTypeError(f"A key of this database is {names}; got {len(key)} tokens.")
-        self.require_functional("D(k, q)" if self.arity == 3 else "A lookup")
-        at = [position(one, of, self.prefixes) for one, of in zip(key, self.roles, strict=False)]
-        same = [self.tuples[:, mode] == i for mode, i in enumerate(at)]
-        rows = np.flatnonzero(np.logical_and.reduce(same))
-        if not len(rows):
-            said = ", ".join(f"{one!s:.60}" for one in key)
-            raise UnknownTokenError(f"({said}) lies outside the domain of the database.")
-        return self.objects[self.tuples[rows[0], -1]]
+        from capacity.database.lookup import lookup
 
-    def _of_triples(self, what: str) -> Database:
-        if self.arity != 3:
-            raise not_triples(what, self.arity)
-        return self
+        return lookup(self, key)
 
     def require_functional(self, what: str) -> None:
         """Raise a `MultiValuedError` that lists the policies unless the database is functional."""
@@ -352,6 +246,13 @@ class Database:
     def name(self, term: Term) -> str:
         """Short name of a term, for display: label, text, qname, or the whole IRI."""
         return display(term, self.prefixes)
+
+    @cached_property
+    def labels(self) -> Mapping[Term, tuple[str, ...]]:
+        """Texts of the labels that the facts themselves give to tokens, in any language."""
+        from capacity.database.names import labels_of
+
+        return labels_of(self)
 
     def tensor(self) -> SparseTensor:
         """The tensor D by its nonzero entries, in the order of `tuples`.
@@ -408,7 +309,40 @@ class Database:
 
     def with_policy(self, multi: MultiPolicy) -> Database:
         """Apply a policy for multi-valued pairs; raises as `from_ids` does."""
-        return self._of_ids(self.token_tuples, multi)
+        made = self._of_ids(self.token_tuples, multi)
+        return replace(made, source=self.source, selected=self.selected)
+
+    def select(self, **criteria: Unpack[SelectionOptions]) -> Database:
+        """Keep the facts that all criteria let stay; `selected` has what each omits, in numbers.
+
+        Parameters
+        ----------
+        **criteria
+            The options of `Selection`: ``schema``, ``literals``, ``annotations`` and
+            ``blank_nodes`` are ``keep`` or ``drop``; ``predicates``, ``exclude``, ``namespaces``
+            and ``types`` are names.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no fact stays, or for a wrong criterion.
+        InvalidTypeError
+            For an unknown option, or a name of another type.
+        UnknownTokenError
+            If no predicate, class or namespace has a name, or several do.
+
+        Examples
+        --------
+        >>> db = Database.from_triples([("Oslo", "in", "Norway"), ("Oslo", "name", "Christiania")])
+        >>> print(db.select(exclude="name").selected)
+        1 of 2 facts are selected; omitted by exclude 1
+        """
+        from capacity.database.criteria import rows_of
+        from capacity.database.selection import Selection
+
+        rows, found = rows_of(self, Selection(**criteria))
+        made = self.subset(rows) if len(rows) else self
+        return replace(made, source=self.source, selected=found)
 
     def subset(self, rows: NDArray[Any]) -> Database:
         """Keep the facts at `rows`, a boolean mask of `tuples` or indices into them."""

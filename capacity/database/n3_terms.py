@@ -7,7 +7,12 @@ from collections.abc import Iterable
 
 import pyoxigraph as ox
 
-from capacity.database.terms import MAX_TRIPLE_DEPTH, Term, term_from_pyoxigraph
+from capacity.database.terms import (
+    MAX_TRIPLE_DEPTH,
+    Term,
+    term_from_pyoxigraph,
+    term_to_pyoxigraph,
+)
 from capacity.errors import InvalidArgumentError
 
 # RDF 1.2 N-Triples, productions IRIREF, STRING_LITERAL_QUOTE, BLANK_NODE_LABEL, LANG_DIR and
@@ -20,8 +25,18 @@ _ONE = (
 )
 # the parser checks how the parts of a triple term nest
 _TERM = re.compile(rf"{_ONE}|<<\((?:{_ONE}|<<\(|\)>>|[ \t])++(?<=\)>>)")
-
 _BEGINS = re.compile(rf"{_STRING}|(<<\()")
+
+
+def is_term(cell: str) -> bool:
+    """Tell whether a cell has the form of one N-Triples term.
+
+    Examples
+    --------
+    >>> is_term("<http://x/a>"), is_term("Astrid")
+    (True, False)
+    """
+    return _TERM.fullmatch(cell) is not None
 
 
 def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
@@ -55,7 +70,7 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
         # a triple term is the object of another one at most, so they nest as often as they begin
         if cell.count("<<(") > MAX_TRIPLE_DEPTH < sum(map(bool, _BEGINS.findall(cell))):
             reason = f"triple terms nest over {MAX_TRIPLE_DEPTH} deep"
-        elif _TERM.fullmatch(cell):
+        elif is_term(cell):
             try:
                 quads = list(ox.parse(f"<x:s> <x:p> {cell} .", format=ox.RdfFormat.N_TRIPLES))
             except (SyntaxError, ValueError, MemoryError) as error:
@@ -64,7 +79,45 @@ def parse_n3(cells: Iterable[str]) -> dict[str, Term]:
             raise InvalidArgumentError(
                 f'A cell must hold one N-Triples term (<iri>, "text", "text"@en, _:name, '
                 f"<<( s p o )>>); got {cell!r:.60} ({reason:.200}). Read plain text with "
-                '`terms="label"`.'
+                'table="long".'
             )
         terms[cell] = term_from_pyoxigraph(quads[0].object)
     return terms
+
+
+def n3_of(term: Term) -> str:
+    """Write a term in the syntax of N-Triples.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it has no form there that is read as the same term.
+    """
+    if term.kind not in ("label", "set"):
+        node_of(term)
+    return term.n3()
+
+
+def node_of(term: Term) -> object:
+    """Convert a term to a node of pyoxigraph that is read as the same term.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is none, such as for an IRI with spaces.
+    """
+    if term.kind in ("label", "set"):
+        raise InvalidArgumentError(
+            f"RDF has no form for the {term.kind} {term.text!r:.60}. Write a table, .tsv, .csv or "
+            ".parquet, or give labels IRIs with `to_rdflib(db, base=...)`."
+        )
+    try:
+        node = term_to_pyoxigraph(term)
+    except (ValueError, SyntaxError):
+        node = None
+    if node is None or term_from_pyoxigraph(node) != term:
+        raise InvalidArgumentError(
+            f"RDF has no {term.kind} that is read as {tuple(term)!r:.100}. Mend the term: its IRI, "
+            "name, datatype or language."
+        )
+    return node

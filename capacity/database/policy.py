@@ -23,14 +23,14 @@ nodes are named, and so sorted, in that order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.arity import key_names
-from capacity.database.terms import Term
+from capacity.database.terms import Term, display
 from capacity.errors import InvalidArgumentError, MultiValuedError, MultiValuedWarning
 from capacity.options import require_choice
 
@@ -105,7 +105,7 @@ def pair_starts(tuples: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def apply_policy(
-    tokens: Sequence[Term], tuples: Tuples, policy: MultiPolicy
+    tokens: Sequence[Term], tuples: Tuples, policy: MultiPolicy, prefixes: Mapping[str, str]
 ) -> tuple[Sequence[Term], Tuples]:
     """Apply a policy to tuples of token ids.
 
@@ -117,6 +117,8 @@ def apply_policy(
         Unique rows of token ids in ascending order.
     policy : MultiPolicy
         One of `POLICIES`.
+    prefixes : mapping of str to str
+        Prefixes of short names, for messages.
 
     Returns
     -------
@@ -138,7 +140,8 @@ def apply_policy(
     if policy == "keep" or not multi.any():
         return tokens, tuples
     if policy == "error":
-        first = ", ".join(str(tokens[i]) for i in tuples[starts[np.argmax(multi)]][:-1])
+        key = tuples[starts[np.argmax(multi)]][:-1].tolist()
+        first = ", ".join(display(tokens[i], prefixes) for i in key)
         raise MultiValuedError(
             f"Under the policy `error` every {one} must have one object; "
             f"{int(multi.sum())} of {len(starts)} {several} have several, the first is "

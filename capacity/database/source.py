@@ -22,9 +22,15 @@ class Source:
         Name of the format that it was read as.
     notes : tuple of str
         Sentences on what was read in another way than as plain facts, or not read, with numbers.
+    in_other_graphs : int
+        Number of triples in other graphs than the one that was asked for.
+    parts : tuple of Source
+        The files, where there were several.
     """
 
     name: str
     sha256: str
     format: str
     notes: tuple[str, ...] = ()
+    in_other_graphs: int = 0
+    parts: tuple[Source, ...] = ()

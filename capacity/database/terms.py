@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     import rdflib
 
 Kind: TypeAlias = Literal["iri", "literal", "blank", "label", "set", "triple"]
-_LITERAL_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*+"|<([^<>"\s]+)>')
+# in the text of a triple term
+LITERAL_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*+"|<([^<>"\s]+)>')
 # parsers and printers recur into triple terms
 MAX_TRIPLE_DEPTH = 128
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
@@ -127,8 +128,8 @@ def _literal(text: str, datatype: str, language: str) -> Term:
     return Term("literal", text, "" if plain else datatype, language.lower())
 
 
-def term_from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = None) -> Term:
-    """Convert a pyoxigraph node; `blank_names` renames blank nodes.
+def term_from_pyoxigraph(node: object) -> Term:
+    """Convert a pyoxigraph node.
 
     Raises
     ------
@@ -143,11 +144,10 @@ def term_from_pyoxigraph(node: object, blank_names: Mapping[str, str] | None = N
             language += f"--{node.direction}"
         return _literal(node.value, node.datatype.value, language)
     if isinstance(node, ox.BlankNode):
-        return Term("blank", node.value if blank_names is None else blank_names[node.value])
+        return Term("blank", node.value)
     if isinstance(node, ox.Triple):
         s, p, o = (
-            term_from_pyoxigraph(part, blank_names).n3()
-            for part in (node.subject, node.predicate, node.object)
+            term_from_pyoxigraph(part).n3() for part in (node.subject, node.predicate, node.object)
         )
         return Term("triple", f"<<( {s} {p} {o} )>>")
     raise InvalidTypeError(f"A term of RDF must be a node of pyoxigraph; got {shown(node)}.")
@@ -244,18 +244,6 @@ class Ids(dict[Any, int]):
         return fresh
 
 
-class BlankNames(dict[str, str]):
-    """Names b0, b1, ... for blank nodes, in order of first use.
-
-    Parsers name anonymous nodes at random, so that without these names a file would give other
-    facts at every read.
-    """
-
-    def __missing__(self, name: str) -> str:
-        self[name] = fresh = f"b{len(self)}"
-        return fresh
-
-
 def display(term: Term, prefixes: Mapping[str, str]) -> str:
     """Short name for people: a label or a literal's text as it is, an IRI as a qname if it has one.
 
@@ -264,7 +252,7 @@ def display(term: Term, prefixes: Mapping[str, str]) -> str:
     """
     if term.kind == "triple":
         # a literal may hold what looks like an IRI
-        return _LITERAL_OR_IRI.sub(
+        return LITERAL_OR_IRI.sub(
             lambda found: (
                 found[0] if found[1] is None else display(Term("iri", found[1]), prefixes)
             ),
@@ -281,18 +269,29 @@ def display(term: Term, prefixes: Mapping[str, str]) -> str:
     return f"<{term.text}>"
 
 
-def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str, str]) -> int:
+def position(
+    value: object,
+    vocabulary: tuple[Term, ...],
+    prefixes: Mapping[str, str],
+    labels: Callable[[], Mapping[Term, Iterable[str]]],
+    what: str,
+) -> int:
     """Find the index of a term in a vocabulary.
 
     Parameters
     ----------
     value : Term, rdflib node, or str
         A str stands for the label of that text, for the only term with that text or short name
-        (`display`), or for the only IRI with that local name.
+        (`display`), for the only IRI with that local name, or else for the only term with that
+        label.
     vocabulary : tuple of Term
         The subjects, the predicates or the objects of a database.
     prefixes : mapping of str to str
         Namespace of each prefix, for short names.
+    labels : callable
+        Function that returns the labels of terms; it is called if no other name is found.
+    what : str
+        Name of such a term, for messages: ``subject``, or another.
 
     Raises
     ------
@@ -303,7 +302,14 @@ def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str,
     if term in vocabulary:
         return vocabulary.index(term)
     names = [(display(t, prefixes), t.text, local_name(t)) for t in vocabulary]
-    for known in ([names_of[:2] for names_of in names], [names_of[2:] for names_of in names]):
+    every: list[tuple[str, ...]] = list(names)
+    for stage in range(3):
+        if stage == 2:
+            labelled = labels()
+            known = [tuple(labelled.get(t, ())) for t in vocabulary]
+            every += known
+        else:
+            known = [names_of[2:] if stage else names_of[:2] for names_of in names]
         # the empty text is the name of a literal at most, and no local name
         found = [i for i, names_of in enumerate(known) if value in names_of and value != ""]
         if len(found) == 1:
@@ -311,11 +317,13 @@ def position(value: object, vocabulary: tuple[Term, ...], prefixes: Mapping[str,
         if found:
             some = ", ".join(str(vocabulary[i]) for i in found[:3])
             raise UnknownTokenError(
-                f"{len(found)} tokens are called {value!r:.60} in this role, such as {some}; give "
-                "the Term."
+                f"{len(found)} {what}s are called {value!r:.60} in the facts, such as {some}. Give "
+                "the IRI, or a Term."
             )
-    hint = nearest(value, dict.fromkeys(name for names_of in names for name in names_of if name))
-    raise UnknownTokenError(f"No token is called {value!r:.60} in this role; give a Term.{hint}")
+    known_names = dict.fromkeys(name for names_of in every for name in names_of if name)
+    hint = nearest(value, known_names, most=3)
+    advice = hint or " Give an IRI, a prefixed name, a local name or a label that the facts have."
+    raise UnknownTokenError(f"No {what} is called {value!r:.60} in the facts.{advice}")
 
 
 def local_name(term: Term) -> str:

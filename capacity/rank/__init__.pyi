@@ -12,6 +12,11 @@ from .cp.estimate import CPEstimate as CPEstimate
 from .cp.estimate import cp_estimate as cp_estimate
 from .cp.numerical_rank import RankEstimates as RankEstimates
 from .cp.numerical_rank import numerical_rank_estimates as numerical_rank_estimates
+from .describing.advice import Advice as Advice
+from .describing.dataset import Description as Description
+from .describing.dataset import describe as describe
+from .describing.repetition import Repetition as Repetition
+from .describing.rows import PredicateRow as PredicateRow
 from .effort import Effort as Effort
 from .effort import Limit as Limit
 from .effort import Limits as Limits

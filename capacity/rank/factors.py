@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.display import briefly_shown, table
-from capacity.errors import InvalidArgumentError
+from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.extras import needed_by
 from capacity.limits import shown
 from capacity.rank.exact.sparse_terms import vector
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # bits to which a root is computed before it is rounded to a float
 BITS = 80
+# bytes of the matrices of a decomposition
+MOST_BYTES = 2**30
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ class AlgebraicNumber:
     def __float__(self) -> float:
         lo, hi = self.lo, self.hi
         below = _value(self.f, lo) < 0
-        while hi - lo > Fraction(1, 2**BITS):
+        # an error in x is multiplied by the coefficients
+        bits = BITS + max(x.numerator.bit_length() for x in self.coefficients)
+        while hi - lo > Fraction(1, 2**bits):
             middle = (lo + hi) / 2
             if (_value(self.f, middle) < 0) == below:
                 lo = middle
@@ -151,6 +155,8 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
     ------
     InvalidArgumentError
         If an argument is of another kind, which proves that a decomposition exists and has none.
+    MemoryBudgetError
+        If the matrices would take more than a gibibyte.
     """
     columns: list[list[Column]] = [[] for _ in tensor.shape]
     for argument in arguments:
@@ -170,6 +176,12 @@ def factors_of(arguments: Iterable[Argument], tensor: SparseTensor) -> Factors:
         for term in terms:
             for mode, of in enumerate(term):
                 columns[mode].append(of)
+    size = 8 * sum(tensor.shape) * len(columns[0])
+    if size > MOST_BYTES:
+        raise MemoryBudgetError(
+            f"The matrices of a decomposition must fit {MOST_BYTES:,} bytes; for a tensor of the "
+            f"shape {tensor.shape} they would take {size:,}. Leave out indices without entries."
+        )
     matrices = [_matrix(n, some) for n, some in zip(tensor.shape, columns, strict=True)]
     return Factors(tuple(matrices))
 
@@ -254,9 +266,14 @@ def _checked(factors: object, shape: tuple[int, ...]) -> list[NDArray[np.object_
             f"`factors` must be matrices with {shape} rows and the same number of columns; got "
             f"shapes {sizes}."
         )
-    for of in matrices:
-        of.ravel()[:] = [_exact(x) for x in of.ravel().tolist()]
-    return matrices
+    return [_exact_matrix(of) for of in matrices]
+
+
+def _exact_matrix(given: NDArray[Any]) -> NDArray[Any]:
+    matrix = np.empty(given.shape, dtype=object)
+    for place, x in np.ndenumerate(given):
+        matrix[place] = _exact(x)
+    return matrix
 
 
 def _exact(x: object) -> Exact:

@@ -87,12 +87,19 @@ def bytes_of(plan: Plan) -> int:
 def summary(plan: Plan, *, workers: int = 1) -> dict[str, Any]:
     """Describe a plan in numbers, as ``capacity sweep --dry-run`` prints it."""
     sizes = [db.n_triples for db in plan.databases.values()]
+    # subsets of a file share what was selected from it
+    selected = {id(run.database.selected): run for run in plan.runs}
     time = time_of(plan, workers=workers)
     return {
         "runs": len(plan.runs),
         "databases": len(sizes),
         "smallest_database": min(sizes),
         "largest_database": max(sizes),
+        "selections": [
+            {"database": run.database_id, **run.database.selected.to_dict()}
+            for run in sorted(selected.values(), key=lambda run: run.database_id)
+            if run.database.selected is not None
+        ],
         "layers": len({run.layer for run in plan.runs}),
         "recipes": len({run.recipe for run in plan.runs}),
         "seeds": len({run.seed for run in plan.runs}),

@@ -47,7 +47,7 @@ def _all_across(allowed: Mask, sides: Sides, mode: int) -> Mask:
     """Mask of the indices of a mode whose slice is allowed on all of the other sides."""
     others = [side for m, side in enumerate(sides) if m != mode]
     across = np.moveaxis(allowed, mode, 0)[np.ix_(range(allowed.shape[mode]), *others)]
-    return across.reshape(len(across), -1).all(axis=1)
+    return np.asarray(across.reshape(len(across), -1).all(axis=1))
 
 
 def value_of(area: Area, box: Sides) -> int:

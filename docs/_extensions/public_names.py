@@ -43,8 +43,14 @@ def directive(room: str, name: str) -> str:
     if room == "capacity" and home is not None:
         return f"See :py:obj:`{home}.{name}`.\n"
     if inspect.isclass(value) and not hasattr(value, "__origin__"):
-        kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
-        return f".. {kind}:: {room}.{name}\n   :members:\n"
+        if issubclass(value, BaseException):
+            return f".. autoexception:: {room}.{name}\n   :members:\n"
+        # what a class has from others of ours is shown, and what it has from libraries isn't
+        others = sorted(
+            {b.__name__ for b in value.__mro__ if not b.__module__.startswith("capacity")}
+        )
+        members = f"   :members:\n   :inherited-members: {', '.join(others)}\n"
+        return f".. autoclass:: {room}.{name}\n{members}"
     if inspect.isroutine(value):
         return f".. autofunction:: {room}.{name}\n"
     # aliases of types, and registries

@@ -86,7 +86,7 @@ def test_lookup_is_the_partial_function() -> None:
     assert db("Colin", "lives_in") == label("Malaysia")
     with pytest.raises(KeyError, match="outside the domain"):
         db("Malaysia", "born_in")
-    with pytest.raises(KeyError, match="No token is called 'Zoe'"):
+    with pytest.raises(KeyError, match="No subject is called 'Zoe'"):
         db("Zoe", "born_in")
 
 
@@ -179,5 +179,5 @@ def test_a_token_is_found_by_its_local_name_and_a_misspelt_one_gets_the_nearest(
     with pytest.raises(UnknownTokenError, match="Did you mean `Astrid`"):
         db("Astrit", "born_in")
     # two tokens have that local name
-    with pytest.raises(UnknownTokenError, match=r"2 tokens are called 'Bernard'.*a\.org/people"):
+    with pytest.raises(UnknownTokenError, match=r"2 subjects are called 'Bernard'.*a\.org/people"):
         db("Bernard", "born_in")

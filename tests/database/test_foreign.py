@@ -68,13 +68,15 @@ def archives(folder: Path) -> dict[str, bytes]:
     np.save(array, np.zeros(3))
     sqlite3.connect(folder / "a.db").execute("create table t (s, p, o)").connection.close()
     pd.DataFrame({"s": ["a"]}).to_parquet(folder / "a.parquet")
+    pd.DataFrame({"s": ["a"]}).to_feather(folder / "a.arrow")
     return {
         "a zip archive": zipped.getvalue(),
         "an Excel file": excel.getvalue(),
         "a tar archive": tarred.getvalue(),
         "an array of numpy": array.getvalue(),
         "an SQLite database": (folder / "a.db").read_bytes(),
-        "a Parquet file": (folder / "a.parquet").read_bytes(),
+        "a Parquet file that is cut off": (folder / "a.parquet").read_bytes()[:-9],
+        "an Arrow file": (folder / "a.arrow").read_bytes(),
         "an HDT file": b"$HDT\1<http://purl.org/HDT/hdt#HDTv1>\0",
     }
 

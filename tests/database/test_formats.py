@@ -142,13 +142,6 @@ def test_cells_stay_what_they_are(tmp_path: Path) -> None:
     assert db("c", "p").text == ""
 
 
-def test_a_header_is_a_header_only_if_it_reads_so(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_text("subject\tpredicate\tobject\na\tp\tb\n")
-    assert load(tmp_path / "a.tsv").n_triples == 1
-    (tmp_path / "b.tsv").write_text("head\trelation\ttail\na\tp\tb\n")
-    assert load(tmp_path / "b.tsv").n_triples == 2
-
-
 def test_a_frame_may_have_other_columns_but_only_text() -> None:
     frame = pd.DataFrame({"object": ["x"], "note": [1], "subject": ["a"], "predicate": ["p"]})
     assert from_pandas(frame)("a", "p") == label("x")

@@ -38,8 +38,8 @@ LONG = "x" * 10_000
 UNDIRECTED: Any = nx.Graph([("a", "b")])
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "no such token": (lambda: SMALL("Zoe", "p"), "no token is called 'Zoe'"),
-    "a long token": (lambda: SMALL(LONG, "p"), "no token is called 'xxx"),
+    "no such token": (lambda: SMALL("Zoe", "p"), "no subject is called 'Zoe'"),
+    "a long token": (lambda: SMALL(LONG, "p"), "no subject is called 'xxx"),
     "outside the domain": (
         lambda: Database.from_triples([("a", "p", "x"), ("b", "q", "x")])("a", "q"),
         r"\(a, q\) lies outside the domain",
@@ -124,7 +124,7 @@ def test_an_unknown_token_is_a_key_error_without_quotes() -> None:
     with pytest.raises(KeyError) as refusal:
         SMALL("Zoe", "p")
     assert isinstance(refusal.value, UnknownTokenError)
-    assert str(refusal.value).startswith("No token is called")
+    assert str(refusal.value).startswith("No subject is called")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,7 +19,6 @@ from capacity.database import (
     register_format,
     to_pandas,
     unregister_format,
-    write_tsv,
 )
 from capacity.errors import CapacityError, DatabaseFormatError, InvalidArgumentError
 
@@ -143,10 +142,6 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "RDF of arity 4": (
         lambda path: load(put(path.parent, "<x:a> <x:p> <x:b> .", "a.ttl"), arity=4),
         "only tables hold facts of 4 columns",
-    ),
-    "a TSV of arity 4": (
-        lambda path: write_tsv(Database.from_tuples(ROWS), path),
-        r"write_tsv\(db, path\) needs facts of three columns",
     ),
 }  # fmt: skip
 

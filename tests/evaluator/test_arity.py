@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from capacity.database import Database, schema_rows, to_networkx, to_rdflib, write_tsv
+from capacity.database import Database, schema_rows, to_networkx, to_rdflib
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator import (
     attention_of_pairs,
@@ -49,7 +49,6 @@ def circuits_of(db: Database) -> tuple[Any, Any, Any]:
 
 
 DOORS: dict[str, Callable[[Database], Any]] = {
-    "write_tsv": lambda db: write_tsv(db, "never-written.tsv"),
     "to_networkx": to_networkx,
     "to_rdflib": lambda db: to_rdflib(db, base="http://x/"),
     "schema_rows": schema_rows,

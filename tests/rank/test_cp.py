@@ -93,7 +93,7 @@ def test_arrays_of_any_numbers_are_taken_and_others_refused() -> None:
     rng = np.random.default_rng(0)
     a, b, c = (rng.normal(size=(n, 3)) for n in (5, 4, 6))
     assert cp_estimate(np.einsum("ir,jr,kr->ijk", a, b, c)).rank == 3
-    for bad in (np.zeros((2, 2, 2)), np.ones((2, 2)), np.full((2, 2, 2), np.nan)):
+    for bad in (np.zeros((2, 2, 2)), np.ones(2), np.full((2, 2, 2), np.nan)):
         with pytest.raises(ValueError, match="finite, nonzero, and of order 2"):
             cp_estimate(bad)
 

@@ -233,7 +233,9 @@ def test_a_kind_of_both_sides_that_adds_is_kept_on_its_own_side() -> None:
         def sides(self) -> tuple[Side, ...]:
             return ("upper",)
 
-    register_kind(Kind(Above, lower=check_product, upper=lambda _a, _f: FOUR, adds=True))
+    register_kind(
+        Kind(Above, lower=check_product, upper=lambda _a, entries: entries.given(FOUR), adds=True)
+    )
     try:
         found = (Above(View((np.arange(4), np.arange(4), np.arange(4)))),)
         interval = rank_interval(matrix_product(2, 2, 2), methods=[spoiled(found)])

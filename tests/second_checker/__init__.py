@@ -37,16 +37,17 @@ def _proves(certificate: Certificate, of: Database | SparseTensor) -> bool:
     if not _is_about(certificate, of):
         return False
     T = dense_of(of)
+    complete = bool((T != 0).any(axis=-1).all())
+    effective = certificate.quantity == "effective_rank" and not complete
     if certificate.groups:
         last = certificate.groups[-1] == (T.ndim - 1,)
         together = taken_together(T, certificate.groups)
         if certificate.side == "upper" or together is None or together.ndim < 2:
             return False
-        if certificate.quantity == "effective_rank" and not last:
+        if effective and not last:
             return False
         T = together
     observed = np.asarray((T != 0).any(axis=-1))
-    effective = certificate.quantity == "effective_rank" and not observed.all()
     if certificate.value != sum(a.value for a in certificate.arguments):
         return False
     if certificate.side == "upper":

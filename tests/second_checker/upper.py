@@ -125,9 +125,9 @@ def sum_at_a_root(argument: AlgebraicDecomposition, T: np.ndarray) -> np.ndarray
         for place, x in np.ndenumerate(total):
             ball = flint.arb(x)
             whole = ball.unique_fmpz()
-            found = whole is not None and float(ball.rad()) < 1e-60
+            found = float(ball.rad()) < 1e-60
             # a number that isn't an integer may stand in an unobserved fiber
-            near[place] = int(whole) if found else float("nan")
+            near[place] = int(whole) if whole is not None and found else float("nan")
         return near
     finally:
         flint.ctx.prec = old

@@ -50,7 +50,7 @@ def test_integers_of_numpy_are_factors_and_floats_are_not() -> None:
         with pytest.raises(TypeError, match="unsupported operand"):
             product()
     with pytest.raises(InvalidArgumentError, match=r"one shape; got \(2, 2\) and \(2, 3\)"):
-        T + from_dense([[1, 0, 0], [0, 2, 0]])
+        _ = T + from_dense([[1, 0, 0], [0, 2, 0]])
 
 
 def test_a_result_of_more_than_63_bits_is_refused() -> None:

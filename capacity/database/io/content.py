@@ -20,9 +20,9 @@ import sys
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
-from capacity.database.io.foreign import foreign_bytes
+from capacity.database.io.foreign import foreign_bytes, is_parquet
 from capacity.errors import DatabaseFormatError, InvalidTypeError, StorageError
 from capacity.extras import needed_by
 from capacity.limits import require_integer
@@ -35,7 +35,7 @@ FREE_EXPANSION, MAX_EXPANSION = 2**26, 250
 
 @dataclass(frozen=True)
 class Content:
-    """Decompressed bytes of a file, known to be UTF-8.
+    """Decompressed bytes of a file, known to be UTF-8 or Parquet.
 
     Attributes
     ----------
@@ -53,9 +53,14 @@ class Content:
 
 
 def read(
-    path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, allow_empty: bool = False
+    path: str | os.PathLike[str] | BinaryIO,
+    *,
+    max_bytes: int = MAX_BYTES,
+    allow_empty: bool = False,
 ) -> Content:
-    """Read a file whole, undo its compression, and check that it is text in UTF-8.
+    """Read a file whole, undo its compression, and check that it is text in UTF-8 or Parquet.
+
+    The file is named, or open in binary mode.
 
     Raises
     ------
@@ -68,6 +73,11 @@ def read(
         If `max_bytes` isn't a positive integer.
     """
     require_integer("max_bytes", max_bytes, most=sys.maxsize)
+    if hasattr(path, "read"):
+        where = getattr(path, "name", None)
+        name = where if isinstance(where, str) else "the open file"
+        raw = _read_open(name, path, max_bytes)
+        return check(name, raw, max_bytes=max_bytes, allow_empty=allow_empty)
     if not isinstance(path, str | os.PathLike):
         raise InvalidTypeError(
             f"A file must be named by a str or a path; got {type(path).__name__}. For an rdflib "
@@ -78,6 +88,22 @@ def read(
     except StorageError as error:
         raise DatabaseFormatError(error.path, error.reason, advice=error.advice) from None
     return check(os.fspath(path), raw, max_bytes=max_bytes, allow_empty=allow_empty)
+
+
+def _read_open(name: str, file: Any, max_bytes: int) -> bytes:
+    try:
+        return read_pieces(name, file, max_bytes=max_bytes)
+    except StorageError as error:
+        raise DatabaseFormatError(error.path, error.reason, advice=error.advice) from None
+    except (OSError, ValueError) as error:
+        raise DatabaseFormatError(
+            name, f"the open file can't be read ({error!s:.100})", advice="Open it again."
+        ) from None
+    except TypeError:
+        raise InvalidTypeError(
+            f"An open file must give bytes; {name:.60} gives text, whose line ends are changed. "
+            "Open it with open(path, 'rb')."
+        ) from None
 
 
 def check(
@@ -98,6 +124,8 @@ def check(
             "the text is encoded in UTF-16; it must be UTF-8",
             advice="Convert it: iconv -f UTF-16 -t UTF-8.",
         )
+    if is_parquet(data):
+        return Content(name, data, hashlib.sha256(raw).hexdigest())
     if foreign := foreign_bytes(data):
         raise DatabaseFormatError(name, f"it is {foreign.what}", advice=foreign.advice)
     data = data.removeprefix(b"\xef\xbb\xbf")

@@ -43,7 +43,6 @@ _MAGIC = {
     b"SQLite format 3\0": Foreign(
         "an SQLite database", 'Export a table: sqlite3 -csv FILE "select s, p, o from t" > t.csv.'
     ),
-    b"PAR1": Foreign("a Parquet file", _TABLE.format("pd.read_parquet(FILE)")),
     b"ARROW1": Foreign("an Arrow file", _TABLE.format("pd.read_feather(FILE)")),
     b"$HDT": Foreign("an HDT file", "Convert it to N-Triples: hdt2rdf FILE facts.nt."),
     b"\x93NUMPY": Foreign(
@@ -56,6 +55,11 @@ _MAGIC = {
     b"GIF8": _IMAGE,
     b"\xff\xd8\xff": _IMAGE,
 }
+_OPENKE = Foreign(
+    "a list of numbered facts as OpenKE has it: a count, then head, tail and relation",
+    'Read it with pandas: capacity.database.from_pandas(pd.read_csv(FILE, sep=r"\\s+", skiprows=1, '
+    "header=None, dtype=str), columns=[0, 2, 1]).",
+)
 _LFS = Foreign("a pointer of git-LFS, and not the file itself", "Fetch the file: git lfs pull.")
 _OWL_XML = Foreign("OWL in OWL/XML", _ROBOT)
 # by the first element of an XML document
@@ -75,6 +79,7 @@ _ROOTS = {
 # by the beginning of the text
 _TEXTS = (
     (re.compile(r"version https://git-lfs\.github\.com/spec/"), _LFS),
+    (re.compile(r"\d+[ \t]*\r?\n(?:\d+[ \t]+\d+[ \t]+\d+[ \t]*(?:\r?\n|\Z))"), _OPENKE),
     (
         re.compile(r"(?:Prefix|Ontology|Import|Annotation|Declaration)\s*\("),
         Foreign("OWL in functional syntax", _ROBOT),
@@ -125,11 +130,24 @@ def foreign_bytes(data: bytes) -> Foreign | None:
         return Foreign("a zip archive", _UNPACK.format("unzip FILE"))
     if data[257:262] == b"ustar":
         return Foreign("a tar archive", _UNPACK.format("tar -xf FILE"))
+    if data.startswith(b"PAR1") and 0 in data[:65536]:
+        return Foreign("a Parquet file that is cut off", "Fetch it again.")
     if data[8:12] == b"DUCK":
         return Foreign("a DuckDB database", "Export a table: duckdb FILE 'copy t to \"t.csv\"'.")
     if data.startswith((b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")):
         return Foreign("compressed twice", "Decompress it once first.")
     return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), None)
+
+
+def is_parquet(data: bytes) -> bool:
+    r"""Tell whether bytes begin and end as a Parquet file does.
+
+    Examples
+    --------
+    >>> is_parquet(b"PAR1 ... PAR1"), is_parquet(b"PAR1\tis\ta label")
+    (True, False)
+    """
+    return len(data) > 8 and data.startswith(b"PAR1") and data.endswith(b"PAR1")
 
 
 def foreign_text(text: str) -> Foreign | None:

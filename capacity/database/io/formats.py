@@ -8,13 +8,14 @@ content first and its name second: ``@prefix`` in a ``.nt`` file is Turtle.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capacity.database.io.content import Content
-from capacity.database.io.foreign import foreign_text
+from capacity.database.io.foreign import foreign_text, is_parquet
 from capacity.display import briefly_shown
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown
@@ -61,10 +62,13 @@ class Format:
         Function of `Content`, this format and keywords that returns a `Database`. The keywords are
         ``multi`` and those options of the kind that the user gives: of RDF ``graph``, ``base``,
         ``contexts``, ``annotations_of_facts`` and ``allow_empty``; ``terms`` of tables and, where
-        they aren't triples, ``arity`` and ``columns``.
+        they aren't triples, ``arity`` and ``columns``, and ``table``.
     likelihood : callable
         Function of a `FileHead` that returns an integer: 0 if the beginning doesn't suggest this
         format, and a larger one the likelier it is.
+    write : callable, optional
+        Function of a `Database`, this format and keywords that returns the bytes of a file, for
+        `write`. Tables have the keyword ``terms``.
     """
 
     name: str
@@ -72,8 +76,15 @@ class Format:
     kind: str
     parse: Callable[..., Database]
     likelihood: Callable[[FileHead], int] = _tells_nothing
+    write: Callable[..., bytes] | None = None
 
 
+_NODE = r"(?:<[^<>\"\s]*>|_:[^\s<>\"]+)"
+# a statement of N-Triples or N-Quads; no row of a table ends in a full stop outside of its cells
+_STATEMENT = re.compile(
+    rf"{_NODE}\s*<[^<>\"\s]*>\s*(?:{_NODE}|\"(?:[^\"\\]|\\.)*+\"(?:@[\w-]+|\^\^<[^<>\s]*>)?|<<\(.*\)>>)"
+    rf"\s*(?P<graph>{_NODE})?\s*\.\s*(?:#.*)?"
+)
 # by name, in the order in which messages list them; of two as likely the first is guessed
 FORMATS: dict[str, Format] = {}
 _ALIASES: dict[str, Format] = {}
@@ -163,13 +174,18 @@ def resolve_format(content: Content, format: str | None) -> Format:
         For an unknown name, or if the format can't be guessed.
     """
     if format is not None:
-        if format.lower() not in _ALIASES:
+        chosen = format_called(format)
+        if chosen is None:
             raise DatabaseFormatError(
                 content.name,
                 f"unknown format {shown(format)}",
                 advice=f"Use one of {', '.join(FORMATS)}.{nearest(format, FORMATS)}",
             )
-        return _ALIASES[format.lower()]
+        if is_parquet(content.data) and chosen.name != "parquet":
+            raise DatabaseFormatError(
+                content.name, f"it is Parquet, and not {chosen.name}", advice="Omit the format."
+            )
+        return chosen
     guess = guess_format(content)
     if guess is None:
         raise DatabaseFormatError(
@@ -178,6 +194,36 @@ def resolve_format(content: Content, format: str | None) -> Format:
             advice=f"Say which with format: {', '.join(FORMATS)}.",
         )
     return guess
+
+
+def format_called(name: str) -> Format | None:
+    """Return the format of a name, extension or media type; None if there is none."""
+    return _ALIASES.get(name.lower())
+
+
+def format_of_name(name: str) -> Format | None:
+    """Return the format of a file's suffix, but for one of compression; None if there is none.
+
+    Examples
+    --------
+    >>> format_of_name("facts.ttl.gz").name
+    'turtle'
+    """
+    suffixes = [s[1:].lower() for s in Path(name).suffixes]
+    while suffixes and suffixes[-1] in ("gz", "bz2", "xz", "zst"):
+        suffixes.pop()
+    return _ALIASES.get(suffixes[-1]) if suffixes else None
+
+
+def _statements(text: str) -> Format | None:
+    """Return the format of the beginning of a text whose lines are all N-Triples or N-Quads."""
+    lines = text.splitlines()
+    whole = lines if len(lines) < 2 else lines[:-1]
+    said = [line for one in whole if (line := one.strip()) and line[0] != "#"]
+    found = [_STATEMENT.fullmatch(line) for line in said]
+    if not found or not all(found):
+        return None
+    return FORMATS.get("nquads" if any(one and one["graph"] for one in found) else "ntriples")
 
 
 def guess_format(content: Content) -> Format | None:
@@ -189,13 +235,12 @@ def guess_format(content: Content) -> Format | None:
         For a file of another format, such as an HTML page, which servers send in place of a missing
         file.
     """
-    suffixes = [s[1:].lower() for s in Path(content.name).suffixes]
-    while suffixes and suffixes[-1] in ("gz", "bz2", "xz", "zst"):
-        suffixes.pop()
-    by_name = _ALIASES.get(suffixes[-1]) if suffixes else None
-    if by_name is not None and by_name.kind == "table":
-        return by_name
+    by_name = format_of_name(content.name)
+    if is_parquet(content.data):
+        return FORMATS.get("parquet")
     text = content.data[:65536].decode("utf-8", "ignore")
+    if by_name is not None and by_name.kind == "table":
+        return _statements(text) or by_name
     first = next((s for line in text.splitlines() if (s := line.strip()) and s[0] != "#"), "")
     if foreign := foreign_text(text):
         raise DatabaseFormatError(content.name, f"it is {foreign.what}", advice=foreign.advice)

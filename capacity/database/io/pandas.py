@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
-from capacity.database.io.tables import (
-    Row,
+from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
+from capacity.database.io.tables.headers import Row
+from capacity.database.io.tables.options import (
+    Columns,
+    TableForm,
+    TableOptions,
     TableTerms,
-    arity_of,
-    cells_of,
     check_terms,
-    from_rows,
+    table_options,
 )
+from capacity.database.io.tables.rows import narrowed, read_rows
+from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_database
-from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.extras import needed_by
 from capacity.limits import shown
 
@@ -28,9 +32,10 @@ if TYPE_CHECKING:
 def from_pandas(
     frame: pd.DataFrame,
     *,
-    terms: TableTerms = "label",
+    table: TableForm | None = None,
+    terms: TableTerms | None = None,
     arity: int | None = None,
-    columns: Sequence[str | int] | None = None,
+    columns: Columns | None = None,
     multi: MultiPolicy | None = None,
 ) -> Database:
     """Make a database from a DataFrame of text.
@@ -38,10 +43,15 @@ def from_pandas(
     Parameters
     ----------
     frame : pandas.DataFrame
-        Columns named subject, predicate and object, and possibly others; or three columns in this
-        order.
-    terms : {'label', 'n3'}
-        Form of the cells: plain labels, or N-Triples terms.
+        Columns named subject, predicate and object, and possibly others; or three columns that name
+        these roles in other words (head, relation, tail; source, target, relation; ...), or are in
+        this order.
+    table : {'long', 'wide', 'n3'}, optional
+        Form of the table, as `read_table` has it. In a ``wide`` one, with one column a property, a
+        missing value and an empty text are no facts.
+    terms : {'label', 'n3'}, optional
+        Form of the cells: plain labels, or N-Triples terms; by default terms if all cells are, with
+        an IRI among them.
     arity : int, optional
         Number of columns of the facts if they aren't triples: the table then has the columns key_1,
         key_2, ..., object, and possibly others; or `arity` columns, the object's last.
@@ -60,9 +70,10 @@ def from_pandas(
     InvalidTypeError
         If `frame` is not a DataFrame, or a cell is not a str.
     InvalidArgumentError
-        For other columns, unknown `terms`, or an `arity` that isn't the number of `columns`.
+        For other columns, an unknown `table` or `terms`, or an `arity` that isn't the number of
+        `columns`.
     DatabaseFormatError
-        For a cell that isn't a term, or a table without rows.
+        For a cell that isn't a term, a table without rows, or one that can be read in two ways.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
 
@@ -75,49 +86,78 @@ def from_pandas(
     >>> frame = pd.DataFrame([["Oslo", "May", "sun"]], columns=["city", "month", "weather"])
     >>> from_pandas(frame, columns=["city", "weather"])
     Database(1 facts of arity 2: 1 x 1, 2 tokens; functional)
+    >>> frame = pd.DataFrame({"name": ["Bob", "Ann"], "born": ["1980", "90"], "in": ["Rome", None]})
+    >>> from_pandas(frame, table="wide").n_triples
+    3
     """
     with needed_by("from_pandas"):
         import pandas as pd
 
-    check_terms(terms)
-    n_columns = arity_of(arity, columns)
+    options = table_options(table, terms, arity, columns)
     if not isinstance(frame, pd.DataFrame):
         raise InvalidTypeError(
             f"`frame` must be a pandas DataFrame; got {type(frame).__name__}. For a file use "
             "read_table."
         )
+    _require_columns(frame, options)
+    names = tuple(frame.columns)
+    if options.columns is not None:
+        # a number is the name of a column here, which may stand anywhere
+        options = replace(options, columns=tuple(names.index(one) for one in options.columns))
+    at, options = narrowed(Table("the DataFrame", "pandas", [], names), options)
+    rows = _rows(frame.iloc[:, at], missing=bool(options.wide))
+    return read_rows(
+        Table("the DataFrame", "pandas", rows, tuple(names[i] for i in at)), options, multi=multi
+    )
+
+
+def _rows(frame: pd.DataFrame, *, missing: bool) -> list[Row]:
+    """Rows of text; missing values become empty cells, if there may be any."""
     rows: list[Row] = []
-    chosen = _chosen_columns(frame, n_columns, columns)
-    for number, row in enumerate(chosen.itertuples(index=False, name=None)):
+    for number, row in enumerate(frame.itertuples(index=False, name=None)):
+        cells: list[str] = []
         for cell in row:
             # rdflib's nodes are str, too, and would lose their kind
-            if type(cell) is not str:
+            if type(cell) is str:
+                cells.append(str(cell))
+            elif missing and _is_missing(cell):
+                cells.append("")
+            else:
                 raise InvalidTypeError(
                     f"Each cell must be text; row {number} holds {cell!r:.60} of type "
                     f"{type(cell).__name__}. Turn numbers into text with astype(str); drop or fill "
                     "missing values; give rdflib nodes and Terms to Database.from_triples."
                 )
-        rows.append((number, tuple(map(str, row))))
-    if not rows:
-        raise DatabaseFormatError("the DataFrame", "the table has no rows")
-    return from_rows("the DataFrame", rows, "pandas", terms, multi, None)
+        rows.append((number, tuple(cells)))
+    return rows
 
 
-def _chosen_columns(
-    frame: pd.DataFrame, arity: int, columns: Sequence[str | int] | None
-) -> pd.DataFrame:
-    names = list(role_names(arity) if columns is None else columns)
-    named = set(names) <= set(frame.columns)
-    chosen = frame[names] if named else frame
-    # two columns may have one name, and both are then chosen
-    if chosen.shape[1] == arity and (named or columns is None):
-        return chosen
-    others = "" if columns else f", or {'three' if arity == 3 else arity} columns in that order"
-    have = frame.shape[1]
-    advice = f" Facts of {have} columns are read with `arity={have}`, or choose with `columns`."
+def _is_missing(cell: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
+
+
+def _require_columns(frame: pd.DataFrame, options: TableOptions) -> None:
+    """Refuse a frame without the columns to read."""
+    names, have = list[object](frame.columns), frame.shape[1]
+    wanted = role_names(options.arity) if options.columns is None else options.columns
+    named = all(names.count(one) == 1 for one in wanted)
+    none_twice = not set(wanted) <= set(names)
+    whole = options.columns is None and have == options.arity and none_twice
+    if named or whole or (options.wide and options.columns is None):
+        return
+    arity = options.arity
+    others = (
+        "" if options.columns else f", or {'three' if arity == 3 else arity} columns in that order"
+    )
+    advice = (
+        f" Facts of {have} columns are read with `arity={have}`, or choose with `columns`; one "
+        'column a property is read with table="wide".'
+    )
     raise InvalidArgumentError(
-        f"A DataFrame must have the columns {', '.join(map(str, names))}{others}; got "
-        f"{shown(list(frame.columns))}.{'' if columns or named or have == arity else advice}"
+        f"A DataFrame must have the columns {', '.join(map(str, wanted))}{others}; got "
+        f"{shown(names)}.{'' if options.columns or have == arity else advice}"
     )
 
 
@@ -154,4 +194,8 @@ def to_pandas(db: Database, *, terms: TableTerms | None = None) -> pd.DataFrame:
     with needed_by("to_pandas"):
         import pandas as pd
 
-    return pd.DataFrame(cells_of(db, terms), columns=pd.Index(role_names(db.arity)), dtype=str)
+    check_terms(terms)
+    form, cells = cells_of(db, terms)
+    if form == "label" and terms is None:
+        refuse_labels_like_terms(db)
+    return pd.DataFrame(list(cells), columns=pd.Index(role_names(db.arity)), dtype=str)

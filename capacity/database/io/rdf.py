@@ -5,8 +5,8 @@ canonical). From file to ids it takes a quarter to a seventh of the time of rdfl
 (``benchmarks/load_rdf.py``). `quads` has it parsed, and no facts are returned before all of it is.
 
 Conventions: graphs are merged unless one is named; blank nodes are renamed ``b0``, ``b1``, ... in
-the order of the file; relative IRIs are resolved against the given base, else against ``file:///``
-and the file's name; a triple term of RDF 1.2 is a token.
+the order of the file, unless it labels all of them; relative IRIs are resolved against the given
+base, else against ``file:///`` and the file's name; a triple term of RDF 1.2 is a token.
 
 References
 ----------
@@ -22,6 +22,7 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
+from capacity.database.blank_nodes import with_stable_names
 from capacity.database.facts import Database
 from capacity.database.io.annotations import apply_choice, check_choice, find_annotations
 from capacity.database.io.content import Content
@@ -32,16 +33,10 @@ from capacity.database.io.quads import parse_quads
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.source import Source
-from capacity.database.terms import BlankNames, term_from_pyoxigraph
+from capacity.database.terms import term_from_pyoxigraph
+from capacity.database.vocabularies import schema_predicates
 from capacity.errors import AnnotationWarning, DatabaseFormatError
 from capacity.limits import shown
-
-_SCHEMA = (
-    "http://www.w3.org/2000/01/rdf-schema#",
-    "http://www.w3.org/2002/07/owl#",
-    "http://www.w3.org/ns/shacl#",
-)
-_RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
 def parse_rdf_content(
@@ -64,10 +59,12 @@ def parse_rdf_content(
         content, format, base=base, contexts=contexts, with_graphs=wanted is not None
     )
     rows = quads.rows
+    n_of_file = len(rows)
     if wanted is not None:
         counts = quads.counts()
         name = find_graph(wanted, counts, quads.prefixes, content.name, format.name)
         rows = rows[quads.graph == (-1 if name is None else list(counts).index(name))]
+    in_other_graphs = n_of_file - len(rows)
     if not len(rows) and not allow_empty:
         raise DatabaseFormatError(
             content.name,
@@ -100,14 +97,13 @@ def parse_rdf_content(
             format=format.name,
             advice="Choose otherwise with `annotations_of_facts`.",
         )
-    names = BlankNames()
     return Database.from_ids(
-        [term_from_pyoxigraph(node, names) for node in quads.ids],
+        with_stable_names([term_from_pyoxigraph(node) for node in quads.ids]),
         rows,
         arity=rows.shape[1],
         multi=multi,
         prefixes=quads.prefixes,
-        source=Source(Path(content.name).name, content.sha256, format.name, notes),
+        source=Source(Path(content.name).name, content.sha256, format.name, notes, in_other_graphs),
         allow_empty=allow_empty,
     )
 
@@ -115,7 +111,7 @@ def parse_rdf_content(
 def schema_rows(db: Database) -> NDArray[np.bool_]:
     """Mark the facts that are schema: ``rdf:type`` and the predicates of RDFS, OWL and SHACL.
 
-    Ontologies can be mostly schema (71 % of Brick). ``db.subset(~schema_rows(db))`` drops it.
+    Ontologies can be mostly schema (71 % of Brick). ``db.select(schema="drop")`` omits it.
 
     Parameters
     ----------
@@ -142,8 +138,4 @@ def schema_rows(db: Database) -> NDArray[np.bool_]:
     array([ True, False])
     """
     require_triples(db, "schema_rows(db)")
-    schema = [
-        p.kind == "iri" and (p.text == _RDF_TYPE or p.text.startswith(_SCHEMA))
-        for p in db.predicates
-    ]
-    return np.array(schema, dtype=bool)[db.triples[:, 1]]
+    return schema_predicates(db)[db.triples[:, 1]]

@@ -6,6 +6,7 @@ import re
 
 from capacity.database.io.formats import FileHead, Format, register_format
 from capacity.database.io.rdf import parse_rdf_content
+from capacity.database.io.rdf_writers import WRITTEN, write_rdf
 
 _XML = re.compile(r"<\?xml|<!DOCTYPE|<!--|<rdf:RDF|<[\w.-]+(:[\w.-]+)?\s+xmlns")
 _DIRECTIVE = re.compile(r"@?(prefix|base|version)\b", re.IGNORECASE)
@@ -47,7 +48,8 @@ def _register_rdf(name: str, *aliases: str) -> None:
         possible = _possible_rdf(head)
         return len(possible) - possible.index(name) if name in possible else 0
 
-    register_format(Format(name, (name, *aliases), "rdf", parse_rdf_content, likelihood))
+    write = write_rdf if name in WRITTEN else None
+    register_format(Format(name, (name, *aliases), "rdf", parse_rdf_content, likelihood, write))
 
 
 _register_rdf("turtle", "ttl", "text/turtle")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from capacity.database.arity import require_arity
 from capacity.database.facts import Database
 from capacity.database.io.content import MAX_BYTES, Content, read
 from capacity.database.io.contexts import Contexts
 from capacity.database.io.formats import FORMATS, Format, resolve_format
-from capacity.database.io.tables import TableTerms, arity_of, check_terms
+from capacity.database.io.selecting import selected_part, selection_of
+from capacity.database.io.several import Sources, is_one, load_several
+from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
 from capacity.database.policy import MultiPolicy
+from capacity.database.selection import SelectionOptions
 from capacity.errors import DatabaseFormatError, MultiValuedError
 from capacity.limits import require_integer
 
@@ -22,11 +23,13 @@ MAX_TERM_BYTES = 2**24
 
 
 def load(
-    path: str | os.PathLike[str],
+    path: Sources,
     *,
     format: str | None = None,
-    arity: int = 3,
+    arity: int | None = None,
     multi: MultiPolicy | None = None,
+    table: TableForm | None = None,
+    columns: Columns | None = None,
     graph: str | None = None,
     base: str | None = None,
     contexts: Contexts | None = None,
@@ -34,42 +37,56 @@ def load(
     allow_empty: bool = False,
     max_bytes: int = MAX_BYTES,
     max_term_bytes: int = MAX_TERM_BYTES,
+    **criteria: Unpack[SelectionOptions],
 ) -> Database:
-    r"""Read a file of facts: RDF in any common format, or a table of three columns.
+    r"""Read facts: RDF in any common format, or a table of three columns; of one file or several.
 
     Parameters
     ----------
-    path : path
+    path : path, binary file, or list of these
         File of facts, which may be compressed (gzip, bzip2, xz, zstandard); ``-`` is standard
-        input.
+        input. Of a folder the files are read whose names end as a known format's do, of a pattern
+        such as ``data/*.nt`` all that it matches (``**`` stands for folders in folders). The facts
+        of several files are united; blank nodes of two files are never the same.
     format : str, optional
-        Name, extension or media type of a registered format; by default it is guessed.
-    arity : int
-        Number of columns of the facts. Only tables have facts of another arity than 3.
+        Name, extension or media type of a registered format; by default it is guessed of each
+        file.
+    arity : int, optional
+        Number of columns of the facts, by default 3. Only tables have facts of another arity.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
+    table, columns : optional
+        Options of tables, as `read_table` has them.
     graph, base, contexts, annotations_of_facts : optional
         Options of RDF, as `read_rdf` has them.
     allow_empty : bool
         Whether a file without facts is an empty database, of shape (0, 0, 0), and no error.
     max_bytes, max_term_bytes : int
-        Maximum size of the file, decompressed, and of a term.
+        Maximum size of a file, decompressed, and of a term.
+    **criteria
+        Which facts to keep, as `Selection` has it: ``schema``, ``literals``, ``annotations`` and
+        ``blank_nodes``, each ``keep`` or ``drop``; ``predicates``, ``exclude``, ``namespaces`` and
+        ``types``. The policy for multi-valued pairs is applied to the facts that stay.
 
     Returns
     -------
     Database
-        The facts, with the file's name, hash and format as ``source``.
+        The facts, with the file's name, hash and format as ``source``, and with the numbers of a
+        selection as ``selected``.
 
     Raises
     ------
     DatabaseFormatError
         If the file can't be read as a database: missing, empty, binary, broken, too large, or
-        without facts; a table with another number of columns, or with options of RDF; another file
-        than a table if `arity` isn't 3.
+        without facts; a table with another number of columns, that can be read in two ways, or
+        with options of RDF; RDF with options of tables.
     InvalidTypeError
-        If `path` is neither a str nor a path, or `contexts` isn't a mapping.
+        If `path` names no file and is none, or `contexts` isn't a mapping; for an unknown option.
     InvalidArgumentError
-        For an unknown policy, an `arity` that isn't from 2 to 32, or as `read_rdf` does.
+        For an unknown policy, an `arity` that isn't from 2 to 32, or as `read_rdf` and `read_table`
+        do; if a selection keeps no fact, or for a wrong criterion.
+    UnknownTokenError
+        If no predicate, class or namespace of the file has the name that a criterion gives.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
 
@@ -84,7 +101,27 @@ def load(
     >>> str(db("Astrid", "born_in"))
     'Singapore'
     """
-    require_arity(arity)
+    asked = table_options(table, None, arity, columns)
+    selection = selection_of(criteria, "load", load.__kwdefaults__ or ())
+    reading: dict[str, Any] = {
+        "format": format,
+        "arity": arity,
+        "table": table,
+        "columns": columns,
+        "graph": graph,
+        "base": base,
+        "contexts": contexts,
+        "annotations_of_facts": annotations_of_facts,
+        "allow_empty": allow_empty,
+        "max_bytes": max_bytes,
+        "max_term_bytes": max_term_bytes,
+    }
+    if selection.options():
+        every = load(path, multi="keep", **reading)
+        where = os.fspath(path) if isinstance(path, str | os.PathLike) else _name_of(every)
+        return selected_part(every, selection, multi, where)
+    if not is_one(path):
+        return load_several(path, load, multi=multi, **reading)
     options = given(
         graph=graph,
         base=base,
@@ -100,46 +137,68 @@ def load(
             format=chosen.name,
             advice="Omit it, or say which format of RDF the file has.",
         )
-    if arity != 3:
-        if chosen.kind != "table":
-            raise DatabaseFormatError(
-                content.name,
-                f"only tables hold facts of {arity} columns",
-                format=chosen.name,
-                advice="Omit `arity`, or give the table's format: tsv or csv.",
-            )
-        options["arity"] = arity
+    of_tables = given(arity=None if arity == 3 else arity, table=table, columns=columns)
+    if of_tables and chosen.kind != "table":
+        name = next(iter(of_tables))
+        raise DatabaseFormatError(
+            content.name,
+            f"only tables hold facts of {asked.arity} columns"
+            if name == "arity"
+            else f"`{name}` is an option of tables",
+            format=chosen.name,
+            advice=f"Omit `{name}`, or give the table's format: tsv or csv.",
+        )
+    options |= of_tables
     options |= given(allow_empty=allow_empty or None)
     return parsed(content, chosen, max_term_bytes=max_term_bytes, multi=multi, **options)
+
+
+def _name_of(db: Database) -> str:
+    return "the facts" if db.source is None else db.source.name
 
 
 def read_table(
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
-    terms: TableTerms = "label",
+    table: TableForm | None = None,
+    terms: TableTerms | None = None,
     arity: int | None = None,
-    columns: Sequence[str] | None = None,
+    columns: Columns | None = None,
     multi: MultiPolicy | None = None,
     max_bytes: int = MAX_BYTES,
     max_term_bytes: int = MAX_TERM_BYTES,
 ) -> Database:
-    r"""Read a TSV or CSV file.
+    r"""Read a table: TSV, CSV or Parquet.
+
+    A first row is a header if it reads ``subject predicate object``, or if it names these roles in
+    other words (``head relation tail``, ``source target relation``, ``?s ?p ?o``, and others that
+    `capacity.database.io.tables.headers` lists) that no other row repeats. What can be read in two
+    ways is refused.
 
     Parameters
     ----------
     path : path
-        Table with three columns: subject, predicate, object, unless `arity` or `columns` say
-        otherwise. It may be compressed; ``-`` is standard input.
-    format : {'tsv', 'csv'}, optional
+        Table with three columns: subject, predicate, object, unless `table`, `arity` or `columns`
+        say otherwise. It may be compressed; ``-`` is standard input.
+    format : {'tsv', 'csv', 'parquet'}, optional
         Format of the table; by default it is guessed.
-    terms : {'label', 'n3'}
-        Form of the cells: plain labels, or N-Triples terms.
+    table : {'long', 'wide', 'n3'}, optional
+        Form of the table. ``long``: a row is a fact, and its cells are labels; ``n3``: the same
+        with N-Triples terms in the cells; ``wide``: the first row names properties, the first
+        column holds the subjects, and each other cell that isn't empty is a fact. By default a row
+        is a fact, and a table that may be wide is refused.
+    terms : {'label', 'n3'}, optional
+        Form of the cells: plain labels, or N-Triples terms. By default they are terms if all of
+        them are, with an IRI among them, or if the header names variables; a table in which only
+        some cells are terms is refused.
     arity : int, optional
         Number of columns of the table if it isn't 3; the last one holds the object, the others the
         key. The first row is a header only if it reads ``key_1 key_2 ... object``.
-    columns : sequence of str, optional
-        Names of the columns to read, the object's last; the first row must name all columns.
+    columns : sequence of str or int, optional
+        Columns to read, the object's last: by their names, which the first row must hold, or by
+        their positions from 0, of a table whose first row is a fact unless it is certainly a
+        header; with ``long``, all rows are facts.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
     max_bytes, max_term_bytes : int
@@ -154,11 +213,11 @@ def read_table(
     ------
     DatabaseFormatError
         If the file can't be read, for a row with another number of cells, a cell that isn't a term,
-        a table without rows, or without one of the `columns`.
+        a table without rows, without one of the `columns`, or that can be read in two ways.
     InvalidTypeError
         If `path` is neither a str nor a path.
     InvalidArgumentError
-        For unknown `terms`, an unknown policy, an `arity` that isn't from 2 to 32, or that isn't
+        For an unknown `table`, `terms` or policy, an `arity` that isn't from 2 to 32, or that isn't
         the number of `columns`.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
@@ -169,8 +228,8 @@ def read_table(
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "facts.csv")
-    ...     _ = path.write_text("<x:Astrid>,<x:born_in>,<x:Singapore>")
-    ...     db = read_table(path, terms="n3")
+    ...     _ = path.write_text("head,relation,tail\n<x:Astrid>,<x:born_in>,<x:Singapore>")
+    ...     db = read_table(path)
     >>> db.subjects[0].kind
     'iri'
     >>> with TemporaryDirectory() as folder:
@@ -178,11 +237,14 @@ def read_table(
     ...     _ = path.write_text("id,city,month,year,weather\n1,Oslo,May,2024,sun")
     ...     read_table(path, columns=["city", "month", "year", "weather"])
     Database(1 facts of arity 4: 1 x 1 x 1 x 1, 4 tokens; functional)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.csv")
+    ...     _ = path.write_text("name,born,city\nBob,1980,Rome\nAnn,1990,")
+    ...     read_table(path, table="wide").n_triples
+    3
     """
-    check_terms(terms)
-    options: dict[str, Any] = {"terms": terms}
-    if arity_of(arity, columns) != 3 or columns is not None:
-        options |= {"arity": arity_of(arity, columns), "columns": columns}
+    table_options(table, terms, arity, columns)
+    options = given(table=table, terms=terms, arity=arity, columns=columns)
     content = read(path, max_bytes=max_bytes)
     chosen = of_kind(content, resolve_format(content, format), "table", "a table")
     return parsed(content, chosen, max_term_bytes=max_term_bytes, **options, multi=multi)

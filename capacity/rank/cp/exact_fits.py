@@ -4,9 +4,10 @@ Fits are easy if there are more unknowns than equations: the numbers of terms fo
 are bisected, with few attempts each. From there the number of terms falls in steps that double
 after each success and return to one after a failure; the search ends when a step of one fails.
 
-The fit with the fewest terms is then made exact (`capacity.rank.cp.making_exact`). If that fails,
-those with more terms are. Often the fewest terms are the easiest: the more terms, the larger the
-families of solutions, and where several meet, equations are dependent.
+Fits are made exact (`capacity.rank.cp.making_exact`) at once where there are as many unknowns as
+equations, which is quick. Otherwise the fit with the fewest terms is, at the end, and if that
+fails, those with more terms are. Often the fewest terms are the easiest: the more terms, the larger
+the families of solutions, and where several meet, equations are dependent.
 
 Failure proves nothing about the rank. Fits count only if the residual vanishes *and* the terms stay
 small: a tensor whose border rank is below its rank is approached by terms that grow without bound.
@@ -16,18 +17,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
+from typing import TypeAlias
 
 import numpy as np
 
 from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
-from capacity.rank.cp.making_exact import Target
+from capacity.rank.cp.making_exact import Exact, Target
 from capacity.rank.cp.normal_equations import Factors
 from capacity.rank.cp.rationalize import EXACT_ENOUGH
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
 
+Way: TypeAlias = Callable[[Fit], Exact | None]
 # norm of a balanced factor (`Fit.largest`) from which a fit counts as degenerate
 LARGEST_COEFFICIENT = 30.0
 # attempts per number of terms in the bisection
@@ -51,8 +54,7 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Finding]:
     rank = 3 * target.count // 2 + 1
     rising = True
     while too_few < rank < upper - 1 and target.work.left > 0:
-        tried = map(target.quickly, search.accepted(rank, HURRIED, EASY))
-        found = next((one for one in tried if one is not None), None)
+        found = _first(target.quickly, search.accepted(rank, HURRIED, EASY))
         if found is not None:
             upper, rising = rank, False
             yield (found,)
@@ -66,24 +68,36 @@ def _shortest(search: _Fits, goal: Goal, upper: int) -> Iterator[Finding]:
     """Look for the fewest terms, and make the shortest fit exact that can be."""
     target, tries = search.target, goal.limits.fits
     reserve = target.work.left // EXACT_PART
-    found: dict[int, Fit] = {}
+    # fits that aren't exact yet
+    found: dict[int, Callable[[int], Iterator[Fit]]] = {}
     fewest, rank, step = upper, upper - 1, 1
-    while goal.lower <= rank < fewest and target.work.left > reserve:
-        fit = next(search.accepted(rank, tries, ITERATIONS), None)
-        if fit is not None:
-            found[rank] = fit
+    while goal.lower <= rank < fewest and target.work.left > (
+        0 if target.is_quick(rank) else reserve
+    ):
+        fits = _kept(search.accepted(rank, tries, ITERATIONS))
+        if next(fits(1), None) is not None:
+            exact = _first(target.quickly, fits(MOST_QUICK)) if target.is_quick(rank) else None
+            if exact is not None:
+                found.clear()
+                yield (exact,)
+            else:
+                found[rank] = fits
             fewest, rank, step = rank, max(rank - step, goal.lower), 2 * step
         elif rank == fewest - 1:
             break
         else:
             rank, step = fewest - 1, 1
-    for rank in sorted(found):
-        several = _kept(chain([found[rank]], search.accepted(rank, tries, ITERATIONS)))
-        for way, most in ((target.quickly, MOST_QUICK), (target.thoroughly, MOST_THOROUGH)):
-            exact = next((one for fit in several(most) if (one := way(fit)) is not None), None)
-            if exact is not None:
-                yield (exact,)
-                return
+    for rank, fits in sorted(found.items()):
+        exact = None if target.is_quick(rank) else _first(target.quickly, fits(MOST_QUICK))
+        exact = exact or _first(target.thoroughly, fits(MOST_THOROUGH))
+        if exact is not None:
+            yield (exact,)
+            return
+
+
+def _first(way: Way, fits: Iterable[Fit]) -> Exact | None:
+    """Return the first exact decomposition that some fits become."""
+    return next((found for fit in fits if (found := way(fit)) is not None), None)
 
 
 def _kept(fits: Iterator[Fit]) -> Callable[[int], Iterator[Fit]]:

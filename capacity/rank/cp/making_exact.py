@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.procedures.krawczyk import MOST_EQUATIONS
 
+Exact: TypeAlias = Explicit | Enclosure
 # work of a first attempt at explicit coefficients; parts of what remains, for the first and for a
 # second; null spaces of the Jacobian that it must suffice for
 FIRST, PART_FIRST, PART_SECOND, NULL_SPACES = 3 * 10**8, 20, 2, 100
@@ -64,6 +66,10 @@ class Target:
         # a term with scaled factors is the same: one unknown fewer for each of them but the last
         return -(-self._equations // (sum(self.tensor.shape) - self.tensor.ndim + 1))
 
+    def is_quick(self, rank: int) -> bool:
+        """Return True if there are as many unknowns as equations: these can be independent."""
+        return rank >= self.count
+
     def cost_of_iteration(self, rank: int) -> int:
         """Measured cost of one iteration of a fit, in nanoseconds."""
         n = rank * sum(self.tensor.shape)
@@ -71,14 +77,14 @@ class Target:
             return 250_000 + 12 * n**2 + n**3 // 100
         return 800 * int(np.prod(self.tensor.shape)) * rank
 
-    def quickly(self, fit: Fit) -> Explicit | Enclosure | None:
+    def quickly(self, fit: Fit) -> Exact | None:
         """Make a fit exact with little work; None if that fails."""
         found = self._explicit(fit, min(FIRST, self.work.left // PART_FIRST))
-        if found is None and fit.rank >= self.count:
+        if found is None and self.is_quick(fit.rank):
             return self._enclosed(fit)
         return found
 
-    def thoroughly(self, fit: Fit) -> Explicit | Enclosure | None:
+    def thoroughly(self, fit: Fit) -> Exact | None:
         """Make a fit exact with more work, after the quick ways have failed; None if that fails."""
         found = self._explicit(fit, self.work.left // PART_SECOND)
         return self._rounded(fit) if found is None else found

@@ -38,7 +38,7 @@ def groupings(tensor: SparseTensor, *, effective: bool) -> list[tuple[Groups, Sp
     --------
     >>> T = SparseTensor([[0, 0, 0, 0], [1, 1, 1, 1]], [1, 1], (2, 2, 2, 2))
     >>> [groups for groups, _ in groupings(T, effective=True)]
-    [((0, 1), (2,), (3,)), ((0, 2), (1,), (3,)), ((1, 2), (0,), (3,))]
+    [((1, 2), (0,), (3,)), ((0, 1), (2,), (3,)), ((0, 2), (1,), (3,))]
     """
     order = tensor.order
     if effective:

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from capacity.rank.exact.factorization import factors
+from capacity.rank.exact.factorization import factors, integer_factors
 from capacity.rank.exact.peeling import reduce
 from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.types import Indices, Term, Vector
@@ -27,6 +27,8 @@ from capacity.tensor.structure import slice_modes, stacked_slice_entries
 
 # entries of the largest block that is factored, if the verifier can afford its terms
 FACTORED_ENTRIES = 200_000
+# integer products in all blocks of a small tensor, which take the verifier 0.04 s
+MANY_PRODUCTS = 200_000
 
 
 def slice_terms(
@@ -59,6 +61,7 @@ def slice_terms(
     matrix = reduce(rows, columns, values)
     box = matrix.taken_by.copy()
     terms: list[Term] = []
+    most = max(PRODUCTS_AN_ENTRY // 2, MANY_PRODUCTS // tensor.n_entries)
 
     def simple(one: int, a: Vector, b: Vector) -> Term:
         """Simple tensor of two vectors, in the slice of an entry."""
@@ -83,12 +86,13 @@ def slice_terms(
         ib, column = np.unique(at[block, right], return_inverse=True)
         dense = np.zeros((len(ia), len(ib)), np.int64)
         dense[row.ravel(), column.ravel()] = values[block]
-        found = [
-            simple(int(block[0]), vector(ia.tolist(), u), vector(ib.tolist(), v))
-            for u, v in (factors(dense) if dense.size <= FACTORED_ENTRIES else ())
-        ]
-        if found and products_of_terms(found) <= PRODUCTS_AN_ENTRY // 2 * len(block):
-            terms += found
+        found = (
+            [simple(int(block[0]), vector(ia.tolist(), u), vector(ib.tolist(), v)) for u, v in of]
+            for of in _factored(dense, most * len(block))
+        )
+        cheap = next((of for of in found if products_of_terms(of) <= most * len(block)), None)
+        if cheap is not None:
+            terms += cheap
             continue
         # a box for each row or column, whichever are fewer, or a term if its entries differ
         lines = (row if len(ia) <= len(ib) else column).ravel()
@@ -100,6 +104,16 @@ def slice_terms(
                 a, b = _outer(at[mine][:, [left, right]], values[mine])
                 terms.append(simple(int(mine[0]), a, b))
     return box, terms
+
+
+def _factored(dense: Indices, products: int) -> Iterator[list[tuple[list[Fraction], ...]]]:
+    """Yield factors of a block over the rationals and over the integers, if it isn't large."""
+    if dense.size > FACTORED_ENTRIES:
+        return
+    found = factors(dense)
+    yield [*found]
+    if len(found) * dense.size <= products:
+        yield [*integer_factors(dense)]
 
 
 def _unequal(box: Indices, values: Indices) -> Iterator[Indices]:

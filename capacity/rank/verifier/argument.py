@@ -4,18 +4,6 @@ They hold indices of the tensor's modes; for a database, these are indices into
 ``Database.subjects``, ``predicates`` and ``objects``. Nothing in them is trusted; the proof that an
 argument of a kind gives its value stands with the kind's checker.
 
-argument           side   value
-=================  =====  =======================================================================
-`Unfolding`        lower  the size of a nonsingular minor of an unfolding
-`Substitution`     lower  the number of steps of the substitution method, with unknown entries
-`Koszul`           lower  the rank of a Koszul flattening, divided by a simple tensor's
-`Diagonalization`  both   n if n x n slices are diagonal in common bases, n + 1 if they are not
-`Pencil`           both   the rank of two slices, by Kronecker's canonical form
-`Boxes`            upper  the number of boxes that equal entries fill
-`Decomposition`    upper  the number of simple tensors that add up to the entries
-`Enclosure`        upper  the number of terms of a fit with an exact real decomposition near it
-=================  =====  =======================================================================
-=======
 ========================  =====  ================================================================
 argument                  side   value
 ========================  =====  ================================================================

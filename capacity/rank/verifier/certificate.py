@@ -113,6 +113,11 @@ class Certificate:
                     f"{argument.kind!r}."
                 )
         of_tensor = "tensor_sha256" in fields
+        if of_tensor and fields.keys() & {"facts_sha256", "multi"}:
+            raise CertificateError(
+                "A certificate must be about a tensor (tensor_sha256) or about facts "
+                "(facts_sha256, multi); got fields of both."
+            )
         return cls(
             quantity,
             side,

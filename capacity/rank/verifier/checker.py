@@ -23,7 +23,7 @@ from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.rank.verifier.named import in_words, name_of, require_groups, tensor_of
 from capacity.rank.verifier.view import Removed
 from capacity.tensor.sparse import SparseTensor
-from capacity.tensor.structure import grouped
+from capacity.tensor.structure import grouped, is_complete
 
 # steps for an argument of any kind
 ARGUMENT = 200_000
@@ -117,10 +117,10 @@ def verify(
     the start. Each of the other slices that the substitution removes hides more of it, as above, so
     that nothing is known of the last one, which can't be removed: no such term has all its other
     slices among the removed ones. For the terms of whose slices the substitution removes all, the
-    argument above holds with "isn't known to be zero" in place of "isn't zero". If the second of the pair is
-    no substitution, the slices of I vanish on its sub-tensor, which contains all that it removes,
-    and no such term remains. Components are taken one after the other, a pair at a time: B has all
-    the others.
+    argument above holds with "isn't known to be zero" in place of "isn't zero". If the second of
+    the pair is no substitution, the slices of I vanish on its sub-tensor, which contains all that
+    it removes, and no such term remains. Components are taken one after the other, a pair at a
+    time: B has all the others.
 
     *Lower bounds of the effective rank* don't add over components: two token-disjoint databases can
     share terms in the unobserved fibers. Such a certificate has one argument, or a pair: the
@@ -173,15 +173,17 @@ def _verify(
         raise CertificateError(
             f"The certificate must be for {in_words(*name_of(of))}; it is for "
             f"{in_words(certificate.facts_sha256, certificate.multi)}. Load the file that it was "
-            "made from, under the same policy."
+            "made from, with the same selection and policy."
         )
     kinds = _kinds(certificate)
     effective = certificate.quantity == "effective_rank"
     try:
         if certificate.groups:
             size = tensor.order * tensor.n_entries
-            budget.spend(2 * SORT * size, 30 * size)
-            require_groups(certificate, tensor.order)
+            budget.spend(3 * SORT * size, 30 * size)
+            # a complete tensor alone agrees with itself on the observed fibers
+            effective = effective and not is_complete(tensor)
+            require_groups(certificate, tensor.order, effective=effective)
             tensor = grouped(tensor, certificate.groups)
         entries = Entries(tensor, effective=effective, budget=budget)
         entries.budget.spend(ARGUMENT * len(certificate.arguments))

@@ -226,8 +226,11 @@ def _terms(
 
 
 def _tuple(value: object, n: int | None, otherwise: str) -> tuple[object, ...]:
-    found = cast("tuple[object, ...]", value) if isinstance(value, tuple) else None
-    if found is None or n not in (None, len(found)):
+    # a subclass could have another length than it has elements
+    if type(value) is not tuple:
+        raise Refuted(otherwise)
+    found = cast("tuple[object, ...]", value)
+    if n not in (None, len(found)):
         raise Refuted(otherwise)
     return found
 

@@ -47,8 +47,8 @@ class Kind:
         be zero.
     adds : bool
         True if the argument removes as many slices as its value, one by one, each nonzero when its
-        turn comes, and the tensor is zero at every triple of removed slices of the three modes. Its
-        value then adds to bounds of other components (`capacity.rank.verifier.checker` has the
+        turn comes, and the tensor is zero wherever slices of all modes are removed. Its value
+        then adds to bounds of other components (`capacity.rank.verifier.checker` has the
         proof). A certificate may have at most one argument whose value doesn't add.
     alone : bool
         True if a certificate may have at most one argument of this kind.

@@ -34,6 +34,11 @@ def tensor_of(value: object, call: str) -> SparseTensor:
                 f"{call} needs a Database or a SparseTensor; got an array: call "
                 "capacity.tensor.from_dense(array) first."
             )
+        if type(value) in (list, tuple):
+            raise InvalidTypeError(
+                f"{call} needs a Database or a SparseTensor; got a {type(value).__name__}: call "
+                "capacity.tensor.from_dense(array) or capacity.Database.from_triples(rows) first."
+            )
         return require_database(value, call).tensor()
     if value.order < 2:
         raise InvalidArgumentError(
@@ -61,7 +66,7 @@ def in_words(sha256: str, multi: str | None) -> str:
     return f"the facts {sha256:.12} with multi={multi:.60}"
 
 
-def require_groups(certificate: Certificate, order: int) -> None:
+def require_groups(certificate: Certificate, order: int, *, effective: bool) -> None:
     """End the check unless the groups of a certificate are groups of all modes, for its bound."""
     groups = certificate.groups
     require(certificate.side == "lower", "only a lower bound may take modes together")
@@ -69,5 +74,5 @@ def require_groups(certificate: Certificate, order: int) -> None:
     require(modes == list(range(order)), "each mode must be in one group")
     ascending = all(list(group) == sorted(group) and len(group) for group in groups)
     require(ascending and len(groups) > 1, "a group must hold modes in ascending order")
-    last = certificate.quantity == "rank" or (order - 1,) == groups[len(groups) - 1]
+    last = not effective or (order - 1,) == groups[len(groups) - 1]
     require(last, "for the effective rank, the last mode must be a group of its own")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from capacity.database.policy import MultiPolicy
+from capacity.database.selection import KeepOrDrop
 
 # least and most, both allowed
 Integers: TypeAlias = tuple[int, int]
@@ -80,12 +81,33 @@ class DatabaseFile:
         Path of the file, looked up in the current folder, then beside the sweep's file.
     multi : {'keep', 'error', 'first', 'majority', 'set', 'drop-pair', 'drop-predicate'}
         Policy for (subject, predicate) pairs with several objects; the result must be functional.
+    graph : str
+        Graph of an RDF dataset: its IRI, prefixed or blank name, or ``default``; by default the
+        union of all.
+    schema, literals, annotations, blank_nodes : {'keep', 'drop'}
+        Facts of that kind, as `Selection` has it. All criteria that select facts are applied before
+        the policy, and ``--dry-run`` tells what each omits.
+    predicates, exclude : list of str
+        The only predicates to keep, and those to drop: IRIs, prefixed names, local names or labels.
+    namespaces : list of str
+        The only namespaces of predicates to keep, or prefixes of the file.
+    types : list of str
+        The only classes of subjects to keep, by ``rdf:type``.
     subset : table
         Random subsets of the subjects, in place of the whole file; the keys are listed below.
     """
 
     path: str
     multi: MultiPolicy = "error"
+    graph: str | None = None
+    schema: KeepOrDrop = "keep"
+    literals: KeepOrDrop = "keep"
+    annotations: KeepOrDrop = "keep"
+    blank_nodes: KeepOrDrop = "keep"
+    predicates: list[str] | None = None
+    exclude: list[str] | None = None
+    namespaces: list[str] | None = None
+    types: list[str] | None = None
     subset: Any = None
 
 

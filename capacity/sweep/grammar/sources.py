@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.io.readers import load
+from capacity.database.selection import Selection
 from capacity.database.synthetic import random_database
 from capacity.display import briefly_shown
-from capacity.errors import InvalidArgumentError, SweepError
+from capacity.errors import CapacityError, InvalidArgumentError, SweepError
 from capacity.limits import shown
 from capacity.sweep.grammar.sections import DatabaseFile, Databases, Subset, Synthetic
 from capacity.sweep.grammar.values import read_section, require_at_most
@@ -116,11 +117,12 @@ def _synthetic(options: Any) -> Source:
 def _from_file(options: Any, folder: Path, digests: dict[str, str]) -> Source:
     where = "[[databases.files]]"
     asked = read_section(DatabaseFile, options, where)
+    criteria = _criteria(asked, where)
     count, parts = _subsets(asked.subset, f"`subset` of {where}")
 
     def read() -> Iterator[tuple[str, Database]]:
         path = _found(Path(asked.path), folder)
-        db = load(path, multi=asked.multi)
+        db = load(path, multi=asked.multi, graph=asked.graph, **criteria)
         if db.source is not None:
             digests[asked.path] = db.source.sha256
         if not db.is_functional:
@@ -129,9 +131,19 @@ def _from_file(options: Any, folder: Path, digests: dict[str, str]) -> Source:
                 f"{db.n_multi_valued_pairs} of {db.n_pairs} pairs have several objects. Choose "
                 f"another `multi` in {where}."
             )
-        yield from parts(path, db)
+        for name, part in parts(path, db):
+            yield name, replace(part, selected=db.selected)
 
     return Source(count, read)
+
+
+def _criteria(asked: DatabaseFile, where: str) -> dict[str, Any]:
+    """Return the criteria by which facts of a file are selected, as keywords of `load`."""
+    given = {each.name: getattr(asked, each.name) for each in fields(Selection)}
+    try:
+        return Selection(**{name: v for name, v in given.items() if v is not None}).options()
+    except CapacityError as error:
+        raise SweepError(f"in {where}: {error}") from None
 
 
 def _found(path: Path, folder: Path) -> Path:

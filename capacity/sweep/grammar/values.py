@@ -24,8 +24,9 @@ def read_section(kind: type[Section], options: Any, where: str) -> Section:
     ----------
     kind : type
         A dataclass. Its fields are int, float, str, Literal, tuple[int, int] or
-        tuple[float, float] for least and most, list[int] or list[float], any of them optional; or
-        Any, for values that are read elsewhere. Their metadata hold ``least`` and ``most``.
+        tuple[float, float] for least and most, list[int], list[float] or list[str], any of them
+        optional; or Any, for values that are read elsewhere. Their metadata hold ``least`` and
+        ``most``.
     options : mapping
         Content of the table.
     where : str
@@ -153,8 +154,9 @@ def _checked(name: str, value: Any, kind: Any, limits: Mapping[str, Any]) -> Any
             return least, most
         case origin if origin is list:
             if not isinstance(value, list) or not 0 < len(value) <= MOST_VALUES:
+                what = "strings" if kinds[0] is str else "numbers"
                 raise SweepError(
-                    f"{name} must be a list of 1 to {MOST_VALUES:,} numbers; got {shown(value)}."
+                    f"{name} must be a list of 1 to {MOST_VALUES:,} {what}; got {shown(value)}."
                 )
             return [_checked(name, one, kinds[0], limits) for one in value]
         case origin if origin is int:

@@ -82,9 +82,10 @@ def test_the_border_rank_of_w_is_not_proved_at_any_radius() -> None:
     fit = fitted(tensor, 2, 0)
     assert fit.residual < 1e-3
     assert enclose(tensor, fit.factors) is None
+    a, b, c = fit.factors
     for radius in (1e-10, 1e-7, 1e-4, 1e-2):
         for varying in (np.arange(8), np.arange(4, 12), np.delete(np.arange(12), [0, 5, 8, 11])):
-            assert not contracts(tensor, fit.factors, varying, radius)
+            assert not contracts(tensor, (a, b, c), varying, radius)
 
 
 def test_a_mask_leaves_unobserved_fibers_alone() -> None:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from capacity.database import Database, write_tsv
 from capacity.errors import CertificateError, MemoryBudgetError
 from capacity.rank import (
+    AlgebraicDecomposition,
     Boxes,
     Certificate,
     Decomposition,
@@ -150,6 +152,36 @@ def test_a_basis_without_rows_is_refused_in_words() -> None:
     data["arguments"][0]["bases"][0] = []
     with pytest.raises(CertificateError, match="at least one row"):
         Certificate.from_dict(data)
+
+
+class Short(tuple[Any, ...]):
+    """A tuple that says it has one element."""
+
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("where", ["terms", "term", "vector", "indices"])
+def test_what_a_tuple_says_of_its_length_is_not_believed(where: str) -> None:
+    # W = e1 e0 e0 + e0 e1 e0 + e0 e0 e1, of rank 3
+    db = database([(1, 0, 0), (0, 1, 0), (0, 0, 1)])
+    made = {name: Short if name == where else tuple for name in ("terms", "term", "vector")}
+    one = (Fraction(1),)
+    terms = made["terms"](
+        made["term"](
+            made["vector"](((Short if where == "indices" else tuple)([int(m == k)]), one))
+            for m in range(3)
+        )
+        for k in range(3)
+    )
+    field = tuple((i, ((Fraction(1),),)) for i, _ in terms[0])
+    lying: tuple[Any, ...] = (
+        Decomposition(terms),
+        AlgebraicDecomposition((-2, 0, 1), Fraction(1), Fraction(2), Short((field,) * 3)),
+    )
+    for argument in lying:
+        said = Certificate("rank", "upper", 1, "", (argument,), db.facts_sha256, db.multi)
+        assert not verify(said, db).proved
 
 
 def test_what_an_argument_says_of_its_own_fields_is_not_believed() -> None:

@@ -303,7 +303,7 @@ def test_huge_numbers_are_refused_in_words() -> None:
                                              [[0], ["1"]]]]}
     ]  # fmt: skip
     verdict = verify(Certificate.from_dict(data), db)
-    assert verdict.reason == "the terms add up to too much at (0, 0, 0)"
+    assert verdict.reason == "the terms add up to too large a number at (0, 0, 0)"
     lower = rank_interval(KNOWN_RANKS["matrices 2 x 2 x 2"][0]()).lower.to_dict()
     lower["arguments"][0]["value"] = 9 * 10**4299
     with pytest.raises(CertificateError, match="64 bits"):

@@ -75,9 +75,7 @@ def entries_of_terms(argument: Decomposition, entries: Entries) -> Given:
     terms = [[(indices, _plain(values)) for indices, values in term] for term in argument.terms]
     # of a fraction, the numbers above and below the line, each of them twice on its way
     size = max(map(_bits_of_products, argument.terms)) // 2
-    return sums_of_terms(
-        terms, entries, of_rational=lambda x: x, steps=_steps_of_sum, size=size
-    )
+    return sums_of_terms(terms, entries, of_rational=lambda x: x, steps=_steps_of_sum, size=size)
 
 
 def _steps_of_sum(x: int | Fraction) -> int:

@@ -23,7 +23,6 @@ from capacity.rank.verifier.procedures.simultaneous_diagonalization import (
 )
 from capacity.rank.verifier.view import UNOBSERVED, entries_of_view, view_tensor
 
-
 # steps for a slice, however small
 SLICE = 100_000
 

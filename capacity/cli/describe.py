@@ -1,0 +1,47 @@
+"""The command ``capacity describe``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from capacity.cli.output import File, FormatOption, Json, MultiOption, print_json
+from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
+from capacity.errors import InvalidArgumentError
+from capacity.progress import spinner
+
+
+@with_selection
+def describe(
+    file: File,
+    format: FormatOption = None,
+    multi: MultiOption = None,
+    chosen: Chosen = ALL,
+    form: Annotated[
+        Literal["table", "turtle"],
+        typer.Option("--as", help="A table for people, or RDF by VoID and DCAT."),
+    ] = "table",
+    as_json: Json = False,
+) -> None:
+    """Tell what a graph is made of: a row a predicate, what carries its size, and advice.
+
+    Examples: capacity describe examples/countries.ttl
+    capacity describe examples/countries.ttl --as turtle
+    """
+    from capacity.rank.describing.dataset import describe as described
+
+    if as_json and form == "turtle":
+        raise InvalidArgumentError("--json and --as turtle are two forms: omit one of them.")
+    db = load_chosen(file, chosen, format=format, multi=multi)
+    with spinner(f"describing {db.n_facts} facts"):
+        found = described(db)
+    if as_json:
+        of_file = {"source": db.source and db.source.name, "sha256": db.source and db.source.sha256,
+                   "facts_sha256": db.facts_sha256, "multi": db.multi,
+                   "selection": selection_json(db, chosen)}  # fmt: skip
+        print_json({**of_file, **found.to_dict()})
+    elif form == "turtle":
+        print(found.to_turtle(), end="")
+    else:
+        print(found)

@@ -1,0 +1,190 @@
+"""The options that choose a part of a file of facts, for every command that reads one."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from capacity.database.facts import Database
+from capacity.database.io.tables.options import TableForm
+from capacity.database.policy import MultiPolicy
+from capacity.database.selection import KeepOrDrop, Selection
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _kind(what: str, flag: str) -> Any:
+    return Annotated[KeepOrDrop, typer.Option(flag, help=f"Keep or drop {what}.")]
+
+
+def _names(flag: str, what: str) -> Any:
+    return Annotated[list[str] | None, typer.Option(flag, help=f"{what}; repeatable.")]
+
+
+# of each parameter, its option and its default
+_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "graph": (
+        Annotated[
+            str | None,
+            typer.Option(
+                help="Graph of an RDF dataset: its IRI, prefixed or blank name, or default; by "
+                "default the union of all."
+            ),
+        ],
+        None,
+    ),
+    "annotations_of_facts": (
+        Annotated[
+            str | None,
+            typer.Option(
+                help="Triples about facts (RDF 1.2): keep, drop, order-4, order-5, or one's name."
+            ),
+        ],
+        None,
+    ),
+    "table": (
+        Annotated[
+            TableForm | None,
+            typer.Option(
+                help="Form of a table: long, a row a fact; n3, the same with N-Triples terms in "
+                "the cells; wide, a column a property; by default recognised, or refused."
+            ),
+        ],
+        None,
+    ),
+    "columns": (
+        _names("--column", "Column of a table, by its name or its position from 0, object last"),
+        None,
+    ),
+    "schema": (_kind("rdf:type and the predicates of RDFS, OWL and SHACL", "--schema"), "keep"),
+    "literals": (_kind("facts whose object is a literal", "--literals"), "keep"),
+    "annotations": (_kind("labels, comments and other annotations", "--annotations"), "keep"),
+    "blank_nodes": (_kind("facts with blank nodes", "--blank-nodes"), "keep"),
+    "predicates": (
+        _names("--predicate", "Keep this predicate alone: IRI, prefixed name, local name or label"),
+        None,
+    ),
+    "exclude": (_names("--exclude", "Drop this predicate, named in the same ways"), None),
+    "namespaces": (_names("--namespace", "Keep predicates in this namespace, or prefix"), None),
+    "types": (_names("--type", "Keep subjects of this class, by rdf:type"), None),
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The part of a file that a command is about.
+
+    Attributes
+    ----------
+    graph, annotations_of_facts : str or None
+        Options of reading RDF.
+    selection : Selection
+        Criteria that the facts are selected by.
+    table : TableForm or None
+        Form of a table.
+    columns : list of str or None
+        Columns of a table, by their names or positions.
+    """
+
+    graph: str | None
+    annotations_of_facts: str | None
+    selection: Selection
+    table: TableForm | None = None
+    columns: list[str] | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return what is chosen, where it differs from the defaults, as keywords of `load`."""
+        reading = {"graph": self.graph, "annotations_of_facts": self.annotations_of_facts}
+        given = {name: value for name, value in reading.items() if value is not None}
+        return {**given, **self.selection.options()}
+
+    def flags(self) -> dict[str, Any]:
+        """Return the options that are given, by the names that they have on the command line."""
+        flags = {"predicates": "predicate", "namespaces": "namespace", "types": "type"}
+        given: dict[str, Any] = {"table": self.table} if self.table else {}
+        given |= {"column": self.columns} if self.columns else {}
+        given |= {flags.get(name, name): value for name, value in self.options().items()}
+        return {name.replace("_", "-"): value for name, value in given.items()}
+
+
+# the whole file
+ALL = Chosen(None, None, Selection())
+
+
+def with_selection(command: _Command) -> _Command:
+    """Give a command the options of a selection in place of its parameter `chosen`."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if parameter.name != "chosen":
+            parameters.append(parameter)
+            continue
+        parameters += [
+            inspect.Parameter(name, parameter.kind, annotation=option, default=default)
+            for name, (option, default) in _OPTIONS.items()
+        ]
+
+    @functools.wraps(command)
+    def called(**values: Any) -> Any:
+        given = {name: values.pop(name) for name in _OPTIONS}
+        criteria: dict[str, Any] = {each.name: given.pop(each.name) for each in fields(Selection)}
+        made = Selection(**{name: v for name, v in criteria.items() if v is not None})
+        return command(**values, chosen=Chosen(**given, selection=made))
+
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called  # type: ignore[return-value]
+
+
+def load_chosen(
+    file: Path,
+    chosen: Chosen,
+    *,
+    format: str | None,
+    multi: MultiPolicy | None,
+    arity: int | None = None,
+) -> Database:
+    """Read the chosen part of a file, and say on standard error what was omitted."""
+    from capacity.database.io.readers import load
+
+    columns = chosen.columns and [int(one) if one.isdecimal() else one for one in chosen.columns]
+    db = load(
+        file, format=format, arity=arity, multi=multi, table=chosen.table,
+        columns=columns or None, **chosen.options(),
+    )  # fmt: skip
+    source = db.source
+    if source is not None and chosen.graph is not None:
+        n = source.in_other_graphs
+        print(f"capacity: {n:,} triples in other graphs are omitted", file=sys.stderr)
+    # else a warning has said them
+    if source is not None and (source.parts or chosen.annotations_of_facts):
+        for note in source.notes:
+            print(f"capacity: {note}", file=sys.stderr)
+    if db.selected is not None:
+        print(f"capacity: {db.selected}", file=sys.stderr)
+    return db
+
+
+def selection_json(db: Database, chosen: Chosen) -> dict[str, Any] | None:
+    """Return what was chosen, and the numbers of it, for JSON; None if nothing was chosen.
+
+    Without criteria, where a graph alone is chosen, facts aren't counted: ``of`` and ``kept`` are
+    None.
+    """
+    if not chosen.options():
+        return None
+    said: dict[str, Any] = {"options": {}, "of": None, "kept": None, "omitted": {}}
+    if db.selected is not None:
+        said = db.selected.to_dict()
+    reading = {"graph": chosen.graph, "annotations_of_facts": chosen.annotations_of_facts}
+    given = {name: value for name, value in reading.items() if value is not None}
+    if chosen.graph is not None and db.source is not None:
+        said["omitted"] = {"graph": db.source.in_other_graphs, **said["omitted"]}
+    return {**said, "options": {**given, **said["options"]}}

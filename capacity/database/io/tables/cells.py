@@ -1,0 +1,192 @@
+"""Cells of tables as terms, and terms as cells: plain labels, or N-Triples terms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from capacity.database.facts import Database
+from capacity.database.io.tables.headers import Row
+from capacity.database.io.tables.options import TableTerms
+from capacity.database.n3_terms import is_term, n3_of, parse_n3
+from capacity.database.policy import MultiPolicy
+from capacity.database.source import Source
+from capacity.database.terms import XSD_STRING, label
+from capacity.errors import DatabaseFormatError, InvalidArgumentError
+
+_XSD = XSD_STRING.removesuffix("string")
+_SCHEME = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:")
+# Turtle's short forms of literals, which SPARQL results in TSV have
+_SHORT = (
+    (re.compile(r"[+-]?[0-9]+"), "integer"),
+    (re.compile(r"[+-]?[0-9]*\.[0-9]+"), "decimal"),
+    (re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+"), "double"),
+    (re.compile(r"true|false"), "boolean"),
+)
+
+
+def recognised(cells: Iterable[str]) -> TableTerms | None:
+    r"""Tell the form of cells; None if they may be terms and may be labels.
+
+    They are N-Triples terms if all of them are, and an IRI is among them; labels, if no cell is an
+    IRI in angle brackets, and not all are N-Triples terms.
+
+    Examples
+    --------
+    >>> recognised(["<http://x/a>", '"1"@en']), recognised(["a", '"1"']), recognised(['"a"', '"b"'])
+    ('n3', 'label', None)
+    """
+    some_iri = some_plain = False
+    for cell in cells:
+        term = _is_term(cell)
+        some_iri = some_iri or (term and bool(_SCHEME.match(cell)))
+        some_plain = some_plain or not term
+        if some_iri and some_plain:
+            return None
+    return "n3" if some_iri else "label" if some_plain else None
+
+
+def _is_term(cell: str) -> bool:
+    # a relative IRI, as <Astrid>, is no term of N-Triples
+    marked = cell.startswith(('"', "_:", "<<(")) or (cell[:1] == "<" and _SCHEME.match(cell))
+    return bool(marked) and is_term(cell)
+
+
+def database_of_rows(
+    name: str,
+    rows: Sequence[Row],
+    format: str,
+    *,
+    terms: TableTerms | None = None,
+    short_forms: bool = False,
+    multi: MultiPolicy | None = None,
+    source: Source | None = None,
+) -> Database:
+    """Make a database from rows of cells, at least one, that were checked to have one length.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file, for messages.
+    rows : sequence of Row
+        Numbers of lines, and cells.
+    format : str
+        Format of the file.
+    terms : {'label', 'n3'}, optional
+        Form of the cells; by default it is recognised.
+    short_forms : bool
+        Whether ``42`` and ``true`` are literals, as in SPARQL results.
+    multi : MultiPolicy, optional
+        Policy for multi-valued pairs.
+    source : Source, optional
+        The file.
+
+    Raises
+    ------
+    DatabaseFormatError
+        For a cell that isn't a term, or cells that may be labels and may be terms.
+    MultiValuedError
+        Under the policy ``error``, or if a policy leaves no fact.
+    """
+    ids: dict[str, int] = {}
+    tuples = [[ids.setdefault(cell, len(ids)) for cell in row] for _, row in rows]
+    numbers = np.array(tuples, dtype=np.int64)
+    arity = numbers.shape[1]
+    form = terms or recognised(ids)
+    if form is None:
+        raise _uncertain(name, format, ids, rows)
+    if form == "label":
+        tokens = [label(cell) for cell in ids]
+        return Database.from_ids(tokens, numbers, arity=arity, multi=multi, source=source)
+    full = {cell: _in_full(cell) if short_forms else cell for cell in ids}
+    try:
+        parsed = parse_n3(dict.fromkeys(full.values()))
+    except ValueError as error:
+        wrong = next(cell for cell, term in full.items() if not _parses(term))
+        line = next(line for line, row in rows if wrong in row)
+        raise DatabaseFormatError(name, str(error), format=format, line=line) from None
+    # "a" and "a"^^xsd:string are two cells and one term
+    distinct = {term: i for i, term in enumerate(dict.fromkeys(parsed.values()))}
+    renumber = np.array([distinct[parsed[full[cell]]] for cell in ids], dtype=np.int64)
+    return Database.from_ids(
+        list(distinct), renumber[numbers], arity=arity, multi=multi, source=source
+    )
+
+
+def _in_full(cell: str) -> str:
+    kind = next((kind for form, kind in _SHORT if form.fullmatch(cell)), None)
+    return cell if kind is None else f'"{cell}"^^<{_XSD}{kind}>'
+
+
+def _parses(cell: str) -> bool:
+    try:
+        return bool(parse_n3([cell]))
+    except ValueError:
+        return False
+
+
+def _uncertain(
+    name: str, format: str, cells: Iterable[str], rows: Sequence[Row]
+) -> DatabaseFormatError:
+    listed = list(cells)
+    term = next(cell for cell in listed if _is_term(cell))
+    plain = next((cell for cell in listed if not _is_term(cell)), None)
+    line = next(line for line, row in rows if (term if plain is None else plain) in row)
+    if plain is None:
+        reason = f"all cells, such as {term:.60}, may be terms of RDF, or labels with quotes"
+        advice = (
+            'Say table="n3" for terms, table="long" for labels. TSV knows no quoting: if quotes '
+            'are no part of the names, give pd.read_csv(path, sep="\\t") to from_pandas.'
+        )
+    else:
+        reason = f"some cells are N-Triples terms, such as {term:.60}, and {plain!r:.60} isn't one"
+        advice = 'Mend the cell, or say table="long": all cells are then labels.'
+    return DatabaseFormatError(name, reason, format=format, line=line, advice=advice)
+
+
+def cells_of(db: Database, terms: TableTerms | None) -> tuple[TableTerms, Iterator[list[str]]]:
+    """Write the terms of the facts as cells; by default labels if all tokens are labels.
+
+    Returns
+    -------
+    form : {'label', 'n3'}
+        Form of the cells.
+    rows : iterator of list of str
+        The cells of each fact.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a token has no such form, so that the table would be read as other facts.
+    """
+    plain = [t.kind == "label" for t in db.tokens]
+    form = terms or ("label" if all(plain) else "n3")
+    if form == "n3":
+        texts = [n3_of(token) for token in db.tokens]
+    elif all(plain):
+        texts = [token.text for token in db.tokens]
+    else:
+        token = db.tokens[plain.index(False)]
+        raise InvalidArgumentError(
+            f"As a label the {token.kind} {token!s:.60} would lose its kind. Write it with "
+            '`terms="n3"`, or make a database of labels first.'
+        )
+    return form, ([texts[i] for i in row] for row in db.token_tuples.tolist())
+
+
+def refuse_labels_like_terms(db: Database) -> None:
+    """Refuse labels that a table of them would be taken for terms of RDF by.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the labels have the form of N-Triples terms, all of them or with an IRI among them.
+    """
+    if db.n_facts and recognised(token.text for token in db.tokens) != "label":
+        term = next(token.text for token in db.tokens if _is_term(token.text))
+        raise InvalidArgumentError(
+            f"In a table the label {term!r:.60} would be read as a term of RDF. Say "
+            'terms="label", and read the table with table="long".'
+        )

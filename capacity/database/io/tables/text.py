@@ -1,0 +1,139 @@
+"""Tables in text: TSV and CSV.
+
+TSV has no quoting; CSV follows RFC 4180. Cells are text: a quote, ``NA``, ``null`` or an empty cell
+is a label like any other. What else a table may be, `headers` and `cells` recognise where it is
+certain: a header, and N-Triples terms in the cells.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from capacity.database.arity import role_names
+from capacity.database.facts import Database
+from capacity.database.io.content import Content, check
+from capacity.database.io.formats import FileHead, Format, register_format
+from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
+from capacity.database.io.tables.headers import Row
+from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
+from capacity.database.io.tables.rows import read_rows
+from capacity.database.io.tables.table import Table
+from capacity.database.n3_terms import is_term
+from capacity.database.policy import MultiPolicy
+from capacity.database.source import Source
+from capacity.errors import DatabaseFormatError, InvalidArgumentError
+
+
+def parse_table_content(
+    content: Content,
+    format: Format,
+    *,
+    multi: MultiPolicy | None = None,
+    table: TableForm | None = None,
+    terms: TableTerms | None = None,
+    arity: int | None = None,
+    columns: Columns | None = None,
+    allow_empty: bool = False,
+) -> Database:
+    """Parse checked content as TSV or CSV.
+
+    Options and errors are those of `capacity.database.read_table`.
+    """
+    text = content.data.decode("utf-8")
+    rows = list(_split_csv(content.name, text) if format.name == "csv" else _split_tsv(text))
+    return read_rows(
+        Table(content.name, format.name, rows),
+        table_options(table, terms, arity, columns),
+        multi=multi,
+        source=Source(Path(content.name).name, content.sha256, format.name),
+        allow_empty=allow_empty,
+    )
+
+
+def _split_tsv(text: str) -> Iterator[Row]:
+    # only \n ends a row: str.splitlines would also cut labels at U+2028 and others
+    for number, line in enumerate(text.split("\n"), start=1):
+        bare = line.removesuffix("\r")
+        if bare:
+            yield number, tuple(bare.split("\t"))
+
+
+def _split_csv(name: str, text: str) -> Iterator[Row]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    # cells may have any length, because the size of the file is limited already
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    try:
+        for row in reader:
+            if row:
+                yield reader.line_num, tuple(row)
+    except csv.Error as error:
+        raise DatabaseFormatError(
+            name, str(error), format="csv", line=reader.line_num, advice="Quote as RFC 4180 says."
+        ) from None
+
+
+def write_table(db: Database, format: Format, *, terms: TableTerms | None = None) -> bytes:
+    """Write facts as TSV or CSV with a header; options and errors are those of `write`.
+
+    A header of variables, ``?subject ?predicate ?object``, says that the cells are terms, as in
+    SPARQL results.
+    """
+    form, cells = cells_of(db, terms)
+    rows = list(cells)
+    names = role_names(db.arity)
+    if form == "label" and terms is None:
+        refuse_labels_like_terms(db)
+    header = list(names) if form == "label" else [f"?{name}" for name in names]
+    text = _joined_by_commas([header, *rows]) if format.name == "csv" else _joined([header, *rows])
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(
+            f"A label must have a form in UTF-8; one holds {error.object[error.start]!r}, half of "
+            "a character. Make a database of other labels first."
+        ) from None
+    if b"\0" in data:
+        try:
+            check("it", data)
+        except DatabaseFormatError:
+            raise InvalidArgumentError(
+                "A table of text must not be full of NUL characters, for a file of them is taken "
+                "for binary. Write .parquet, or make a database of other labels first."
+            ) from None
+    return data
+
+
+def _joined(rows: list[list[str]]) -> str:
+    for row in rows:
+        for cell in row:
+            if any(c in cell for c in "\t\n\r"):
+                raise InvalidArgumentError(
+                    f"TSV has no quoting, and {cell!r:.60} holds a tab or a line break. Write .csv "
+                    "or .parquet."
+                )
+    return "".join("\t".join(row) + "\n" for row in rows)
+
+
+def _joined_by_commas(rows: list[list[str]]) -> str:
+    text = io.StringIO(newline="")
+    # the line ends of RFC 4180; cells with either of their characters are quoted
+    csv.writer(text, lineterminator="\r\n").writerows(rows)
+    return text.getvalue()
+
+
+def _likelihood(head: FileHead) -> int:
+    cells = head.first.split("\t")
+    if len(cells) != 3:
+        return 0
+    # a line of N-Triples ends in a full stop, which no term ends in
+    return 9 if all(map(is_term, cells)) else 1
+
+
+register_format(
+    Format("tsv", ("tsv", "tab", "text/tab-separated-values"), "table", parse_table_content,
+           _likelihood, write_table)
+)  # fmt: skip
+register_format(Format("csv", ("csv", "text/csv"), "table", parse_table_content, write=write_table))

@@ -1,0 +1,88 @@
+"""A description as a page of text, and as a table in HTML."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from capacity.limits import cut
+from capacity.rank.describing.advice import percent
+
+if TYPE_CHECKING:
+    from capacity.rank.describing.dataset import Description
+    from capacity.rank.describing.rows import PredicateRow
+
+_HEAD = ("predicate", "facts", "subjects", "objects", "rank", "of rank", "of facts", "kind",
+         "repeats", "several objects, such as")  # fmt: skip
+# columns of numbers, which end at the same place
+_NUMBERS = range(1, 7)
+
+
+def as_text(of: Description) -> str:
+    """Write a description for a terminal: numbers, a table of predicates, and advice."""
+    rows = [_HEAD, *(_cells(row) for row in of.predicates)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
+    table = [
+        "  " + "  ".join(
+            cell.rjust(width) if i in _NUMBERS else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]  # fmt: skip
+    advice = [f"  * {one.text}" for one in of.advice]
+    return "\n".join([*_numbers(of), "", *table, *([""] if advice else []), *advice])
+
+
+def as_html(of: Description) -> str:
+    """Write the same as a table in HTML, with the numbers as its caption and advice below."""
+    numbers = "<br>".join(html.escape(line.strip()) for line in _numbers(of))
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in _HEAD)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in _cells(row))}</tr>"
+        for row in of.predicates
+    )
+    advice = "".join(f"<li>{html.escape(one.text)}</li>" for one in of.advice)
+    return f"<table><caption>{numbers}</caption><tr>{head}</tr>{body}</table><ul>{advice}</ul>"
+
+
+def _numbers(of: Description) -> list[str]:
+    db = of.db
+    name = f"{db.source.name}: " if db.source is not None else ""
+    kinds = ", ".join(
+        f"{kind.replace('_', ' ')} {n:,} ({percent(n / db.n_facts)})"
+        for kind, n in of.kinds.items()
+    )
+    largest = f", the largest of {of.components[0]:,} facts" if len(of.components) > 1 else ""
+    return [
+        f"{name}{db!r}",
+        f"  rank        at most {of.bound:,}; `capacity rank` bounds it from both sides",
+        f"  facts       {kinds}",
+        f"  parts       {len(of.components):,} that share nothing{largest}"
+        if largest
+        else "  parts       1: all facts hang together",
+    ]
+
+
+def _cells(row: PredicateRow) -> tuple[str, ...]:
+    several = ""
+    if not row.functional:
+        subject, *values = (cut(name) for name in row.example)
+        several = f"{row.multi_valued_pairs:,}: {subject} -> {', '.join(values)}"
+    kinds = (
+        ("schema", row.schema),
+        ("annotation", row.annotation),
+        ("literals", row.literal),
+    )
+    label = f" ({cut(row.label)})" if row.label and row.label not in row.name else ""
+    return (
+        cut(row.name) + label,
+        f"{row.facts:,}",
+        f"{row.subjects:,}",
+        f"{row.objects:,}",
+        f"{row.rank:,}",
+        percent(row.rank_share),
+        percent(row.facts_share),
+        ", ".join(kind for kind, is_so in kinds if is_so),
+        row.in_words(),
+        several,
+    )

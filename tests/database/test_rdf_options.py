@@ -190,6 +190,13 @@ def test_a_context_within_itself_is_written_as_deep_as_the_document() -> None:
     assert read(100, 20) == 101
 
 
+def test_a_context_whose_name_is_no_url_is_missing_and_no_more() -> None:
+    text = '{"@context": "http://[c/", "@id": "x:a", "p": 1}'
+    with pytest.raises(DatabaseFormatError, match=r"its context 'http://\[c/' is elsewhere"):
+        parse_rdf(text, "jsonld", contexts={"http://c/": CONTEXT})
+    assert parse_rdf(text, "jsonld", contexts={"http://[c/": CONTEXT}).n_triples == 1
+
+
 def test_contexts_are_a_mapping() -> None:
     for wrong in ("c.jsonld", [CONTEXT], {1: CONTEXT}, {"x:": 3}):
         with pytest.raises(InvalidTypeError, match="`contexts` must map"):

@@ -195,7 +195,11 @@ class _Inline:
 
     def referred(self, reference: str, base: str, within: tuple[str, ...]) -> Any:
         """Give the context that stands at an IRI, with its own references replaced."""
-        iri = urljoin(base, reference)
+        try:
+            iri = urljoin(base, reference)
+        except ValueError:
+            # a bracket in the host, as of an address of IPv6 that isn't one
+            iri = reference
         if iri in within:
             raise self.refused(f"the context {shown(iri)} refers to itself")
         key = next((one for one in (reference, iri) if one in self.contexts), None)

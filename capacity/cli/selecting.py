@@ -88,7 +88,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 }
 
 
-# of the options above, those that say how to read a file; and of these, those that choose facts
+# of the options above, those of reading a file; and of these, those that choose facts
 _READING = ("graph", "annotations_of_facts", "base", "contexts", "table", "columns")
 _CHOOSING = ("graph", "annotations_of_facts")
 
@@ -100,7 +100,7 @@ class Chosen:
     Attributes
     ----------
     reading : mapping of str to object
-        Options of `load` that say how to read the file, where they are given.
+        Options of `load` for reading the file, where they are given.
     selection : Selection
         Criteria that the facts are selected by.
     """

@@ -114,6 +114,23 @@ def test_the_value_of_one_annotation_becomes_a_part_of_the_key(name: str) -> Non
     assert db(":bush", ":president", "2001").text == "http://e/usa"
 
 
+def test_annotations_by_other_predicates_are_counted() -> None:
+    # Obama's fact has no :until, nor has that of the capital; Bush's has a :since, and Obama's
+    (note,) = (presidents(":until").source or pytest.fail()).notes
+    assert note.endswith(
+        "omitted are 2 facts without the annotation <http://e/until>, 1 that are annotated and not "
+        "asserted, and 2 other annotations."
+    )
+    (note,) = (presidents(":since").source or pytest.fail()).notes
+    assert note.endswith("asserted, and 1 other annotation.")
+    # said twice of a fact, by two reifiers, it is one annotation
+    twice = """PREFIX : <http://e/>
+        :a :p :b {| :q 1 ; :r 2 |} {| :q 1 ; :r 2 |} ."""
+    (note,) = (presidents(":q", twice).source or pytest.fail()).notes
+    assert note.startswith("1 facts of arity 4")
+    assert note.endswith("and 1 other annotation.")
+
+
 def test_order_4_needs_one_annotation_or_its_name() -> None:
     one = PRESIDENTS.replace("; :until 2009", "")
     assert presidents("order-4", one) == presidents(":since", one)

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 _LANGUAGES = ("", "en")
 
 
-def labels_of(
-    db: Database, among: Collection[Term] | None = None
-) -> dict[Term, tuple[str, ...]]:
+def labels_of(db: Database, among: Collection[Term] | None = None) -> dict[Term, tuple[str, ...]]:
     """Collect the labels of tokens, by ``rdfs:label`` and ``skos:prefLabel``.
 
     Where facts were selected, predicates and classes keep the labels that all facts gave them.

@@ -3,9 +3,10 @@
 In an ontology most facts can be labels and comments, and in a building model most are types. A
 `Selection` says which facts to keep. Its criteria are independent: a fact stays if each of them
 lets it. They look at the facts as they were given, so that ``types`` still sees the types that
-``schema="drop"`` omits. What the facts say of kinds, that a predicate is an annotation, and labels
-of predicates and classes, are kept with a selection in `Selected`, so that a selection of a
-selection, and `describe`, still know them. A policy for multi-valued pairs is applied after the selection.
+``schema="drop"`` omits; in a second selection it doesn't. That a predicate is an annotation, and
+the labels of predicates and classes, outlive a selection in its `Selected`, so that kinds can be
+dropped in one call or in several, and `describe` knows them. A policy for multi-valued pairs is
+applied after the selection.
 
 ================  ==================================================================================
 ``schema``        ``drop``: no ``rdf:type``, and no predicate of RDFS, OWL or SHACL

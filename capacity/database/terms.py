@@ -36,8 +36,8 @@ LITERAL_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*+"|<([^<>"\s]+)>')
 # parsers and printers recur into triple terms
 MAX_TRIPLE_DEPTH = 128
 NO_SETS = (
-    "No file holds sets of objects, which the policy `set` makes. Write the facts as they are under "
-    'multi="keep", and say multi="set" when reading them.'
+    "No file holds sets of objects, which the policy `set` makes. Write the facts as they are under"
+    ' multi="keep", and say multi="set" when reading them.'
 )
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 

@@ -215,7 +215,8 @@ def test_what_names_no_files_is_refused(case: str) -> None:
 
 def test_a_folder_without_facts_says_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("-")
-    with pytest.raises(DatabaseFormatError, match=r"a folder without a file.*The name tells no.*notes\.md"):
+    said = r"a folder without a file.*The name tells no format: notes\.md"
+    with pytest.raises(DatabaseFormatError, match=said):
         load(tmp_path)
     closed = (tmp_path / "notes.md").open("rb")
     closed.close()

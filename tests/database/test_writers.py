@@ -139,7 +139,6 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "a set in a table": (lambda folder: write(SETS, folder / "facts.csv"), NO_SETS),
     "a set as a label": (lambda folder: write(SETS, folder / "s.csv", terms="label"), NO_SETS),
     "a set as a term": (lambda folder: write(SETS, folder / "s.csv", terms="n3"), NO_SETS),
-    "a set in a frame of terms": (lambda _: to_pandas(SETS, terms="n3"), NO_SETS),
     "a set alone": (lambda _: SETS.objects[0].n3(), NO_SETS),
     "four columns as RDF": (
         lambda folder: write(Database.from_tuples([("a", "b", "c", "d")]), folder / "facts.nt"),

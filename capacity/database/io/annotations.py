@@ -192,9 +192,10 @@ def apply_choice(
         what = f"the annotation <{iris[by]}>"
     lacking = len(facts - {fact for fact, _, _ in asserted})
     denied = len({fact for fact, _, _ in said} - facts)
+    joined = "," if others else ", and"
     return np.array(made, dtype=np.int64).reshape(-1, wide), (
         f"{len(made):,} facts of arity {wide} were made; omitted are {lacking:,} facts without "
-        f"{what}{',' if others else ', and'} {denied:,} that are annotated and not asserted{others}."
+        f"{what}{joined} {denied:,} that are annotated and not asserted{others}."
     )
 
 

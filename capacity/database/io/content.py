@@ -89,7 +89,7 @@ def read(
             "graph use from_rdflib, for a DataFrame from_pandas, for rows Database.from_triples."
         )
     if not os.fspath(path):
-        raise InvalidArgumentError("The path must not be empty. Name a file, a folder or a pattern.")
+        raise InvalidArgumentError("The path must not be empty. Name a file or a folder.")
     try:
         raw = read_file(path, max_bytes=max_bytes)
     except StorageError as error:

@@ -20,7 +20,7 @@ MESSAGES: dict[str, tuple[str, str, list[str], str, str]] = {
         "--context https://schema.org/=context.jsonld",
     ),
     "a long context": (
-        "a.jsonld", '{"@context": "https://schema.org/%s", "name": "A"}' % ("x" * 80), [],
+        "a.jsonld", '{"@context": "https://schema.org/' + "x" * 80 + '", "name": "A"}', [],
         "...: 'context.jsonld'}", "...=context.jsonld.",
     ),
     "a wide table": (
@@ -100,6 +100,8 @@ def test_names_of_files_and_hints_stay() -> None:
     assert in_options("Facts of 4 columns are read with `arity=4`.") == (
         "Facts of 4 columns are read with `--arity 4`."
     )
+    # the text of a file can look like advice
+    assert in_options(r"got columns=['\x'].") == r"got columns=['\x']."
     # a policy that is said, and not advised
     assert in_options("the facts under multi=keep") == "the facts under multi=keep"
 

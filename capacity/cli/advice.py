@@ -31,19 +31,22 @@ _NAME = "|".join(_FLAGS)
 _TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _QUOTES = "'\""
 _ITEM = rf"(?:{_TEXT}|\d+)"
-# what stays as it is: a call of Python, with the calls in it, and hints, whose names can be those of
-# predicates
+# what stays as it is: a call of Python, with the calls in it, and hints, which can name predicates
 _CALL = r"\b[\w.]+\((?:[^()]|\((?:[^()]|\([^()]*\))*\))+\)"
 _KEPT = re.compile(rf"({_CALL}|Did you mean [^?]*\?)")
 
 
 def _contexts(found: re.Match[str]) -> str:
     # a long IRI is cut, and so not always in two quotes
-    return f"--context {found['iri'].strip(_QUOTES)}={found['path']}"
+    return f"--context {shlex.quote(found['iri'].strip(_QUOTES) + '=' + found['path'])}"
 
 
 def _columns(found: re.Match[str]) -> str:
-    columns = ast.literal_eval(found["columns"])
+    try:
+        columns = ast.literal_eval(found["columns"])
+    except (SyntaxError, ValueError):
+        # the text of a file may look like advice
+        return found[0]
     return " ".join(f"--column {shlex.quote(str(one))}" for one in columns)
 
 
@@ -61,7 +64,7 @@ def _quoted_flag(found: re.Match[str]) -> str:
 
 # each form of advice in a message, and what takes its place
 _FORMS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
-    (r"contexts=\{(?P<iri>\S+): '(?P<path>[^']*)'\}", _contexts),
+    (r"contexts=\{(?P<iri>.+?): '(?P<path>[^']*)'\}", _contexts),
     (rf"columns=(?P<columns>\[{_ITEM}(?:, {_ITEM})*\]|\({_ITEM}(?:, {_ITEM})*\))", _columns),
     (rf"\b(?P<keyword>{_NAME})=(?P<quote>[\"'])(?P<value>[\w-]+)(?P=quote)", _value),
     (r"`arity=(?P<arity>\d+)`", lambda found: f"`--arity {found['arity']}`"),

@@ -296,14 +296,16 @@ def test_dropping_kinds_in_two_calls_is_dropping_them_in_one(
     facts: set[Fact], kinds: list[str], n_first: int
 ) -> None:
     db = Database.from_triples(facts, multi="keep")
-    first, then = kinds[:n_first], kinds[n_first:]
+    every: dict[str, Any] = dict.fromkeys(kinds, "drop")
+    first: dict[str, Any] = dict.fromkeys(kinds[:n_first], "drop")
+    then: dict[str, Any] = dict.fromkeys(kinds[n_first:], "drop")
     try:
-        both = db.select(**dict.fromkeys(kinds, "drop"))
+        both = db.select(**every)
     except InvalidArgumentError:
         with pytest.raises(InvalidArgumentError, match="at least one fact"):
-            db.select(**dict.fromkeys(first, "drop")).select(**dict.fromkeys(then, "drop"))
+            db.select(**first).select(**then)
         return
-    assert db.select(**dict.fromkeys(first, "drop")).select(**dict.fromkeys(then, "drop")) == both
+    assert db.select(**first).select(**then) == both
 
 
 def test_a_selection_says_what_it_is() -> None:

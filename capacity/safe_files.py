@@ -63,7 +63,25 @@ def read_file(path: str | os.PathLike[str], *, max_bytes: int) -> bytes:
         raise
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise StorageError(where, reason, "Give the path of a readable file.") from None
+        raise StorageError(where, reason, advice_on_name(where)) from None
+
+
+def advice_on_name(name: str, advice: str = "Give the path of a readable file.") -> str:
+    """Say what to do about a name that no file has; a URL and ``~`` have reasons of their own.
+
+    Examples
+    --------
+    >>> advice_on_name("https://example.org/a.ttl")
+    'Nothing is fetched: save it, and give the path of the copy.'
+    >>> advice_on_name("~/a.ttl")
+    "~ isn't expanded here: write the whole path."
+    >>> advice_on_name("a.ttl")
+    'Give the path of a readable file.'
+    """
+    # a path object has one slash where the URL had two
+    if re.match("https?:/", name, re.IGNORECASE):
+        return "Nothing is fetched: save it, and give the path of the copy."
+    return "~ isn't expanded here: write the whole path." if name.startswith("~") else advice
 
 
 def read_pieces(where: str, stream: Any, *, max_bytes: int) -> bytes:
@@ -98,7 +116,7 @@ def require_regular(path: str | os.PathLike[str]) -> None:
         raise
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise StorageError(where, reason, "Give the path of a readable file.") from None
+        raise StorageError(where, reason, advice_on_name(where)) from None
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:

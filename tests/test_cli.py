@@ -170,7 +170,7 @@ def test_a_base_and_contexts_are_given_as_options(
     copy.write_text('{"@context": {"name": "x:name"}}')
     code, _, err = run(capsys, "rank", str(facts))
     assert code == 2
-    assert "contexts={'http://c/?v=2': 'context.jsonld'}" in err
+    assert "--context 'http://c/?v=2=context.jsonld'" in err
     options = ["--context", f"http://c/?v=2={copy}"]
     names = {
         tuple(base): run_json(capsys, "rank", str(facts), *options, *base)["facts_sha256"]

@@ -114,6 +114,24 @@ def test_describe_writes_turtle_that_capacity_reads(
     assert "--json and --as turtle are two forms" in err
 
 
+def test_a_selected_part_is_described_with_what_the_whole_says_of_kinds(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "notes.ttl"
+    path.write_text("""
+        @prefix : <http://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        :note2 a owl:AnnotationProperty ; <http://www.w3.org/2000/01/rdf-schema#label> "a note" .
+        :a :note2 "x" ; :p :b . :b :note2 "y" ; :p :c .
+    """)
+    code, out, _ = run(capsys, "describe", str(path), "--schema", "drop", "--json")
+    got = json.loads(out)
+    assert (code, got["triples"], got["annotations_facts"]) == (0, 4, 2)
+    (row,) = [row for row in got["predicates"] if row["name"] == ":note2"]
+    assert (row["annotation"], row["label"]) == (True, "a note")
+    assert "--annotations drop" in "".join(one["text"] for one in got["advice"])
+    assert not [one for one in got["advice"] if ":note2" in one["text"]]
+
+
 OPTIONS = ("--graph", "--schema", "--literals", "--annotations", "--blank-nodes", "--predicate",
            "--exclude", "--namespace", "--type")  # fmt: skip
 # of each choice, the facts that stay, and what it omits

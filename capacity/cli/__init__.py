@@ -19,6 +19,7 @@ import typer
 
 from capacity import __version__
 from capacity.cli import attention, describe, layers, rank, verify
+from capacity.cli.advice import in_options
 from capacity.errors import (
     AnnotationWarning,
     CapacityError,
@@ -69,11 +70,17 @@ def _run(arguments: list[str]) -> int:
         with warnings.catch_warnings():
             for kind in (AnnotationWarning, MultiValuedWarning, PrecisionWarning):
                 warnings.simplefilter("always", kind)
-            warnings.showwarning = lambda text, *_: print(f"capacity: {text}", file=sys.stderr)
+            warnings.showwarning = lambda text, *_: print(
+                f"capacity: {_advised(str(text), arguments)}", file=sys.stderr
+            )
             code = app(arguments, prog_name="capacity", standalone_mode=False)
     except KeyboardInterrupt:
         return 130
-    except (CapacityError, OSError) as error:
+    except CapacityError as error:
+        source = getattr(error, "source", "")
+        print(f"capacity: {_printable(_advised(str(error), arguments, source))}", file=sys.stderr)
+        return 2
+    except OSError as error:
         print(f"capacity: {_printable(str(error))}", file=sys.stderr)
         return 2
     except MemoryError:
@@ -88,6 +95,11 @@ def _run(arguments: list[str]) -> int:
         print("capacity: internal error; please report this traceback.", file=sys.stderr)
         return 70
     return code if isinstance(code, int) else 0
+
+
+def _advised(message: str, arguments: list[str], source: str = "") -> str:
+    """Write advice in options, except of a sweep, whose plan has the keywords as its keys."""
+    return message if arguments[:1] == ["sweep"] else in_options(message, source)
 
 
 def _printable(message: str) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from capacity.cli.output import named_path
 from capacity.cli.selecting import Chosen, load_chosen
 from capacity.database.facts import Database
 from capacity.database.io.formats import FORMATS
@@ -25,6 +26,7 @@ FactsOrTensor = Annotated[
         help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy or "
         ".tns); may be compressed.",
         show_default=False,
+        parser=named_path,
     ),
 ]
 FactsOrTensorFormat = Annotated[

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.arity import not_triples
+from capacity.database.names import labels_of
 from capacity.database.selection import Selected, Selection
 from capacity.database.terms import LITERAL_OR_IRI, Term, position
 from capacity.database.vocabularies import (
@@ -73,6 +75,28 @@ def rows_of(db: Database, selection: Selection) -> tuple[Mask, Selected]:
             f"A selection must keep at least one fact; {found}. Omit one of the criteria."
         )
     return kept, found
+
+
+def with_kinds(selected: Selected, whole: Database, part: Database) -> Selected:
+    """Add what all facts say of the predicates and classes of those that stay.
+
+    Parameters
+    ----------
+    selected : Selected
+        The numbers of the selection.
+    whole, part : Database
+        All facts, and those that stay.
+    """
+    if whole.arity != 3:
+        return selected
+    predicates = set(part.predicates)
+    marked = zip(whole.predicates, annotation_predicates(whole).tolist(), strict=True)
+    classes = {part.objects[v] for v in np.unique(of_predicate(part, RDF_TYPE)[:, 2]).tolist()}
+    return replace(
+        selected,
+        annotations=frozenset(term for term, is_one in marked if is_one and term in predicates),
+        labels=labels_of(whole, predicates | classes),
+    )
 
 
 def _schema(db: Database, _: str) -> Mask:

@@ -337,12 +337,12 @@ class Database(Columns):
         >>> print(db.select(exclude="name").selected)
         1 of 2 facts are selected; omitted by exclude 1
         """
-        from capacity.database.criteria import rows_of
+        from capacity.database.criteria import rows_of, with_kinds
         from capacity.database.selection import Selection
 
         rows, found = rows_of(self, Selection(**criteria))
         made = self.subset(rows) if len(rows) else self
-        return replace(made, source=self.source, selected=found)
+        return replace(made, source=self.source, selected=with_kinds(found, self, made))
 
     def subset(self, rows: NDArray[Any]) -> Database:
         """Keep the facts at `rows`, a boolean mask of `tuples` or indices into them."""

@@ -9,6 +9,7 @@ import pyoxigraph as ox
 
 from capacity.database.terms import (
     MAX_TRIPLE_DEPTH,
+    NO_SETS,
     Term,
     term_from_pyoxigraph,
     term_to_pyoxigraph,
@@ -106,7 +107,9 @@ def node_of(term: Term) -> object:
     InvalidArgumentError
         If there is none, such as for an IRI with spaces.
     """
-    if term.kind in ("label", "set"):
+    if term.kind == "set":
+        raise InvalidArgumentError(NO_SETS)
+    if term.kind == "label":
         raise InvalidArgumentError(
             f"RDF has no form for the {term.kind} {term.text!r:.60}. Write a table, .tsv, .csv or "
             ".parquet, or give labels IRIs with `to_rdflib(db, base=...)`."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from capacity.database.terms import Term
@@ -13,13 +14,17 @@ if TYPE_CHECKING:
 _LANGUAGES = ("", "en")
 
 
-def labels_of(db: Database) -> dict[Term, tuple[str, ...]]:
+def labels_of(db: Database, among: Collection[Term] | None = None) -> dict[Term, tuple[str, ...]]:
     """Collect the labels of tokens, by ``rdfs:label`` and ``skos:prefLabel``.
+
+    Where facts were selected, predicates and classes keep the labels that all facts gave them.
 
     Parameters
     ----------
     db : Database
         Facts of any arity; only triples have labels.
+    among : collection of Term, optional
+        The only tokens to look for; by default all.
 
     Returns
     -------
@@ -30,12 +35,15 @@ def labels_of(db: Database) -> dict[Term, tuple[str, ...]]:
     if db.arity == 3:
         for iri in NAMING:
             for k, _, v in of_predicate(db, iri).tolist():
-                if db.objects[v].kind in ("literal", "label"):
-                    found.setdefault(db.subjects[k], []).append(db.objects[v])
-    return {
+                token, label = db.subjects[k], db.objects[v]
+                if label.kind in ("literal", "label") and (among is None or token in among):
+                    found.setdefault(token, []).append(label)
+    said = {
         token: tuple(dict.fromkeys(label.text for label in sorted(labels, key=_order)))
         for token, labels in found.items()
     }
+    kept = {} if db.selected is None else db.selected.labels
+    return said | {token: kept[token] for token in kept if among is None or token in among}
 
 
 def _order(label: Term) -> int:

@@ -3,7 +3,10 @@
 In an ontology most facts can be labels and comments, and in a building model most are types. A
 `Selection` says which facts to keep. Its criteria are independent: a fact stays if each of them
 lets it. They look at the facts as they were given, so that ``types`` still sees the types that
-``schema="drop"`` omits. A policy for multi-valued pairs is applied after the selection.
+``schema="drop"`` omits; in a second selection it doesn't. That a predicate is an annotation, and
+the labels of predicates and classes, outlive a selection in its `Selected`, so that kinds can be
+dropped in one call or in several, and `describe` knows them. A policy for multi-valued pairs is
+applied after the selection.
 
 ================  ==================================================================================
 ``schema``        ``drop``: no ``rdf:type``, and no predicate of RDFS, OWL or SHACL
@@ -137,12 +140,18 @@ class Selected:
     omitted : mapping of str to int
         Number of facts that each criterion omits, by itself, so that a fact can count several
         times.
+    annotations : frozenset of Term
+        Predicates of the facts that stay which all facts together say are annotations.
+    labels : mapping of Term to tuple of str
+        Labels that all facts together give to predicates and classes of the facts that stay.
     """
 
     selection: Selection
     of: int
     kept: int
     omitted: Mapping[str, int] = field(default_factory=dict)
+    annotations: frozenset[Term] = field(default=frozenset(), repr=False, compare=False)
+    labels: Mapping[Term, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def __str__(self) -> str:
         if not self.omitted:

@@ -35,6 +35,10 @@ Kind: TypeAlias = Literal["iri", "literal", "blank", "label", "set", "triple"]
 LITERAL_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*+"|<([^<>"\s]+)>')
 # parsers and printers recur into triple terms
 MAX_TRIPLE_DEPTH = 128
+NO_SETS = (
+    "No file holds sets of objects, which the policy `set` makes. Write the facts as they are under"
+    ' multi="keep", and say multi="set" when reading them.'
+)
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
@@ -82,6 +86,8 @@ class Term(NamedTuple):
             return str(_to_literal(self))
         if self.kind == "triple":
             return self.text
+        if self.kind == "set":
+            raise InvalidArgumentError(NO_SETS)
         raise InvalidArgumentError(
             f"N-Triples has no form for the {self.kind} {self.text!r:.60}. Write the database with "
             '`terms="label"`, or give its labels IRIs with `to_rdflib(db, base=...)`.'

@@ -85,6 +85,9 @@ def schema_predicates(db: Database) -> NDArray[np.bool_]:
 def annotation_predicates(db: Database) -> NDArray[np.bool_]:
     """Mark the predicates that are annotations, listed or declared, shape (n_predicates,)."""
     declared = declared_as(db, Term("iri", f"{OWL}AnnotationProperty"))
+    if db.selected is not None:
+        # the declarations themselves may have been omitted
+        declared |= db.selected.annotations
     return np.array(
         [
             term.kind == "iri" and (term.text in ANNOTATION_PROPERTIES or term in declared)

@@ -66,6 +66,12 @@ def presidents(choice: str | None, text: str = PRESIDENTS, format: str = "turtle
     return parse_rdf(text, format, multi="keep", annotations_of_facts=choice)
 
 
+def note_of(db: Database) -> str:
+    assert db.source is not None
+    (note,) = db.source.notes
+    return note
+
+
 def facts(db: Database) -> set[tuple[str, ...]]:
     return {tuple(db.name(db.tokens[i]) for i in row) for row in db.token_tuples}
 
@@ -112,6 +118,23 @@ def test_the_value_of_one_annotation_becomes_a_part_of_the_key(name: str) -> Non
         (":obama", ":president", "2009", ":usa"),
     }
     assert db(":bush", ":president", "2001").text == "http://e/usa"
+
+
+def test_annotations_by_other_predicates_are_counted() -> None:
+    # Obama's fact has no :until, nor has that of the capital; Bush's has a :since, and Obama's
+    note = note_of(presidents(":until"))
+    assert note.endswith(
+        "omitted are 2 facts without the annotation <http://e/until>, 1 that are annotated and not "
+        "asserted, and 2 other annotations."
+    )
+    note = note_of(presidents(":since"))
+    assert note.endswith("asserted, and 1 other annotation.")
+    # said twice of a fact, by two reifiers, it is one annotation
+    twice = """PREFIX : <http://e/>
+        :a :p :b {| :q 1 ; :r 2 |} {| :q 1 ; :r 2 |} ."""
+    note = note_of(presidents(":q", twice))
+    assert note.startswith("1 facts of arity 4")
+    assert note.endswith("and 1 other annotation.")
 
 
 def test_order_4_needs_one_annotation_or_its_name() -> None:

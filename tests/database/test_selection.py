@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from capacity.database import Database, Selection, load, parse_rdf
 from capacity.database.terms import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError, UnknownTokenError
+from capacity.rank import describe
 from tests.tiers import examples
 
 PREFIXES = """
@@ -180,6 +181,30 @@ def test_a_selection_is_told_with_its_source_and_survives_a_policy(tmp_path: Pat
     assert part.with_policy("first").selected == part.selected
 
 
+# schema="drop" omits the declaration of :note and the label of :year, which stay known
+def test_what_the_file_says_of_kinds_outlives_a_selection() -> None:
+    part = films().select(schema="drop")
+    # a label by skos, and the note that the file declares
+    both = part.select(annotations="drop")
+    assert both == films().select(schema="drop", annotations="drop")
+    assert both.selected is not None
+    assert both.selected.omitted == {"annotations": 2}
+    assert part.select(exclude="year of release") == part.select(exclude=":year")
+    # and a selection of a selection, and a policy
+    for db in (part, part.select(blank_nodes="drop"), part.with_policy("first")):
+        rows = {row.name: row for row in describe(db).predicates}
+        assert [name for name, row in rows.items() if row.annotation] == [":note", "skos:prefLabel"]
+        assert rows[":year"].label == "year of release"
+        assert describe(db).kinds["annotations"] == 2
+        # an annotation isn't advised to be dropped by its name
+        assert not any(":note" in one.text for one in describe(db).advice)
+    # classes keep their labels, too
+    named = films().select(annotations="drop").select(types="film")
+    assert named == films().select(annotations="drop", types="film")
+    # two types, years and directors, and the :set
+    assert named.n_facts == 7
+
+
 TYPE = Term("iri", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 SUBJECTS = [Term("iri", f"x:s{i}") for i in range(3)] + [Term("blank", "b")]
@@ -249,6 +274,38 @@ def test_a_selection_keeps_what_all_its_criteria_let_stay(
         assert omitted == len([fact for fact in facts if not stays(fact, facts, one)])
     # a part of the facts is a part of the tensor
     assert np.all(np.array(part.shape) <= db.shape)
+
+
+# y:p is a predicate that facts can declare an annotation
+DECLARED = st.sets(
+    st.tuples(
+        st.sampled_from([*SUBJECTS, Term("iri", "y:p"), Term("iri", "x:q")]),
+        st.sampled_from([TYPE, *PREDICATES]),
+        st.sampled_from(
+            [*OBJECTS, Term("iri", "http://www.w3.org/2002/07/owl#AnnotationProperty")]
+        ),
+    ),
+    min_size=1,
+)
+KINDS = ("schema", "literals", "annotations", "blank_nodes")
+
+
+@settings(max_examples=examples(150))
+@given(DECLARED, st.lists(st.sampled_from(KINDS), max_size=4), st.integers(0, 4))
+def test_dropping_kinds_in_two_calls_is_dropping_them_in_one(
+    facts: set[Fact], kinds: list[str], n_first: int
+) -> None:
+    db = Database.from_triples(facts, multi="keep")
+    every: dict[str, Any] = dict.fromkeys(kinds, "drop")
+    first: dict[str, Any] = dict.fromkeys(kinds[:n_first], "drop")
+    then: dict[str, Any] = dict.fromkeys(kinds[n_first:], "drop")
+    try:
+        both = db.select(**every)
+    except InvalidArgumentError:
+        with pytest.raises(InvalidArgumentError, match="at least one fact"):
+            db.select(**first).select(**then)
+        return
+    assert db.select(**first).select(**then) == both
 
 
 def test_a_selection_says_what_it_is() -> None:

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import os
 import warnings
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from capacity.database.blank_nodes import with_stable_names
 from capacity.errors import (
     CapacityError,
     DatabaseFormatError,
+    InvalidArgumentError,
     InvalidTypeError,
     MultiValuedError,
     UnknownTokenError,
@@ -56,10 +58,48 @@ def test_a_folder_is_the_union_of_its_files_of_known_names(folder: Path) -> None
     assert db.source.name == "data (2 files)"
     # what isn't read is said; hidden files aren't meant
     (note,) = db.source.notes
-    said = "Of 4 files and folders in data 2 aren't read, as their names tell no format: "
-    assert note == said + "deeper, notes.md."
+    said = "Of 5 files and folders in data 3 aren't read. Folders: deeper. "
+    assert note == said + "The name tells no format: notes.md. The name begins with a dot: 1."
     with pytest.raises(DatabaseFormatError, match=r"notes\.md|broken|line 1"):
         load(folder, format="nt")
+
+
+def test_each_entry_of_a_folder_is_read_or_has_a_reason(folder: Path) -> None:
+    # a name with an underscore is a name like others
+    (folder / "_classes.nt").write_text("<x:C> <x:p> <x:D> .")
+    (folder / "dead.nt").symlink_to(folder / "none.nt")
+    os.mkfifo(folder / "pipe.nt")
+    db = load(folder, multi="keep")
+    assert db.n_facts == BOTH.n_facts + 1
+    assert db.source is not None
+    assert db.source.notes == (
+        "Of 8 files and folders in data 5 aren't read. Folders: deeper. Not a regular file: "
+        "dead.nt, pipe.nt. The name tells no format: notes.md. The name begins with a dot: 1.",
+    )
+
+
+@pytest.mark.parametrize("nothing", ["", [""], ["a.nt", ""]])
+def test_an_empty_name_is_not_the_current_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, nothing: str | list[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises(InvalidArgumentError, match="The path must not be empty"):
+        load(nothing)
+    assert load(".", multi="keep") == BOTH
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("https://example.org/a.ttl", "Nothing is fetched"),
+        ("http://example.org/a.ttl?page=1", "Nothing is fetched"),
+        ("~/none.ttl", "~ isn't expanded"),
+        ("~none/*.ttl", "~ isn't expanded"),
+    ],
+)
+def test_a_url_and_a_tilde_are_told(name: str, why: str) -> None:
+    with pytest.raises(DatabaseFormatError, match=f"no such file.*{why}"):
+        load(name)
 
 
 def test_a_pattern_is_the_union_of_what_it_matches(folder: Path) -> None:
@@ -175,7 +215,8 @@ def test_what_names_no_files_is_refused(case: str) -> None:
 
 def test_a_folder_without_facts_says_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("-")
-    with pytest.raises(DatabaseFormatError, match=r"a folder without a file.*It holds notes\.md"):
+    said = r"a folder without a file.*The name tells no format: notes\.md"
+    with pytest.raises(DatabaseFormatError, match=said):
         load(tmp_path)
     closed = (tmp_path / "notes.md").open("rb")
     closed.close()

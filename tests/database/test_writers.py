@@ -119,6 +119,7 @@ def test_any_labels_come_back_from_a_frame_or_are_refused(db: Database) -> None:
         assert from_pandas(to_pandas(db), multi="keep") == db
 
 
+NO_SETS = "No file holds sets.* under multi=.keep., and say multi=.set. when reading"
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no name of a format": (
         lambda folder: write(SMALL, folder / "facts.txt"),
@@ -134,14 +135,11 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: write(SMALL, folder / "facts.nt"),
         "RDF has no form for the label 'Astrid'. Write a table",
     ),
-    "a set as RDF": (
-        lambda folder: write(SETS, folder / "facts.ttl"),
-        "no form for the (set|label)",
-    ),
-    "a set in a table": (
-        lambda folder: write(SETS, folder / "facts.tsv"),
-        "no form for the (set|label)",
-    ),
+    "a set as RDF": (lambda folder: write(SETS, folder / "facts.ttl"), NO_SETS),
+    "a set in a table": (lambda folder: write(SETS, folder / "facts.csv"), NO_SETS),
+    "a set as a label": (lambda folder: write(SETS, folder / "s.csv", terms="label"), NO_SETS),
+    "a set as a term": (lambda folder: write(SETS, folder / "s.csv", terms="n3"), NO_SETS),
+    "a set alone": (lambda _: SETS.objects[0].n3(), NO_SETS),
     "four columns as RDF": (
         lambda folder: write(Database.from_tuples([("a", "b", "c", "d")]), folder / "facts.nt"),
         "Writing ntriples needs facts of three columns",

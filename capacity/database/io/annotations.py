@@ -176,20 +176,26 @@ def apply_choice(
             "stands for. Take keep or drop."
         )
     facts = {tuple(row) for row in plain.tolist()}
-    said = [(fact, q, v) for r, q, v in found.said for fact in found.facts[r]]
+    # two reifiers of a fact can say the same of it
+    said = list(dict.fromkeys((f, q, v) for r, q, v in found.said for f in found.facts[r]))
     asserted = [(fact, q, v) for fact, q, v in said if fact in facts]
+    others = ""
     if choice == "order-5":
         made, wide, what = [(*fact, q, v) for fact, q, v in asserted], 5, "any annotation"
     else:
         by = _annotation(str(choice), Counter(q for _, q, _ in asserted), iris, prefixes)
+        n_asserted = len(asserted)
         asserted = [(fact, q, v) for fact, q, v in asserted if q == by]
+        if n_others := n_asserted - len(asserted):
+            others = f", and {n_others:,} other annotation{'s' * (n_others > 1)}"
         made, wide = [(s, p, v, o) for (s, p, o), _, v in asserted], 4
         what = f"the annotation <{iris[by]}>"
     lacking = len(facts - {fact for fact, _, _ in asserted})
     denied = len({fact for fact, _, _ in said} - facts)
+    joined = "," if others else ", and"
     return np.array(made, dtype=np.int64).reshape(-1, wide), (
         f"{len(made):,} facts of arity {wide} were made; omitted are {lacking:,} facts without "
-        f"{what}, and {denied:,} that are annotated and not asserted."
+        f"{what}{joined} {denied:,} that are annotated and not asserted{others}."
     )
 
 

@@ -23,7 +23,12 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from capacity.database.io.foreign import foreign_bytes, is_parquet
-from capacity.errors import DatabaseFormatError, InvalidTypeError, StorageError
+from capacity.errors import (
+    DatabaseFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    StorageError,
+)
 from capacity.extras import needed_by
 from capacity.limits import require_integer
 from capacity.safe_files import read_file, read_pieces
@@ -70,7 +75,7 @@ def read(
     InvalidTypeError
         If `path` is neither a str nor a path.
     InvalidArgumentError
-        If `max_bytes` isn't a positive integer.
+        If `max_bytes` isn't a positive integer, or for an empty path.
     """
     require_integer("max_bytes", max_bytes, most=sys.maxsize)
     if hasattr(path, "read"):
@@ -83,6 +88,8 @@ def read(
             f"A file must be named by a str or a path; got {type(path).__name__}. For an rdflib "
             "graph use from_rdflib, for a DataFrame from_pandas, for rows Database.from_triples."
         )
+    if not os.fspath(path):
+        raise InvalidArgumentError("The path must not be empty. Name a file or a folder.")
     try:
         raw = read_file(path, max_bytes=max_bytes)
     except StorageError as error:

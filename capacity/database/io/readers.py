@@ -83,8 +83,8 @@ def load(
     InvalidTypeError
         If `path` names no file and is none, or `contexts` isn't a mapping; for an unknown option.
     InvalidArgumentError
-        For an unknown policy, an `arity` that isn't from 2 to 32, or as `read_rdf` and `read_table`
-        do; if a selection keeps no fact, or for a wrong criterion.
+        For an empty `path`, an unknown policy, an `arity` that isn't from 2 to 32, or as `read_rdf`
+        and `read_table` do; if a selection keeps no fact, or for a wrong criterion.
     UnknownTokenError
         If no predicate, class or namespace of the file has the name that a criterion gives.
     MultiValuedError

@@ -23,10 +23,15 @@ from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
 from capacity.database.terms import Term
 from capacity.errors import DatabaseFormatError, InvalidTypeError, MultiValuedError
+from capacity.safe_files import advice_on_name
 
 Name: TypeAlias = str | os.PathLike[str]
 # of those that can be iterated over, lists, tuples and iterators
 Sources: TypeAlias = Name | BinaryIO | Iterable[Name | BinaryIO]
+# why an entry of a folder isn't read, in the order of a message
+_FOLDER, _IRREGULAR = "Folders", "Not a regular file"
+_NAMELESS, _HIDDEN = "The name tells no format", "The name begins with a dot"
+_REASONS = (_FOLDER, _IRREGULAR, _NAMELESS, _HIDDEN)
 
 
 def is_one(path: object) -> TypeGuard[Name | BinaryIO]:
@@ -40,7 +45,8 @@ def is_one(path: object) -> TypeGuard[Name | BinaryIO]:
 
 def _is_folder(name: str) -> bool:
     try:
-        return Path(name).is_dir()
+        # an empty name would be that of the current folder
+        return name != "" and Path(name).is_dir()
     except (OSError, TypeError, ValueError):
         return False
 
@@ -169,7 +175,9 @@ def _files(given: Iterable[Any], format: str | None) -> tuple[list[Any], tuple[s
                 raise DatabaseFormatError(
                     name,
                     "no such file, and as a pattern it matches none",
-                    advice="Check the name; ** stands for folders in folders.",
+                    advice=advice_on_name(
+                        name, "Check the name; ** stands for folders in folders."
+                    ),
                 )
         else:
             found = [one]
@@ -201,23 +209,44 @@ def _matches(pattern: str) -> list[str]:
 def _in_folder(name: str, format: str | None) -> tuple[list[str], str]:
     """List the files of a folder that are read, and say which ones aren't."""
     try:
-        entries = sorted(p for p in Path(name).iterdir() if not p.name.startswith((".", "_")))
+        entries = sorted(Path(name).iterdir())
     except OSError as error:
         raise DatabaseFormatError(name, f"{error.strerror}", advice="Check the folder.") from None
-    taken = [p for p in entries if p.is_file() and (format or format_of_name(p.name))]
-    others = [p.name for p in entries if p not in set(taken)]
+    of = Path(name).name or name
+    taken: list[str] = []
+    others: dict[str, list[str]] = {}
+    for path in entries:
+        if (why := _unread(path, format)) is None:
+            taken.append(os.fspath(path))
+        else:
+            others.setdefault(why, []).append(path.name)
+    listed = " ".join(
+        f"{why}: {str(len(others[why])) if why == _HIDDEN else ', '.join(others[why]):.200}."
+        for why in _REASONS
+        if why in others
+    )
     if not taken:
-        some = f" It holds {', '.join(others[:5]):.200}." if others else ""
         raise DatabaseFormatError(
             name,
             "it is a folder without a file whose name ends as a known format's does",
-            advice=f"Say `format`, or give a pattern, such as {Path(name).name}/*.txt.{some}",
+            advice=f"Say `format`, or give a pattern, such as {of}/*.txt. {listed}".rstrip(),
         )
     note = (
-        f"Of {len(entries)} files and folders in {Path(name).name} {len(others)} aren't read, as "
-        f"their names tell no format: {', '.join(others):.200}."
+        f"Of {len(entries)} files and folders in {of} {len(entries) - len(taken)} aren't read. "
+        f"{listed}"
     )
-    return [os.fspath(p) for p in taken], note if others else ""
+    return taken, note if others else ""
+
+
+def _unread(path: Path, format: str | None) -> str | None:
+    """Tell why an entry of a folder isn't read; None if it is."""
+    if path.name.startswith("."):
+        return _HIDDEN
+    if path.is_dir():
+        return _FOLDER
+    if not path.is_file():
+        return _IRREGULAR
+    return None if format or format_of_name(path.name) else _NAMELESS
 
 
 def united(

@@ -13,6 +13,7 @@ from capacity.database.facts import Database
 from capacity.database.io.formats import FORMATS, format_called, format_of_name
 from capacity.database.io.tables.options import TableTerms, check_terms
 from capacity.database.required import require_database
+from capacity.database.terms import NO_SETS
 from capacity.errors import InvalidArgumentError
 from capacity.safe_files import write_whole
 
@@ -48,8 +49,8 @@ def write(
         If `db` isn't a database.
     InvalidArgumentError
         If no format is known that writes such a file, or the format can't hold the facts so that
-        they are read as the same: labels or facts of another arity than 3 in RDF, a label with a
-        tab or a line break in TSV, or one that is half of a character.
+        they are read as the same: sets, labels or facts of another arity than 3 in RDF, a
+        label with a tab or a line break in TSV, or one that is half of a character.
     StorageError
         If the file can't be written, or `path` is a folder, a pipe or a device. A file that was
         there before is unchanged.
@@ -85,6 +86,8 @@ def write(
         raise InvalidArgumentError(
             f"`terms` is the form of the cells of a table; {chosen.name} has none. Omit it."
         )
+    if any(token.kind == "set" for token in db.tokens):
+        raise InvalidArgumentError(NO_SETS)
     write_whole(path, _compressed(name, chosen.write(db, chosen, **options)))
 
 

@@ -15,6 +15,9 @@ _RDFLIB = (
 )
 _UNPACK = "Unpack it ({}), and give the file of facts in it."
 _TABLE = "Read it with pandas: capacity.database.from_pandas({})."
+# options of pandas that keep cells as they stand: 007, NA and null are labels
+AS_TEXT = "dtype=str, keep_default_na=False"
+_SPARQL = "Ask the endpoint for text/tab-separated-values, or for RDF by CONSTRUCT."
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Foreign:
     advice: str
 
 
-_EXCEL = Foreign("an Excel file", _TABLE.format("pd.read_excel(FILE)"))
+_EXCEL = Foreign("an Excel file", _TABLE.format(f"pd.read_excel(FILE, {AS_TEXT})"))
 _IMAGE = Foreign("an image", "Give a file of facts: RDF, TSV or CSV.")
 # by the first bytes of files that aren't text
 _MAGIC = {
@@ -58,7 +61,7 @@ _MAGIC = {
 _OPENKE = Foreign(
     "a list of numbered facts as OpenKE has it: a count, then head, tail and relation",
     'Read it with pandas: capacity.database.from_pandas(pd.read_csv(FILE, sep=r"\\s+", skiprows=1, '
-    "header=None, dtype=str), columns=[0, 2, 1]).",
+    f"header=None, {AS_TEXT}), columns=[0, 2, 1]).",
 )
 _LFS = Foreign("a pointer of git-LFS, and not the file itself", "Fetch the file: git lfs pull.")
 _OWL_XML = Foreign("OWL in OWL/XML", _ROBOT)
@@ -66,9 +69,7 @@ _OWL_XML = Foreign("OWL in OWL/XML", _ROBOT)
 _ROOTS = {
     "TriX": Foreign("TriX", _RDFLIB.format("trix")),
     "Ontology": _OWL_XML,
-    "sparql": Foreign(
-        "a SPARQL result in XML", "Ask the endpoint for text/csv, or for RDF by CONSTRUCT."
-    ),
+    "sparql": Foreign("a SPARQL result in XML", _SPARQL),
     "svg": Foreign("an SVG image", "Give a file of facts: RDF, TSV or CSV."),
     "graphml": Foreign(
         "GraphML",
@@ -107,9 +108,7 @@ _TEXTS = (
     ),
     (
         re.compile(r'\{\s*"head"\s*:\s*\{\s*"(?:vars|link)"'),
-        Foreign(
-            "a SPARQL result in JSON", "Ask the endpoint for text/csv, or for RDF by CONSTRUCT."
-        ),
+        Foreign("a SPARQL result in JSON", _SPARQL),
     ),
 )
 _RDFA = re.compile(r"\s(?:typeof|property|about|resource|vocab)\s*=\s*[\"']")

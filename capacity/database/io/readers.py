@@ -174,7 +174,7 @@ def read_table(
     A first row is a header if it reads ``subject predicate object``, or if it names these roles in
     other words (``head relation tail``, ``source target relation``, ``?s ?p ?o``, and others that
     `capacity.database.io.tables.headers` lists) that no other row repeats. What can be read in two
-    ways is refused.
+    ways is refused: words over a column of numbers or IRIs, too. Other first rows are facts.
 
     Parameters
     ----------
@@ -197,8 +197,8 @@ def read_table(
         key. The first row is a header only if it reads ``key_1 key_2 ... object``.
     columns : sequence of str or int, optional
         Columns to read, the object's last: by their names, which the first row must hold, or by
-        their positions from 0, of a table whose first row is a fact unless it is certainly a
-        header; with ``long``, all rows are facts.
+        their positions from 0, of a table whose first row is a fact unless the whole of it
+        is a header; with ``long``, all rows are facts.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
     max_bytes, max_term_bytes : int

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.database.io.foreign import AS_TEXT
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import TableTerms
 from capacity.database.n3_terms import is_term, n3_of, parse_n3
@@ -22,8 +23,12 @@ _SCHEME = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:")
 _SHORT = (
     (re.compile(r"[+-]?[0-9]+"), "integer"),
     (re.compile(r"[+-]?[0-9]*\.[0-9]+"), "decimal"),
-    (re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+"), "double"),
+    (re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)[eE][+-]?[0-9]++"), "double"),
     (re.compile(r"true|false"), "boolean"),
+)
+_UNBOUND = (
+    "An empty cell among terms is a variable of SPARQL without a value: add FILTER(BOUND(?x)) to "
+    "the query, or leave out the row."
 )
 
 
@@ -106,7 +111,10 @@ def database_of_rows(
     except ValueError as error:
         wrong = next(cell for cell, term in full.items() if not _parses(term))
         line = next(line for line, row in rows if wrong in row)
-        raise DatabaseFormatError(name, str(error), format=format, line=line) from None
+        reason, advice = str(error), None
+        if not wrong:
+            reason, advice = "a cell must hold one N-Triples term; got ''", _UNBOUND
+        raise DatabaseFormatError(name, reason, format=format, line=line, advice=advice) from None
     # "a" and "a"^^xsd:string are two cells and one term
     distinct = {term: i for i, term in enumerate(dict.fromkeys(parsed.values()))}
     renumber = np.array([distinct[parsed[full[cell]]] for cell in ids], dtype=np.int64)
@@ -138,11 +146,14 @@ def _uncertain(
         reason = f"all cells, such as {term:.60}, may be terms of RDF, or labels with quotes"
         advice = (
             'Say table="n3" for terms, table="long" for labels. TSV knows no quoting: if quotes '
-            'are no part of the names, give pd.read_csv(path, sep="\\t") to from_pandas.'
+            f'are no part of the names, give pd.read_csv(path, sep="\\t", {AS_TEXT}) to '
+            "from_pandas."
         )
     else:
         reason = f"some cells are N-Triples terms, such as {term:.60}, and {plain!r:.60} isn't one"
         advice = 'Mend the cell, or say table="long": all cells are then labels.'
+        if not plain:
+            advice = _UNBOUND
     return DatabaseFormatError(name, reason, format=format, line=line, advice=advice)
 
 

@@ -5,38 +5,57 @@ have another number of columns). It is one as well if no other row repeats its w
 columns, and it holds
 
 * a word for each role, in any order and in upper or lower case: for the subject subj, head, source,
-  src, from, node1, entity1; for the predicate pred, relation, rel, relationship, property,
-  attribute, edge; for the object obj, tail, target, dst, to, value, node2, entity2; each also with
-  ``_id`` or ``_entity``, or the letters s p o or h r t; or
+  src, from, start, node1, entity1; for the predicate pred, relation, rel, relationship, property,
+  attribute, edge, and between words for the others label and type; for the object obj, tail,
+  target, dst, to, end, value, node2, entity2; each also with ``_id`` or ``_entity``, or the letters
+  s p o or h r t; in French sujet, prédicat, objet, in German Subjekt, Prädikat, Objekt, in Spanish
+  sujeto, predicado, objeto; Neo4j's ``:START_ID``, ``:TYPE``, ``:END_ID``; or
 * variables, ``?film ?by ?who``, as SPARQL results in TSV do. Cells are then terms of RDF.
 
 The columns are read by their roles: ``source target relation`` is a header of (subject, object,
-predicate). A first row that may be a header and may be a fact is refused, and so is a table of
-three columns without a header that looks as if it had one column a property.
+predicate). A first row that may be a header and may be a fact is refused: one with some of these
+words; one of words that don't occur again, over a column that holds numbers, or IRIs, in all other
+rows; and ``0 1 2``, which pandas writes over columns without names, unless all cells are numbers.
+So is a table of three columns without a header that looks as if it had one column a property.
+Every other first row is a fact.
 
 References
 ----------
+Neo4j, Operations Manual, "Neo4j-admin import", CSV header format.
 SPARQL 1.1 Query Results CSV and TSV Formats, W3C 2013, section 4.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TypeAlias
 
 from capacity.database.arity import role_names
+from capacity.limits import cut
 
 Row: TypeAlias = tuple[int, tuple[str, ...]]
 
 _WORDS = (
-    {"subject", "subj", "head", "source", "src", "from", "node1", "entity1"},
-    {"predicate", "pred", "relation", "rel", "relationship", "property", "attribute", "edge"},
-    {"object", "obj", "tail", "target", "dst", "to", "value", "node2", "entity2"},
-)
+    {"subject", "subj", "head", "source", "src", "from", "start", "node1", "entity1",
+     "sujet", "subjekt", "sujeto"},
+    {"predicate", "pred", "relation", "rel", "relationship", "property", "attribute", "edge",
+     "prédicat", "predicat", "prädikat", "praedikat", "predicado"},
+    {"object", "obj", "tail", "target", "dst", "to", "end", "value", "node2", "entity2",
+     "objet", "objekt", "objeto"},
+)  # fmt: skip
+# words that facts have for predicates, too: a header's only between words for the other roles
+_KINDS = frozenset({"label", "type"})
 _LETTERS = ("spo", "hrt")
+# names among which roles are looked for: there are as many threes of them as 220
+_MOST_NAMES = 12
 _VARIABLE = re.compile(r"\?\w+")
+# Neo4j's, with the name of a space of identifiers: :START_ID(Person)
+_NEO4J = re.compile(r":(START|END)_ID(?:\([^()]*\))?|:(TYPE)", re.IGNORECASE)
+_IRI = re.compile(r"<?https?://")
 _NUMBER = re.compile(r"[+-]?\d[\d.,:/ -]*(?:[eE][+-]?\d+)?[ ]?%?")
 
 
@@ -67,16 +86,42 @@ def role_order(names: Sequence[object]) -> tuple[int, ...] | None:
     >>> role_order(["Source", "target", "relation"]), role_order(["city", "month", "weather"])
     ((0, 2, 1), None)
     """
-    words = [_word(name) for name in names]
+    return _order([_word(name) for name in names], _KINDS)
+
+
+def roles_among(names: Sequence[object]) -> tuple[int, ...] | None:
+    """Find the columns of subject, predicate and object among more; None if they don't tell.
+
+    Examples
+    --------
+    >>> roles_among(["id", "source", "target", "relation", "weight"])
+    (1, 3, 2)
+    >>> roles_among(["source", "target", "from", "relation"]) is None
+    True
+    """
+    words = [_word(name) for name in names[:_MOST_NAMES]]
+    for kinds in (frozenset[str](), _KINDS):
+        threes = combinations(range(len(words)), 3)
+        orders = [(three, _order([words[i] for i in three], kinds)) for three in threes]
+        found = [tuple(three[i] for i in order) for three, order in orders if order is not None]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _order(words: Sequence[str], kinds: frozenset[str]) -> tuple[int, ...] | None:
     for letters in _LETTERS:
         if sorted(words) == sorted(letters):
             return tuple(words.index(letter) for letter in letters)
-    found = [_role(word) for word in words]
+    found = [1 if word in kinds else _role(word) for word in words]
     return tuple(found.index(i) for i in range(3)) if sorted(map(str, found)) == [*"012"] else None
 
 
 def _word(name: object) -> str:
-    word = re.sub(r"[\s-]+", "_", str(name).strip().lower().lstrip("?#"))
+    text = unicodedata.normalize("NFC", str(name)).strip()
+    if neo4j := _NEO4J.fullmatch(text):
+        return (neo4j[1] or neo4j[2]).lower()
+    word = re.sub(r"[\s-]+", "_", text.lower().lstrip("?#"))
     return re.sub(r"(?<=.)_(?:id|entity)$", "", word)
 
 
@@ -118,6 +163,32 @@ def find_header(rows: Sequence[Row], arity: int) -> Header | None:
         if (1 in said or len(said) > 1) and not _repeats(first, rows, said):
             return None
     return Header(0, as_is)
+
+
+def find_header_of(rows: Sequence[Row], columns: Sequence[int]) -> Header | None:
+    """Tell what the first row is, where only some of its cells are read; None as `find_header`.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        Whole rows, at least one.
+    columns : sequence of int
+        The columns that are read.
+
+    Examples
+    --------
+    >>> rows = [(1, ("head", "relation", "tail", "w")), (2, ("Ann", "knows", "Bob", "0.9"))]
+    >>> find_header_of(rows, [0, 1, 3]).rows, find_header_of(rows[1:], [0, 1, 3]).rows
+    (1, 0)
+    """
+    first = rows[0][1]
+    header = find_header(rows, len(first))
+    if header is None or header.rows:
+        return header
+    roles = roles_among(first)
+    if roles is not None:
+        return None if _repeats(first, rows, roles) else Header(1, roles)
+    return find_header([(n, tuple(row[i] for i in columns)) for n, row in rows], len(columns))
 
 
 def is_variable(cell: str) -> bool:
@@ -170,3 +241,45 @@ def looks_wide(rows: Iterable[Row], first: tuple[str, ...]) -> bool:
         subjects.add(row[0])
         predicates.add(row[1])
     return bool(subjects) and (numbers or len(predicates) > 1)
+
+
+def unlike_the_rest(rows: Sequence[Row]) -> str | None:
+    """Tell why the first row, which no word makes a header, may be one by the cells below it.
+
+    It may be one if it holds words that don't occur again in their columns, and one of these holds
+    numbers, or IRIs, in all other rows; or if it reads ``0 1 2``, as pandas has it over columns
+    without names, and some other cell is no number.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        Rows of one length, at least one.
+
+    Returns
+    -------
+    str or None
+        The reason; None if it looks like the other rows, or there are none.
+
+    Examples
+    --------
+    >>> unlike_the_rest([(1, ("country", "of", "value")), (2, ("Chad", "area", "1284"))])
+    'the other rows hold numbers below value'
+    >>> unlike_the_rest([(1, ("Ann", "knows", "Bob")), (2, ("Ann", "age", "42"))]) is None
+    True
+    """
+    first, below = rows[0][1], rows[1:]
+    if first == tuple(map(str, range(len(first)))):
+        words = any(not _NUMBER.fullmatch(cell) for _, row in below for cell in row)
+        return "pandas writes it over columns without names" if words else None
+    if not below or not all(map(_is_word, first)):
+        return None
+    for i, word in enumerate(first):
+        for kind, holds in (("numbers", _NUMBER.fullmatch), ("IRIs", _IRI.match)):
+            if all(holds(row[i]) for _, row in below):
+                again = _repeats(first, rows, range(len(first)))
+                return None if again else f"the other rows hold {kind} below {cut(word)}"
+    return None
+
+
+def _is_word(cell: str) -> bool:
+    return not (_NUMBER.fullmatch(cell) or _IRI.match(cell) or cell.startswith(('"', "<", "_:")))

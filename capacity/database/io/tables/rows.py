@@ -12,15 +12,23 @@ from capacity.database.io.tables.cells import database_of_rows
 from capacity.database.io.tables.headers import (
     Row,
     find_header,
+    find_header_of,
     is_variable,
     looks_wide,
     role_order,
+    unlike_the_rest,
 )
 from capacity.database.io.tables.options import TableOptions
-from capacity.database.io.tables.table import Table, may_be_wide, wrong_columns, wrong_width
+from capacity.database.io.tables.table import (
+    Table,
+    may_be_header,
+    may_be_wide,
+    wrong_columns,
+    wrong_width,
+)
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
-from capacity.limits import cut, shown
+from capacity.limits import shown
 
 
 def narrowed(table: Table, options: TableOptions) -> tuple[list[int], TableOptions]:
@@ -108,19 +116,18 @@ def _without_header(table: Table, options: TableOptions) -> tuple[list[Row], boo
     if not rows:
         return [], False
     line, first = rows[0]
+    unsaid = options.wide is None
     header = find_header(rows, arity)
+    if header is None and unsaid:
+        raise may_be_header(table)
     if header is None:
-        raise table.error(
-            f"the first row, {cut(' '.join(first))}, may be a header and may be a fact",
-            line,
-            f"Say columns={list(first)!r:.200} if it is a header, columns={[*range(arity)]} if it "
-            "is a fact.",
-        )
+        return rows, False
     if header.rows and len(rows) == 1:
         return [], False
-    unsaid = options.wide is None and arity == 3 and not header.rows
-    if unsaid and looks_wide(rows[1:], first):
-        raise may_be_wide(table, first, line)
+    if unsaid and not header.rows:
+        if arity == 3 and looks_wide(rows[1:], first):
+            raise may_be_wide(table, first, line)
+        _refuse_unlike(table)
     return [(at, tuple(row[i] for i in header.order)) for at, row in rows[header.rows :]], (
         header.variables
     )
@@ -145,16 +152,25 @@ def _chosen(
     by_name = any(isinstance(one, str) for one in columns)
     names, rows = _named(table, header=by_name)
     at = [_position(table, names, one) for one in columns]
+    whole = rows
     rows = _whole(table, [(line, tuple(row[i] for i in at)) for line, row in rows])
     if table.names is not None or options.wide is not None or not rows:
         return rows, False
     if by_name:
         return rows, all(map(is_variable, (names[i] for i in at)))
-    # positions are of a table without a header, unless the first row is certainly one
-    header = find_header(rows, options.arity)
-    if header is None or not header.rows:
-        return rows, False
-    return rows[1:], header.variables
+    # positions are of a table without a header, unless the first row, with all cells, is one
+    header = find_header_of(whole, at)
+    if header is None:
+        raise may_be_header(table, at)
+    if not header.rows:
+        _refuse_unlike(table, at)
+    return rows[header.rows :], header.variables
+
+
+def _refuse_unlike(table: Table, columns: list[int] | None = None) -> None:
+    why = unlike_the_rest(table.rows)
+    if why is not None:
+        raise may_be_header(table, columns, why)
 
 
 def _melted(table: Table, options: TableOptions) -> list[Row]:

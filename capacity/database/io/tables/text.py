@@ -1,8 +1,9 @@
 """Tables in text: TSV and CSV.
 
 TSV has no quoting; CSV follows RFC 4180. Cells are text: a quote, ``NA``, ``null`` or an empty cell
-is a label like any other. What else a table may be, `headers` and `cells` recognise where it is
-certain: a header, and N-Triples terms in the cells.
+is a label like any other. A row of nothing but empty cells, and a TSV that was quoted as CSV is,
+are refused unless the user says what the table is (`doubts`). What else a table may be, `headers`
+and `cells` recognise where it is certain: a header, and N-Triples terms in the cells.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ from capacity.database.facts import Database
 from capacity.database.io.content import Content, check
 from capacity.database.io.formats import FileHead, Format, register_format
 from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
+from capacity.database.io.tables.doubts import (
+    is_empty,
+    quoted_cell,
+    refuse_empty_rows,
+    refuse_quoting,
+)
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
 from capacity.database.io.tables.rows import read_rows
@@ -44,8 +51,13 @@ def parse_table_content(
     """
     text = content.data.decode("utf-8")
     rows = list(_split_csv(content.name, text) if format.name == "csv" else _split_tsv(text))
+    read = Table(content.name, format.name, rows)
+    if table is None:
+        refuse_empty_rows(read)
+        if format.name != "csv" and '"' in text:
+            refuse_quoting(read)
     return read_rows(
-        Table(content.name, format.name, rows),
+        read,
         table_options(table, terms, arity, columns),
         multi=multi,
         source=Source(Path(content.name).name, content.sha256, format.name),
@@ -86,6 +98,7 @@ def write_table(db: Database, format: Format, *, terms: TableTerms | None = None
     names = role_names(db.arity)
     if form == "label" and terms is None:
         refuse_labels_like_terms(db)
+        _refuse_doubtful(rows, format)
     header = list(names) if form == "label" else [f"?{name}" for name in names]
     text = _joined_by_commas([header, *rows]) if format.name == "csv" else _joined([header, *rows])
     try:
@@ -104,6 +117,19 @@ def write_table(db: Database, format: Format, *, terms: TableTerms | None = None
                 "for binary. Write .parquet, or make a database of other labels first."
             ) from None
     return data
+
+
+def _refuse_doubtful(rows: list[list[str]], format: Format) -> None:
+    """Refuse facts that would be refused when they are read."""
+    doubt = "a fact of empty labels alone" if any(map(is_empty, rows)) else None
+    quoted = quoted_cell((0, tuple(row)) for row in rows) if format.name != "csv" else None
+    if quoted is not None:
+        doubt = f"the label {quoted[1][0]!r:.60}, which looks quoted as in CSV,"
+    if doubt is not None:
+        raise InvalidArgumentError(
+            f"In a table {doubt} would be refused. Say terms='label', and read the table with "
+            'table="long"; or write .parquet.'
+        )
 
 
 def _joined(rows: list[list[str]]) -> str:

@@ -56,6 +56,23 @@ def test_a_text_of_another_format_is_named_when_its_parser_fails(tmp_path: Path)
         load(tmp_path / "a", format="turtle")
 
 
+def test_advice_keeps_cells_as_they_stand_and_terms_as_terms(tmp_path: Path) -> None:
+    said = []
+    for data in (*archives(tmp_path).values(), b"1\n0 1 0\n"):
+        (tmp_path / "facts").write_bytes(data)
+        with pytest.raises(DatabaseFormatError) as refusal:
+            load(tmp_path / "facts")
+        said.append(str(refusal.value))
+    pandas = [text for text in said if "pd.read_excel" in text or "pd.read_csv" in text]
+    assert len(pandas) == 2
+    assert all("dtype=str, keep_default_na=False)" in text for text in pandas)
+    # CSV has lost the kinds of terms
+    for what in ("a SPARQL result in XML", "a SPARQL result in JSON"):
+        found = foreign_text(TEXTS[what])
+        assert found is not None
+        assert "text/tab-separated-values" in found.advice
+
+
 def archives(folder: Path) -> dict[str, bytes]:
     zipped, tarred, array, excel = (io.BytesIO() for _ in range(4))
     facts = (EXAMPLES / "figure-1.ttl").read_bytes()

@@ -171,4 +171,6 @@ def test_any_labels_come_back_from_csv(
     path = tmp_path_factory.mktemp("labels") / "facts.csv"
     # what `write_tsv` advises where it can't write a label
     to_pandas(db).to_csv(path, index=False, quoting=csv.QUOTE_ALL)
-    assert load(path, multi="keep") == db
+    # a fact of nothing but empty labels is read when it is said to be one
+    blank = any(not any(term.text for term in row) for row in rows)
+    assert load(path, multi="keep", table="long" if blank else None) == db

@@ -20,7 +20,12 @@ from capacity.database import (
     write,
     write_tsv,
 )
-from capacity.errors import InvalidArgumentError, InvalidTypeError, StorageError
+from capacity.errors import (
+    DatabaseFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    StorageError,
+)
 from tests.database.test_round_trips import TERMS, TEXT, databases
 from tests.oracles import EXAMPLES
 from tests.tiers import examples
@@ -71,6 +76,30 @@ def test_what_reads_as_terms_can_be_written_and_read_as_labels(tmp_path: Path) -
         assert load(path, table="long") == ODD
 
 
+def has_empty_row(db: Database) -> bool:
+    return any(not any(db.tokens[i].text for i in row) for row in db.token_tuples.tolist())
+
+
+def test_facts_that_would_be_refused_are_not_written(tmp_path: Path) -> None:
+    empty = Database.from_triples([(label(""), label(""), label(""))])
+    quoted = Database.from_triples([(label("a"), label("p"), label('"the ""b"""'))])
+    opened = Database.from_triples([(label("a"), label('"p'), label('b"'))])
+    for db, suffixes in ((empty, ("csv", "tsv")), (quoted, ("tsv",)), (opened, ("tsv",))):
+        for suffix in suffixes:
+            path = tmp_path / f"facts.{suffix}"
+            with pytest.raises(InvalidArgumentError, match=r"would be refused.*terms='label'"):
+                write(db, path)
+            assert not path.exists()
+            write(db, path, terms="label")
+            with pytest.raises(DatabaseFormatError, match='table="long"'):
+                load(path)
+            assert load(path, table="long") == db
+            path.unlink()
+    for db in (quoted, opened):
+        write(db, tmp_path / "facts.csv")
+        assert load(tmp_path / "facts.csv") == db
+
+
 @given(db=label_databases(), suffix=st.sampled_from(TABLES))
 @settings(max_examples=examples(600))
 def test_any_labels_come_back_from_a_table_or_are_refused(
@@ -84,6 +113,10 @@ def test_any_labels_come_back_from_a_table_or_are_refused(
     elif "would be read as a term" in said:
         assert any(text.startswith(("<", '"', "_:")) for text in texts)
         # the advice works, unless the form can't hold them
+        if not refusal(lambda: write(db, path, terms="label")):
+            assert load(path, table="long", multi="keep") == db
+    elif "would be refused" in said:
+        assert has_empty_row(db) or (suffix == "tsv" and '"' in "".join(texts))
         if not refusal(lambda: write(db, path, terms="label")):
             assert load(path, table="long", multi="keep") == db
     elif "TSV has no quoting" in said:
@@ -103,7 +136,7 @@ def test_facts_of_any_arity_come_back(
     path = tmp_path_factory.mktemp("facts") / f"facts.{suffix}"
     said = refusal(lambda: write(db, path))
     if said:
-        assert re.search("full of NUL|would be read as a term", said)
+        assert re.search("full of NUL|would be read as a term|empty labels alone", said)
     else:
         assert load(path, arity=db.arity, multi="keep") == db
 

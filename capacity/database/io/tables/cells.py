@@ -28,7 +28,7 @@ _SHORT = (
 )
 _UNBOUND = (
     "An empty cell among terms is a variable of SPARQL without a value: add FILTER(BOUND(?x)) to "
-    "the query, or leave out the row."
+    "the query, or omit the row."
 )
 
 

@@ -98,8 +98,9 @@ def test_tables_of_n_triples_terms_give_the_same_database(
 def test_tables_of_labels_come_back_as_they_were(
     rows: list[tuple[Term, Term, Term]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    # a row of empty cells is refused
+    # a row of empty cells is refused, and in TSV what looks quoted as in CSV
     assume(all(any(term.text for term in row) for row in rows))
+    assume(all(term.text == '"' or '"' not in term.text for row in rows for term in row))
     db = Database.from_triples(rows, multi="keep")
     folder = tmp_path_factory.mktemp("labels")
     assert from_pandas(to_pandas(db), multi="keep") == db

@@ -72,7 +72,7 @@ class Case:
 def folder() -> Path | None:
     """The folder of the suites, if there is one."""
     named = os.environ.get("W3C", "")
-    return Path(named) if named and (Path(named) / "rdf").is_dir() else None
+    return Path(named).resolve() if named and (Path(named) / "rdf").is_dir() else None
 
 
 def suites(root: Path) -> dict[str, list[Case]]:

@@ -1,6 +1,5 @@
 from .facts import Database as Database
 from .io.arrays import from_numpy as from_numpy
-from .io.contexts import Contexts as Contexts
 from .io.formats import FileHead as FileHead
 from .io.formats import Format as Format
 from .io.formats import register_format as register_format
@@ -9,10 +8,11 @@ from .io.networkx import from_networkx as from_networkx
 from .io.networkx import to_networkx as to_networkx
 from .io.pandas import from_pandas as from_pandas
 from .io.pandas import to_pandas as to_pandas
-from .io.rdf import schema_rows as schema_rows
-from .io.rdf_readers import list_graphs as list_graphs
-from .io.rdf_readers import parse_rdf as parse_rdf
-from .io.rdf_readers import read_rdf as read_rdf
+from .io.rdf.contexts import Contexts as Contexts
+from .io.rdf.parsing import schema_rows as schema_rows
+from .io.rdf.readers import list_graphs as list_graphs
+from .io.rdf.readers import parse_rdf as parse_rdf
+from .io.rdf.readers import read_rdf as read_rdf
 from .io.rdflib import from_rdflib as from_rdflib
 from .io.rdflib import to_rdflib as to_rdflib
 from .io.readers import load as load

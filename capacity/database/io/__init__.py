@@ -3,5 +3,5 @@
 Importing this package registers the formats that come with the library.
 """
 
-from capacity.database.io import rdf_formats as rdf_formats
+from capacity.database.io import rdf as rdf
 from capacity.database.io import tables as tables

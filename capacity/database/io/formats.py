@@ -1,7 +1,7 @@
 """Formats of files of facts, and the guess of a file's format.
 
 A format is one registered `Format`, with a function that parses checked content. Those of the
-library are registered in `rdf_formats` and `tables`; `register_format` adds others. A file with the
+library are registered in `rdf` and `tables`; `register_format` adds others. A file with the
 suffix of a table, such as ``.csv``, is read as one. The format of another file is guessed from its
 content first and its name second: ``@prefix`` in a ``.nt`` file is Turtle.
 """

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.database.io.graphs import DEFAULT, check_graph
+from capacity.database.io.rdf.graphs import DEFAULT, check_graph
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.terms import Ids, Term, term_from_rdflib, term_to_rdflib

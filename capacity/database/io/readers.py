@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any, Unpack
 
 from capacity.database.facts import Database
-from capacity.database.io.content import MAX_BYTES, Content, read
-from capacity.database.io.contexts import Contexts
-from capacity.database.io.formats import FORMATS, Format, resolve_format
+from capacity.database.io.content import MAX_BYTES, read
+from capacity.database.io.formats import resolve_format
+from capacity.database.io.parsing import MAX_TERM_BYTES, given, of_kind, parsed
+from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.selecting import selected_part, selection_of
 from capacity.database.io.several import Sources, is_one, load_several
 from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
 from capacity.database.policy import MultiPolicy
 from capacity.database.selection import SelectionOptions
-from capacity.errors import DatabaseFormatError, MultiValuedError
-from capacity.limits import require_integer
-
-# the most that the parser of RDF reads in most formats; the same for all of them
-MAX_TERM_BYTES = 2**24
+from capacity.errors import DatabaseFormatError
 
 
 def load(
@@ -248,54 +244,3 @@ def read_table(
     content = read(path, max_bytes=max_bytes)
     chosen = of_kind(content, resolve_format(content, format), "table", "a table")
     return parsed(content, chosen, max_term_bytes=max_term_bytes, **options, multi=multi)
-
-
-def given(**options: Any) -> dict[str, Any]:
-    """Keep the options that the user gives; a format from outside may know no others."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def of_kind(content: Content, format: Format, kind: str, what: str) -> Format:
-    """Refuse a format that isn't of a kind.
-
-    Raises
-    ------
-    DatabaseFormatError
-        With the names of the formats that are.
-    """
-    if format.kind == kind:
-        return format
-    names = ", ".join(name for name, known in FORMATS.items() if known.kind == kind)
-    raise DatabaseFormatError(
-        content.name,
-        f"it must be {what}",
-        format=format.name,
-        advice=f"Read it with `load`, or give its format: {names}.",
-    )
-
-
-def parsed(content: Content, format: Format, *, max_term_bytes: int, **options: Any) -> Database:
-    """Parse content, and refuse terms that are too long.
-
-    Raises
-    ------
-    DatabaseFormatError
-        As the format's parser does, and for a term of more than `max_term_bytes`.
-    MultiValuedError
-        As the format's parser does, with the name of the file.
-    """
-    require_integer("max_term_bytes", max_term_bytes, most=sys.maxsize)
-    try:
-        db = format.parse(content, format, **options)
-    except MultiValuedError as error:
-        raise MultiValuedError(f"{content.name}: {error}") from None
-    for token in db.tokens:
-        # a character takes four bytes at most
-        if 4 * len(token.text) > max_term_bytes < len(token.text.encode("utf-8", "replace")):
-            raise DatabaseFormatError(
-                content.name,
-                f"a term, {token.text[:20]!r}..., is longer than {max_term_bytes:,} bytes",
-                format=format.name,
-                advice="Shorten it, or raise `max_term_bytes`.",
-            )
-    return db

@@ -21,23 +21,23 @@ import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from capacity.database.io.content import Content
-from capacity.database.io.contexts import (
+from capacity.database.io.foreign import foreign_text
+from capacity.database.io.formats import FORMATS, Format
+from capacity.database.io.rdf.contexts import (
     Contexts,
     check_contexts,
     missing_context,
     with_contexts,
 )
-from capacity.database.io.foreign import foreign_text
-from capacity.database.io.formats import FORMATS, Format
-from capacity.database.io.graphs import graph_names
-from capacity.database.io.guards import refuse_hostile_turtle
-from capacity.database.io.guards_json import (
+from capacity.database.io.rdf.graphs import graph_names
+from capacity.database.io.rdf.guards import refuse_hostile_turtle
+from capacity.database.io.rdf.guards_json import (
     HALF_CHARACTER,
     parse_json,
     refuse_costly_contexts,
     refuse_deep_json,
 )
-from capacity.database.io.guards_xml import refuse_hostile_xml
+from capacity.database.io.rdf.guards_xml import refuse_hostile_xml
 from capacity.database.terms import Ids
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown

@@ -6,7 +6,7 @@ import pyoxigraph as ox
 
 from capacity.database.facts import Database
 from capacity.database.io.formats import Format
-from capacity.database.io.quads import SYNTAXES
+from capacity.database.io.rdf.quads import SYNTAXES
 from capacity.database.n3_terms import node_of
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError

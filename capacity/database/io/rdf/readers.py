@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from capacity.database.facts import Database
-from capacity.database.io.content import MAX_BYTES, check, read
-from capacity.database.io.contexts import Contexts
+from capacity.database.io.content import MAX_BYTES, Content, check, read
 from capacity.database.io.formats import resolve_format
-from capacity.database.io.quads import SYNTAXES, parse_quads
-from capacity.database.io.readers import MAX_TERM_BYTES, given, of_kind, parsed
+from capacity.database.io.parsing import MAX_TERM_BYTES, given, of_kind, parsed
+from capacity.database.io.rdf.contexts import Contexts
+from capacity.database.io.rdf.quads import SYNTAXES, parse_quads
 from capacity.database.policy import MultiPolicy
 from capacity.errors import DatabaseFormatError
 
@@ -90,15 +91,17 @@ def read_rdf(
     1
     """
     content = read(path, max_bytes=max_bytes, allow_empty=allow_empty)
-    chosen = of_kind(content, resolve_format(content, format), "rdf", "RDF")
-    options = given(
+    return _parsed_rdf(
+        content,
+        format,
+        max_term_bytes=max_term_bytes,
+        multi=multi,
         graph=graph,
         base=base,
         contexts=contexts,
         annotations_of_facts=annotations_of_facts,
         allow_empty=allow_empty or None,
     )
-    return parsed(content, chosen, max_term_bytes=max_term_bytes, multi=multi, **options)
 
 
 def parse_rdf(
@@ -122,30 +125,10 @@ def parse_rdf(
         RDF, in UTF-8 if it is given as bytes.
     format : str
         Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type.
-    graph : str, optional
-        The only graph to read: its IRI, its prefixed name by a prefix of the file, ``_:`` and its
-        blank name, or ``default`` for the triples outside of named graphs. By default, and for
-        ``union``, all graphs are merged. `list_graphs` lists them.
-    multi : MultiPolicy, optional
-        Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
-    base : str, optional
-        Absolute IRI against which relative ones are resolved; by default ``file:///`` and the
-        file's name.
-    contexts : mapping of str to path or dict, optional
-        JSON-LD contexts that the document refers to, by IRI: files, or parsed documents. Nothing
-        is fetched, so that a document refers to other contexts in vain.
-    annotations_of_facts : {'keep', 'drop', 'order-4', 'order-5'} or str, optional
-        What becomes of triples about triples, which are the annotations and reifiers of RDF 1.2,
-        ``rdf:Statement`` and ``owl:Axiom``. ``keep``: they stay as they stand; ``drop``: they are
-        omitted; ``order-5``: facts (subject, predicate, object, annotation, value); the IRI or the
-        prefixed name of an annotation: facts (subject, predicate, value, object), as by a time;
-        ``order-4``: the same by the only annotation of the file. By default ``keep``, with a
-        warning if there are any.
-    allow_empty : bool
-        Whether text without triples is an empty database, of shape (0, 0, 0), and no error.
-    max_bytes, max_term_bytes : int
-        Maximum size of the text, decompressed, and of a term; but for RDF/XML no term is
-        over 16 MiB, and in JSON-LD none over 8.
+    graph, multi, base, contexts, annotations_of_facts : optional
+        As `read_rdf` has them.
+    allow_empty, max_bytes, max_term_bytes : optional
+        As `read_rdf` has them.
 
     Returns
     -------
@@ -172,15 +155,17 @@ def parse_rdf(
     except UnicodeEncodeError as error:
         raise DatabaseFormatError("the given text", f"it has no UTF-8 form ({error})") from None
     content = check("the given text", raw, max_bytes=max_bytes, allow_empty=allow_empty)
-    chosen = of_kind(content, resolve_format(content, format), "rdf", "RDF")
-    options = given(
+    return _parsed_rdf(
+        content,
+        format,
+        max_term_bytes=max_term_bytes,
+        multi=multi,
         graph=graph,
         base=base,
         contexts=contexts,
         annotations_of_facts=annotations_of_facts,
         allow_empty=allow_empty or None,
     )
-    return parsed(content, chosen, max_term_bytes=max_term_bytes, multi=multi, **options)
 
 
 def list_graphs(
@@ -238,3 +223,16 @@ def list_graphs(
             advice=f"Give it as one of {', '.join(SYNTAXES)}.",
         )
     return parse_quads(content, chosen, base=base, contexts=contexts).counts()
+
+
+def _parsed_rdf(
+    content: Content,
+    format: str | None,
+    *,
+    multi: MultiPolicy | None,
+    max_term_bytes: int,
+    **options: Any,
+) -> Database:
+    """Parse content that must be RDF."""
+    chosen = of_kind(content, resolve_format(content, format), "rdf", "RDF")
+    return parsed(content, chosen, max_term_bytes=max_term_bytes, multi=multi, **given(**options))

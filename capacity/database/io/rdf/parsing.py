@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from capacity.database.blank_nodes import with_stable_names
 from capacity.database.facts import Database
-from capacity.database.io.annotations import apply_choice, check_choice, find_annotations
 from capacity.database.io.content import Content
-from capacity.database.io.contexts import Contexts
 from capacity.database.io.formats import Format
-from capacity.database.io.graphs import check_graph, find_graph
-from capacity.database.io.quads import parse_quads
+from capacity.database.io.rdf.annotations import apply_choice, check_choice, find_annotations
+from capacity.database.io.rdf.contexts import Contexts
+from capacity.database.io.rdf.graphs import check_graph, find_graph
+from capacity.database.io.rdf.quads import parse_quads
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.source import Source

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from xml.parsers import expat
 
-from capacity.database.io.guards import MAX_NAMESPACE
+from capacity.database.io.rdf.guards import MAX_NAMESPACE
 from capacity.errors import DatabaseFormatError
 
 MAX_DEPTH = 1000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from capacity.database.io.formats import FileHead, Format, register_format
-from capacity.database.io.rdf import parse_rdf_content
-from capacity.database.io.rdf_writers import WRITTEN, write_rdf
+from capacity.database.io.rdf.parsing import parse_rdf_content
+from capacity.database.io.rdf.writers import WRITTEN, write_rdf
 
 _XML = re.compile(r"<\?xml|<!DOCTYPE|<!--|<rdf:RDF|<[\w.-]+(:[\w.-]+)?\s+xmlns")
 _DIRECTIVE = re.compile(r"@?(prefix|base|version)\b", re.IGNORECASE)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from capacity.database.io.guards import MAX_NAMESPACE, first_deeper
+from capacity.database.io.rdf.guards import MAX_NAMESPACE, first_deeper
 from capacity.errors import DatabaseFormatError
 
 MAX_DEPTH = 128

@@ -8,28 +8,15 @@ from typing import Any
 
 import pytest
 
-from capacity.cli import _run, main
+from capacity.cli import _run
 from capacity.database import Database, load
 from capacity.layer import AttentionLayer
 from capacity.rank import METHODS
 from capacity.sweep import RUNS_SCHEMA
+from tests.commands import run, run_json
 from tests.oracles import EXAMPLES, ROOT
 
 FIGURE_1 = str(EXAMPLES / "figure-1.ttl")
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    captured = capsys.readouterr()
-    assert isinstance(end.value.code, int)
-    return end.value.code, captured.out, captured.err
-
-
-def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    code, out, err = run(capsys, *arguments, "--json")
-    assert (code, err) == (0, "")
-    return json.loads(out)
 
 
 def test_rank_prints_the_contracts_object(capsys: pytest.CaptureFixture[str]) -> None:

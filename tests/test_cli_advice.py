@@ -10,7 +10,7 @@ from capacity.cli.advice import in_options
 from capacity.database import load
 from capacity.database.policy import multi_valued_error
 from capacity.errors import CapacityError
-from tests.test_cli import run
+from tests.commands import run
 
 # of a file's name, its text, the options, what the library says, and what the command says
 MESSAGES: dict[str, tuple[str, str, list[str], str, str]] = {

@@ -5,12 +5,10 @@ import hashlib
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from capacity.cli import main
 from capacity.database import load
 from capacity.tensor import (
     SparseTensor,
@@ -20,23 +18,10 @@ from capacity.tensor import (
     w_state,
     write_tensor,
 )
+from tests.commands import run, run_json
 from tests.oracles import EXAMPLES
 
 FIGURE_1 = str(EXAMPLES / "figure-1.ttl")
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    assert isinstance(end.value.code, int)
-    out, err = capsys.readouterr()
-    return end.value.code, out, err
-
-
-def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
-    code, out, err = run(capsys, *arguments, "--json")
-    assert (code, err) == (0, "")
-    return json.loads(out)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

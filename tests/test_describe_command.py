@@ -13,8 +13,8 @@ import pytest
 
 from capacity.database import load, parse_rdf
 from capacity.rank.describing import void
+from tests.commands import run, run_json
 from tests.oracles import ROOT
-from tests.test_cli import run, run_json
 
 # 12 facts in the default graph and 2 in another
 DATASET = """

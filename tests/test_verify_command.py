@@ -7,21 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capacity.cli import main
 from capacity.database import POLICIES, load, write_tsv
 from capacity.rank import Boxes, load_certificates, rank_interval, save_certificates
+from tests.commands import run
 from tests.oracles import EXAMPLES, database
 from tests.second_checker import claim
 
 FIGURE_1 = str(EXAMPLES / "figure-1.ttl")
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    assert isinstance(end.value.code, int)
-    out, err = capsys.readouterr()
-    return end.value.code, out, err
 
 
 @pytest.fixture

@@ -1,3 +1,4 @@
+from .algebraic import AlgebraicNumber as AlgebraicNumber
 from .analysis import RankAnalysis as RankAnalysis
 from .analysis import effective_rank_interval as effective_rank_interval
 from .analysis import rank_interval as rank_interval
@@ -22,7 +23,6 @@ from .effort import Limit as Limit
 from .effort import Limits as Limits
 from .exact.ranks import Minor as Minor
 from .exact.ranks import matrix_rank as matrix_rank
-from .factors import AlgebraicNumber as AlgebraicNumber
 from .factors import Factors as Factors
 from .factors import verify_decomposition as verify_decomposition
 from .interval import RankInterval as RankInterval

@@ -5,9 +5,10 @@ are bisected, with few attempts each. From there the number of terms falls in st
 after each success and return to one after a failure; the search ends when a step of one fails.
 
 Fits are made exact (`capacity.rank.cp.making_exact`) at once where there are as many unknowns as
-equations, which is quick. Otherwise the fit with the fewest terms is, at the end, and if that
-fails, those with more terms are. Often the fewest terms are the easiest: the more terms, the larger
-the families of solutions, and where several meet, equations are dependent.
+equations, which is quick, and where the tensor is too large for explicit coefficients. Otherwise
+the fit with the fewest terms is, at the end, and if that fails, those with more terms are. Often
+the fewest terms are the easiest: the more terms, the larger the families of solutions, and where
+several meet, equations are dependent.
 
 Failure proves nothing about the rank. Fits count only if the residual vanishes *and* the terms stay
 small: a tensor whose border rank is below its rank is approached by terms that grow without bound.
@@ -40,7 +41,7 @@ DROPPED, NOISE = 3, 0.1
 # iterations of a fit: most, most in the bisection, and fewest that are worth an attempt
 ITERATIONS, EASY, FEWEST = 400, 40, 20
 # fits of a number of terms that are made exact, with little work and with more, and the part of the
-# work that is left for it
+# work that is left for the end
 MOST_QUICK, MOST_THOROUGH, EXACT_PART = 6, 2, 2
 
 
@@ -67,29 +68,38 @@ def fits(problem: Problem, goal: Goal) -> Iterable[Finding]:
 def _shortest(search: _Fits, goal: Goal, upper: int) -> Iterator[Finding]:
     """Look for the fewest terms, and make the shortest fit exact that can be."""
     target, tries = search.target, goal.limits.fits
-    reserve = target.work.left // EXACT_PART
-    # fits that aren't exact yet
+    # fits that couldn't be made exact at once, and the work that is kept for them
     found: dict[int, Callable[[int], Iterator[Fit]]] = {}
+    reserve = target.work.left // EXACT_PART
     fewest, rank, step = upper, upper - 1, 1
-    while goal.lower <= rank < fewest and target.work.left > (
-        0 if target.is_quick(rank) else reserve
-    ):
-        fits = _kept(search.accepted(rank, tries, ITERATIONS))
-        if next(fits(1), None) is not None:
-            exact = _first(target.quickly, fits(MOST_QUICK)) if target.is_quick(rank) else None
-            if exact is not None:
-                found.clear()
-                yield (exact,)
-            else:
-                found[rank] = fits
-            fewest, rank, step = rank, max(rank - step, goal.lower), 2 * step
-        elif rank == fewest - 1:
+    while goal.lower <= rank < fewest:
+        quick, later = target.is_quick(rank), target.may_be_explicit(rank)
+        spare = 0 if quick or not (later or found) else reserve
+        if target.work.left <= spare:
             break
-        else:
+        exact = None
+        if rank not in found:
+            fits = _kept(search.accepted(rank, tries, ITERATIONS, spare))
+            if quick:
+                exact = _first(target.quickly, fits(MOST_QUICK))
+                exact = exact or _first(target.enclosed, islice(fits(tries), MOST_QUICK, None))
+            if exact is None and not later:
+                exact = _first(target.rounded, fits(MOST_QUICK))
+            elif exact is None and next(fits(1), None) is not None:
+                found[rank] = fits
+        if exact is not None:
+            found = {fewer: fits for fewer, fits in found.items() if fewer < rank}
+            yield (exact,)
+        elif rank < fewest - 1 and (quick or rank not in found):
             rank, step = fewest - 1, 1
+            continue
+        elif rank not in found:
+            break
+        fewest, rank, step = rank, max(rank - step, goal.lower), 2 * step
     for rank, fits in sorted(found.items()):
         exact = None if target.is_quick(rank) else _first(target.quickly, fits(MOST_QUICK))
-        exact = exact or _first(target.thoroughly, fits(MOST_THOROUGH))
+        exact = exact or _first(target.explicitly, fits(MOST_THOROUGH))
+        exact = exact or _first(target.rounded, fits(MOST_QUICK))
         if exact is not None:
             yield (exact,)
             return
@@ -122,11 +132,14 @@ class _Fits:
         self._starts: Counter[int] = Counter()
         self._accepted: list[Fit] = []
 
-    def accepted(self, rank: int, tries: int, longest: int) -> Iterator[Fit]:
-        """Yield fits with a vanishing residual and small terms, from some starts at most."""
+    def accepted(self, rank: int, tries: int, longest: int, spare: int = 0) -> Iterator[Fit]:
+        """Yield fits with a vanishing residual and small terms, from some starts at most.
+
+        Some work is spared.
+        """
         work, iteration = self.target.work, self.target.cost_of_iteration(rank)
         while self._starts[rank] < tries:
-            iterations = min(longest, work.left // iteration)
+            iterations = min(longest, (work.left - spare) // iteration)
             if iterations < FEWEST:
                 return
             start = self._starts[rank]

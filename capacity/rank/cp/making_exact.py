@@ -81,30 +81,38 @@ class Target:
         """Make a fit exact with little work; None if that fails."""
         found = self._explicit(fit, min(FIRST, self.work.left // PART_FIRST))
         if found is None and self.is_quick(fit.rank):
-            return self._enclosed(fit)
+            return self.enclosed(fit)
         return found
 
-    def thoroughly(self, fit: Fit) -> Exact | None:
-        """Make a fit exact with more work, after the quick ways have failed; None if that fails."""
-        found = self._explicit(fit, self.work.left // PART_SECOND)
-        return self._rounded(fit) if found is None else found
+    def explicitly(self, fit: Fit) -> Explicit | None:
+        """Find explicit coefficients with more work than `quickly` does; None if that fails."""
+        return self._explicit(fit, self.work.left // PART_SECOND)
+
+    def may_be_explicit(self, rank: int) -> bool:
+        """Return True if the work suffices to look for explicit coefficients thoroughly."""
+        return self._null_spaces(rank) <= self.work.left // PART_SECOND
+
+    def _null_spaces(self, rank: int) -> int:
+        """Estimated work of null spaces, the least that explicit coefficients take."""
+        unknowns = rank * sum(self.tensor.shape)
+        return NULL_SPACES * unknowns**2 * (unknowns + self._equations) // 2
 
     def _explicit(self, fit: Fit, most: int) -> Explicit | None:
         """Find explicit coefficients near a fit; None if there are none for so much work."""
-        unknowns = fit.rank * sum(self.tensor.shape)
-        if most < NULL_SPACES * unknowns**2 * (unknowns + self._equations) // 2:
+        if most < self._null_spaces(fit.rank):
             return None
         share = self.work.share(most)
         found = explicit_terms(self.tensor, fit, observed=self.observed, work=share)
         self.work.back(share)
         return None if found is None else self._lifted(as_argument(found))
 
-    def _rounded(self, fit: Fit) -> Explicit | None:
+    def rounded(self, fit: Fit) -> Explicit | None:
         """Round a fit to a rational decomposition; None if that fails."""
         cost = ITERATIONS_A_SNAP * self.cost_of_iteration(fit.rank)
-        snaps = max(0, min(SNAPS, self.work.left // cost))
-        self.work.spend(snaps * cost)
+        snaps = Work(max(0, min(SNAPS, self.work.left // cost)))
+        most = snaps.left
         terms = exact_terms(self.tensor, fit, observed=self.observed, fits=snaps)
+        self.work.spend((most - max(0, snaps.left)) * cost)
         return None if terms is None else self._lifted(Decomposition(tuple(terms)))
 
     def _lifted(self, found: Explicit) -> Explicit:
@@ -114,7 +122,7 @@ class Target:
         terms = self._problem.core.lifted(found.terms, coefficients_of(found))
         return replace(found, terms=tuple(terms))
 
-    def _enclosed(self, fit: Fit) -> Enclosure | None:
+    def enclosed(self, fit: Fit) -> Enclosure | None:
         """Prove that an exact real decomposition lies near a fit; None if that fails."""
         if self.tensor.ndim != 3:
             return None

@@ -22,6 +22,7 @@ import numpy as np
 from capacity.rank.cp.last_factor import last_factor
 from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp
 from capacity.rank.cp.normal_equations import Array, Factors
+from capacity.rank.cp.work import Work
 from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.types import Indices, Mask, Term
 
@@ -39,7 +40,7 @@ PATIENCE = 10
 
 
 def exact_terms(
-    tensor: Indices, fit: Fit, *, observed: Mask | None = None, fits: int = 200
+    tensor: Indices, fit: Fit, *, observed: Mask | None = None, fits: Work | None = None
 ) -> list[Term] | None:
     """Turn a numerical decomposition into an exact one over the rationals.
 
@@ -51,8 +52,8 @@ def exact_terms(
         A decomposition of the tensor, with a residual near zero.
     observed : ndarray of bool, shape (n_0, ..., n_d-1), optional
         Fibers of the last mode that the decomposition must reproduce; all if omitted.
-    fits : int
-        Maximum number of further fits.
+    fits : Work, optional
+        Further fits that may be made, and are taken from it; 200 if omitted.
 
     Returns
     -------
@@ -72,7 +73,7 @@ def exact_terms(
     order = modes if observed is not None else sorted(modes, key=lambda m: tensor.shape[m])
     turned = np.ascontiguousarray(tensor.transpose(order))
     factors = _scaled([fit.factors[m] for m in order])
-    snapped = _snapped(turned.astype(np.float64), factors, observed, fits)
+    snapped = _snapped(turned.astype(np.float64), factors, observed, fits or Work(200))
     if snapped is None:
         return None
     others = [
@@ -101,7 +102,7 @@ def _scaled(factors: list[Array]) -> Factors:
     return (*others, last)
 
 
-def _snapped(tensor: Array, factors: Factors, observed: Mask | None, fits: int) -> Factors | None:
+def _snapped(tensor: Array, factors: Factors, observed: Mask | None, fits: Work) -> Factors | None:
     """Move all coefficients of all factors but the last to the grids; None if that fails."""
     shapes = [f.shape for f in factors]
     cuts = np.cumsum([f.size for f in factors])
@@ -124,9 +125,8 @@ def _snapped(tensor: Array, factors: Factors, observed: Mask | None, fits: int) 
             open_ = np.flatnonzero(snappable & ~fixed & ~refused)
             if not len(open_):
                 break
-            if fits <= 0 or failed > PATIENCE:
+            if failed > PATIENCE or not fits.spend(1):
                 return None
-            fits -= 1
             chosen = open_[np.argsort(distance[open_], kind="stable")[:batch]]
             y, more = x.copy(), fixed.copy()
             y[chosen], more[chosen] = nearest[chosen], True

@@ -1,0 +1,2 @@
+from .counts import PredicateCounts as PredicateCounts
+from .counts import StoreCounts as StoreCounts

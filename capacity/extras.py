@@ -28,6 +28,7 @@ EXTRAS = {
     "pyttb": "pyttb",
     "hypothesis": "testing",
     "distributed": "distributed",
+    "duckdb": "duckdb",
     "transformers": "transformers",
 }
 

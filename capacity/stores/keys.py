@@ -8,6 +8,7 @@ which one in a thousand files of 10^8 terms may have, other hashes, of twice the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from secrets import token_hex
 
@@ -23,6 +24,11 @@ from capacity.stores.scratch import Scratch
 IRI, LITERAL, BLANK, TRIPLE, TRIPLE_WITH_BLANK, LABEL = range(6)
 _FIRST = {"<": IRI, '"': LITERAL, "_": BLANK, "t": TRIPLE, "b": TRIPLE_WITH_BLANK, "=": LABEL}
 _KIND = "case {key}[1] " + " ".join(f"when '{c}' then {n}" for c, n in _FIRST.items()) + " end"
+# terms without a character that is special anywhere: no escape, no tag, no port, no query
+_PLAIN = re.compile(
+    r"<https?://[A-Za-z0-9.-]+(?:/[A-Za-z0-9_./-]*)?(?:#[A-Za-z0-9_./-]*)?>"
+    r"|\"[ !#-\[\]-~]*\""
+)
 _SHORT = "hash({key})"
 # 128 bits, of two hashes that nobody can foresee
 _LONG = "hash(? || {key})::uhugeint * 18446744073709551616 + hash(? || {key})"
@@ -60,6 +66,17 @@ def keys_of_nodes(nodes: Iterable[object], file: int | None = None) -> list[str]
         else key_of(term_from_pyoxigraph(node), file)
         for node in nodes
     ]
+
+
+def is_key(cell: str) -> bool:
+    """Tell whether a cell is plainly a term that is its own key; others have to be parsed.
+
+    Examples
+    --------
+    >>> is_key("<http://example.org/a#b>"), is_key('"two words"'), is_key('"a"@EN')
+    (True, True, False)
+    """
+    return _PLAIN.fullmatch(cell) is not None
 
 
 def term_of(key: str) -> Term:

@@ -31,16 +31,25 @@ class _Checked:
 
     def __init__(self, stream: Stream) -> None:
         self.stream, self.rest, self.lines = stream, b"", 0
+        self.ready, self.given = b"", 0
 
-    def read(self, _: int = -1) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
+        """Read at most `size` bytes, for the parser has room for no more."""
+        if self.given == len(self.ready):
+            self.ready, self.given = self._checked(self._whole_lines()), 0
+        piece = self.ready[self.given : self.given + size] if size >= 0 else self.ready
+        self.given += len(piece)
+        return piece
+
+    def _whole_lines(self) -> bytes:
         while piece := self.stream.read():
             whole = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
             if whole:
                 lines, self.rest = self.rest + piece[:whole], piece[whole:]
-                return self._checked(lines)
+                return lines
             self.rest += piece
         lines, self.rest = self.rest, b""
-        return self._checked(lines)
+        return lines
 
     def _checked(self, lines: bytes) -> bytes:
         if b"<<" in lines:

@@ -17,7 +17,7 @@ from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import TableOptions
 from capacity.database.io.tables.table import Table
 from capacity.database.n3_terms import parse_n3
-from capacity.stores.keys import key_of
+from capacity.stores.keys import is_key, key_of
 from capacity.stores.scratch import Scratch
 from capacity.stores.table_layout import Layout, layout_of
 
@@ -148,7 +148,9 @@ def _key_terms(db: Scratch, of: TableFile, layout: Layout, file: int | None) -> 
 
     db.run("create or replace table forms (x varchar, key varchar)")
     for cells in _different(db):
-        full = {cell: in_full(cell) if layout.variables else cell for cell in cells}
+        full = {
+            cell: in_full(cell) if layout.variables else cell for cell in cells if not is_key(cell)
+        }
         try:
             terms = parse_n3(dict.fromkeys(full.values()))
         except ValueError:

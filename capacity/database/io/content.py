@@ -29,7 +29,6 @@ from capacity.errors import (
     InvalidTypeError,
     StorageError,
 )
-from capacity.extras import needed_by
 from capacity.limits import require_integer
 from capacity.safe_files import read_file, read_pieces
 
@@ -215,8 +214,7 @@ def _open(kind: str, raw: bytes) -> Any:
         return gzip.open(stream)
     if kind in ("bzip2", "xz"):
         return _Streams(bz2.BZ2Decompressor if kind == "bzip2" else lzma.LZMADecompressor, raw)
-    with needed_by("Reading a file compressed by Zstandard"):
-        import pyarrow
+    import pyarrow
 
     return pyarrow.CompressedInputStream(stream, "zstd")
 

@@ -29,7 +29,7 @@ from capacity.database.io.formats import Format
 from capacity.database.io.rdf.annotations import apply_choice, check_choice, find_annotations
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.graphs import check_graph, find_graph
-from capacity.database.io.rdf.quads import parse_quads
+from capacity.database.io.rdf.quads import checked_text, parse_quads
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.source import Source
@@ -37,6 +37,9 @@ from capacity.database.terms import term_from_pyoxigraph
 from capacity.database.vocabularies import schema_predicates
 from capacity.errors import AnnotationWarning, DatabaseFormatError
 from capacity.limits import shown
+
+# bytes from which compiled code and columns pay
+LARGE = 2**22
 
 
 def parse_rdf_content(
@@ -55,9 +58,14 @@ def parse_rdf_content(
     Options and errors are those of `capacity.database.read_rdf`.
     """
     wanted, choice = check_graph(graph), check_choice(annotations_of_facts)
-    quads = parse_quads(
-        content, format, base=base, contexts=contexts, with_graphs=wanted is not None
-    )
+    if len(content.data) >= LARGE and choice in (None, "keep", "drop"):
+        from capacity.database.io.rdf.large import read_large
+
+        db = read_large(content, format, base=base, contexts=contexts, graph=wanted, multi=multi)
+        if db is not None:
+            return db
+    where, data = checked_text(content, format, base, contexts)
+    quads = parse_quads(content, format, where, data, with_graphs=wanted is not None)
     rows = quads.rows
     n_of_file = len(rows)
     if wanted is not None:

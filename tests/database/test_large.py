@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import POLICIES, Database, Term, load, parse_rdf, write
-from capacity.database.io.rdf import parsing
+from capacity.database.io import pieces
 from capacity.database.io.rdf.lines import LineReader, UnsuitedError
 from capacity.database.io.rdf.scanning import NO_GRAPH
 from capacity.database.term_columns import KINDS, TermColumns
@@ -147,7 +147,7 @@ def both(text: bytes, format: str, **options: object) -> tuple[object, object]:
     results: list[object] = []
     for least in (0, 2**62):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(parsing, "LARGE", least)
+            patch.setattr(pieces, "LARGE", least)
             try:
                 results.append(parse_rdf(text, format, **options))  # type: ignore[arg-type]
             except CapacityError as error:
@@ -235,6 +235,7 @@ OTHERS: dict[str, tuple[bytes, str, dict[str, object]]] = {
         {"graph": "e:g"},
     ),
     "a graph with a blank name": (b"<x:a> <x:p> <x:b> _:g .\n", "nquads", {"graph": "_:g"}),
+    "a base that is relative": (b"<x:a> <x:p> <x:b> .", "ntriples", {"base": "e"}),
     "a base": (b"<a> <p> <b> .", "turtle", {"base": "http://e/"}),
     "RDF/XML": (
         b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
@@ -258,7 +259,7 @@ def test_other_texts_are_the_same_as_columns(what: str) -> None:
 @pytest.fixture
 def columns(monkeypatch: pytest.MonkeyPatch) -> Database:
     """Facts of which several terms differ in one field alone, read as columns."""
-    monkeypatch.setattr(parsing, "LARGE", 0)
+    monkeypatch.setattr(pieces, "LARGE", 0)
     text = """
     <x:a> <x:p> "a", "a"@en, "a"@de, "a"^^<x:t>, _:a, <x:b>, "a\\u0000\\"é\\u007f" ; <x:q> "b" .
     <x:b> <x:p> <x:a> .
@@ -302,7 +303,7 @@ def test_parts_of_columns_are_those_of_tuples(columns: Database) -> None:
 
 
 def test_several_objects_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing, "LARGE", 0)
+    monkeypatch.setattr(pieces, "LARGE", 0)
     with pytest.warns(MultiValuedWarning, match="^1 of 1 .* have several objects"):
         parse_rdf("<x:a> <x:p> <x:b>, <x:c> .", "turtle")
 
@@ -321,11 +322,11 @@ def test_a_large_file_is_the_same_as_the_parser_reads(tmp_path: Path) -> None:
             for s, p, o in rows
         )
     )
-    assert path.stat().st_size > parsing.LARGE
+    assert path.stat().st_size > pieces.LARGE
     db = load(path, multi="keep")
     assert isinstance(db.tokens, TermColumns)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parsing, "LARGE", 2**62)
+        patch.setattr(pieces, "LARGE", 2**62)
         assert_same(db, load(path, multi="keep"))
     again = tmp_path / "again.nt"
     write(db, again)

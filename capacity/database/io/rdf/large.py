@@ -8,6 +8,7 @@ reads any RDF in the same way, and more slowly.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
@@ -22,14 +23,16 @@ from capacity.database.facts import Database
 from capacity.database.from_columns import from_columns
 from capacity.database.io.content import Content
 from capacity.database.io.formats import Format
+from capacity.database.io.pieces import PIECE, pieces_of
 from capacity.database.io.rdf.annotations import REIFICATIONS
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.graphs import DEFAULT, find_graph
-from capacity.database.io.rdf.lines import PIECE, Found, LineReader, UnsuitedError
+from capacity.database.io.rdf.lines import Found, LineReader, UnsuitedError
 from capacity.database.io.rdf.quads import (
     FREE_EXPANSION,
     MAX_EXPANSION,
     SYNTAXES,
+    base_of,
     checked_text,
     first_prefixes,
 )
@@ -70,6 +73,8 @@ def read_large(
 
     Raises
     ------
+    InvalidArgumentError
+        If `base` isn't an absolute IRI.
     DatabaseFormatError
         If there is no such graph, or the text would harm the parser.
     MultiValuedError
@@ -78,6 +83,7 @@ def read_large(
     width = _WIDTHS.get(format.name)
     if width is None or (graph is not None and width == 3):
         return None
+    base_of(content.name, base)
     try:
         with bar() as progress:
             if format.name in ("ntriples", "nquads"):
@@ -103,12 +109,9 @@ def read_large(
 
 
 def _lines(data: bytes, width: int, progress: Bar) -> Found:
-    reader, view, at = LineReader(width), memoryview(data), 0
-    while at < len(data):
-        end = data.rfind(b"\n", at, at + PIECE) + 1 or data.find(b"\n", at) + 1 or len(data)
-        reader.feed(view[at:end])
-        at = end
-        progress("reading", at, len(data))
+    reader = LineReader(width)
+    for piece in pieces_of(data, partial(progress, "reading")):
+        reader.feed(piece)
     return reader.found()
 
 

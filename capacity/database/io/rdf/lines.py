@@ -17,8 +17,6 @@ from capacity.database.io.rdf.scanning import KIND_BITS, NO_GRAPH, Tails, scan
 from capacity.database.term_columns import CODES
 from capacity.database.terms import XSD_STRING, Ids, Term, term_from_pyoxigraph
 
-# bytes of lines that are looked at together: they and their numbers stay in the cache
-PIECE = 2**20
 _LANGUAGES = re.compile(r"rdf-syntax-ns#(langString|dirLangString)>")
 
 

@@ -26,6 +26,7 @@ from capacity.database.blank_nodes import with_stable_names
 from capacity.database.facts import Database
 from capacity.database.io.content import Content
 from capacity.database.io.formats import Format
+from capacity.database.io.pieces import is_large
 from capacity.database.io.rdf.annotations import apply_choice, check_choice, find_annotations
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.graphs import check_graph, find_graph
@@ -37,9 +38,6 @@ from capacity.database.terms import term_from_pyoxigraph
 from capacity.database.vocabularies import schema_predicates
 from capacity.errors import AnnotationWarning, DatabaseFormatError
 from capacity.limits import shown
-
-# bytes from which compiled code and columns pay
-LARGE = 2**22
 
 
 def parse_rdf_content(
@@ -58,7 +56,7 @@ def parse_rdf_content(
     Options and errors are those of `capacity.database.read_rdf`.
     """
     wanted, choice = check_graph(graph), check_choice(annotations_of_facts)
-    if len(content.data) >= LARGE and choice in (None, "keep", "drop"):
+    if is_large(content) and choice in (None, "keep", "drop"):
         from capacity.database.io.rdf.large import read_large
 
         db = read_large(content, format, base=base, contexts=contexts, graph=wanted, multi=multi)

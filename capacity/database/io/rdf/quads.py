@@ -102,7 +102,7 @@ def checked_text(
 
     Options and errors are those of `capacity.database.read_rdf`.
     """
-    where = _base(content.name, base)
+    where = base_of(content.name, base)
     return where, _checked(content, format, where, contexts)
 
 
@@ -207,7 +207,7 @@ def first_prefixes(data: bytes, base: str) -> Mapping[str, str]:
     return parser.prefixes
 
 
-def _base(name: str, base: str | None) -> str:
+def base_of(name: str, base: str | None) -> str:
     if base is None:
         return f"file:///{quote(Path(name).name.encode('utf-8', 'replace'))}"
     try:

@@ -208,6 +208,13 @@ def first_prefixes(data: bytes, base: str) -> Mapping[str, str]:
 
 
 def base_of(name: str, base: str | None) -> str:
+    """Return the base IRI of a file; by default ``file:///`` and its name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `base` isn't an absolute IRI.
+    """
     if base is None:
         return f"file:///{quote(Path(name).name.encode('utf-8', 'replace'))}"
     try:

@@ -29,7 +29,6 @@ from capacity.errors import (
     InvalidTypeError,
     StorageError,
 )
-from capacity.extras import needed_by
 from capacity.limits import require_integer
 from capacity.safe_files import read_file, read_pieces
 
@@ -229,11 +228,6 @@ def decompressing(name: str, kind: str, stream: BinaryIO, size: int) -> Any:
 
     Reading it raises one of `BROKEN` for a broken stream, and a DatabaseFormatError where it has
     grown too much.
-
-    Raises
-    ------
-    MissingExtraError
-        For Zstandard, if the package that reads it isn't installed.
     """
     return _Watched(name, _open(kind, stream), size)
 
@@ -244,8 +238,7 @@ def _open(kind: str, stream: BinaryIO) -> Any:
     if kind in ("bzip2", "xz"):
         made = bz2.BZ2Decompressor if kind == "bzip2" else lzma.LZMADecompressor
         return _Streams(made, stream)
-    with needed_by("Reading a file compressed by Zstandard"):
-        import pyarrow
+    import pyarrow
 
     return pyarrow.CompressedInputStream(stream, "zstd")
 

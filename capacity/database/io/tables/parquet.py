@@ -1,8 +1,7 @@
 """Tables in Parquet, which holds any label: its columns have names, and its cells types.
 
 Columns are found by their names as in the header of a text, and must hold text. A table that
-`write` has written says in its metadata whether its cells are labels or N-Triples terms. The
-extra ``layers`` has pyarrow, which reads and writes Parquet.
+`write` has written says in its metadata whether its cells are labels or N-Triples terms.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
-from capacity.extras import needed_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,9 +60,8 @@ def parse_parquet_content(
             format=format.name,
             advice="Fetch it again, or omit the format.",
         )
-    with needed_by("Reading Parquet"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
         file = pq.ParquetFile(io.BytesIO(content.data))
@@ -172,9 +169,8 @@ def cells_of_column(column: Any) -> list[str | None]:
 
 def write_parquet(db: Database, _: Format, *, terms: TableTerms | None = None) -> bytes:
     """Write facts as Parquet; options and errors are those of `write`."""
-    with needed_by("Writing Parquet"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     form, rows = cells_of(db, terms)
     names = role_names(db.arity)

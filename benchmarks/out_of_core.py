@@ -82,7 +82,7 @@ def child(arguments: list[str]) -> None:
                                                       resource.RUSAGE_CHILDREN))  # fmt: skip
     print(json.dumps({
         "cpu_seconds": round(own.ru_utime + own.ru_stime, 1),
-        "peak_mb": max(own.ru_maxrss, others.ru_maxrss) // 1024,
+        "peak_mib": max(own.ru_maxrss, others.ru_maxrss) // 1024,
         "ends": ends,
     }))  # fmt: skip
 
@@ -100,7 +100,7 @@ def measured(*arguments: str, folder: Path) -> dict[str, Any]:
     if process.returncode:
         return {"failed": process.returncode}
     wall = round(time.monotonic() - start, 1)
-    return {**json.loads(said), "wall_seconds": wall, "disk_mb": disk // 2**20}
+    return {**json.loads(said), "wall_seconds": wall, "disk_mib": disk // 2**20}
 
 
 def size_of(folder: Path) -> int:
@@ -133,7 +133,7 @@ def main() -> None:
                 row: dict[str, Any] = {
                     "format": suffix,
                     "triples": n,
-                    "file_mb": path.stat().st_size // 2**20,
+                    "file_mib": path.stat().st_size // 2**20,
                     "memory_limit": options.memory_limit,
                     "ours": measured("count", str(path), options.memory_limit, str(scratch),
                                      folder=scratch),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +39,7 @@ MemoryLimit = Annotated[
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """What a command says of facts to count.
+    """Options of a command that counts facts.
 
     Attributes
     ----------
@@ -68,8 +66,6 @@ def count_source(file: Path, options: SourceOptions) -> StoreCounts:
     """
     from capacity.stores.duckdb import MEMORY_LIMIT, count_duckdb
 
-    # DuckDB reports whatever isn't collected at the end
-    atexit.unregister(gc.freeze)
     with bar() as progress:
         return count_duckdb(
             file,
@@ -139,7 +135,8 @@ def memory_needed(counts: StoreCounts) -> str:
 
     return (
         "exact slice and unfolding ranks, searches and certificates need the facts in memory, "
-        f"about {megabytes(max(counts.facts * BYTES_A_FACT, 2 * 10**8))}: omit --out-of-core"
+        f"about {megabytes(max(counts.facts * BYTES_A_FACT, 2 * 10**8))} (a file without "
+        "--out-of-core)"
     )
 
 
@@ -206,7 +203,7 @@ def print_description(counts: StoreCounts, as_json: bool) -> None:
 
 
 def _of_file(counts: StoreCounts) -> dict[str, Any]:
-    """What is said of a file; its hash and that of its facts aren't computed."""
+    """Return what is said of a file; its hash and that of its facts aren't computed."""
     return {
         "source": counts.source,
         "sha256": None,

@@ -20,11 +20,12 @@ from capacity.limits import shown
 from capacity.progress import Progress
 from capacity.stores.aggregates import count_keyed
 from capacity.stores.counts import StoreCounts
+from capacity.stores.database_tables import database_table
 from capacity.stores.rdf_lines import LINES, stage_lines
 from capacity.stores.scratch import Scratch, scratch
 from capacity.stores.streams import ends_of, head_of
 from capacity.stores.table_cells import stage_table
-from capacity.stores.table_files import database_table, parquet_table, text_table
+from capacity.stores.table_files import parquet_table, text_table
 from capacity.stores.table_layout import require_rows_of_facts
 
 MEMORY_LIMIT = "1GB"

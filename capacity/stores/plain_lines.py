@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
+from capacity.database.io.parsing import MAX_TERM_BYTES
 from capacity.database.io.rdf.lines import UnsuitedError
 from capacity.database.io.rdf.quads import SYNTAXES
 from capacity.database.io.rdf.scanning import BLANK, KIND_BITS, LITERAL, Tails, scan
@@ -145,6 +146,9 @@ def _column(
     n: int,
 ) -> pa.LargeStringArray:
     own = slice(column, n * width, width)
+    if (ends[own] - begins[own]).max() > MAX_TERM_BYTES:
+        # the parser refuses it
+        raise UnsuitedError
     of_tails = np.diff(tail_starts)[codes[own] >> KIND_BITS]
     # a key has two more characters than its term at most, its tail and the prefix
     room = int((ends[own] - begins[own] + of_tails).sum()) + n * (2 + len(prefix))

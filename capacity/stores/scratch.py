@@ -27,7 +27,9 @@ ROWS = 122_880
 HELD = 2**26
 # what Python, the parser and Arrow take beside the database, and the least that this works with
 BESIDE = 300 * 10**6
-LEAST = 500 * 10**6
+LEAST = 700 * 10**6
+# by how much the database takes more than its limit, as measured: it keeps freed pages for a while
+OVER = 1.3
 # bytes of memory that a thread sorts and groups in
 _A_THREAD = 192 * 2**20
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
@@ -118,7 +120,7 @@ class Scratch:
         return rows
 
     def tell(self, what: str, done: int, total: int) -> None:
-        """Say how far the work is, if anybody asked."""
+        """Report how far the work is, if a function for it was given."""
         if self._progress is not None:
             self._progress(what, done, total, None)
 
@@ -160,6 +162,8 @@ class Scratch:
                 n_rows += min(size, ROWS)
                 size = max(0, size - ROWS)
                 tell(n_rows)
+        # what Arrow keeps for later is more than the limit has room for
+        pa.default_memory_pool().release_unused()
         return n_rows
 
     def _insert(self, table: str, rows: pa.Table) -> None:
@@ -211,7 +215,7 @@ def scratch(
     import duckdb
 
     memory = bytes_of(memory_limit)
-    own = memory - BESIDE
+    own = int((memory - BESIDE) / OVER)
     if threads is None:
         threads = max(1, min(os.cpu_count() or 1, own // _A_THREAD))
     parent = gettempdir() if temp_folder is None else os.fspath(temp_folder)

@@ -172,10 +172,14 @@ def _key_terms(db: Scratch, of: TableFile, layout: Layout, file: int | None) -> 
 
 def _wrong_cell(of: TableFile, layout: Layout, full: dict[str, str]) -> Exception:
     """Make the error for the first cell that is no term."""
-    for cell, text in full.items():
-        try:
-            parse_n3([text])
-        except ValueError as error:
-            rows = _rows(of, layout)
-            return no_term(of.table.name, of.table.format, cell, str(error), rows)
-    raise AssertionError("each cell alone is a term")
+    wrong = ((cell, _reason(text)) for cell, text in full.items())
+    cell, reason = next((cell, reason) for cell, reason in wrong if reason)
+    return no_term(of.table.name, of.table.format, cell, reason, _rows(of, layout))
+
+
+def _reason(text: str) -> str:
+    try:
+        parse_n3([text])
+    except ValueError as error:
+        return str(error)
+    return ""

@@ -32,7 +32,7 @@ _AS_IS = (0, 1, 2)
 
 
 class Rows(Sequence[Row]):
-    """Rows of a file, which is read anew by whoever goes through them.
+    """Rows of a file, which is read anew each time that they are gone through.
 
     Parameters
     ----------
@@ -61,15 +61,12 @@ class Rows(Sequence[Row]):
     def __getitem__(self, at: int | slice) -> Row | Rows:
         if isinstance(at, slice):
             return Rows(self._read, self._skipped + (at.start or 0))
-        found = next(islice(self, at, None), None)
-        if found is None:
-            raise IndexError(at)
-        return found
+        return list(islice(self, at, at + 1))[0]  # noqa: RUF015 - an index error, and no stop
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the facts of a table are.
+    """Columns of a table that hold the facts, and the rows above them.
 
     Attributes
     ----------

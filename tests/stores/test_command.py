@@ -58,7 +58,7 @@ def test_rank_prints_the_contracts_object_with_counted_ends(
 def test_rank_says_what_proves_each_end_and_what_needs_memory(
     capsys: pytest.CaptureFixture[str], facts: Path
 ) -> None:
-    code, out, err = run(capsys, "rank", facts, "--out-of-core", "--memory-limit", "600MB")
+    code, out, err = run(capsys, "rank", facts, "--out-of-core", "--memory-limit", "800MB")
     assert (code, err) == (0, "")
     assert "are the only object of some pair of subject and predicate" in out
     assert "upper bound" in out
@@ -136,7 +136,7 @@ def test_options_of_counting_need_it(capsys: pytest.CaptureFixture[str], facts: 
     code, _, err = run(capsys, "rank", facts, "--memory-limit", "2GB")
     assert (code, "add --out-of-core" in err) == (2, True)
     code, _, err = run(capsys, "rank", facts, "--out-of-core", "--memory-limit", "1MB")
-    assert (code, "`--memory-limit` must be at least 500 MB" in err) == (2, True)
+    assert (code, "`--memory-limit` must be at least 700 MB" in err) == (2, True)
     code, _, err = run(capsys, "rank", facts, "--table", "facts")
     assert (code, "`--table` must be one of long, wide, n3" in err) == (2, True)
 

@@ -217,7 +217,7 @@ def test_many_rows_are_read_in_pieces(suffix: str, tmp_path: Path) -> None:
         text = "".join(("," if "csv" in suffix else "\t").join(fact) + "\n" for fact in facts)
         path.write_bytes(gzip.compress(text.encode()) if "gz" in suffix else text.encode())
     told: list[tuple[str, int, int]] = []
-    found = count_duckdb(path, memory_limit="500MB", progress=lambda *done: told.append(done[:3]))
+    found = count_duckdb(path, memory_limit="700MB", progress=lambda *done: told.append(done[:3]))
     assert (found.facts, found.subjects, found.predicates, found.objects) == (2 * n, n, 2, n + 1)
     # a predicate's slice has at most n rows and n columns, and the other one row of objects
     assert found.slice_sums == (2 * n, n + 1, n + 1)

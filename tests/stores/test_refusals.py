@@ -79,7 +79,7 @@ def stored(folder: Path, *statements: str) -> Path:
      ("a.xyz", b"some words", "neither its content nor its name"),
      ("a.nt", LINE.encode() + b"<x:a> <x:p> " + b"<<( <x:a> <x:p> " * 200 + b"<x:a>"
       + b" )>>" * 200 + b" .\n", "line 2: triple terms nest over 128 deep"),
-     ("a.nt", LINE.encode() + b'<x:a> <x:p> "' + b"a" * 2**24 + b'" .', "longer than 16 MiB"),
+     ("a.nt", LINE.encode() + b'<x:a> <x:p> "' + b"a" * (2**24 + 1) + b'" .', "longer than 16 MiB"),
      ("a.tsv", b"a\tp\t" + b"b" * (2**24 + 1) + b"\n", "a cell is longer than 16,777,216 bytes"),
      ("a.parquet", b"PAR1 and so on PAR1", "it can't be read as Parquet"),
      ("a.nt", b"a" * 2**27, "line")],
@@ -253,7 +253,7 @@ def test_a_folder_that_isnt_there_is_refused(folder: Path) -> None:
      (duckdb.OutOfMemoryException("failed to offload: max_temp_directory_size"), 10**9,
       StorageError, "or the variable TMPDIR"),
      (duckdb.OutOfMemoryException("could not allocate"), 10**12, MemoryBudgetError,
-      "500 MB of memory are too little for these facts. Raise `memory_limit`")],
+      "700 MB of memory are too little for these facts. Raise `memory_limit`")],
 )  # fmt: skip
 def test_a_full_disk_and_too_little_memory_are_told(
     error: Exception, free: int, kind: type[Exception], words: str, folder: Path,
@@ -271,7 +271,7 @@ def test_a_full_disk_and_too_little_memory_are_told(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     (folder / "a.nt").write_text(LINE)
     with pytest.raises(kind) as caught:
-        count_duckdb(folder / "a.nt", temp_folder=folder / "temporary", memory_limit="500MB")
+        count_duckdb(folder / "a.nt", temp_folder=folder / "temporary", memory_limit="700MB")
     assert words in str(caught.value)
     assert not list((folder / "temporary").iterdir())
 

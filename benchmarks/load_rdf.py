@@ -93,7 +93,7 @@ def with_rdflib(path: Path, format: str) -> dict[str, Any]:
 
 
 def with_pykeen(path: Path, _: str) -> dict[str, Any]:
-    from pykeen.triples import TriplesFactory
+    from pykeen.triples import TriplesFactory  # pyright: ignore[reportMissingImports]
 
     TriplesFactory.from_path(path)
     return {}

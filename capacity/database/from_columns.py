@@ -13,6 +13,7 @@ from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
 from capacity.database.source import Source
 from capacity.database.term_columns import TermColumns, UnsortedTerms
+from capacity.tensor.coordinates import distinct
 
 # tuples are packed into integers below this
 _MOST = 2**62
@@ -92,10 +93,7 @@ def _by_role(
             part += local[mode, ranks[piece[:, mode]]]
         at += len(piece)
     rows.clear()
-    packed.sort()
-    new = np.ones(len(packed), bool)
-    np.not_equal(packed[1:], packed[:-1], out=new[1:])
-    packed = packed[new]
+    packed = distinct(packed)
     tuples = np.empty((len(packed), arity), np.int32)
     for mode in reversed(range(arity)):
         tuples[:, mode] = packed % len(roles[mode])

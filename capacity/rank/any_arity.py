@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
+from capacity.tensor.coordinates import distinct
 
 
 def tuple_bound(tuples: NDArray[np.integer]) -> int:
@@ -89,4 +90,4 @@ def _numbered_pairs(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.in
 def _distinct(y: NDArray[np.int64], x: NDArray[np.int64]) -> NDArray[np.int64]:
     """Count the distinct x with each y."""
     size = x.max(initial=0) + 1
-    return np.bincount(np.unique(y * size + x) // size, minlength=y.max(initial=-1) + 1)
+    return np.bincount(distinct(y * size + x) // size, minlength=y.max(initial=-1) + 1)

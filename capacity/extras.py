@@ -29,6 +29,7 @@ EXTRAS = {
     "hypothesis": "testing",
     "distributed": "distributed",
     "transformers": "transformers",
+    "urllib3": "sparql",
 }
 
 

@@ -74,34 +74,56 @@ def select_rows(
         body = answer.body(nesting)
         if answer.media_type not in _JSON:
             raise _wrong_type(client, answer, body, "a result of SPARQL in JSON")
-        rows: list[tuple[int, ...]] = []
+        found = None
         try:
             found = ox.parse_query_results(body, ox.QueryResultsFormat.JSON)  # type: ignore[arg-type]
-            if not isinstance(found, ox.QuerySolutions):
-                raise _refused(client, "its answer is yes or no, and no rows")
-            names = [variable.value for variable in found.variables]
-            if sorted(names) != sorted(columns):
-                raise _refused(
-                    client, f"its columns are {cut(' '.join(names))}, not {cut(' '.join(columns))}"
-                )
-            places = [names.index(name) for name in columns]
-            for solution in found:
-                if len(rows) == most:
-                    raise excess or _too_many(client, most)
-                nodes = [solution[i] for i in places]
-                if None in nodes:
-                    raise _gap(client, columns[nodes.index(None)], len(rows))
-                rows.append(tuple(ids[node] for node in nodes))
-                if len(rows) % _STEP == 0:
-                    say(len(rows))
+            rows = _numbered(client, found, columns, ids, most, excess, say)
         except (SyntaxError, ValueError) as error:
             if isinstance(error, DatabaseFormatError):
                 raise
             raise _broken(client, body, error) from None
+        finally:
+            # the traceback of an error may keep this frame, and another thread may collect it:
+            # pyoxigraph's results must end in the thread that made them
+            del found
         _refuse_limit(client, answer, len(rows))
         return rows
 
     return client.asked(query, ROWS, read)
+
+
+def _numbered(
+    client: Client,
+    found: object,
+    columns: Sequence[str],
+    ids: Ids,
+    most: int,
+    excess: EndpointError | None,
+    say: Callable[[int], object],
+) -> list[tuple[int, ...]]:
+    """Number the terms of a result as it comes."""
+    try:
+        if not isinstance(found, ox.QuerySolutions):
+            raise _refused(client, "its answer is yes or no, and no rows")
+        names = [variable.value for variable in found.variables]
+        if sorted(names) != sorted(columns):
+            raise _refused(
+                client, f"its columns are {cut(' '.join(names))}, not {cut(' '.join(columns))}"
+            )
+        places = [names.index(name) for name in columns]
+        rows: list[tuple[int, ...]] = []
+        for solution in found:
+            if len(rows) == most:
+                raise excess or _too_many(client, most)
+            nodes = [solution[i] for i in places]
+            if None in nodes:
+                raise _gap(client, columns[nodes.index(None)], len(rows))
+            rows.append(tuple(ids[node] for node in nodes))
+            if len(rows) % _STEP == 0:
+                say(len(rows))
+        return rows
+    finally:
+        del found
 
 
 def whole_number(client: Client, node: object) -> int:

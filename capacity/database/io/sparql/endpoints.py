@@ -93,9 +93,7 @@ def endpoint_at(url: object) -> Endpoint:
         valid = bool(parts.hostname) and parts.port != 0
     except ValueError:
         # the reason may repeat a password
-        raise InvalidArgumentError(
-            f"{needed}; got one with a host or a port that is none."
-        ) from None
+        raise InvalidArgumentError(f"{needed}; got one without a valid host or port.") from None
     if secret:
         raise InvalidArgumentError(
             f"{needed}, without a user or a password, which addresses show to others. Set the "

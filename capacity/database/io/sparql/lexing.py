@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from capacity.errors import InvalidArgumentError
+from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
 
 _LETTER = (
@@ -78,20 +78,24 @@ class Token(NamedTuple):
         return self.text[1:] if self.kind == "variable" else ""
 
 
-def terminals(query: str) -> list[Token]:
-    r"""List the terminals of a query, without spaces and comments.
+def plain_query(query: object) -> str:
+    r"""Check that a query is text that every endpoint reads in the same way.
 
     Raises
     ------
+    InvalidTypeError
+        If it is no str.
     InvalidArgumentError
-        For a string that isn't closed, for text that has no UTF-8 form, and for escapes of code
-        points (``\u0022``): endpoints differ in whether these end a string.
+        For text that has no UTF-8 form, and for escapes of code points (``\u0022``): endpoints
+        differ in whether these end a string.
 
     Examples
     --------
-    >>> [token.text for token in terminals('SELECT ?s { ?s <x:p> "?o" } # ?t')]
-    ['SELECT', '?s', '{', '?s', '<x:p>', '"?o"', '}']
+    >>> plain_query("SELECT ?s ?p ?o { ?s ?p ?o }")
+    'SELECT ?s ?p ?o { ?s ?p ?o }'
     """
+    if not isinstance(query, str):
+        raise InvalidTypeError(f"`query` must be a str, a query of SPARQL; got {shown(query)}.")
     try:
         query.encode()
     except UnicodeEncodeError:
@@ -103,6 +107,22 @@ def terminals(query: str) -> list[Token]:
             f"A query must hold characters themselves; got the escape {found[0]}, which endpoints "
             "read in different ways. Write the character."
         )
+    return query
+
+
+def terminals(query: str) -> list[Token]:
+    """List the terminals of a query, without spaces and comments.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a string that isn't closed, or a backslash outside of strings.
+
+    Examples
+    --------
+    >>> [token.text for token in terminals('SELECT ?s { ?s <x:p> "?o" } # ?t')]
+    ['SELECT', '?s', '{', '?s', '<x:p>', '"?o"', '}']
+    """
     tokens: list[Token] = []
     at = 0
     while at < len(query):

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import pyoxigraph as ox
 
-from capacity.database.io.sparql.lexing import Token, terminals
+from capacity.database.io.sparql.lexing import Token, plain_query, terminals
 from capacity.database.terms import Term, term_from_rdflib, term_to_pyoxigraph
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
@@ -47,16 +48,17 @@ def bound(query: str, parameters: Mapping[str, object] | None) -> str:
     Raises
     ------
     InvalidTypeError
-        If the parameters are no mapping, or a value is of another type.
+        If the query is no str, the parameters are no mapping, or a value is of another type.
     InvalidArgumentError
-        For a name that the query hasn't, a value that is no IRI and no literal, or a variable that
-        the query itself binds.
+        For a query that `plain_query` refuses, a name that the query hasn't, a value that is no IRI
+        and no literal, or a variable that the query itself binds.
 
     Examples
     --------
     >>> bound('SELECT ?s ?p ?o { ?s ?p ?o ; <x:in> ?land }', {"land": 'O"Higgins } #'})
     'SELECT ?s ?p ?o { ?s ?p ?o ; <x:in>  "O\\"Higgins } #"  }'
     """
+    query = plain_query(query)
     if parameters is None:
         return query
     if not isinstance(parameters, Mapping):
@@ -132,12 +134,14 @@ def _apart(found: re.Match[str]) -> str:
 
 def _replaced(query: str, tokens: list[Token], texts: Mapping[str, str]) -> str:
     pieces: list[str] = []
-    at = depth = 0
+    at = depth = braces = 0
+    taken = {token.variable for token in tokens}
     # whether the columns of a SELECT are read, or the variables of VALUES
     columns = values = False
     for i, token in enumerate(tokens):
         before = tokens[i - 1].word if i else ""
         depth += {"(": 1, ")": -1}.get(token.text, 0)
+        braces += {"{": 1, "}": -1}.get(token.text, 0)
         if token.word in ("SELECT", "VALUES"):
             columns, values, depth = token.word == "SELECT", token.word == "VALUES", 0
         elif token.text == "{" or token.word in ("WHERE", "FROM"):
@@ -151,7 +155,16 @@ def _replaced(query: str, tokens: list[Token], texts: Mapping[str, str]) -> str:
                 f"after {'VALUES' if values else 'AS'}. Give one of the two another name."
             )
         if columns and depth == 0:
-            text = f"({text} AS ?{token.variable})"
+            # a column of an inner SELECT is no variable outside any more: it only keeps its place
+            name = _fresh(token.variable, taken) if braces else token.variable
+            text = f"({text} AS ?{name})"
         pieces += [query[at : token.start], f" {text} "]
         at = token.end
     return "".join([*pieces, query[at:]])
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """Give a name that no variable has, and take it."""
+    fresh = next(f"{name}_{i}" for i in count(1) if f"{name}_{i}" not in taken)
+    taken.add(fresh)
+    return fresh

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from capacity.database.arity import LEAST, MOST
 from capacity.database.io.sparql.lexing import Token, terminals
-from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
 
 _BEFORE = {"BASE": 2, "PREFIX": 3, "VERSION": 2}
@@ -66,13 +66,11 @@ class Query:
         return f"SELECT DISTINCT {names} WHERE {{ {self.bare}\n}}"
 
 
-def read_query(text: object) -> Query:
+def read_query(text: str) -> Query:
     """Find the parts of a query.
 
     Raises
     ------
-    InvalidTypeError
-        If it is no str.
     InvalidArgumentError
         For another form than SELECT and CONSTRUCT, ``SELECT *``, another number of columns than 2
         to 32, or a column that is named twice.
@@ -83,8 +81,6 @@ def read_query(text: object) -> Query:
     >>> query.columns, query.dataset
     (('s', 'p', 'o'), 'FROM <x:g>')
     """
-    if not isinstance(text, str):
-        raise InvalidTypeError(f"`query` must be a str, a query of SPARQL; got {shown(text)}.")
     tokens = terminals(text)
     form = _first_of_form(tokens)
     word = tokens[form].word if form < len(tokens) else ""
@@ -103,7 +99,10 @@ def read_query(text: object) -> Query:
     split, after = tokens[end].start, tokens[where].start
     # a comment between clauses would hide what is put after it
     dataset = " ".join(token.text for token in tokens[end:where])
-    return Query(text, columns, prologue, dataset, f"{text[len(prologue) : split]}\n{text[after:]}")
+    # an endpoint's messages name the lines of the query as its author wrote it
+    lines = "\n" * text.count("\n", split, after)
+    bare = f"{text[len(prologue) : split]}{lines} {text[after:]}"
+    return Query(text, columns, prologue, dataset, bare)
 
 
 def _first_of_form(tokens: Sequence[Token]) -> int:

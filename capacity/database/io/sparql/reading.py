@@ -135,9 +135,7 @@ def from_sparql(
     capacity.errors.InvalidArgumentError: A query must be a SELECT of the columns of facts, or a
     CONSTRUCT; got SELECT *. Name the columns, the object's last: SELECT ?s ?p ?o.
     """
-    where, asked = endpoint_at(endpoint), read_query(query)
-    if parameters:
-        asked = read_query(bound(query, parameters))
+    where, asked = endpoint_at(endpoint), read_query(bound(query, parameters))
     require_choice("`completeness`", completeness, COMPLETENESS)
     require_integer("max_rows", max_rows, most=sys.maxsize)
     require_integer("max_bytes", max_bytes, most=sys.maxsize)

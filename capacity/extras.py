@@ -18,7 +18,6 @@ EXTRAS = {
     "safetensors": "layers",
     "jaxtyping": "layers",
     "pandas": "plots",
-    "pyarrow": "layers",
     "filelock": "layers",
     "seaborn": "plots",
     "matplotlib": "plots",
@@ -28,13 +27,14 @@ EXTRAS = {
     "pyttb": "pyttb",
     "hypothesis": "testing",
     "distributed": "distributed",
+    "duckdb": "duckdb",
     "transformers": "transformers",
     "urllib3": "sparql",
 }
 
 
 # packages that training, scoring and storing layers import
-LAYERS = ("torch", "safetensors", "jaxtyping", "pandas", "pyarrow", "filelock")
+LAYERS = ("torch", "safetensors", "jaxtyping", "pandas", "filelock")
 
 
 def missing_extra(what: str, packages: str, extra: str) -> MissingExtraError:

@@ -31,7 +31,6 @@ def without(package: str, code: str) -> str:
      ("torch", "from capacity.layer import train", "layers"),
      ("pandas", "capacity.evaluator.accuracy_grid", "plots"),
      ("pandas", "capacity.database.to_pandas(capacity.load(FILE))", "plots"),
-     ("pyarrow", "capacity.sweep.load", "layers"),
      ("seaborn", "import pandas as pd\n"
       "capacity.plots.plot_accuracy_grid(pd.DataFrame({'mean': [0.5]}))", "plots"),
      ("networkx", "capacity.database.to_networkx(capacity.load(FILE))", "networkx"),

@@ -246,7 +246,7 @@ def grid(
 
     Example: capacity grid demo --tau 0.95 --out grid.png
     """
-    require_packages("A grid", ("pandas", "pyarrow"), "layers")
+    require_packages("A grid", ("pandas",), "layers")
     from capacity.evaluator.grid import accuracy_grid
     from capacity.sweep.storage.runs_table import load
 

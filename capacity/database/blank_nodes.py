@@ -15,7 +15,8 @@ from capacity.database.terms import Term
 # a triple term holds names outside of its literals and IRIs
 _IN_TRIPLE = re.compile(r'"(?:[^"\\]|\\.)*+"|<[^<>"]*>|_:(?P<name>\w(?:[\w.-]*[\w-])?)')
 # as pyoxigraph names anonymous nodes: a random number of 128 bits whose leading zeros are omitted
-_ANONYMOUS = re.compile(r"[a-f][0-9a-f]{15,31}")
+ANONYMOUS = "[a-f][0-9a-f]{15,31}"
+_ANONYMOUS = re.compile(ANONYMOUS)
 
 
 def blank_names(terms: Iterable[Term]) -> list[str]:

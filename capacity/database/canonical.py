@@ -7,7 +7,6 @@ library they came from. Blank nodes are compared by their names, which are local
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Sequence, Sized
 
@@ -15,9 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.arity import LEAST, MOST
+from capacity.database.term_columns import TermColumns, json_lines
 from capacity.database.terms import Term, as_term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
+
+# facts that are hashed at once
+_ROWS = 2**16
 
 
 def checked(
@@ -43,7 +46,8 @@ def checked(
             f"{given.shape}.{'' if shaped else ' Facts of n columns are made with `arity=n`.'}"
         )
     tuples = given.astype(np.int64)
-    if tuples.min() < 0 or tuples.max() >= len(tokens) or len(set(tokens)) < len(tokens):
+    repeated = not isinstance(tokens, TermColumns) and len(set(tokens)) < len(tokens)
+    if tuples.min() < 0 or tuples.max() >= len(tokens) or repeated:
         raise InvalidArgumentError(
             f"`id_tuples` must be indices into distinct `tokens`; got {len(tokens)} tokens, "
             f"{len(set(tokens))} distinct, and indices {tuples.min()}..{tuples.max()}."
@@ -120,12 +124,20 @@ def canonical(
     tuples : ndarray of int64, shape (n_unique, arity)
         Unique, in ascending order.
     """
-    used = np.unique(tuples)
-    order = sorted(used.tolist(), key=lambda i: tokens[i])
+    used = np.zeros(len(tokens), bool)
+    used[tuples] = True
     rank = np.full(len(tokens), -1, dtype=np.int64)
-    rank[order] = np.arange(len(order))
+    kept: Sequence[Term]
+    if isinstance(tokens, TermColumns):
+        # they are sorted
+        kept = tokens if used.all() else tokens.taken(used)
+        rank[used] = np.arange(len(kept))
+    else:
+        order = sorted(np.flatnonzero(used).tolist(), key=lambda i: tokens[i])
+        kept = [tokens[i] for i in order]
+        rank[order] = np.arange(len(order))
     rows = rank[tuples]
-    n, arity = len(order), rows.shape[1]
+    n, arity = len(kept), rows.shape[1]
     if 0 < n**arity < 2**62:
         # one int64 per row sorts many times faster than rows do
         packed = rows[:, 0]
@@ -135,7 +147,7 @@ def canonical(
         rows = np.stack([packed // n**e % n for e in reversed(range(arity))], axis=1)
     else:
         rows = np.unique(rows, axis=0)
-    return [tokens[i] for i in order], rows
+    return kept, rows
 
 
 def by_role(
@@ -164,18 +176,32 @@ def by_role(
     return roles, local
 
 
-def facts_sha256(tokens: Sequence[Term], tuples: NDArray[np.integer]) -> str:
+def facts_sha256(
+    tokens: Iterable[Term], roles: Sequence[NDArray[np.int32]], tuples: NDArray[np.int32]
+) -> str:
     """SHA-256 of facts in canonical form.
 
     The input is, for each token in order, the JSON array ``[kind, text, datatype, language]`` in
     ASCII and a newline, followed by the token-id tuples in order as little-endian int32. For tuples
     of another arity than 3 a line with the arity comes first, which is no JSON array: the numbers
     of six pairs could else be those of four triples.
+
+    Parameters
+    ----------
+    tokens : iterable of Term
+        Sorted.
+    roles : sequence of ndarray of int32
+        Ids of the tokens of each column.
+    tuples : ndarray of int32, shape (n, arity)
+        The facts in order, as indices into the roles.
     """
     digest = hashlib.sha256()
-    if tuples.shape[1] != 3:
-        digest.update(f"capacity facts of arity {tuples.shape[1]}\n".encode())
-    for token in tokens:
-        digest.update(json.dumps(token).encode() + b"\n")
-    digest.update(tuples.astype("<i4").tobytes())
+    if len(roles) != 3:
+        digest.update(f"capacity facts of arity {len(roles)}\n".encode())
+    for lines in json_lines(tokens):
+        digest.update(lines)
+    for start in range(0, len(tuples), _ROWS):
+        rows = tuples[start : start + _ROWS]
+        columns = [ids[rows[:, mode]] for mode, ids in enumerate(roles)]
+        digest.update(np.stack(columns, axis=1).astype("<i4").tobytes())
     return digest.hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Self
 
@@ -19,7 +20,7 @@ class Columns:
 
     Attributes
     ----------
-    tokens : tuple of Term
+    tokens : sequence of Term
         All tokens.
     role_ids : tuple of ndarray of int32
         Token ids, ascending, of each column.
@@ -27,7 +28,7 @@ class Columns:
         The facts, as indices into the tokens of each column.
     """
 
-    tokens: tuple[Term, ...]
+    tokens: Sequence[Term]
     role_ids: tuple[NDArray[np.int32], ...]
     tuples: NDArray[np.int32]
 
@@ -127,7 +128,7 @@ class Columns:
     @cached_property
     def facts_sha256(self) -> str:
         """SHA-256 of the facts in canonical form (`capacity.database.canonical.facts_sha256`)."""
-        return facts_sha256(self.tokens, self.token_tuples)
+        return facts_sha256(self.tokens, self.role_ids, self.tuples)
 
     def _of_triples(self, what: str) -> Self:
         if self.arity != 3:

@@ -57,8 +57,9 @@ class Database(Columns):
 
     Attributes
     ----------
-    tokens : tuple of Term
-        The set T of all tokens, sorted; a token may have several roles.
+    tokens : sequence of Term
+        The set T of all tokens, sorted; a token may have several roles. A tuple, or columns from
+        which terms are made when they are asked for (`TermColumns`).
     role_ids : tuple of ndarray of int32
         Token ids, ascending, of each column; those of triples are `subject_ids`, `predicate_ids`
         and `object_ids`.
@@ -92,7 +93,7 @@ class Database(Columns):
     (1, 2, 2)
     """
 
-    tokens: tuple[Term, ...]
+    tokens: Sequence[Term]
     role_ids: tuple[NDArray[np.int32], ...]
     tuples: NDArray[np.int32]
     multi: MultiPolicy = "keep"

@@ -8,6 +8,7 @@ from typing import Any
 from capacity.database.facts import Database
 from capacity.database.io.content import Content
 from capacity.database.io.formats import FORMATS, Format
+from capacity.database.term_columns import longer_than
 from capacity.errors import DatabaseFormatError, MultiValuedError
 from capacity.limits import require_integer
 
@@ -54,13 +55,12 @@ def parsed(content: Content, format: Format, *, max_term_bytes: int, **options: 
         db = format.parse(content, format, **options)
     except MultiValuedError as error:
         raise MultiValuedError(f"{content.name}: {error}") from None
-    for token in db.tokens:
-        # a character takes four bytes at most
-        if 4 * len(token.text) > max_term_bytes < len(token.text.encode("utf-8", "replace")):
-            raise DatabaseFormatError(
-                content.name,
-                f"a term, {token.text[:20]!r}..., is longer than {max_term_bytes:,} bytes",
-                format=format.name,
-                advice="Shorten it, or raise `max_term_bytes`.",
-            )
+    text = longer_than(max_term_bytes, db.tokens)
+    if text is not None:
+        raise DatabaseFormatError(
+            content.name,
+            f"a term, {text[:20]!r}..., is longer than {max_term_bytes:,} bytes",
+            format=format.name,
+            advice="Shorten it, or raise `max_term_bytes`.",
+        )
     return db

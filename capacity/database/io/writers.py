@@ -54,8 +54,6 @@ def write(
     StorageError
         If the file can't be written, or `path` is a folder, a pipe or a device. A file that was
         there before is unchanged.
-    MissingExtraError
-        For Parquet without pyarrow.
 
     Examples
     --------

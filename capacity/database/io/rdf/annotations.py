@@ -40,10 +40,12 @@ _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _OWL = "http://www.w3.org/2002/07/owl#"
 _REIFIES = ox.NamedNode(f"{_RDF}reifies")
 _TYPE = ox.NamedNode(f"{_RDF}type")
-_PARTS = (
-    tuple(ox.NamedNode(_RDF + name) for name in ("subject", "predicate", "object")),
-    tuple(ox.NamedNode(f"{_OWL}annotated{name}") for name in ("Source", "Property", "Target")),
+# IRIs that a file with facts about facts has, if not triple terms
+REIFICATIONS = (
+    tuple(_RDF + name for name in ("subject", "predicate", "object")),
+    tuple(f"{_OWL}annotated{name}" for name in ("Source", "Property", "Target")),
 )
+_PARTS = tuple(tuple(map(ox.NamedNode, parts)) for parts in REIFICATIONS)
 _CLASSES = (ox.NamedNode(f"{_RDF}Statement"), ox.NamedNode(f"{_OWL}Axiom"))
 _MOST_NAMED = 5
 # facts about facts that are made, at most: this, or this many times the triples if that is more

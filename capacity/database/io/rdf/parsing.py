@@ -26,10 +26,11 @@ from capacity.database.blank_nodes import with_stable_names
 from capacity.database.facts import Database
 from capacity.database.io.content import Content
 from capacity.database.io.formats import Format
+from capacity.database.io.pieces import is_large
 from capacity.database.io.rdf.annotations import apply_choice, check_choice, find_annotations
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.graphs import check_graph, find_graph
-from capacity.database.io.rdf.quads import parse_quads
+from capacity.database.io.rdf.quads import checked_text, parse_quads
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.source import Source
@@ -55,9 +56,14 @@ def parse_rdf_content(
     Options and errors are those of `capacity.database.read_rdf`.
     """
     wanted, choice = check_graph(graph), check_choice(annotations_of_facts)
-    quads = parse_quads(
-        content, format, base=base, contexts=contexts, with_graphs=wanted is not None
-    )
+    if is_large(content) and choice in (None, "keep", "drop"):
+        from capacity.database.io.rdf.large import read_large
+
+        db = read_large(content, format, base=base, contexts=contexts, graph=wanted, multi=multi)
+        if db is not None:
+            return db
+    where, data = checked_text(content, format, base, contexts)
+    quads = parse_quads(content, format, where, data, with_graphs=wanted is not None)
     rows = quads.rows
     n_of_file = len(rows)
     if wanted is not None:

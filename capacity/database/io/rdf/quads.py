@@ -43,7 +43,7 @@ from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown
 
 # a line of RDF 1.2 N-Triples and N-Quads; no literal of theirs has several lines
-_VERSION = re.compile(
+VERSION = re.compile(
     rb"^[ \t]*VERSION[ \t]*(?:\"[^\"\\\r\n]*\"|'[^'\\\r\n]*')[ \t]*(?=#|\r|$)", re.MULTILINE
 )
 # the parser's name of each format
@@ -95,20 +95,39 @@ class Quads:
         return {name: each[i] for i, name in enumerate(self.graphs)}
 
 
-def parse_quads(
-    content: Content,
-    format: Format,
-    *,
-    base: str | None = None,
-    contexts: Contexts | None = None,
-    with_graphs: bool = True,
-) -> Quads:
-    """Parse checked content, whole, as triples and the graphs that they are in.
+def checked_text(
+    content: Content, format: Format, base: str | None, contexts: Contexts | None
+) -> tuple[str, bytes]:
+    """Return the base IRI of checked content, and its text as the parser may be given it.
 
     Options and errors are those of `capacity.database.read_rdf`.
     """
-    where, syntax = _base(content.name, base), SYNTAXES[format.name]
-    data = _checked(content, format, where, contexts)
+    where = base_of(content.name, base)
+    return where, _checked(content, format, where, contexts)
+
+
+def parse_quads(
+    content: Content, format: Format, where: str, data: bytes, *, with_graphs: bool = True
+) -> Quads:
+    """Parse a text, whole, as triples and the graphs that they are in.
+
+    Parameters
+    ----------
+    content : Content
+        The file, for messages.
+    format : Format
+        A format of RDF.
+    where, data : str, bytes
+        Its base IRI and its text, from `checked_text`.
+    with_graphs : bool
+        Whether to tell the graph of each triple.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If the text is broken.
+    """
+    syntax = SYNTAXES[format.name]
     # a formula of N3 is a graph to the parser
     with_graphs = with_graphs or syntax == ox.RdfFormat.N3
     ids, graph_ids = Ids(), Ids()
@@ -150,7 +169,7 @@ def parse_quads(
         np.frombuffer(column, dtype=np.int64).reshape(-1, 3),
         np.frombuffer(graphs, dtype=np.int64) if with_graphs else None,
         tuple(graph_names(graph_ids, data)),
-        _first_prefixes(data, where) if syntax == ox.RdfFormat.RDF_XML else parser.prefixes,
+        first_prefixes(data, where) if syntax == ox.RdfFormat.RDF_XML else parser.prefixes,
     )
 
 
@@ -181,14 +200,21 @@ def _number(
         yield sum(map(len, map(str, islice(reversed(ids), new))))
 
 
-def _first_prefixes(data: bytes, base: str) -> Mapping[str, str]:
+def first_prefixes(data: bytes, base: str) -> Mapping[str, str]:
     """Read the prefixes of RDF/XML at its first triple; at its end all elements are closed."""
     parser = ox.parse(data, format=ox.RdfFormat.RDF_XML, base_iri=base)
     next(parser, None)
     return parser.prefixes
 
 
-def _base(name: str, base: str | None) -> str:
+def base_of(name: str, base: str | None) -> str:
+    """Return the base IRI of a file; by default ``file:///`` and its name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `base` isn't an absolute IRI.
+    """
     if base is None:
         return f"file:///{quote(Path(name).name.encode('utf-8', 'replace'))}"
     try:
@@ -213,7 +239,7 @@ def _checked(content: Content, format: Format, base: str, contexts: Contexts | N
     else:
         refuse_hostile_turtle(content.name, content.data)
     if format.name in ("ntriples", "nquads") and b"VERSION" in content.data:
-        return _VERSION.sub(b"", content.data)
+        return VERSION.sub(b"", content.data)
     return content.data
 
 

@@ -10,7 +10,7 @@ from capacity.database.io.content import MAX_BYTES, Content, check, read
 from capacity.database.io.formats import resolve_format
 from capacity.database.io.parsing import MAX_TERM_BYTES, given, of_kind, parsed
 from capacity.database.io.rdf.contexts import Contexts
-from capacity.database.io.rdf.quads import SYNTAXES, parse_quads
+from capacity.database.io.rdf.quads import SYNTAXES, checked_text, parse_quads
 from capacity.database.policy import MultiPolicy
 from capacity.errors import DatabaseFormatError
 
@@ -222,7 +222,7 @@ def list_graphs(
             format=chosen.name,
             advice=f"Give it as one of {', '.join(SYNTAXES)}.",
         )
-    return parse_quads(content, chosen, base=base, contexts=contexts).counts()
+    return parse_quads(content, chosen, *checked_text(content, chosen, base, contexts)).counts()
 
 
 def _parsed_rdf(

@@ -17,6 +17,7 @@ from capacity.database.arity import role_names
 from capacity.database.facts import Database
 from capacity.database.io.content import Content, check
 from capacity.database.io.formats import FileHead, Format, register_format
+from capacity.database.io.pieces import is_large
 from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
 from capacity.database.io.tables.doubts import (
     is_empty,
@@ -49,6 +50,14 @@ def parse_table_content(
 
     Options and errors are those of `capacity.database.read_table`.
     """
+    options = table_options(table, terms, arity, columns)
+    source = Source(Path(content.name).name, content.sha256, format.name)
+    if is_large(content):
+        from capacity.database.io.tables.large import read_large_table
+
+        db = read_large_table(content, format.name, options, multi=multi, source=source)
+        if db is not None:
+            return db
     text = content.data.decode("utf-8")
     rows = list(_split_csv(content.name, text) if format.name == "csv" else _split_tsv(text))
     read = Table(content.name, format.name, rows)
@@ -56,13 +65,7 @@ def parse_table_content(
         refuse_empty_rows(read)
         if format.name != "csv" and '"' in text:
             refuse_quoting(read)
-    return read_rows(
-        read,
-        table_options(table, terms, arity, columns),
-        multi=multi,
-        source=Source(Path(content.name).name, content.sha256, format.name),
-        allow_empty=allow_empty,
-    )
+    return read_rows(read, options, multi=multi, source=source, allow_empty=allow_empty)
 
 
 def _split_tsv(text: str) -> Iterator[Row]:

@@ -1,0 +1,113 @@
+"""Make a database from columns of terms and facts, by sorting numbers alone."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.database.canonical import by_role, canonical
+from capacity.database.facts import Database
+from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
+from capacity.database.source import Source
+from capacity.database.term_columns import TermColumns, sorted_terms
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# tuples are packed into integers below this
+_MOST = 2**62
+
+
+def from_columns(
+    kinds: NDArray[np.uint8],
+    texts: pa.LargeStringArray,
+    tails: NDArray[np.int32],
+    pairs: Sequence[tuple[str, str]],
+    rows: list[NDArray[np.int32]],
+    *,
+    multi: MultiPolicy | None = None,
+    prefixes: Mapping[str, str] | None = None,
+    source: Source | None = None,
+) -> Database:
+    """Make a database from terms in columns, in any order, and facts as their numbers.
+
+    Parameters
+    ----------
+    kinds, texts, tails, pairs
+        The terms, as `TermColumns` has them; several may be the same, and some without use.
+    rows : list of ndarray of int32, shapes (n_i, arity)
+        The facts, in pieces, at least one in all; the list is emptied, to free memory.
+    multi, prefixes, source : optional
+        As `Database.from_ids` has them.
+
+    Returns
+    -------
+    Database
+        The same as `Database.from_ids` makes, with `TermColumns` as its tokens.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For an unknown policy, or one that needs predicates for facts of another arity than 3.
+    MultiValuedError
+        Under the policy ``error``, or if a policy leaves no fact.
+    """
+    arity = rows[0].shape[1]
+    check_policy(multi or "keep", arity)
+    used = np.zeros(len(kinds), bool)
+    for piece in rows:
+        used[piece] = True
+    terms, ranks = sorted_terms(kinds, texts, tails, pairs, used)
+    del kinds, texts, tails
+    roles, tuples = _by_role(terms, ranks, rows)
+    db = Database(terms, roles, tuples, "keep", dict(prefixes or {}), source)
+    if multi not in (None, "keep"):
+        return db.with_policy(multi)
+    if multi is None and not db.is_functional:
+        said = multi_valued_warning(db.n_multi_valued_pairs, db.n_pairs, db.arity)
+        warnings.warn(said, stacklevel=4)
+    return db
+
+
+def _by_role(
+    terms: TermColumns, ranks: NDArray[np.int32], rows: list[NDArray[np.int32]]
+) -> tuple[tuple[NDArray[np.int32], ...], NDArray[np.int32]]:
+    """Sort facts, without repetitions, as indices into the terms of each column.
+
+    One integer a fact sorts many times faster than rows do.
+    """
+    arity = rows[0].shape[1]
+    used = np.zeros((arity, len(terms)), bool)
+    for piece in rows:
+        for mode in range(arity):
+            used[mode, ranks[piece[:, mode]]] = True
+    roles = tuple(np.flatnonzero(mask).astype(np.int32) for mask in used)
+    if np.prod([float(len(ids)) for ids in roles]) >= _MOST:
+        given = ranks[np.concatenate(rows)].astype(np.int64)
+        rows.clear()
+        return by_role(canonical(terms, given)[1])
+    local = np.cumsum(used, axis=1, dtype=np.int32) - 1
+    packed = np.zeros(sum(map(len, rows)), np.int64)
+    at = 0
+    for piece in rows:
+        part = packed[at : at + len(piece)]
+        for mode, ids in enumerate(roles):
+            part *= len(ids)
+            part += local[mode, ranks[piece[:, mode]]]
+        at += len(piece)
+    rows.clear()
+    packed.sort()
+    new = np.ones(len(packed), bool)
+    np.not_equal(packed[1:], packed[:-1], out=new[1:])
+    packed = packed[new]
+    tuples = np.empty((len(packed), arity), np.int32)
+    for mode in reversed(range(arity)):
+        tuples[:, mode] = packed % len(roles[mode])
+        packed //= len(roles[mode])
+    for array in (*roles, tuples):
+        array.setflags(write=False)
+    return roles, tuples

@@ -1,0 +1,241 @@
+"""Read large RDF as columns: N-Triples and N-Quads at once, other formats through these.
+
+The parser writes other formats as N-Triples or N-Quads, which takes less time than its triples one
+by one do. What isn't plain, and every error, is left to `capacity.database.io.rdf.parsing`, which
+reads any RDF in the same way, and more slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+import pyarrow as pa
+import pyoxigraph as ox
+from numpy.typing import NDArray
+
+from capacity.database.arrow import compute
+from capacity.database.blank_nodes import ANONYMOUS
+from capacity.database.facts import Database
+from capacity.database.from_columns import from_columns
+from capacity.database.io.content import Content
+from capacity.database.io.formats import Format
+from capacity.database.io.pieces import PIECE, pieces_of
+from capacity.database.io.rdf.annotations import REIFICATIONS
+from capacity.database.io.rdf.contexts import Contexts
+from capacity.database.io.rdf.graphs import DEFAULT, find_graph
+from capacity.database.io.rdf.lines import Found, LineReader, UnsuitedError
+from capacity.database.io.rdf.quads import (
+    FREE_EXPANSION,
+    MAX_EXPANSION,
+    SYNTAXES,
+    base_of,
+    checked_text,
+    first_prefixes,
+)
+from capacity.database.io.rdf.scanning import BLANK, IRI, NO_GRAPH
+from capacity.database.policy import MultiPolicy
+from capacity.database.source import Source
+from capacity.progress import Bar, bar
+
+_WIDTHS = {"ntriples": 3, "turtle": 3, "rdfxml": 3, "nquads": 4, "trig": 4, "jsonld": 4}
+
+
+def read_large(
+    content: Content,
+    format: Format,
+    *,
+    base: str | None,
+    contexts: Contexts | None,
+    graph: str | None,
+    multi: MultiPolicy | None,
+) -> Database | None:
+    """Read a checked text as columns, if it can be read so.
+
+    Parameters
+    ----------
+    content : Content
+        The file.
+    format : Format
+        A format of RDF.
+    base, contexts, multi
+        As `capacity.database.read_rdf` has them.
+    graph : str or None
+        Name of the graph to read, or None for all.
+
+    Returns
+    -------
+    Database or None
+        The same as `parse_rdf_content` makes; None if it must read the text.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `base` isn't an absolute IRI.
+    DatabaseFormatError
+        If there is no such graph, or the text would harm the parser.
+    MultiValuedError
+        Under the policy ``error``, or if a policy leaves no fact.
+    """
+    width = _WIDTHS.get(format.name)
+    if width is None or (graph is not None and width == 3):
+        return None
+    base_of(content.name, base)
+    try:
+        with bar() as progress:
+            if format.name in ("ntriples", "nquads"):
+                found, prefixes = _lines(content.data, width, progress), {}
+            else:
+                where, data = checked_text(content, format, base, contexts)
+                found, prefixes = _written(data, width, format, where, progress)
+        _refuse_annotations(found)
+        texts, rows, other = _stable(found), found.rows, 0
+        if graph is not None:
+            n = sum(map(len, rows))
+            rows = _of_graph(graph, found, rows, prefixes, content.name, format.name)
+            other = n - sum(map(len, rows))
+        if not any(map(len, rows)):
+            return None
+    except UnsuitedError:
+        return None
+    source = Source(Path(content.name).name, content.sha256, format.name, (), other)
+    return from_columns(
+        found.kinds, texts, found.tails, found.pairs, rows,
+        multi=multi, prefixes=prefixes, source=source,
+    )  # fmt: skip
+
+
+def _lines(data: bytes, width: int, progress: Bar) -> Found:
+    reader = LineReader(width)
+    for piece in pieces_of(data, partial(progress, "reading")):
+        reader.feed(piece)
+    return reader.found()
+
+
+class _Counted:
+    """Reader of a text that tells how much of it was read."""
+
+    def __init__(self, data: bytes, progress: Bar) -> None:
+        self._data, self._progress, self._at = memoryview(data), progress, 0
+
+    def read(self, size: int) -> bytes:
+        piece = bytes(self._data[self._at : self._at + size])
+        self._at += len(piece)
+        return piece
+
+    def tell(self) -> None:
+        self._progress("reading", self._at, len(self._data))
+
+
+class _Sink:
+    """Writer of lines that feeds them to a reader, and ends where they are too long."""
+
+    def __init__(self, reader: LineReader, text: _Counted, most: int) -> None:
+        self._reader, self._text, self._left = reader, text, most
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def write(self, piece: bytes) -> int:
+        self._parts.append(bytes(piece))
+        self._size += len(piece)
+        if self._size > PIECE:
+            self._feed()
+        return len(piece)
+
+    def flush(self) -> None:
+        """Do nothing; `end` feeds the rest."""
+
+    def end(self) -> None:
+        self._feed()
+        if self._size:
+            raise UnsuitedError
+
+    def _feed(self) -> None:
+        lines = b"".join(self._parts)
+        end = lines.rfind(b"\n") + 1
+        self._left -= end
+        if self._left < 0:
+            raise UnsuitedError
+        self._reader.feed(memoryview(lines)[:end])
+        self._parts, self._size = [lines[end:]], len(lines) - end
+        self._text.tell()
+
+
+def _written(
+    data: bytes, width: int, format: Format, base: str, progress: Bar
+) -> tuple[Found, Mapping[str, str]]:
+    """Have the parser write a text as lines, and read these."""
+    syntax, reader, text = SYNTAXES[format.name], LineReader(width), _Counted(data, progress)
+    sink = _Sink(reader, text, max(FREE_EXPANSION, MAX_EXPANSION * len(data)))
+    lines = ox.RdfFormat.N_TRIPLES if width == 3 else ox.RdfFormat.N_QUADS
+    try:
+        parser = ox.parse(cast("IO[bytes]", text), format=syntax, base_iri=base)
+        ox.serialize(parser, cast("IO[bytes]", sink), format=lines)
+        sink.end()
+    except (SyntaxError, ValueError, MemoryError) as error:
+        raise UnsuitedError from error
+    if syntax == ox.RdfFormat.RDF_XML:
+        return reader.found(), first_prefixes(data, base)
+    return reader.found(), parser.prefixes
+
+
+def _refuse_annotations(found: Found) -> None:
+    """Raise UnsuitedError if facts may be about others."""
+    pc = compute()
+    iris = found.texts.filter(pa.array(found.kinds == IRI))
+    for parts in REIFICATIONS:
+        if pc.sum(pc.is_in(iris, pa.array(parts, iris.type))).as_py() == len(parts):
+            raise UnsuitedError
+
+
+def _of_graph(
+    graph: str,
+    found: Found,
+    rows: list[NDArray[np.int32]],
+    prefixes: Mapping[str, str],
+    source: str,
+    format: str,
+) -> list[NDArray[np.int32]]:
+    """Keep the facts of a graph."""
+    counts: dict[int, int] = {}
+    for graphs in found.graphs:
+        for i, n in zip(*(a.tolist() for a in np.unique(graphs, return_counts=True)), strict=True):
+            counts[i] = counts.get(i, 0) + n
+    names: dict[int, str] = {}
+    for i in counts:
+        kind = found.kinds[i]
+        if kind == BLANK:
+            # whether the file names it so, the text must tell
+            raise UnsuitedError
+        names[i] = DEFAULT if kind == NO_GRAPH else found.texts[i].as_py()
+    by_name: dict[str, int] = {}
+    for i, name in names.items():
+        by_name[name] = by_name.get(name, 0) + counts[i]
+    name = find_graph(graph, by_name, prefixes, source, format)
+    kept = [i for i, one in names.items() if one == name]
+    return [piece[np.isin(graphs, kept)] for piece, graphs in zip(rows, found.graphs, strict=True)]
+
+
+def _stable(found: Found) -> pa.LargeStringArray:
+    """Name all blank nodes by their order in the file if the parser named one at random."""
+    pc, blank = compute(), np.zeros(len(found.kinds), bool)
+    for rows in found.rows:
+        blank[rows] = True
+    blank &= found.kinds == BLANK
+    names = found.texts.filter(pa.array(blank)).dictionary_encode()
+    if not pc.any(pc.match_substring_regex(names.dictionary, f"^{ANONYMOUS}$")).as_py():
+        return found.texts
+    name = np.full(len(blank), -1)
+    name[blank] = names.indices
+    order, known = np.full(len(names.dictionary), -1), 0
+    for rows in found.rows:
+        ids = name[rows.ravel()]
+        ids = ids[ids >= 0]
+        new, first = np.unique(ids[order[ids] < 0], return_index=True)
+        order[new[np.argsort(first)]] = known + np.arange(len(new))
+        known += len(new)
+    fresh = pa.array([f"b{i}" for i in order[name[blank]].tolist()], found.texts.type)
+    return pc.replace_with_mask(found.texts, pa.array(blank), fresh)

@@ -1,0 +1,193 @@
+"""Read large tables of plain labels as columns, by compiled code.
+
+Rows of one length, whose cells no rule of `headers`, `doubts` or `cells` makes doubtful, are read;
+every other table is left to `capacity.database.io.tables.rows`, which reads any in the same way,
+and more slowly.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+
+import numba as nb
+import numpy as np
+import pyarrow as pa
+
+from capacity.database.arity import role_names
+from capacity.database.facts import Database
+from capacity.database.from_columns import from_columns
+from capacity.database.io.content import Content
+from capacity.database.io.numbering import Numbering, hash_of
+from capacity.database.io.pieces import pieces_of
+from capacity.database.io.tables.doubts import quoted_cell
+from capacity.database.io.tables.headers import Row, find_header, looks_wide, unlike_the_rest
+from capacity.database.io.tables.options import TableOptions
+from capacity.database.policy import MultiPolicy
+from capacity.database.source import Source
+from capacity.database.term_columns import CODES
+from capacity.progress import bar
+
+# rows that are looked at for a header
+_SAMPLE = 2**12
+_LABEL = CODES["label"]
+_FEED, _RETURN, _QUOTE, _LESS, _COLON, _UNDERSCORE = (ord(c) for c in '\n\r"<:_')
+
+
+@nb.njit(cache=True)
+def _scan(  # type: ignore[no-untyped-def]
+    data, separator, width, begins, ends, codes, hashes, quoted
+):
+    """Find the cells of rows; return numbers of rows, of rows with quotes, and of plain cells.
+
+    The first is -1 if a row has another length than `width`, is empty but for its separators, or
+    has a cell that begins as an IRI does.
+    """
+    at, end, rows, strange, plain = 0, len(data), 0, 0, 0
+    while at < end:
+        line = at
+        while at < end and data[at] != _FEED:
+            at += 1
+        stop = at
+        at += 1
+        if stop > line and data[stop - 1] == _RETURN:
+            stop -= 1
+        if stop == line:
+            continue
+        if stop - line < width:
+            # no room for a character beside the separators
+            return -1, 0, 0
+        t, begin, quotes = rows * width, line, False
+        column, full = 0, False
+        for i in range(line, stop + 1):
+            if i < stop and data[i] == _QUOTE:
+                quotes = True
+            if i < stop and data[i] != separator:
+                continue
+            if column == width:
+                return -1, 0, 0
+            if i > begin:
+                full = True
+                c = data[begin]
+                if c == _LESS:
+                    return -1, 0, 0
+                if c != _QUOTE and c != _UNDERSCORE:
+                    plain += 1
+            begins[t + column], ends[t + column] = begin, i
+            codes[t + column] = _LABEL
+            hashes[t + column] = hash_of(data, begin, i, _LABEL)
+            begin = i + 1
+            column += 1
+        if column != width or not full:
+            return -1, 0, 0
+        if quotes:
+            quoted[strange] = rows
+            strange += 1
+        rows += 1
+    return rows, strange, plain
+
+
+def read_large_table(
+    content: Content,
+    format: str,
+    options: TableOptions,
+    *,
+    multi: MultiPolicy | None,
+    source: Source,
+) -> Database | None:
+    """Read a checked table as columns, if it can be read so.
+
+    Parameters
+    ----------
+    content : Content
+        The file.
+    format : str
+        ``tsv`` or ``csv``.
+    options : TableOptions
+        What the user says of the table.
+    multi, source
+        As `capacity.database.io.tables.rows.read_rows` has them.
+
+    Returns
+    -------
+    Database or None
+        The same as `read_rows` makes; None if it must read the table.
+
+    Raises
+    ------
+    MultiValuedError
+        Under the policy ``error``, or if a policy leaves no fact.
+    """
+    data, separator = content.data, {"tsv": b"\t", "csv": b","}[format]
+    if options.wide or options.columns is not None or options.terms == "n3":
+        return None
+    if format == "csv" and any(c in data.replace(b"\r\n", b"\n") for c in (b'"', b"\r", b"\0")):
+        return None
+    first = _rows_of_header(data, separator.decode(), options)
+    if first is None:
+        return None
+    numbering, rows, plain = Numbering(), [], 0
+    quoted: list[Row] = []
+    with bar() as progress:
+        for piece in pieces_of(data, partial(progress, "reading")):
+            text = np.frombuffer(piece, np.uint8)
+            most = int(np.count_nonzero(text == _FEED)) + 1
+            size = most * options.arity
+            begins, ends, codes = (np.empty(size, np.int32) for _ in range(3))
+            hashes, strange = np.empty(size, np.uint64), np.empty(most, np.int64)
+            n, m, more = _scan(
+                text, separator[0], options.arity, begins, ends, codes, hashes, strange
+            )
+            if n < 0:
+                return None
+            for row in strange[:m].tolist():
+                cells = range(row * options.arity, (row + 1) * options.arity)
+                quoted.append((0, tuple(_text(piece, begins[i], ends[i]) for i in cells)))
+            k = n * options.arity
+            numbers = numbering.number(text, begins[:k], ends[:k], codes[:k], hashes[:k])
+            rows.append(numbers.reshape(-1, options.arity))
+            plain += more
+    if format == "tsv" and options.wide is None and quoted_cell(quoted) is not None:
+        return None
+    if options.terms is None and not plain:
+        return None
+    rows[0] = rows[0][first:]
+    if not any(map(len, rows)):
+        return None
+    n = numbering.n
+    texts = pa.LargeStringArray.from_buffers(
+        n, pa.py_buffer(numbering.starts), pa.py_buffer(numbering.pool)
+    )
+    kinds = np.full(n, _LABEL, np.uint8)
+    return from_columns(
+        kinds, texts, np.zeros(n, np.int32), [("", "")], rows, multi=multi, source=source
+    )
+
+
+def _text(piece: memoryview, begin: int, end: int) -> str:
+    return bytes(piece[begin:end]).decode()
+
+
+def _rows_of_header(data: bytes, separator: str, options: TableOptions) -> int | None:
+    """Return the number of rows of the header; None if more than the first rows must tell.
+
+    What these rules deny of the first rows, they deny of all: each needs all rows to agree.
+    """
+    lines = data[: 2**20].rpartition(b"\n")[0].decode("utf-8").split("\n")
+    split = (line.removesuffix("\r").split(separator) for line in lines)
+    rows = [(0, tuple(row)) for row in islice((row for row in split if row != [""]), _SAMPLE)]
+    arity = options.arity
+    if not rows or any(len(row) != arity for _, row in rows):
+        return None
+    first = rows[0][1]
+    if first == role_names(arity):
+        return 1
+    # alone, so that it doesn't matter whether a word of it occurs again
+    header = find_header(rows[:1], arity)
+    if header is None or header.rows:
+        return None
+    if options.wide is not None:
+        return 0
+    wide = arity == 3 and looks_wide(rows[1:], first)
+    numbered = first == tuple(map(str, range(arity)))
+    return None if wide or numbered or unlike_the_rest(rows) is not None else 0

@@ -1,0 +1,3 @@
+from .counts import PredicateCounts as PredicateCounts
+from .counts import StoreCounts as StoreCounts
+from .duckdb import count_duckdb as count_duckdb

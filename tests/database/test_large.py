@@ -1,0 +1,333 @@
+"""Large RDF is read as columns: the same facts, names and errors as the parser's, line by line."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyoxigraph as ox
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.database import POLICIES, Database, Term, load, parse_rdf, write
+from capacity.database.io import pieces
+from capacity.database.io.rdf.lines import LineReader, UnsuitedError
+from capacity.database.io.rdf.scanning import NO_GRAPH
+from capacity.database.term_columns import KINDS, TermColumns
+from capacity.database.terms import term_from_pyoxigraph
+from capacity.errors import CapacityError, MultiValuedError, MultiValuedWarning
+from capacity.rank import rank_interval, verify
+from tests.database.test_round_trips import BLANKS, IRIS, TEXT, literals
+from tests.oracles import EXAMPLES
+from tests.tiers import examples
+
+# terms that are valid, nearly valid, or written in a way that has exceptions
+_WRITTEN = """
+<x:a> <http://e.org/a> <http://e.org:80/a#b> <http:///a> <file:///a/b> <http:////a> <a> <x:>
+<http://e.org/?q=%41> <http://e.org?q> <x:%zz> <x:%4> <http://a:b/> <http://a@b/> <http://a:/> <x:é>
+<http://é/> <http://[::1]/> <http://a_b/> <x:[a]> <x:{a}> <x:a'b(c)*+,;=!$&@~> <X:a> <1:a>
+<x:a#b#c> <x+y.z-:a> <//a> <http:a> <http:/a> <http:/a//b> <x://> <x://~/> <mailto:a@b>
+<x:\\u0041> <x:a
+_:a _:a.b _:a. _:a- _:1 _:é _: _:a:b
+"a" "" "a"@en "a"@en-US "a"@EN "a"@en-Latn-US "a"@x-y "a"@en--ltr "a"@e "a"@engl "a"@en- "a"@ "a"en
+"é" "\\u0041" "a\\nb" "a\x7fb" "a\x00b" "a""b" 'a' "a
+"1"^^<http://www.w3.org/2001/XMLSchema#integer> "a"^^<http://www.w3.org/2001/XMLSchema#string>
+"a"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString> "a"^^<x> "a"^^ "a"^<x:a> "a"^^_:a
+<<(<x:a><x:p><x:b>)>> <<( . # VERSION "1.2"
+"""
+WRITTEN = st.sampled_from([*_WRITTEN.split(), '"a b"', '"a\tb"', "<x:a b>"])
+ENDS = st.sampled_from(
+    [" .\n", ".\n", " . \n", "\t.\t\n", "\n", " .\r\n", " .\r", " . # c\n", " .", " . .\n"]
+)
+LINES = st.one_of(
+    st.builds(
+        lambda between, terms, end: between.join(terms) + end,
+        st.sampled_from([" ", "", "\t", "  ", "\n"]),
+        st.lists(WRITTEN, min_size=3, max_size=4),
+        ENDS,
+    ),
+    st.sampled_from(["<x:s> <x:p> <x:o> .\n", "_:a <x:p> _:b .\n", "\n", "  \n", "# c\n", ""]),
+    st.lists(WRITTEN, max_size=5).map("".join),
+)
+FORMATS = {
+    "ntriples": ox.RdfFormat.N_TRIPLES,
+    "turtle": ox.RdfFormat.TURTLE,
+    "nquads": ox.RdfFormat.N_QUADS,
+    "trig": ox.RdfFormat.TRIG,
+}
+PLAIN_TERMS = st.one_of(IRIS, BLANKS, literals(TEXT))
+
+
+def by_lines(text: bytes, width: int) -> list[tuple[Term | None, ...]] | None:
+    """Return the facts in columns, with None for the default graph; None if they are unsuited."""
+    reader = LineReader(width)
+    try:
+        reader.feed(text)
+        found = reader.found()
+    except UnsuitedError:
+        return None
+    columns = found.kinds.tolist(), found.texts.to_pylist(), found.tails.tolist()
+    terms = [
+        None if kind == NO_GRAPH else Term(KINDS[kind], text, *found.pairs[tail])
+        for kind, text, tail in zip(*columns, strict=True)
+    ]
+    rows = np.concatenate(found.rows)
+    if width == 4:
+        rows = np.column_stack([rows, np.concatenate(found.graphs)])
+    return [tuple(terms[i] for i in row) for row in rows.tolist()]
+
+
+def by_parser(text: bytes, width: int) -> list[tuple[Term | None, ...]] | None:
+    """Return the facts, with None for the default graph; None if the text is refused."""
+    format = ox.RdfFormat.N_QUADS if width == 4 else ox.RdfFormat.N_TRIPLES
+    rows: list[tuple[Term | None, ...]] = []
+    try:
+        for quad in ox.parse(text, format=format):
+            row = tuple(map(term_from_pyoxigraph, (quad.subject, quad.predicate, quad.object)))
+            default = isinstance(quad.graph_name, ox.DefaultGraph)
+            graph = None if default else term_from_pyoxigraph(quad.graph_name)
+            rows.append((*row, graph) if width == 4 else row)
+    except (SyntaxError, ValueError):
+        return None
+    return rows
+
+
+@settings(max_examples=examples(2000), deadline=None)
+@given(st.lists(LINES, min_size=1, max_size=5).map("".join), st.sampled_from([3, 4]))
+def test_what_is_read_by_lines_is_what_the_parser_reads(text: str, width: int) -> None:
+    found = by_lines(text.encode(), width)
+    # what is unsuited is left to the parser
+    assert found is None or found == by_parser(text.encode(), width)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(WRITTEN, st.sampled_from("spog"), st.sampled_from([3, 4]))
+def test_a_line_with_one_doubtful_term_is_what_the_parser_reads(
+    term: str, place: str, width: int
+) -> None:
+    terms = ["<x:s>", "<x:p>", "<x:o>", "<x:g>"][:width]
+    at = min("spog".index(place), width - 1)
+    terms[at] = term
+    text = (" ".join(terms) + " .\n").encode()
+    found = by_lines(text, width)
+    assert found is None or found == by_parser(text, width)
+
+
+def test_a_plain_line_between_the_parts_of_another_is_refused_as_the_parser_does() -> None:
+    # without the line between, the parser takes the two others for one fact
+    text = b"<x:s> <x:p>\n<x:a> <x:b> <x:c> .\n<x:o> .\n"
+    assert by_parser(text, 3) is None
+    assert by_lines(text, 3) is None
+
+
+def test_plain_lines_never_reach_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the parser was called")
+
+    monkeypatch.setattr(LineReader, "_parsed", refuse)
+    text = (
+        '<http://e.org:80/a?b=%41#c> <x:p> "été"@en-GB .\r\n'
+        '_:b0 <x:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer>.\n'
+        '<urn:isbn:1> <mailto:a@b.c> "a" .'
+    )
+    found = by_lines(text.encode(), 3)
+    assert found is not None
+    assert [row[2] for row in found] == [
+        Term("literal", "été", language="en-gb"),
+        Term("literal", "1", "http://www.w3.org/2001/XMLSchema#integer"),
+        Term("literal", "a"),
+    ]
+
+
+def both(text: bytes, format: str, **options: object) -> tuple[object, object]:
+    """Read a text in both ways; an error instead of a database is its class and message."""
+    results: list[object] = []
+    for least in (0, 2**62):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pieces, "LARGE", least)
+            try:
+                results.append(parse_rdf(text, format, **options))  # type: ignore[arg-type]
+            except CapacityError as error:
+                results.append((type(error), str(error)))
+    return results[0], results[1]
+
+
+def assert_same(one: object, two: object) -> None:
+    """Compare databases in all that a user can see of them."""
+    if not isinstance(one, Database) or not isinstance(two, Database):
+        assert one == two
+        return
+    assert one == two
+    assert two == one
+    assert list(one.tokens) == list(two.tokens)
+    assert one.facts_sha256 == two.facts_sha256
+    assert hash(one) == hash(two)
+    assert one.source == two.source
+    assert (one.multi, one.prefixes, one.selected) == (two.multi, two.prefixes, two.selected)
+    assert one.roles == two.roles
+    assert repr(one) == repr(two)
+    assert np.array_equal(one.token_tuples, two.token_tuples)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(IRIS, BLANKS), IRIS, PLAIN_TERMS, st.one_of(st.none(), IRIS, BLANKS)
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    st.sampled_from(list(FORMATS)),
+    st.sampled_from(POLICIES),
+)  # fmt: skip
+def test_any_facts_are_the_same_as_columns(
+    rows: list[tuple[Term, Term, Term, Term | None]], format: str, multi: str
+) -> None:
+    graphs = format in ("nquads", "trig")
+    text = "".join(
+        f"{s.n3()} {p.n3()} {o.n3()}{' ' + g.n3() if graphs and g is not None else ''} .\n"
+        for s, p, o, g in rows
+    ).encode()
+    line = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
+    written = ox.serialize(ox.parse(text, format=line), format=FORMATS[format])
+    assert written is not None
+    assert_same(*both(written, format, multi=multi))
+    chosen = ["default", *{g.text for *_, g in rows if g is not None and g.kind == "iri"}]
+    for graph in chosen if graphs else []:
+        assert_same(*both(written, format, multi="keep", graph=graph))
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ttl")), ids=lambda path: path.name)
+def test_the_examples_are_the_same_as_columns(path: Path) -> None:
+    one, two = both(path.read_bytes(), "turtle", multi="keep")
+    assert_same(one, two)
+    assert isinstance(one, Database)
+    assert isinstance(one.tokens, TermColumns)
+
+
+ANONYMOUS = b"""
+@prefix e: <http://e/> .
+[] e:p [ e:q _:x ] , "a\\nb" .
+_:x e:p [] .
+e:s e:p ( 1 2 [] ) .
+"""
+KEPT: dict[str, object] = {"annotations_of_facts": "keep"}
+OTHERS: dict[str, tuple[bytes, str, dict[str, object]]] = {
+    "anonymous nodes, whose names the parser draws": (ANONYMOUS, "turtle", {}),
+    "no triples": (b"@prefix e: <http://e/> .", "turtle", {}),
+    "broken": (b"<x:a> <x:p> <x:b> .\n<x:a> <x:p> .\n", "ntriples", {}),
+    "broken late": (b"<x:a> <x:p> <x:b> .\n" * 50_000 + b"<x:a> <x:p> .\n", "ntriples", {}),
+    "an annotation": (b"<x:a> <x:p> <x:b> {| <x:q> 1 |} .", "turtle", KEPT),
+    "a reified statement": (
+        b"@prefix r: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . "
+        b"<x:r> r:subject <x:s> ; r:predicate <x:p> ; r:object <x:o> ; <x:q> 1 .",
+        "turtle",
+        {"annotations_of_facts": "drop"},
+    ),
+    "no such graph": (b"<x:a> <x:p> <x:b> <x:g> .\n", "nquads", {"graph": "x:h"}),
+    "a graph by a prefixed name": (
+        b"@prefix e: <http://e/> . e:g { e:a e:p e:b } e:h { e:a e:p e:c }",
+        "trig",
+        {"graph": "e:g"},
+    ),
+    "a graph with a blank name": (b"<x:a> <x:p> <x:b> _:g .\n", "nquads", {"graph": "_:g"}),
+    "a base that is relative": (b"<x:a> <x:p> <x:b> .", "ntriples", {"base": "e"}),
+    "a base": (b"<a> <p> <b> .", "turtle", {"base": "http://e/"}),
+    "RDF/XML": (
+        b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
+        b'<e:C r:about="a"><e:p>x</e:p><e:q r:parseType="Resource"><e:p/></e:q></e:C></r:RDF>',
+        "rdfxml",
+        {},
+    ),
+    "JSON-LD": (b'{"http://e/p": {"@id": "http://e/a", "http://e/q": [1, true]}}', "jsonld", {}),
+    "N3": (b"@prefix e: <http://e/> . e:a e:p e:b .", "n3", {}),
+    "long terms": (b'<x:a> <x:p> "%s" .\n' % (b"a" * 2000), "ntriples", {"max_term_bytes": 1000}),
+    "a line over several pieces": (b'<x:a> <x:p> "%s" .\n' % (b"a" * 3_000_000), "ntriples", {}),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_other_texts_are_the_same_as_columns(what: str) -> None:
+    text, format, options = OTHERS[what]
+    assert_same(*both(text, format, multi="keep", **options))
+
+
+@pytest.fixture
+def columns(monkeypatch: pytest.MonkeyPatch) -> Database:
+    """Facts of which several terms differ in one field alone, read as columns."""
+    monkeypatch.setattr(pieces, "LARGE", 0)
+    text = """
+    <x:a> <x:p> "a", "a"@en, "a"@de, "a"^^<x:t>, _:a, <x:b>, "a\\u0000\\"é\\u007f" ; <x:q> "b" .
+    <x:b> <x:p> <x:a> .
+    """
+    db = parse_rdf(text, "turtle", multi="keep")
+    assert isinstance(db.tokens, TermColumns)
+    return db
+
+
+def test_columns_of_terms_are_a_sequence_like_a_tuple(columns: Database) -> None:
+    terms = tuple(columns.tokens)
+    assert list(terms) == sorted(terms)
+    assert columns.tokens == terms
+    assert terms == columns.tokens
+    assert columns.tokens != terms[1:]
+    assert columns.tokens[-1] == terms[-1]
+    assert columns.tokens[1:7:2] == terms[1:7:2]
+    assert columns.tokens.index(terms[3]) == 3
+    assert terms[2] in columns.tokens
+    with pytest.raises(IndexError):
+        columns.tokens[len(terms)]
+    assert pickle.loads(pickle.dumps(columns)) == columns
+
+
+def test_columns_are_written_as_json_writes_their_terms(columns: Database) -> None:
+    assert isinstance(columns.tokens, TermColumns)
+    lines = b"".join(columns.tokens.json_lines())
+    assert lines == b"".join(json.dumps(term).encode() + b"\n" for term in columns.tokens)
+
+
+def test_parts_of_columns_are_those_of_tuples(columns: Database) -> None:
+    plain = Database.from_ids(tuple(columns.tokens), columns.token_tuples, multi="keep")
+    assert_same(columns.subset(np.arange(3)), plain.subset(np.arange(3)))
+    assert columns.select(literals="drop") == plain.select(literals="drop")
+    for policy in POLICIES[2:-1]:
+        assert columns.with_policy(policy) == plain.with_policy(policy)
+    with pytest.raises(MultiValuedError, match="one object"):
+        columns.with_policy("error").tensor()
+    interval = rank_interval(columns)
+    assert verify(interval.upper, plain).proved
+
+
+def test_several_objects_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "LARGE", 0)
+    with pytest.warns(MultiValuedWarning, match="^1 of 1 .* have several objects"):
+        parse_rdf("<x:a> <x:p> <x:b>, <x:c> .", "turtle")
+
+
+@pytest.mark.slow
+def test_a_large_file_is_the_same_as_the_parser_reads(tmp_path: Path) -> None:
+    # over 4 MiB, so that nothing needs to be set for it
+    rng = np.random.default_rng(0)
+    path = tmp_path / "facts.nt"
+    rows = zip(*(rng.integers(0, n, 60_000).tolist() for n in (9_000, 20, 20_000)), strict=True)
+    path.write_text(
+        "".join(
+            f"<http://example.org/subject{s}> <http://example.org/p{p}> "
+            + (f"_:b{o}", f'"été {o}"@fr', f'"line\\n{o}"', f"<x:{o}>")[o % 4]
+            + " .\n"
+            for s, p, o in rows
+        )
+    )
+    assert path.stat().st_size > pieces.LARGE
+    db = load(path, multi="keep")
+    assert isinstance(db.tokens, TermColumns)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "LARGE", 2**62)
+        assert_same(db, load(path, multi="keep"))
+    again = tmp_path / "again.nt"
+    write(db, again)
+    assert load(again, multi="keep").facts_sha256 == db.facts_sha256

@@ -1,0 +1,164 @@
+"""Counts out of core are those of the facts that `load` reads, whatever the format."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity import Database, load
+from capacity.database import write
+from capacity.database.terms import Term
+from capacity.database.vocabularies import RDF_TYPE
+from capacity.errors import CapacityError, DatabaseFormatError, InvalidArgumentError
+from capacity.stores import StoreCounts, count_duckdb
+from capacity.testing import databases, labels, rdf_databases, rdf_terms
+from tests.stores.recount import facts_of, recount
+from tests.tiers import examples
+
+TYPE = Term("iri", RDF_TYPE)
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda raw: pa.compress(raw, "zstd", asbytes=True),
+}
+
+
+def graphs() -> st.SearchStrategy[Database]:
+    """Graphs with classes, labels, blank nodes, triple terms, and literals that look alike."""
+    nodes = [Term("iri", f"x:{c}") for c in "abc"] + [Term("blank", "d"), Term("blank", "e")]
+    predicates = [Term("iri", f"x:{c}") for c in "apq"] + [TYPE]
+    objects = [*nodes, Term("literal", "x:a"), Term("literal", "x:a", "", "en"),
+               Term("literal", "x:a", "http://www.w3.org/2001/XMLSchema#token"),
+               Term("literal", 'a"\\\n\té'), Term("triple", '<<( <x:a> <x:p> "c" )>>')]  # fmt: skip
+    fact = st.tuples(*(st.sampled_from(terms) for terms in (nodes, predicates, objects)))
+    every = st.one_of(fact, st.tuples(rdf_terms("subject"), rdf_terms("predicate"), rdf_terms()))
+    return st.lists(every, min_size=1, max_size=30).map(
+        lambda rows: Database.from_triples(rows, multi="keep")
+    )
+
+
+def label_graphs() -> st.SearchStrategy[Database]:
+    rows = st.lists(st.tuples(labels(), labels(), labels()), min_size=1, max_size=12)
+    made = rows.map(lambda rows: Database.from_triples(rows, multi="keep"))
+    return st.one_of(made, databases())
+
+
+def counted(path: Path, **options: Any) -> StoreCounts:
+    return replace(count_duckdb(path, **options), source="", notes=())
+
+
+def of_facts(path: Path, **options: Any) -> StoreCounts:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return recount("", facts_of(load(path, multi="keep", **options)))
+
+
+def agree(path: Path, **options: Any) -> None:
+    """Both read a file alike, or both refuse it."""
+    try:
+        expected = of_facts(path, **options)
+    except CapacityError:
+        with pytest.raises(CapacityError):
+            counted(path, **options)
+        return
+    assert counted(path, **options) == expected
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(graphs(), st.sampled_from(["nt", "nq"]), st.sampled_from([*COMPRESS]))
+def test_statements_are_counted_as_loaded(db: Database, suffix: str, packed: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"facts.{suffix}")
+        write(db, path)
+        path = path.rename(f"{path}{packed}")
+        path.write_bytes(COMPRESS[packed](path.read_bytes()))
+        agree(path)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.one_of(graphs(), label_graphs()), st.sampled_from(["tsv", "csv", "parquet", "csv.gz"]))
+def test_tables_are_counted_as_loaded(db: Database, suffix: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"facts.{suffix}")
+        try:
+            write(db, Path(folder, f"facts.{suffix.removesuffix('.gz')}"))
+        except CapacityError:
+            return
+        if suffix.endswith(".gz"):
+            path.write_bytes(gzip.compress(path.with_suffix("").read_bytes()))
+        agree(path)
+
+
+CELLS = st.sampled_from(["a", "b", "head", "relation", "tail", "subject", "object", "1", "2.5", "",
+                         "?s", "?p", "?o", "<x:a>", "<x:b>", '"a"', '"a"^^<x:d>', "_:b", "label",
+                         '"""a"', "0", '"', "http://x/", "<a>"])  # fmt: skip
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=6),
+       st.sampled_from(["tsv", "csv"]), st.sampled_from([None, "long", "n3"]),
+       st.sampled_from([None, [2, 0, 1], ["head", "relation", "tail"]]))  # fmt: skip
+def test_doubtful_tables_are_read_alike_or_refused(
+    rows: list[list[str]], suffix: str, table: Any, columns: Any
+) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"facts.{suffix}")
+        between = "\t" if suffix == "tsv" else ","
+        path.write_text("".join(between.join(row) + "\n" for row in rows), encoding="utf-8")
+        agree(path, table=table, columns=columns)
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(graphs(), graphs())
+def test_blank_nodes_of_two_files_are_two(one: Database, other: Database) -> None:
+    with TemporaryDirectory() as folder:
+        write(one, Path(folder, "a.nt"))
+        write(other, Path(folder, "b.nt.tsv").with_suffix(".tsv"), terms="n3")
+        expected, found = of_facts(Path(folder)), counted(Path(folder))
+        # a blank node that is a class has another name, in another order
+        assert replace(found, classes=()) == replace(expected, classes=())
+        assert sorted(n for _, n in found.classes) == sorted(n for _, n in expected.classes)
+
+
+def make_table(path: Path, name: str, columns: str, rows: list[tuple[Any, ...]]) -> None:
+    with duckdb.connect(path) as con:
+        con.execute(f"create table {name} ({columns})")
+        marks = ", ".join("?" for _ in columns.split(","))
+        for row in rows:
+            con.execute(f"insert into {name} values ({marks})", list(row))
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(st.one_of(label_graphs(), rdf_databases()))
+def test_a_table_of_a_database_is_counted_as_its_rows_in_parquet(db: Database) -> None:
+    with TemporaryDirectory() as folder:
+        path, stored = Path(folder, "facts.parquet"), Path(folder, "facts.duckdb")
+        n3 = db.tokens[0].kind != "label"
+        rows = [tuple(t.n3() if n3 else t.text for t in fact) for fact in facts_of(db)]
+        names = ("s", "p", "o")
+        table = pa.table({n: list(c) for n, c in zip(names, zip(*rows, strict=True), strict=True)})
+        pq.write_table(table, path)
+        make_table(stored, "facts", "s varchar, p varchar, o varchar", rows)
+        try:
+            expected = of_facts(path)
+        except CapacityError:
+            with pytest.raises(CapacityError):
+                counted(stored)
+            return
+        assert counted(stored) == expected == counted(path)

@@ -106,6 +106,8 @@ Answering = Callable[["_Handler", Asked], None]
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # headers and body are sent one after the other, and needn't wait for each other
+    disable_nagle_algorithm = True
     server: _Server  # type: ignore[assignment]
 
     def do_POST(self) -> None:

@@ -298,7 +298,7 @@ class StoreCounts:
             for kind, n in self.kinds.items()
         )
         return [
-            f"{self.source}: {self!r}",
+            repr(self),
             f"  facts       {kinds}",
             f"  paper       {self.paper:,}, min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1",
             f"  rank        [{self.lower:,}, {self.upper:,}]",

@@ -26,8 +26,8 @@ ROWS = 122_880
 # bytes of rows that are held at once
 HELD = 2**26
 # what Python, the parser and Arrow take beside the database, and the least that this works with
-BESIDE = 300 * 2**20
-LEAST = 512 * 2**20
+BESIDE = 300 * 10**6
+LEAST = 500 * 10**6
 # bytes of memory that a thread sorts and groups in
 _A_THREAD = 192 * 2**20
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
@@ -215,7 +215,7 @@ def scratch(
         threads = max(1, min(os.cpu_count() or 1, own // _A_THREAD))
     parent = gettempdir() if temp_folder is None else os.fspath(temp_folder)
     config = {
-        "memory_limit": f"{own // 2**20}MiB",
+        "memory_limit": f"{own}B",
         "threads": str(require_integer("threads", threads, most=1024)),
         "preserve_insertion_order": "false",
         # nothing is fetched, and no name stands for a variable of Python
@@ -244,7 +244,7 @@ def scratch(
 
 
 _ELSEWHERE = (
-    "Free some space, or name a folder on a larger disk: temp_folder=, or the variable TMPDIR."
+    "Free some space, or name a folder on a larger disk: `temp_folder`, or the variable TMPDIR."
 )
 
 
@@ -266,7 +266,7 @@ def _mendable(
         )
     if isinstance(error, duckdb.OutOfMemoryException):
         return MemoryBudgetError(
-            f"{source}: {megabytes(memory)} of memory are too little for these facts. Raise the "
-            "limit: memory_limit=, on the command line --memory-limit."
+            f"{source}: {megabytes(memory)} of memory are too little for these facts. Raise "
+            "`memory_limit`."
         )
     return error

@@ -216,22 +216,32 @@ def database_table(
     import duckdb
 
     open_regular(where).close()
-    try:
-        # a view may name other files: it can't read them
-        config = {"enable_external_access": "false", "autoload_known_extensions": "false",
-                  "autoinstall_known_extensions": "false", "python_enable_replacements": "false",
-                  "memory_limit": "128MiB", "threads": "1"}  # fmt: skip
+    # a view may name other files: it can't read them
+    config = {"enable_external_access": "false", "autoload_known_extensions": "false",
+              "autoinstall_known_extensions": "false", "python_enable_replacements": "false",
+              "memory_limit": "128MB", "threads": "1"}  # fmt: skip
+    with _database(where):
         con = duckdb.connect(where, read_only=True, config=config)  # type: ignore[arg-type]
-    except duckdb.Error as error:
-        raise DatabaseFormatError(
-            where, f"DuckDB {duckdb.__version__} can't open it ({error!s:.300})", format="duckdb",
-            advice="If a newer version wrote it, install that; if another program has it open, "
-            "close it there.",
-        ) from None  # fmt: skip
     try:
         yield _table_of(db, con, where, name, options)
     finally:
         con.close()
+
+
+@contextmanager
+def _database(where: str) -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise DatabaseFormatError(
+            where,
+            f"DuckDB {duckdb.__version__} can't read it ({' '.join(str(error).split()):.300})",
+            format="duckdb",
+            advice="If a newer version wrote it, install that; if another program has it open, "
+            "close it there; if a view reads other files, make a table of it.",
+        ) from None
 
 
 def _table_of(
@@ -251,10 +261,11 @@ def _table_of(
             raise not_text(where_in, "duckdb", *columns[i])
     chosen = ", ".join(f"{_identifier(names[i])}::varchar" for i in at)
     sql = f"select {chosen} from {_identifier(schema)}.{_identifier(table)}"
-    ((n_rows,),) = con.execute(f"select count(*) from ({sql})").fetchall()
+    with _database(where):
+        ((n_rows,),) = con.execute(f"select count(*) from ({sql})").fetchall()
 
     def rows() -> Iterator[Row]:
-        with con.cursor() as cursor:
+        with _database(where), con.cursor() as cursor:
             cursor.execute(sql)
             found = iter(lambda: cursor.fetchmany(_HELD), [])
             yield from enumerate(chain.from_iterable(found), start=1)
@@ -284,7 +295,7 @@ def _find_table(con: duckdb.DuckDBPyConnection, where: str, name: str | None) ->
     if name is not None:
         reason = f"{'no' if not found else 'more than one'} table is called {shown(name)}"
     raise DatabaseFormatError(
-        where, reason, format="duckdb", advice=f"Name it with `table` (--table). {listed}"
+        where, reason, format="duckdb", advice=f"Name it with `table`. {listed}"
     )
 
 

@@ -21,10 +21,11 @@ from hypothesis import strategies as st
 
 from capacity import Database, load
 from capacity.database import write
+from capacity.database.n3_terms import parse_n3
 from capacity.database.terms import Term
 from capacity.database.vocabularies import RDF_TYPE
-from capacity.errors import CapacityError, DatabaseFormatError, InvalidArgumentError
-from capacity.stores import StoreCounts, count_duckdb
+from capacity.errors import CapacityError
+from capacity.stores import StoreCounts, count_duckdb, keys
 from capacity.testing import databases, labels, rdf_databases, rdf_terms
 from tests.stores.recount import facts_of, recount
 from tests.tiers import examples
@@ -113,11 +114,14 @@ CELLS = st.sampled_from(["a", "b", "head", "relation", "tail", "subject", "objec
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=6),
        st.sampled_from(["tsv", "csv"]), st.sampled_from([None, "long", "n3"]),
-       st.sampled_from([None, [2, 0, 1], ["head", "relation", "tail"]]))  # fmt: skip
+       st.sampled_from([None, [2, 0, 1], ["head", "relation", "tail"]]),
+       st.sampled_from([2, 100]))  # fmt: skip
 def test_doubtful_tables_are_read_alike_or_refused(
-    rows: list[list[str]], suffix: str, table: Any, columns: Any
+    rows: list[list[str]], suffix: str, table: Any, columns: Any, held: int
 ) -> None:
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        # beyond these rows, the database tells whether subjects differ
+        patched.setattr("capacity.stores.table_layout._HELD", held)
         path = Path(folder, f"facts.{suffix}")
         between = "\t" if suffix == "tsv" else ","
         path.write_text("".join(between.join(row) + "\n" for row in rows), encoding="utf-8")
@@ -162,3 +166,83 @@ def test_a_table_of_a_database_is_counted_as_its_rows_in_parquet(db: Database) -
                 counted(stored)
             return
         assert counted(stored) == expected == counted(path)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.from_regex(keys._PLAIN, fullmatch=True))
+def test_a_plain_cell_is_its_own_key(cell: str) -> None:
+    assert keys.key_of(parse_n3([cell])[cell]) == cell
+    assert keys.term_of(cell) == parse_n3([cell])[cell]
+
+
+@pytest.mark.parametrize("db", [Database.from_triples([("a", "p", "x"), ("b", "p", "y")])])
+def test_terms_that_share_a_hash_are_told_apart(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # all keys have two characters, so that one hash is shared by all
+    forms = ("hash(strlen({key}))", *keys._ATTEMPTS[1:])
+    monkeypatch.setattr(keys, "_ATTEMPTS", forms)
+    write(db, tmp_path / "a.tsv")
+    agree(tmp_path / "a.tsv")
+    monkeypatch.setattr(keys, "_ATTEMPTS", forms[:1])
+    with pytest.raises(RuntimeError, match="collide"):
+        counted(tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize("suffix", ["nt", "tsv", "csv.gz", "parquet", "duckdb"])
+def test_many_rows_are_read_in_pieces(suffix: str, tmp_path: Path) -> None:
+    # of n subjects each has one object of its own by the first predicate, and the same by the other
+    n, path = 70_000, tmp_path / f"facts.{suffix}"
+    facts = [(f"x:a{i}", "x:p", f"x:b{i}") for i in range(n)]
+    facts += [(f"x:a{i}", "x:q", "x:c") for i in range(n)]
+    if suffix == "nt":
+        path.write_text("".join("<{}> <{}> <{}> .\n".format(*fact) for fact in facts))
+    elif suffix in ("parquet", "duckdb"):
+        table = pa.table(
+            dict(zip(("s", "p", "o"), map(list, zip(*facts, strict=True)), strict=True))
+        )
+        if suffix == "parquet":
+            pq.write_table(table, path, row_group_size=9_999)
+        else:
+            with duckdb.connect(path) as con:
+                con.register("given", table)
+                con.execute("create table facts as select * from given")
+    else:
+        text = "".join(("," if "csv" in suffix else "\t").join(fact) + "\n" for fact in facts)
+        path.write_bytes(gzip.compress(text.encode()) if "gz" in suffix else text.encode())
+    told: list[tuple[str, int, int]] = []
+    found = count_duckdb(path, memory_limit="500MB", progress=lambda *done: told.append(done[:3]))
+    assert (found.facts, found.subjects, found.predicates, found.objects) == (2 * n, n, 2, n + 1)
+    # a predicate's slice has at most n rows and n columns, and the other one row of objects
+    assert found.slice_sums == (2 * n, n + 1, n + 1)
+    # an object x:b has a subject of its own, and (x:q, x:c) all of them
+    assert found.private == (n, 2, n + 1)
+    assert (found.lower, found.upper) == (n + 1, n + 1)
+    whats = {what.partition(" ")[0] for what, _, _ in told}
+    assert whats == {"rows" if suffix in ("parquet", "duckdb") else "bytes", "steps"}
+    assert all(0 <= done <= total for _, done, total in told)
+    assert told[-1][1] == told[-1][2]
+
+
+def test_folders_patterns_and_lists_are_united(tmp_path: Path) -> None:
+    for i in range(3):
+        (tmp_path / f"part-{i}.nt").write_text(f"<x:a> <x:p> <x:b{i}> .\n<x:a> <x:p> <x:b0> .\n")
+    (tmp_path / "notes.md").write_text("no facts")
+    whole = count_duckdb(tmp_path)
+    assert whole.facts == 3
+    assert whole.source == f"{tmp_path.name} (3 files)"
+    assert "notes.md" in whole.notes[0]
+    some = count_duckdb(tmp_path / "part-[01].nt")
+    assert (some.facts, some.notes) == (2, ())
+    assert count_duckdb([tmp_path / "part-0.nt", tmp_path / "part-1.nt"]).facts == 2
+
+
+def test_classes_are_those_with_most_subjects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("capacity.stores.aggregates.MOST_CLASSES", 2)
+    types = [("a", "C"), ("b", "C"), ("a", "D0"), ("a", "D"), ("a", "E")]
+    path = tmp_path / "a.nt"
+    path.write_text("".join(f"<x:{k}> <{RDF_TYPE}> <x:{v}> .\n" for k, v in types))
+    # of those with one subject x:D is the first, though its key, <x:D>, follows <x:D0>
+    assert count_duckdb(path).classes == ((Term("iri", "x:C"), 2), (Term("iri", "x:D"), 1))

@@ -116,7 +116,7 @@ def test_a_file_gives_the_same_facts_by_an_endpoint(real: Oxigraph, tmp_path: Pa
     assert found.source.format == "sparql"
     assert found.source.notes == (
         f"SHA-256 of the query, with its parameters: {query}",
-        "8 rows in 1 answers, as many as the endpoint counts",
+        "8 rows in 1 answer, as many as the endpoint counts",
     )
 
 

@@ -210,7 +210,8 @@ def _selected(
         multi="keep",
         allow_empty=True,
     )
-    n = f"{len(found.rows):,} rows in {found.pages:,} answers"
+    pages = "1 answer" if found.pages == 1 else f"{found.pages:,} answers"
+    n = f"{len(found.rows):,} rows in {pages}"
     if completeness == "check":
         return kept, (f"{n}, as many as the endpoint counts",)
     return kept, (f"{n}, which the endpoint didn't count",)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
+from capacity.database.io.pieces import LARGE
 from capacity.database.io.rdf.guards import refuse_hostile_turtle
 from capacity.database.io.rdf.quads import SYNTAXES, VERSION
 from capacity.errors import DatabaseFormatError
@@ -40,6 +41,11 @@ class _Checked:
         piece = self.ready[self.given : self.given + size] if size >= 0 else self.ready
         self.given += len(piece)
         return piece
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield all lines, some at a time."""
+        while lines := self._checked(self._whole_lines()):
+            yield lines
 
     def _whole_lines(self) -> bytes:
         while piece := self.stream.read():
@@ -83,15 +89,39 @@ def stage_lines(db: Scratch, where: str, format: str, file: int | None) -> None:
     DatabaseFormatError
         For a broken file, with the line, or one without facts.
     """
-    with opened(where) as stream:
-        quads = ox.parse(_Checked(stream), format=SYNTAXES[format])  # type: ignore[arg-type]
-        batches = _batches(quads, stream, format, file)
-        told = f"bytes of {where}"
-        n_rows = db.append("keyed", batches, lambda _: db.tell(told, stream.done, stream.size))
+    before = db.one("select coalesce(max(rowid), -1) + 1 from keyed")
+    n_rows = _stage_plain(db, where, format, file)
+    if n_rows is None:
+        db.run("delete from keyed where rowid >= ?", [before])
+        with opened(where) as stream:
+            quads = ox.parse(_Checked(stream), format=SYNTAXES[format])  # type: ignore[arg-type]
+            batches = _batches(quads, stream, format, file)
+            n_rows = db.append("keyed", batches, _teller(db, stream))
     if not n_rows:
         raise DatabaseFormatError(
             where, "no triples were found", format=format, advice="Check the file and its format."
         )
+
+
+def _stage_plain(db: Scratch, where: str, format: str, file: int | None) -> int | None:
+    """Append the facts by compiled code, and return their number; None if the parser must."""
+    with opened(where) as stream:
+        if stream.size < LARGE:
+            return None
+        # numba takes longer to import than a small file to parse
+        from capacity.database.io.rdf.lines import UnsuitedError
+        from capacity.stores.plain_lines import plain_batches
+
+        chunks = _Checked(stream).chunks()
+        try:
+            return db.append("keyed", plain_batches(chunks, format, file), _teller(db, stream))
+        except (UnsuitedError, DatabaseFormatError):
+            # the parser tells what is wrong
+            return None
+
+
+def _teller(db: Scratch, stream: Stream) -> Callable[[int], object]:
+    return lambda _: db.tell(f"bytes of {stream.where}", stream.done, stream.size)
 
 
 def _batches(

@@ -151,22 +151,23 @@ class Scratch:
         for batch in chain(batches, [None]):
             if batch is not None:
                 held.append(batch)
-            if not held or (
-                batch is not None
-                and sum(b.num_rows for b in held) < ROWS
-                and (sum(b.nbytes for b in held) < HELD)
-            ):
-                continue
-            rows = pa.Table.from_batches(held)
-            self.con.register("incoming", rows)
-            try:
-                self.run(f"insert into {table} select * from incoming")
-            finally:
-                self.con.unregister("incoming")
-            n_rows += len(rows)
-            held = []
-            tell(n_rows)
+            size = sum(one.num_rows for one in held)
+            # all at the end, or where they are long, and else whole groups
+            while size and (batch is None or size >= ROWS or sum(b.nbytes for b in held) > HELD):
+                rows = pa.Table.from_batches(held)
+                self._insert(table, rows.slice(0, ROWS))
+                held = rows.slice(ROWS).to_batches()
+                n_rows += min(size, ROWS)
+                size = max(0, size - ROWS)
+                tell(n_rows)
         return n_rows
+
+    def _insert(self, table: str, rows: pa.Table) -> None:
+        self.con.register("incoming", rows)
+        try:
+            self.run(f"insert into {table} select * from incoming")
+        finally:
+            self.con.unregister("incoming")
 
     def close(self) -> None:
         """Close the database."""

@@ -82,9 +82,14 @@ def agree(path: Path, **options: Any) -> None:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(graphs(), st.sampled_from(["nt", "nq"]), st.sampled_from([*COMPRESS]))
-def test_statements_are_counted_as_loaded(db: Database, suffix: str, packed: str) -> None:
-    with TemporaryDirectory() as folder:
+@given(graphs(), st.sampled_from(["nt", "nq"]), st.sampled_from([*COMPRESS]),
+       st.sampled_from([0, 2**22]))  # fmt: skip
+def test_statements_are_counted_as_loaded(
+    db: Database, suffix: str, packed: str, large: int
+) -> None:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        # from this size on, compiled code reads plain lines
+        patched.setattr("capacity.stores.rdf_lines.LARGE", large)
         path = Path(folder, f"facts.{suffix}")
         write(db, path)
         path = path.rename(f"{path}{packed}")
@@ -131,7 +136,8 @@ def test_doubtful_tables_are_read_alike_or_refused(
 @settings(max_examples=examples(40), deadline=None)
 @given(graphs(), graphs())
 def test_blank_nodes_of_two_files_are_two(one: Database, other: Database) -> None:
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr("capacity.stores.rdf_lines.LARGE", 0)
         write(one, Path(folder, "a.nt"))
         write(other, Path(folder, "b.nt.tsv").with_suffix(".tsv"), terms="n3")
         expected, found = of_facts(Path(folder)), counted(Path(folder))
@@ -246,3 +252,32 @@ def test_classes_are_those_with_most_subjects(
     path.write_text("".join(f"<x:{k}> <{RDF_TYPE}> <x:{v}> .\n" for k, v in types))
     # of those with one subject x:D is the first, though its key, <x:D>, follows <x:D0>
     assert count_duckdb(path).classes == ((Term("iri", "x:C"), 2), (Term("iri", "x:D"), 1))
+
+
+LINES = {
+    "escapes": '<x:a> <x:p> "a\x7f" .\n<x:a> <x:p> "a\\u007F" .\n<x:a> <x:p> "b\ufffe" .\n',
+    "forms": '<x:a> <x:p> "a"@EN-US .\n<x:a> <x:p> "a"@en-us .\n<x:\\u0061> <x:p> "a" .\n'
+    '<x:a> <x:p> "a"^^<http://www.w3.org/2001/XMLSchema#string> .\n',
+    "two lines": "<x:a> <x:p>\n<x:b> .\n<x:a> <x:p> <x:c> .\n",
+    "between": "<x:a> <x:p>\n<x:a> <x:p> <x:c> .\n<x:b> .\n",
+    "marks": "\ufeff# facts\r\n\r\n<x:a> <x:p> <x:b> .\r\n<x:a>\t<x:p>\t_:b.# b\n\n",
+    "returns": "<x:a> <x:p> <x:b> .\r<x:a> <x:p> <x:c> .\r",
+    "graphs": "<x:a> <x:p> <x:b> <x:g> .\n<x:a> <x:p> <x:b> _:g .\n<x:a> <x:p> <x:b> .\n",
+    "many": '<x:a> <x:p> "é\\n" .\n' * 5000 + "_:a <x:p> _:b .\n" * 5000,
+    "kinds": '<x:a> <x:p> "x:b" .\n<x:a> <x:p> <x:b> .\n<x:a> <x:p> _:b .\n_:b <x:p> "_:b" .\n',
+}
+
+
+@pytest.mark.parametrize("text", LINES.values(), ids=LINES)
+@pytest.mark.parametrize("large", [0, 2**22])
+@pytest.mark.parametrize("suffix", ["nt", "nq"])
+def test_lines_of_any_form_are_counted_as_loaded(
+    text: str, large: int, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("capacity.stores.rdf_lines.LARGE", large)
+    path = tmp_path / f"a.{suffix}"
+    path.write_bytes(text.encode())
+    agree(path, format=suffix)
+    # after a file that is read by either, what is left of a failed reading goes
+    (tmp_path / "b.nt").write_text("<x:a> <x:p> <x:d> .\n" * 10)
+    agree(tmp_path)

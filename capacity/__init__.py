@@ -16,11 +16,12 @@ rank of L the capacity of the layer (L. Z. Wong, Paying Attention to Facts, 2025
 ===========================================  =======================================================
 
 The rest is in rooms: `capacity.tensor` (integer tensors of any order), `capacity.database`
-(readers, writers, policies), `capacity.rank` (bounds, certificates, methods), `capacity.layer`
-(engines, constructions), `capacity.evaluator` (accuracies, grids, laws), `capacity.sweep`
-(thousands of runs), `capacity.transformer` (pretrained models), `capacity.plots`,
-`capacity.testing` (Hypothesis strategies) and `capacity.errors`. Names load on first use: asking
-for a rank imports neither torch nor seaborn. The command is ``capacity --help``.
+(readers, writers, policies), `capacity.rank` (bounds, certificates, methods), `capacity.stores`
+(facts of any size, counted where they are), `capacity.layer` (engines, constructions),
+`capacity.evaluator` (accuracies, grids, laws), `capacity.sweep` (thousands of runs),
+`capacity.transformer` (pretrained models), `capacity.plots`, `capacity.testing` (Hypothesis
+strategies) and `capacity.errors`. Names load on first use: asking for a rank imports neither torch
+nor seaborn. The command is ``capacity --help``.
 
 Examples
 --------

@@ -4,6 +4,7 @@ from . import evaluator as evaluator
 from . import layer as layer
 from . import plots as plots
 from . import rank as rank
+from . import stores as stores
 from . import sweep as sweep
 from . import tensor as tensor
 from . import testing as testing

@@ -7,7 +7,7 @@ its dtype and shape, a sequence by its length. A notebook shows the same as a ta
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -75,6 +75,42 @@ def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
         for name, value in rows
     )
     return f"<table><caption>{html.escape(title)}</caption>{cells}</table>"
+
+
+def aligned(rows: Sequence[Sequence[str]], numbers: Container[int] = ()) -> list[str]:
+    """Write rows of cells as lines with columns of equal width.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+        Rows of one length, the names of the columns first.
+    numbers : container of int
+        Positions of the columns of numbers, which end at the same place.
+
+    Examples
+    --------
+    >>> aligned([("name", "n"), ("a", "10"), ("b", "2")], {1})
+    ['  name   n', '  a     10', '  b      2']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(
+            cell.rjust(width) if i in numbers else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]  # fmt: skip
+
+
+def percent(share: float) -> str:
+    """Write a share in percent, those between 0 and 1 % as ``under 1 %``.
+
+    Examples
+    --------
+    >>> percent(0.786), percent(0.001), percent(0)
+    ('79 %', 'under 1 %', '0 %')
+    """
+    return "under 1 %" if 0 < share < 0.005 else f"{share:.0%}".replace("%", " %")
 
 
 def briefly_shown(cls: _Class) -> _Class:

@@ -27,7 +27,9 @@ EXTRAS = {
     "pyttb": "pyttb",
     "hypothesis": "testing",
     "distributed": "distributed",
+    "duckdb": "duckdb",
     "transformers": "transformers",
+    "urllib3": "sparql",
 }
 
 

@@ -34,7 +34,7 @@ def test_the_rank_command_loads_nothing_heavy() -> None:
     "module",
     ["capacity", "capacity.layer.config", "capacity.layer.recipe", "capacity.sweep.plan",
      "capacity.sweep.storage.store", "capacity.evaluator.grid", "capacity.plots",
-     "capacity.database", "capacity.rank", "capacity.tensor"],
+     "capacity.database", "capacity.rank", "capacity.stores", "capacity.tensor"],
 )  # fmt: skip
 def test_rooms_without_torch(module: str) -> None:
     assert not modules_after(f"import {module}") & {"torch", "seaborn"}
@@ -43,7 +43,7 @@ def test_rooms_without_torch(module: str) -> None:
 def test_every_public_name_loads() -> None:
     code = """
 import capacity
-rooms = ("tensor", "database", "rank", "layer", "evaluator", "sweep", "transformer")
+rooms = ("tensor", "database", "rank", "stores", "layer", "evaluator", "sweep", "transformer")
 for room in (capacity, *(getattr(capacity, room) for room in rooms)):
     for name in room.__all__:
         assert getattr(room, name) is not None, name

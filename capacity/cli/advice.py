@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Callable
 
-# keywords of `load` and `Selection`, and their options
+# keywords of `load`, `Selection` and `count_duckdb`, and their options
 _FLAGS = {
     "annotations_of_facts": "--annotations-of-facts",
     "arity": "--arity",
@@ -21,10 +21,12 @@ _FLAGS = {
     "exclude": "--exclude",
     "format": "--format",
     "graph": "--graph",
+    "memory_limit": "--memory-limit",
     "multi": "--multi",
     "namespaces": "--namespace",
     "predicates": "--predicate",
     "table": "--table",
+    "timeout": "--timeout",
     "types": "--type",
 }
 _NAME = "|".join(_FLAGS)
@@ -74,7 +76,8 @@ _FORMS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     # what the command has no option for
     (r"; `allow_empty` makes an empty database of it", lambda _: ""),
     (r", use a part of it, or raise `max_bytes`", lambda _: ", or use a part of it"),
-    (r", or raise `max_term_bytes`", lambda _: ""),
+    (r", or raise `(?:max_term_bytes|deadline)`", lambda _: ""),
+    (r"`temp_folder`, or the variable TMPDIR", lambda _: "the variable TMPDIR"),
 )
 
 

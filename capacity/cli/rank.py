@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.endpoints import FactsTensorOrEndpoint, Timeout
 from capacity.cli.input import (
     ArityOption,
-    FactsOrTensor,
     FactsOrTensorFormat,
     Input,
     read_input,
 )
 from capacity.cli.output import Json, MultiOption, print_json
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
+from capacity.cli.stores import MemoryLimit, OutOfCore, counts_of, print_rank
 from capacity.database.facts import Database
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
@@ -29,7 +30,7 @@ SLICES = ("subject_slices", "predicate_slices", "object_slices")
 
 @with_selection
 def rank(
-    file: FactsOrTensor,
+    file: FactsTensorOrEndpoint,
     format: FactsOrTensorFormat = None,
     multi: MultiOption = None,
     arity: ArityOption = None,
@@ -59,13 +60,39 @@ def rank(
     certificate: Annotated[
         Path | None, typer.Option(help="Write the certificates of the bounds to this JSON file.")
     ] = None,
+    out_of_core: OutOfCore = False,
+    memory_limit: MemoryLimit = None,
+    timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
     """Bound the rank of a database, or of a tensor of integers, from both sides.
 
     Examples: capacity rank examples/countries.ttl --certificate rank.json
     capacity rank tensor.npy
+    capacity rank wikidata.nt.gz --out-of-core --memory-limit 4GB
+    capacity rank https://example.org/sparql --graph default
     """
+    counts = counts_of(
+        file,
+        out_of_core=out_of_core,
+        memory_limit=memory_limit,
+        timeout=timeout,
+        format=format,
+        chosen=chosen,
+        refused={
+            "multi": None if multi == "keep" else multi,
+            "arity": None if arity == 3 else arity,
+            "effort": None if effort == "quick" else effort,
+            "seed": seed or None,
+            "effective": effective,
+            "estimate": estimate,
+            "methods": methods,
+            "certificate": certificate,
+        },
+    )
+    if counts is not None:
+        print_rank(counts, chosen, as_json)
+        return
     from capacity.rank.analysis import RankAnalysis
 
     read = read_input(file, format=format, multi=multi, arity=arity, chosen=chosen)

@@ -13,7 +13,6 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from capacity.database.facts import Database
-from capacity.database.io.tables.options import TableForm
 from capacity.database.policy import MultiPolicy
 from capacity.database.selection import KeepOrDrop, Selection
 from capacity.errors import InvalidArgumentError
@@ -62,10 +61,11 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     ),
     "table": (
         Annotated[
-            TableForm | None,
+            str | None,
             typer.Option(
                 help="Form of a table: long, a row a fact; n3, the same with N-Triples terms in "
-                "the cells; wide, a column a property; by default recognised, or refused."
+                "the cells; wide, a column a property; by default recognised, or refused. Of a "
+                "DuckDB file the name of a table."
             ),
         ],
         None,

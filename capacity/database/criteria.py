@@ -122,11 +122,12 @@ def _blank_nodes(db: Database, _: str) -> Mask:
 
 def blank_rows(db: Database) -> Mask:
     """Mark the facts with a blank node in any place, shape (n_facts,)."""
-    blank = np.array([_has_blank(term) for term in db.tokens], bool)
+    blank = np.array([has_blank(term) for term in db.tokens], bool)
     return np.asarray(blank[db.token_tuples].any(axis=1))
 
 
-def _has_blank(term: Term) -> bool:
+def has_blank(term: Term) -> bool:
+    """Tell whether a term is a blank node, or a triple term with one."""
     nested = term.kind == "triple" and "_:" in LITERAL_OR_IRI.sub("", term.text)
     return nested or term.kind == "blank"
 

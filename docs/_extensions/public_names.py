@@ -14,6 +14,7 @@ ROOMS = {
     "capacity.tensor": "Integer tensors of any order: arrays, files, products, known ranks.",
     "capacity.database": "Facts as integer triples, from files and tables and back.",
     "capacity.rank": "Exact ranks, bounds, certificates, methods of search, CP estimates.",
+    "capacity.stores": "Facts of any size, counted in files and stores, and never loaded.",
     "capacity.layer": "Attention layers, their tensor L, training, facts written by hand.",
     "capacity.evaluator": "Accuracies, grids of them, the capacity law, terms of a layer's logits.",
     "capacity.sweep": "Plans, and many runs.",

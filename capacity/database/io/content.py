@@ -172,23 +172,35 @@ def _not_utf_8(data: bytes) -> int | None:
     return None
 
 
-def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
-    kind = next((k for magic, k in _MAGIC.items() if raw.startswith(magic)), None)
+def compression(beginning: bytes) -> str | None:
+    """Recognise how a file is compressed by its first ten bytes; None if it isn't."""
+    kind = next((k for magic, k in _MAGIC.items() if beginning.startswith(magic)), None)
     # a text may begin with "BZh", but not with the block size and the first block's mark as well
-    if kind is None or (kind == "bzip2" and not re.match(rb"BZh[1-9]1AY&SY", raw)):
+    return None if kind == "bzip2" and not _BZIP2.match(beginning) else kind
+
+
+def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
+    kind = compression(raw)
+    if kind is None:
         return raw
     try:
-        return read_pieces(name, _Watched(name, _open(kind, raw), len(raw)), max_bytes=max_bytes)
+        stream = decompressing(name, kind, io.BytesIO(raw), len(raw))
+        return read_pieces(name, stream, max_bytes=max_bytes)
     except StorageError:
         raise DatabaseFormatError(
             name,
             f"it holds more than {max_bytes:,} bytes, decompressed",
             advice="Split it, use a part of it, or raise `max_bytes`.",
         ) from None
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise DatabaseFormatError(
-            name, f"the {kind} stream is broken ({error})", advice="Fetch or compress it again."
-        ) from None
+    except BROKEN as error:
+        raise broken_stream(name, kind, error) from None
+
+
+def broken_stream(name: str, kind: str, error: Exception) -> DatabaseFormatError:
+    """Make the error for a compressed stream that can't be read."""
+    return DatabaseFormatError(
+        name, f"the {kind} stream is broken ({error})", advice="Fetch or compress it again."
+    )
 
 
 class _Watched:
@@ -210,14 +222,26 @@ class _Watched:
 
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
+# what a broken stream raises when it is read
+BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
-def _open(kind: str, raw: bytes) -> Any:
-    stream = io.BytesIO(raw)
+def decompressing(name: str, kind: str, stream: BinaryIO, size: int) -> Any:
+    """Make a reader of what an open file of `size` bytes decompresses to.
+
+    Reading it raises one of `BROKEN` for a broken stream, and a DatabaseFormatError where it has
+    grown too much.
+    """
+    return _Watched(name, _open(kind, stream), size)
+
+
+def _open(kind: str, stream: BinaryIO) -> Any:
     if kind == "gzip":
         return gzip.open(stream)
     if kind in ("bzip2", "xz"):
-        return _Streams(bz2.BZ2Decompressor if kind == "bzip2" else lzma.LZMADecompressor, raw)
+        made = bz2.BZ2Decompressor if kind == "bzip2" else lzma.LZMADecompressor
+        return _Streams(made, stream)
     import pyarrow
 
     return pyarrow.CompressedInputStream(stream, "zstd")
@@ -226,19 +250,27 @@ def _open(kind: str, raw: bytes) -> Any:
 class _Streams:
     """Reader of concatenated bzip2 or xz streams; the standard one silently drops a broken one."""
 
-    def __init__(self, make: Callable[[], Any], raw: bytes) -> None:
-        self.make, self.raw, self.current = make, raw, make()
+    def __init__(self, make: Callable[[], Any], stream: BinaryIO) -> None:
+        self.make, self.stream, self.current = make, stream, make()
 
     def read(self, size: int) -> bytes:
         while True:
+            more = b""
             if self.current.eof:
-                self.raw = self.current.unused_data.lstrip(b"\0")
-                if not self.raw:
+                more = self._next_stream()
+                if not more:
                     return b""
                 self.current = self.make()
-            piece = self.current.decompress(self.raw, size)
-            self.raw = b""
-            if piece:
+            elif self.current.needs_input:
+                more = self.stream.read(2**20)
+                if not more:
+                    raise EOFError("it ends too early")
+            if piece := self.current.decompress(more, size):
                 return piece
-            if self.current.needs_input and not self.current.eof:
-                raise EOFError("it ends too early")
+
+    def _next_stream(self) -> bytes:
+        """Return the beginning of the next stream, after the zeros that may be between two."""
+        more = self.current.unused_data.lstrip(b"\0")
+        while not more and (piece := self.stream.read(2**20)):
+            more = piece.lstrip(b"\0")
+        return more

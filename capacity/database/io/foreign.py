@@ -132,7 +132,11 @@ def foreign_bytes(data: bytes) -> Foreign | None:
     if data.startswith(b"PAR1") and 0 in data[:65536]:
         return Foreign("a Parquet file that is cut off", "Fetch it again.")
     if data[8:12] == b"DUCK":
-        return Foreign("a DuckDB database", "Export a table: duckdb FILE 'copy t to \"t.csv\"'.")
+        return Foreign(
+            "a DuckDB database",
+            "Count its facts where they are: capacity rank FILE --out-of-core --table NAME; or "
+            "export a table: duckdb FILE 'copy t to \"t.csv\"'.",
+        )
     if data.startswith((b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")):
         return Foreign("compressed twice", "Decompress it once first.")
     return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), None)

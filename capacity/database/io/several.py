@@ -106,7 +106,7 @@ def load_several(
     (2, 'csv, ntriples', 2)
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    files, notes = _files(given, format)
+    files, notes = files_of(given, format)
     parts = [
         load_one(one, multi="keep", format=format, allow_empty=allow_empty, **options)
         for one in files
@@ -117,7 +117,7 @@ def load_several(
             _name(other), f"its facts have {other.arity} columns, and those of {_name(first)} "
             f"{first.arity}", advice="Read them apart.",
         )  # fmt: skip
-    name = f"{_of_all(given)} ({len(files)} file{'s' * (len(files) > 1)})"
+    name = name_of_all(given, len(files))
     sources = [db.source for db in parts if db.source is not None]
     # each as sha256sum prints it, in an order that doesn't depend on the order of the files
     digest = hashlib.sha256("".join(sorted(f"{one.sha256}\n" for one in sources)).encode())
@@ -137,14 +137,15 @@ def _name(db: Database) -> str:
     return "a file" if db.source is None else db.source.name
 
 
-def _of_all(given: Sequence[object]) -> str:
+def name_of_all(given: Sequence[object], n_files: int) -> str:
+    """Name the files of a folder, a pattern or a list, with their number."""
     names = [
         Path(one).name or os.fspath(one)
         if isinstance(one, str | os.PathLike)
         else _name_of_file(one)
         for one in given
     ]
-    return f"{', '.join(names):.100}"
+    return f"{', '.join(names):.100} ({n_files} file{'s' * (n_files > 1)})"
 
 
 def _name_of_file(file: object) -> str:
@@ -152,8 +153,16 @@ def _name_of_file(file: object) -> str:
     return Path(name).name if isinstance(name, str) else "the open file"
 
 
-def _files(given: Iterable[Any], format: str | None) -> tuple[list[Any], tuple[str, ...]]:
-    """List the files to read, each once, and say which files of a folder aren't read."""
+def files_of(given: Iterable[Any], format: str | None) -> tuple[list[Any], tuple[str, ...]]:
+    """List the files to read, each once, and say which files of a folder aren't read.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If there is no file.
+    InvalidTypeError
+        For an element that is neither a path nor an open file.
+    """
     files: list[Any] = []
     notes: list[str] = []
     for one in given:

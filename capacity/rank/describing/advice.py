@@ -17,7 +17,7 @@ from capacity.database.facts import Database
 from capacity.database.selection import Selected, Selection
 from capacity.database.terms import Term, display
 from capacity.database.vocabularies import known_prefixes
-from capacity.display import briefly_shown
+from capacity.display import briefly_shown, percent
 from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import slice_rank_sum
 from capacity.rank.describing.rows import PredicateRow
@@ -182,14 +182,3 @@ def flags(selection: Selection, name_of: Callable[[Term], str]) -> str:
             names = (name_of(one) if isinstance(one, Term) else str(one) for one in value)
             parts += [f"{flag.removesuffix('s')} {shlex.quote(one)}" for one in names]
     return " ".join(parts)
-
-
-def percent(share: float) -> str:
-    """Write a share in percent, those between 0 and 1 % as ``under 1 %``.
-
-    Examples
-    --------
-    >>> percent(0.786), percent(0.001), percent(0)
-    ('79 %', 'under 1 %', '0 %')
-    """
-    return "under 1 %" if 0 < share < 0.005 else f"{share:.0%}".replace("%", " %")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
+from capacity.display import aligned, percent
 from capacity.limits import cut
-from capacity.rank.describing.advice import percent
 
 if TYPE_CHECKING:
     from capacity.rank.describing.dataset import Description
@@ -21,14 +21,7 @@ _NUMBERS = range(1, 7)
 def as_text(of: Description) -> str:
     """Write a description for a terminal: numbers, a table of predicates, and advice."""
     rows = [_HEAD, *(_cells(row) for row in of.predicates)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
-    table = [
-        "  " + "  ".join(
-            cell.rjust(width) if i in _NUMBERS else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]  # fmt: skip
+    table = aligned(rows, _NUMBERS)
     advice = [f"  * {one.text}" for one in of.advice]
     return "\n".join([*_numbers(of), "", *table, *([""] if advice else []), *advice])
 

@@ -43,7 +43,7 @@ from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown
 
 # a line of RDF 1.2 N-Triples and N-Quads; no literal of theirs has several lines
-_VERSION = re.compile(
+VERSION = re.compile(
     rb"^[ \t]*VERSION[ \t]*(?:\"[^\"\\\r\n]*\"|'[^'\\\r\n]*')[ \t]*(?=#|\r|$)", re.MULTILINE
 )
 # the parser's name of each format
@@ -239,7 +239,7 @@ def _checked(content: Content, format: Format, base: str, contexts: Contexts | N
     else:
         refuse_hostile_turtle(content.name, content.data)
     if format.name in ("ntriples", "nquads") and b"VERSION" in content.data:
-        return _VERSION.sub(b"", content.data)
+        return VERSION.sub(b"", content.data)
     return content.data
 
 

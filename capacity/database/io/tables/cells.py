@@ -101,20 +101,16 @@ def database_of_rows(
     arity = numbers.shape[1]
     form = terms or recognised(ids)
     if form is None:
-        raise _uncertain(name, format, ids, rows)
+        raise uncertain(name, format, ids, rows)
     if form == "label":
         tokens = [label(cell) for cell in ids]
         return Database.from_ids(tokens, numbers, arity=arity, multi=multi, source=source)
-    full = {cell: _in_full(cell) if short_forms else cell for cell in ids}
+    full = {cell: in_full(cell) if short_forms else cell for cell in ids}
     try:
         parsed = parse_n3(dict.fromkeys(full.values()))
     except ValueError as error:
         wrong = next(cell for cell, term in full.items() if not _parses(term))
-        line = next(line for line, row in rows if wrong in row)
-        reason, advice = str(error), None
-        if not wrong:
-            reason, advice = "a cell must hold one N-Triples term; got ''", _UNBOUND
-        raise DatabaseFormatError(name, reason, format=format, line=line, advice=advice) from None
+        raise no_term(name, format, wrong, str(error), rows) from None
     # "a" and "a"^^xsd:string are two cells and one term
     distinct = {term: i for i, term in enumerate(dict.fromkeys(parsed.values()))}
     renumber = np.array([distinct[parsed[full[cell]]] for cell in ids], dtype=np.int64)
@@ -123,7 +119,18 @@ def database_of_rows(
     )
 
 
-def _in_full(cell: str) -> str:
+def no_term(
+    name: str, format: str, cell: str, reason: str, rows: Iterable[Row]
+) -> DatabaseFormatError:
+    """Make the error for a cell that isn't a term, with the line of the first row that has it."""
+    line, advice = next(line for line, row in rows if cell in row), None
+    if not cell:
+        reason, advice = "a cell must hold one N-Triples term; got ''", _UNBOUND
+    return DatabaseFormatError(name, reason, format=format, line=line, advice=advice)
+
+
+def in_full(cell: str) -> str:
+    """Write a short form of a literal, such as ``42``, as an N-Triples term; others as they are."""
     kind = next((kind for form, kind in _SHORT if form.fullmatch(cell)), None)
     return cell if kind is None else f'"{cell}"^^<{_XSD}{kind}>'
 
@@ -135,9 +142,10 @@ def _parses(cell: str) -> bool:
         return False
 
 
-def _uncertain(
-    name: str, format: str, cells: Iterable[str], rows: Sequence[Row]
+def uncertain(
+    name: str, format: str, cells: Iterable[str], rows: Iterable[Row]
 ) -> DatabaseFormatError:
+    """Make the error for cells of which some may be terms and some may be labels."""
     listed = list(cells)
     term = next(cell for cell in listed if _is_term(cell))
     plain = next((cell for cell in listed if not _is_term(cell)), None)

@@ -56,7 +56,7 @@ _VARIABLE = re.compile(r"\?\w+")
 # Neo4j's, with the name of a space of identifiers: :START_ID(Person)
 _NEO4J = re.compile(r":(START|END)_ID(?:\([^()]*\))?|:(TYPE)", re.IGNORECASE)
 _IRI = re.compile(r"<?https?://")
-_NUMBER = re.compile(r"[+-]?\d[\d.,:/ -]*(?:[eE][+-]?\d+)?[ ]?%?")
+NUMBER = re.compile(r"[+-]?\d[\d.,:/ -]*(?:[eE][+-]?\d+)?[ ]?%?")
 
 
 @dataclass(frozen=True)
@@ -232,9 +232,9 @@ def looks_wide(rows: Iterable[Row], first: tuple[str, ...]) -> bool:
         # columns of a DataFrame that has only numbered them
         return False
     names, subjects, predicates = set(first), set[str](), set[str]()
-    numbers, apart = not _NUMBER.fullmatch(first[1]), True
+    numbers, apart = not NUMBER.fullmatch(first[1]), True
     for _, row in rows:
-        numbers = numbers and bool(_NUMBER.fullmatch(row[1]))
+        numbers = numbers and bool(NUMBER.fullmatch(row[1]))
         apart = apart and row[0] not in subjects and names.isdisjoint(row)
         if not (numbers or apart):
             return False
@@ -269,12 +269,12 @@ def unlike_the_rest(rows: Sequence[Row]) -> str | None:
     """
     first, below = rows[0][1], rows[1:]
     if first == tuple(map(str, range(len(first)))):
-        words = any(not _NUMBER.fullmatch(cell) for _, row in below for cell in row)
+        words = any(not NUMBER.fullmatch(cell) for _, row in below for cell in row)
         return "pandas writes it over columns without names" if words else None
     if not below or not all(map(_is_word, first)):
         return None
     for i, word in enumerate(first):
-        for kind, holds in (("numbers", _NUMBER.fullmatch), ("IRIs", _IRI.match)):
+        for kind, holds in (("numbers", NUMBER.fullmatch), ("IRIs", _IRI.match)):
             if all(holds(row[i]) for _, row in below):
                 again = _repeats(first, rows, range(len(first)))
                 return None if again else f"the other rows hold {kind} below {cut(word)}"
@@ -282,4 +282,4 @@ def unlike_the_rest(rows: Sequence[Row]) -> str | None:
 
 
 def _is_word(cell: str) -> bool:
-    return not (_NUMBER.fullmatch(cell) or _IRI.match(cell) or cell.startswith(('"', "<", "_:")))
+    return not (NUMBER.fullmatch(cell) or _IRI.match(cell) or cell.startswith(('"', "<", "_:")))

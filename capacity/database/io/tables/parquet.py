@@ -7,7 +7,7 @@ Columns are found by their names as in the header of a text, and must hold text.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +27,7 @@ from capacity.database.source import Source
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
 # key of the form of the cells in a file's metadata
@@ -66,16 +67,13 @@ def parse_parquet_content(
         file = pq.ParquetFile(io.BytesIO(content.data))
         names = tuple(file.schema_arrow.names)
         at, options = narrowed(Table(content.name, format.name, [], names), options)
-        _check(content.name, format.name, file, at)
+        require_text(content.name, format.name, file.schema_arrow, at)
+        _require_room(content.name, format.name, file, at)
         rows = list(_rows(content.data, at, names))
-        written = (file.schema_arrow.metadata or {}).get(_KEY)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = f"it can't be read as Parquet ({str(error).partition(chr(10))[0]:.200})"
-        raise DatabaseFormatError(
-            content.name, reason, format=format.name, advice="Fetch or write it again."
-        ) from None
-    if terms is None and table is None and written in (b"label", b"n3"):
-        options = replace(options, terms="label" if written == b"label" else "n3")
+        raise broken_parquet(content.name, error) from None
+    if terms is None and table is None:
+        options = replace(options, terms=options.terms or written_terms(file.schema_arrow))
     return read_rows(
         Table(content.name, format.name, rows, tuple(names[i] for i in at)),
         options,
@@ -85,20 +83,47 @@ def parse_parquet_content(
     )
 
 
-def _check(name: str, format: str, file: pq.ParquetFile, at: list[int]) -> None:
-    """Refuse columns of other types than text, and more rows than the memory is for."""
+def broken_parquet(name: str, error: Exception) -> DatabaseFormatError:
+    """Make the error for a file that pyarrow doesn't read."""
+    reason = f"it can't be read as Parquet ({str(error).partition(chr(10))[0]:.200})"
+    return DatabaseFormatError(name, reason, format="parquet", advice="Fetch or write it again.")
+
+
+def written_terms(schema: pa.Schema) -> TableTerms | None:
+    """Return the form of the cells that `write` has noted in a file; None if there is no note."""
+    noted = (schema.metadata or {}).get(_KEY)
+    return "label" if noted == b"label" else "n3" if noted == b"n3" else None
+
+
+def require_text(name: str, format: str, schema: pa.Schema, at: Sequence[int]) -> None:
+    """Refuse columns of other types than text.
+
+    Raises
+    ------
+    DatabaseFormatError
+        With the name of the column, and its type.
+    """
     import pyarrow.types as types
 
     for i in at:
-        field = file.schema_arrow.field(i)
+        field = schema.field(i)
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
         if not (types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)):
-            raise DatabaseFormatError(
-                name,
-                f"each column of facts must hold text; {field.name!r:.60} is of type {field.type}",
-                format=format,
-                advice="Choose others with `columns`, or turn it into text first.",
-            )
+            raise not_text(name, format, field.name, field.type)
+
+
+def not_text(name: str, format: str, column: str, type: object) -> DatabaseFormatError:
+    """Make the error for a column of another type than text."""
+    return DatabaseFormatError(
+        name,
+        f"each column of facts must hold text; {column!r:.60} is of type {type!s:.60}",
+        format=format,
+        advice="Choose others with `columns`, or turn it into text first.",
+    )
+
+
+def _require_room(name: str, format: str, file: pq.ParquetFile, at: list[int]) -> None:
+    """Refuse more rows than the memory is for."""
     meta = file.metadata
     size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     if size > MAX_BYTES or meta.num_rows * _ROW * len(at) > MAX_BYTES:
@@ -112,23 +137,30 @@ def _check(name: str, format: str, file: pq.ParquetFile, at: list[int]) -> None:
 
 
 def _rows(data: bytes, at: list[int], names: tuple[str, ...]) -> Iterator[Row]:
-    import pyarrow.parquet as pq
-
-    chosen = [names[i] for i in at]
-    # each text once a batch: a few bytes of a hostile file can else become many gigabytes
-    file = pq.ParquetFile(io.BytesIO(data), read_dictionary=chosen, page_checksum_verification=True)
     number = 0
-    for batch in file.iter_batches(batch_size=_BATCH, columns=chosen):
-        # a damaged file may hold indices beyond its dictionary, and bytes that aren't UTF-8
-        batch.validate(full=True)
-        columns = [_cells(batch.column(name)) for name in chosen]
-        for cells in zip(*columns, strict=True):
+    for batch in text_batches(io.BytesIO(data), [names[i] for i in at]):
+        for cells in zip(*map(cells_of_column, batch.columns), strict=True):
             number += 1
             # None, which the types don't tell, is a missing cell
             yield number, cast(tuple[str, ...], cells)
 
 
-def _cells(column: Any) -> list[str | None]:
+def text_batches(
+    source: str | io.BytesIO, chosen: list[str], at_once: int = _BATCH
+) -> Iterator[pa.RecordBatch]:
+    """Read some columns of text, checked, in batches of at most `at_once` rows."""
+    import pyarrow.parquet as pq
+
+    # each text once a batch: a few bytes of a hostile file can else become many gigabytes
+    file = pq.ParquetFile(source, read_dictionary=chosen, page_checksum_verification=True)
+    for batch in file.iter_batches(batch_size=at_once, columns=chosen):
+        # a damaged file may hold indices beyond its dictionary, and bytes that aren't UTF-8
+        batch.validate(full=True)
+        yield batch.select(chosen)
+
+
+def cells_of_column(column: Any) -> list[str | None]:
+    """Return the cells of a column, with or without a dictionary; None for a missing one."""
     if not hasattr(column, "dictionary"):
         return column.to_pylist()
     texts = column.dictionary.to_pylist()

@@ -41,7 +41,7 @@ def narrowed(table: Table, options: TableOptions) -> tuple[list[int], TableOptio
     """
     names, roles = table.names or (), role_names(options.arity)
     if options.columns is not None:
-        at = [_position(table, names, one) for one in options.columns]
+        at = [column_position(table, names, one) for one in options.columns]
     elif not options.wide and all(names.count(role) == 1 for role in roles):
         at = [names.index(role) for role in roles]
     elif options.wide or len(names) == options.arity:
@@ -151,7 +151,7 @@ def _chosen(
     """Keep some columns, in the order asked for, and tell whether they are named by variables."""
     by_name = any(isinstance(one, str) for one in columns)
     names, rows = _named(table, header=by_name)
-    at = [_position(table, names, one) for one in columns]
+    at = [column_position(table, names, one) for one in columns]
     whole = rows
     rows = _whole(table, [(line, tuple(row[i] for i in at)) for line, row in rows])
     if table.names is not None or options.wide is not None or not rows:
@@ -178,7 +178,7 @@ def _melted(table: Table, options: TableOptions) -> list[Row]:
     names, rows = _named(table, header=True)
     at = list(range(len(names)))
     if options.columns is not None:
-        at = [_position(table, names, one) for one in options.columns]
+        at = [column_position(table, names, one) for one in options.columns]
     subject, properties = at[0], at[1:]
     if not properties:
         raise table.error("a wide table must have a column of subjects and others; this has one")
@@ -214,7 +214,14 @@ def _named(table: Table, *, header: bool) -> tuple[tuple[str, ...], list[Row]]:
     return names, rows
 
 
-def _position(table: Table, names: tuple[str, ...], column: str | int) -> int:
+def column_position(table: Table, names: tuple[str, ...], column: str | int) -> int:
+    """Return the position of a column that is given by its name or its position.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If there is none, or several of that name.
+    """
     if isinstance(column, int):
         if not 0 <= column < len(names):
             raise table.error(

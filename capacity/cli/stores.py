@@ -1,0 +1,234 @@
+"""Facts that a command counts where they are, in place of loading them."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from capacity.cli.endpoints import Address, count_address, graph_json, refuse_timeout
+from capacity.cli.output import print_json
+from capacity.cli.selecting import Chosen
+from capacity.errors import InvalidArgumentError
+from capacity.progress import bar
+
+if TYPE_CHECKING:
+    from capacity.stores.counts import StoreCounts
+
+# files that are always counted
+STORED = (".duckdb", ".ddb")
+# what loading facts and bounding their rank takes at its peak, as measured at 10^6 facts
+BYTES_A_FACT = 700
+
+OutOfCore = Annotated[
+    bool,
+    typer.Option(
+        "--out-of-core",
+        help="Count facts in a stream, in little memory, and bound the rank by the counts alone; "
+        "always so of DuckDB files, of which --table and --column name table and columns.",
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(help="Memory for counting out of core, such as 4GB; by default 1GB."),
+]
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What a command says of facts to count.
+
+    Attributes
+    ----------
+    format : str or None
+        Format of a file.
+    reading : mapping of str to object
+        Options of reading it: `table` and `columns`.
+    memory_limit : str or None
+        Memory to count in.
+    """
+
+    format: str | None
+    reading: Mapping[str, Any]
+    memory_limit: str | None
+
+
+def count_source(file: Path, options: SourceOptions) -> StoreCounts:
+    """Count the facts of a file, or another source, where they are.
+
+    Raises
+    ------
+    CapacityError
+        As the function that counts this kind of source does.
+    """
+    from capacity.stores.duckdb import MEMORY_LIMIT, count_duckdb
+
+    # DuckDB reports whatever isn't collected at the end
+    atexit.unregister(gc.freeze)
+    with bar() as progress:
+        return count_duckdb(
+            file,
+            format=options.format,
+            memory_limit=options.memory_limit or MEMORY_LIMIT,
+            progress=progress,
+            **options.reading,
+        )
+
+
+def counts_of(
+    file: Path | Address,
+    *,
+    out_of_core: bool,
+    memory_limit: str | None,
+    timeout: float | None,
+    format: str | None,
+    chosen: Chosen,
+    refused: Mapping[str, object],
+) -> StoreCounts | None:
+    """Count facts if they are to be counted; None if they are to be loaded.
+
+    Parameters
+    ----------
+    file : Path or Address
+        The file, or an endpoint, whose facts are always counted.
+    out_of_core : bool
+        Whether the user asks for it.
+    memory_limit, format : str or None
+        Options of counting.
+    timeout : float or None
+        Seconds that an endpoint may be silent.
+    chosen : Chosen
+        What the user says of the file, and selects of it.
+    refused : mapping of str to object
+        By their names, options that need the facts in memory; None or False where not given.
+
+    Raises
+    ------
+    CapacityError
+        For an option that can't be honoured, or as `count_source` does.
+    """
+    if isinstance(file, Address):
+        others = {"format": format, "out-of-core": out_of_core, "memory-limit": memory_limit}
+        counts = count_address(file, chosen, timeout, {**refused, **others})
+        _say_notes(counts)
+        return counts
+    refuse_timeout(timeout)
+    if not (out_of_core or file.suffix.lower() in STORED):
+        if memory_limit is not None:
+            raise InvalidArgumentError(
+                "--memory-limit is an option of counting: add --out-of-core, or omit it."
+            )
+        return None
+    asked = {**chosen.flags(), **refused}
+    given = [
+        name
+        for name, value in asked.items()
+        if value not in (None, False) and name not in ("table", "column")
+    ]
+    if given:
+        raise InvalidArgumentError(
+            f"{file}: --{given[0]} needs the facts in memory, and these are counted where they "
+            f"are. Omit --{given[0]}, or load a part of them that memory holds."
+        )
+    options = SourceOptions(format, chosen.reading, memory_limit)
+    counts = count_source(file, options)
+    _say_notes(counts)
+    return counts
+
+
+def _say_notes(counts: StoreCounts) -> None:
+    for note in counts.notes:
+        print(f"capacity: {note}", file=sys.stderr)
+
+
+def memory_needed(counts: StoreCounts) -> str:
+    """Say what needs the facts in memory, and how much of it."""
+    from capacity.database.io.sparql.endpoints import is_address
+    from capacity.stores.scratch import megabytes
+
+    how = "omit --out-of-core"
+    if is_address(counts.source):
+        how = "load a part of them by Database.from_sparql"
+    return (
+        "exact slice and unfolding ranks, searches and certificates need the facts in memory, "
+        f"about {megabytes(max(counts.facts * BYTES_A_FACT, 2 * 10**8))}: {how}"
+    )
+
+
+def print_rank(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:
+    """Print counted bounds of the rank, in the keys of ``capacity rank``."""
+    if as_json:
+        slices = ("subject_slices", "predicate_slices", "object_slices")
+        print_json(
+            {
+                **_of_file(counts, chosen),
+                "triples": counts.facts,
+                "subjects": counts.subjects,
+                "predicates": counts.predicates,
+                "objects": counts.objects,
+                "functional": counts.functional,
+                "multi_valued_pairs": counts.multi_valued_pairs,
+                "bounds": {**dict.fromkeys(slices), "unfoldings": None, **counts.bounds()},
+                "rank": counts.rank(),
+                "effective_rank": None,
+                "estimate": None,
+                "memory_needed": counts.facts * BYTES_A_FACT,
+            }
+        )
+        return
+    roles = "subject, predicate, object"
+    print(repr(counts))
+    print(f"  triples                  {counts.facts}")
+    print(f"  paper's count            {counts.paper}   min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1")
+    print(f"  sums of smaller sides    {' '.join(map(str, counts.slice_sums))}   {roles} slices")
+    print(f"  private tokens           {' '.join(map(str, counts.private))}   {roles}")
+    print(f"  rank                     [{counts.lower}, {counts.upper}]   counted")
+    for line in counts.explanation:
+        print(f"    {line}")
+    print(f"  {memory_needed(counts)}")
+
+
+def print_description(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:
+    """Print a row a predicate, in the keys of ``capacity describe``; None is for ranks."""
+    if not as_json:
+        print(counts)
+        print(f"\n  {memory_needed(counts)}")
+        return
+    uncounted = ("label", "rank", "rank_share", "repeats")
+    print_json(
+        {
+            **_of_file(counts, chosen),
+            **counts.to_dict(),
+            "tokens": None,
+            "components": None,
+            "bound": counts.upper,
+            "predicates": [
+                {
+                    **dict.fromkeys(uncounted),
+                    "example": [],
+                    **row.to_dict(),
+                    "facts_share": row.facts / counts.facts,
+                }
+                for row in counts.predicates_rows
+            ],
+            "advice": [],
+            "memory_needed": counts.facts * BYTES_A_FACT,
+        }
+    )
+
+
+def _of_file(counts: StoreCounts, chosen: Chosen) -> dict[str, Any]:
+    """What is said of a file; its hash and that of its facts aren't computed."""
+    return {
+        "source": counts.source,
+        "sha256": None,
+        "facts_sha256": None,
+        "multi": "keep",
+        "selection": graph_json(chosen),
+    }

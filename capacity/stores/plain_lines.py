@@ -1,0 +1,185 @@
+"""Keys of plain lines of N-Triples and N-Quads, by compiled code; of other lines by the parser.
+
+What is plain, `capacity.database.io.rdf.scanning` says. A text that the parser must see as a whole,
+because of an error or a statement of several lines, is left to it (`UnsuitedError`).
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+
+import numba as nb
+import numpy as np
+import pyarrow as pa
+import pyoxigraph as ox
+from numpy.typing import NDArray
+
+from capacity.database.io.rdf.lines import UnsuitedError
+from capacity.database.io.rdf.quads import SYNTAXES
+from capacity.database.io.rdf.scanning import BLANK, KIND_BITS, LITERAL, Tails, scan
+from capacity.database.terms import XSD_STRING
+from capacity.stores.keys import keys_of_nodes
+
+_FEED, _QUOTE, _UNDERSCORE, _COLON = (ord(c) for c in '\n"_:')
+_LESS, _GREATER = ord("<"), ord(">")
+# characters that the parser's texts have escapes for, and a scanned line as they are
+_ESCAPED = (b"\x7f", b"\xef\xbf\xbe", b"\xef\xbf\xbf")
+_LANGUAGES = re.compile(r"rdf-syntax-ns#(langString|dirLangString)>")
+_WIDTHS = {"ntriples": 3, "nquads": 4}
+
+
+@nb.njit(cache=True)
+def _copied(  # type: ignore[no-untyped-def]
+    data, begins, ends, codes, column, width, tails, tail_starts, prefix, starts, text
+):
+    """Copy the terms of a column as keys, one after the other, and return their length."""
+    at, mask = 0, (1 << KIND_BITS) - 1
+    for row in range(len(starts) - 1):
+        t = row * width + column
+        begin, end, kind = begins[t], ends[t], codes[t] & mask
+        starts[row] = at
+        if kind == BLANK:
+            text[at], text[at + 1] = _UNDERSCORE, _COLON
+            at += 2
+            for i in range(len(prefix)):
+                text[at + i] = prefix[i]
+            at += len(prefix)
+        else:
+            text[at] = _QUOTE if kind == LITERAL else _LESS
+            at += 1
+        for i in range(begin, end):
+            text[at] = data[i]
+            at += 1
+        if kind != BLANK:
+            text[at] = _QUOTE if kind == LITERAL else _GREATER
+            at += 1
+        tail = codes[t] >> KIND_BITS
+        for i in range(tail_starts[tail], tail_starts[tail + 1]):
+            text[at] = tails[i]
+            at += 1
+    starts[len(starts) - 1] = at
+    return at
+
+
+def plain_batches(
+    chunks: Iterable[bytes], format: str, file: int | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the keys of facts, of each chunk of whole lines a batch or two.
+
+    Parameters
+    ----------
+    chunks : iterable of bytes
+        The text, in pieces of whole lines.
+    format : {'ntriples', 'nquads'}
+        Its format.
+    file : int or None
+        Number of the file, if there are several: blank nodes of two files are two.
+
+    Raises
+    ------
+    UnsuitedError
+        If the parser must see the text as a whole.
+    """
+    width, tails = _WIDTHS[format], Tails()
+    prefix = np.frombuffer(b"" if file is None else b"f%d." % file, np.uint8)
+    between = f"<x:{uuid.uuid4().hex}>"
+    for lines in chunks:
+        _refuse(lines)
+        data = np.frombuffer(lines, np.uint8)
+        most = int(np.count_nonzero(data == _FEED)) + 1
+        begins, ends, codes = (np.empty(most * width, np.int32) for _ in range(3))
+        hashes, others = np.empty(most * width, np.uint64), np.empty((most, 3), np.int64)
+        plain, strange = scan(data, width, begins, ends, codes, hashes, others, tails.slots,
+                              tails.starts, tails.pool, tails.counts)  # fmt: skip
+        texts, tail_starts = _key_tails(tails)
+        if plain:
+            columns = [
+                _column(data, begins, ends, codes, column, width, texts, tail_starts, prefix, plain)
+                for column in range(3)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, ["s", "p", "o"])
+        if strange:
+            parsed = _parsed(lines, others[:strange], format, between, file)
+            yield pa.RecordBatch.from_arrays(parsed, ["s", "p", "o"])
+
+
+def _refuse(lines: bytes) -> None:
+    """Raise UnsuitedError for what isn't scanned as it is."""
+    try:
+        codecs.utf_8_decode(lines, "strict", True)
+    except UnicodeDecodeError as error:
+        raise UnsuitedError from error
+    if any(one in lines for one in _ESCAPED):
+        raise UnsuitedError
+
+
+def _key_tails(tails: Tails) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the tails of literals as keys have them, and where each begins."""
+    texts = tails.texts()
+    if any(map(_LANGUAGES.search, texts)):
+        raise UnsuitedError
+    keys = [
+        "" if text == f"^^<{XSD_STRING}>" else text.lower() if text.startswith("@") else text
+        for text in texts
+    ]
+    lengths = [len(key) for key in keys]
+    return (
+        np.frombuffer("".join(keys).encode("ascii"), np.uint8),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+    )
+
+
+def _column(
+    data: NDArray[np.uint8],
+    begins: NDArray[np.int32],
+    ends: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    column: int,
+    width: int,
+    tails: NDArray[np.uint8],
+    tail_starts: NDArray[np.int64],
+    prefix: NDArray[np.uint8],
+    n: int,
+) -> pa.LargeStringArray:
+    own = slice(column, n * width, width)
+    of_tails = np.diff(tail_starts)[codes[own] >> KIND_BITS]
+    # a key has two more characters than its term at most, its tail and the prefix
+    room = int((ends[own] - begins[own] + of_tails).sum()) + n * (2 + len(prefix))
+    starts, text = np.empty(n + 1, np.int64), np.empty(room, np.uint8)
+    size = _copied(
+        data, begins, ends, codes, column, width, tails, tail_starts, prefix, starts, text
+    )
+    return pa.LargeStringArray.from_buffers(n, pa.py_buffer(starts), pa.py_buffer(text[:size]))
+
+
+def _parsed(
+    lines: bytes, others: NDArray[np.int64], format: str, between: str, file: int | None
+) -> list[pa.Array]:
+    """Parse lines that aren't plain, each of which must stand alone."""
+    parts: list[bytes] = []
+    # a line of the parser's must not go on in the next of these
+    fence = f"{between} {between} {between} .\n".encode()
+    for begin, end, _ in others.tolist():
+        line = lines[begin:end]
+        parts += [line, b"" if line.endswith(b"\n") else b"\n", fence]
+    found: list[ox.Quad] = []
+    fences = 0
+    try:
+        for quad in ox.parse(b"".join(parts), format=SYNTAXES[format]):
+            if getattr(quad.subject, "value", "") == between[1:-1]:
+                fences += 1
+            else:
+                found.append(quad)
+    except (SyntaxError, ValueError, MemoryError) as error:
+        raise UnsuitedError from error
+    if fences != len(others):
+        raise UnsuitedError
+    roles = (
+        [quad.subject for quad in found],
+        [quad.predicate for quad in found],
+        [quad.object for quad in found],
+    )
+    return [pa.array(keys_of_nodes(nodes, file), pa.large_string()) for nodes in roles]

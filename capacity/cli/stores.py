@@ -42,7 +42,7 @@ MemoryLimit = Annotated[
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """What a command says of facts to count.
+    """Options of a command about facts to count.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ def print_description(counts: StoreCounts, chosen: Chosen, as_json: bool) -> Non
 
 
 def _of_file(counts: StoreCounts, chosen: Chosen) -> dict[str, Any]:
-    """What is said of a file; its hash and that of its facts aren't computed."""
+    """Keys of a file in the JSON; its hash and that of its facts aren't computed."""
     return {
         "source": counts.source,
         "sha256": None,

@@ -118,7 +118,7 @@ class Scratch:
         return rows
 
     def tell(self, what: str, done: int, total: int) -> None:
-        """Say how far the work is, if anybody asked."""
+        """Report the progress of the work, if anybody asked."""
         if self._progress is not None:
             self._progress(what, done, total, None)
 

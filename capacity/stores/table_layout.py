@@ -32,7 +32,7 @@ _AS_IS = (0, 1, 2)
 
 
 class Rows(Sequence[Row]):
-    """Rows of a file, which is read anew by whoever goes through them.
+    """Rows of a file, which is read anew for each pass over them.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Rows(Sequence[Row]):
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the facts of a table are.
+    """Place of the facts in a table.
 
     Attributes
     ----------

@@ -87,6 +87,31 @@ class StorageError(CapacityError, OSError):
         super().__init__(f"{path}: {reason}. {advice}")
 
 
+class EndpointError(CapacityError, OSError):
+    """An endpoint can't be reached, refuses a query, or doesn't answer it whole.
+
+    Parameters
+    ----------
+    endpoint : str
+        Its address, without what may be secret.
+    reason : str
+        What is wrong.
+    advice : str
+        What to do next.
+
+    Examples
+    --------
+    >>> print(EndpointError("https://example.org/sparql", "it answered 500", "Ask again."))
+    https://example.org/sparql: it answered 500. Ask again.
+    """
+
+    def __init__(self, endpoint: str, reason: str, advice: str) -> None:
+        self.endpoint = endpoint
+        self.reason = reason
+        self.advice = advice
+        super().__init__(f"{endpoint}: {reason.rstrip('.')}. {advice}")
+
+
 class InvalidArgumentError(CapacityError, ValueError):
     """A value is out of its range, or of the wrong type."""
 

@@ -29,6 +29,7 @@ EXTRAS = {
     "distributed": "distributed",
     "duckdb": "duckdb",
     "transformers": "transformers",
+    "urllib3": "sparql",
 }
 
 

@@ -1,6 +1,7 @@
 """Progress on a terminal: a spinner, and a bar with the time left.
 
-Both are silent if standard error isn't a terminal, and import rich when they are used.
+Both are silent if standard error isn't a terminal, or another one is shown, and import rich when
+they are used.
 """
 
 from __future__ import annotations
@@ -10,11 +11,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol, TypeAlias
 
 # called with the name of what is counted, the number done, the total, and an estimate of the
 # seconds left: None if there is no better one than the speed so far
 Progress: TypeAlias = Callable[[str, int, int, float | None], object]
+
+
+# whether one is shown; a terminal has one line for them
+_SHOWN: ContextVar[bool] = ContextVar("shown", default=False)
 
 
 class Bar(Protocol):
@@ -38,14 +44,25 @@ def spinner(what: str) -> Iterator[Callable[[str], None]]:
 
     console = Console(stderr=True)
     if console.is_terminal:
-        with console.status(what) as status:
+        with _alone(), console.status(what) as status:
             yield lambda more: status.update(f"{what}: {escape(more)}")
     else:
         yield lambda _more: None
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    token = _SHOWN.set(True)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
+
+
 def _may_be_terminal() -> bool:
-    """Return False if rich would find no terminal, for which it isn't worth its import."""
+    """Return False if rich would find no terminal, or one in use; it isn't worth its import."""
+    if _SHOWN.get():
+        return False
     forced = os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE")
     return bool(forced) or sys.stderr.isatty()
 
@@ -85,7 +102,7 @@ def bar() -> Iterator[Bar]:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Speed(""),
                TimeElapsedColumn(), TextColumn("left"), Left())  # fmt: skip
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with _alone(), Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None)
         counted = ""
 

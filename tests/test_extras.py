@@ -35,6 +35,8 @@ def without(package: str, code: str) -> str:
       "capacity.plots.plot_accuracy_grid(pd.DataFrame({'mean': [0.5]}))", "plots"),
      ("networkx", "capacity.database.to_networkx(capacity.load(FILE))", "networkx"),
      ("rdflib", "capacity.database.to_rdflib(capacity.load(FILE))", "rdflib"),
+     ("urllib3", "capacity.Database.from_sparql('http://127.0.0.1:9/', "
+      "'SELECT ?s ?o { ?s ?p ?o }')", "sparql"),
      ("tensorly", "capacity.cp_estimate(capacity.load(FILE))", "cp"),
      ("tensorly", "capacity.rank.cp_decompose(capacity.load(FILE), 5)", "cp"),
      ("pyttb", "capacity.rank.cp_decompose(capacity.load(FILE), 5, method='lbfgs')", "pyttb"),

@@ -26,6 +26,7 @@ _FLAGS = {
     "namespaces": "--namespace",
     "predicates": "--predicate",
     "table": "--table",
+    "timeout": "--timeout",
     "types": "--type",
 }
 _NAME = "|".join(_FLAGS)
@@ -75,7 +76,7 @@ _FORMS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     # what the command has no option for
     (r"; `allow_empty` makes an empty database of it", lambda _: ""),
     (r", use a part of it, or raise `max_bytes`", lambda _: ", or use a part of it"),
-    (r", or raise `max_term_bytes`", lambda _: ""),
+    (r", or raise `(?:max_term_bytes|deadline)`", lambda _: ""),
     (r"`temp_folder`, or the variable TMPDIR", lambda _: "the variable TMPDIR"),
 )
 

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from capacity.cli.output import File, FormatOption, Json, MultiOption, print_json
+from capacity.cli.endpoints import FactsOrEndpoint, Timeout
+from capacity.cli.output import FormatOption, Json, MultiOption, print_json
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.cli.stores import MemoryLimit, OutOfCore, counts_of, print_description
 from capacity.errors import InvalidArgumentError
@@ -15,7 +16,7 @@ from capacity.progress import spinner
 
 @with_selection
 def describe(
-    file: File,
+    file: FactsOrEndpoint,
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
@@ -25,12 +26,14 @@ def describe(
     ] = "table",
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
+    timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
     """Tell what a graph is made of: a row a predicate, what carries its size, and advice.
 
     Examples: capacity describe examples/countries.ttl
     capacity describe examples/countries.ttl --as turtle
+    capacity describe https://example.org/sparql --timeout 60
     """
     if as_json and form == "turtle":
         raise InvalidArgumentError("--json and --as turtle are two forms: omit one of them.")
@@ -38,6 +41,7 @@ def describe(
         file,
         out_of_core=out_of_core,
         memory_limit=memory_limit,
+        timeout=timeout,
         format=format,
         chosen=chosen,
         refused={
@@ -46,7 +50,7 @@ def describe(
         },
     )
     if counts is not None:
-        print_description(counts, as_json)
+        print_description(counts, chosen, as_json)
         return
     from capacity.rank.describing.dataset import describe as described
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.endpoints import FactsTensorOrEndpoint, Timeout
 from capacity.cli.input import (
     ArityOption,
-    FactsOrTensor,
     FactsOrTensorFormat,
     Input,
     read_input,
@@ -30,7 +30,7 @@ SLICES = ("subject_slices", "predicate_slices", "object_slices")
 
 @with_selection
 def rank(
-    file: FactsOrTensor,
+    file: FactsTensorOrEndpoint,
     format: FactsOrTensorFormat = None,
     multi: MultiOption = None,
     arity: ArityOption = None,
@@ -62,6 +62,7 @@ def rank(
     ] = None,
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
+    timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
     """Bound the rank of a database, or of a tensor of integers, from both sides.
@@ -69,11 +70,13 @@ def rank(
     Examples: capacity rank examples/countries.ttl --certificate rank.json
     capacity rank tensor.npy
     capacity rank wikidata.nt.gz --out-of-core --memory-limit 4GB
+    capacity rank https://example.org/sparql --graph default
     """
     counts = counts_of(
         file,
         out_of_core=out_of_core,
         memory_limit=memory_limit,
+        timeout=timeout,
         format=format,
         chosen=chosen,
         refused={
@@ -88,7 +91,7 @@ def rank(
         },
     )
     if counts is not None:
-        print_rank(counts, as_json)
+        print_rank(counts, chosen, as_json)
         return
     from capacity.rank.analysis import RankAnalysis
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.endpoints import Address, count_address, graph_json, refuse_timeout
 from capacity.cli.output import print_json
 from capacity.cli.selecting import Chosen
 from capacity.errors import InvalidArgumentError
@@ -39,7 +40,7 @@ MemoryLimit = Annotated[
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """Options of a command that counts facts.
+    """Options of a command about facts to count.
 
     Attributes
     ----------
@@ -77,10 +78,11 @@ def count_source(file: Path, options: SourceOptions) -> StoreCounts:
 
 
 def counts_of(
-    file: Path,
+    file: Path | Address,
     *,
     out_of_core: bool,
     memory_limit: str | None,
+    timeout: float | None,
     format: str | None,
     chosen: Chosen,
     refused: Mapping[str, object],
@@ -89,12 +91,14 @@ def counts_of(
 
     Parameters
     ----------
-    file : Path
-        The file.
+    file : Path or Address
+        The file, or an endpoint, whose facts are always counted.
     out_of_core : bool
         Whether the user asks for it.
     memory_limit, format : str or None
         Options of counting.
+    timeout : float or None
+        Seconds that an endpoint may be silent.
     chosen : Chosen
         What the user says of the file, and selects of it.
     refused : mapping of str to object
@@ -105,6 +109,12 @@ def counts_of(
     CapacityError
         For an option that can't be honoured, or as `count_source` does.
     """
+    if isinstance(file, Address):
+        others = {"format": format, "out-of-core": out_of_core, "memory-limit": memory_limit}
+        counts = count_address(file, chosen, timeout, {**refused, **others})
+        _say_notes(counts)
+        return counts
+    refuse_timeout(timeout)
     if not (out_of_core or file.suffix.lower() in STORED):
         if memory_limit is not None:
             raise InvalidArgumentError(
@@ -124,29 +134,36 @@ def counts_of(
         )
     options = SourceOptions(format, chosen.reading, memory_limit)
     counts = count_source(file, options)
+    _say_notes(counts)
+    return counts
+
+
+def _say_notes(counts: StoreCounts) -> None:
     for note in counts.notes:
         print(f"capacity: {note}", file=sys.stderr)
-    return counts
 
 
 def memory_needed(counts: StoreCounts) -> str:
     """Say what needs the facts in memory, and how much of it."""
+    from capacity.database.io.sparql.endpoints import is_address
     from capacity.stores.scratch import megabytes
 
+    how = "load a file of them, without --out-of-core"
+    if is_address(counts.source):
+        how = "load a part of them by Database.from_sparql"
     return (
         "exact slice and unfolding ranks, searches and certificates need the facts in memory, "
-        f"about {megabytes(max(counts.facts * BYTES_A_FACT, 2 * 10**8))} (a file without "
-        "--out-of-core)"
+        f"about {megabytes(max(counts.facts * BYTES_A_FACT, 2 * 10**8))}: {how}"
     )
 
 
-def print_rank(counts: StoreCounts, as_json: bool) -> None:
+def print_rank(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:
     """Print counted bounds of the rank, in the keys of ``capacity rank``."""
     if as_json:
         slices = ("subject_slices", "predicate_slices", "object_slices")
         print_json(
             {
-                **_of_file(counts),
+                **_of_file(counts, chosen),
                 "triples": counts.facts,
                 "subjects": counts.subjects,
                 "predicates": counts.predicates,
@@ -173,7 +190,7 @@ def print_rank(counts: StoreCounts, as_json: bool) -> None:
     print(f"  {memory_needed(counts)}")
 
 
-def print_description(counts: StoreCounts, as_json: bool) -> None:
+def print_description(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:
     """Print a row a predicate, in the keys of ``capacity describe``; None is for ranks."""
     if not as_json:
         print(counts)
@@ -182,7 +199,7 @@ def print_description(counts: StoreCounts, as_json: bool) -> None:
     uncounted = ("label", "rank", "rank_share", "repeats")
     print_json(
         {
-            **_of_file(counts),
+            **_of_file(counts, chosen),
             **counts.to_dict(),
             "tokens": None,
             "components": None,
@@ -202,12 +219,12 @@ def print_description(counts: StoreCounts, as_json: bool) -> None:
     )
 
 
-def _of_file(counts: StoreCounts) -> dict[str, Any]:
-    """Return what is said of a file; its hash and that of its facts aren't computed."""
+def _of_file(counts: StoreCounts, chosen: Chosen) -> dict[str, Any]:
+    """Keys of a file in the JSON; its hash and that of its facts aren't computed."""
     return {
         "source": counts.source,
         "sha256": None,
         "facts_sha256": None,
         "multi": "keep",
-        "selection": None,
+        "selection": graph_json(chosen),
     }

@@ -18,6 +18,9 @@ from .io.rdflib import to_rdflib as to_rdflib
 from .io.readers import load as load
 from .io.readers import read_table as read_table
 from .io.several import Sources as Sources
+from .io.sparql.pages import Completeness as Completeness
+from .io.sparql.reading import SparqlOptions as SparqlOptions
+from .io.sparql.reading import from_sparql as from_sparql
 from .io.tables.options import Columns as Columns
 from .io.tables.options import TableForm as TableForm
 from .io.tables.options import TableTerms as TableTerms

@@ -44,6 +44,7 @@ from capacity.tensor.sparse import SparseTensor
 if TYPE_CHECKING:
     import scipy.sparse
 
+    from capacity.database.io.sparql.reading import SparqlOptions
     from capacity.database.selection import Selected, SelectionOptions
 
 # default limit of a dense tensor, in bytes
@@ -214,6 +215,24 @@ class Database(Columns):
         # without rows there is no arity, and `from_ids` says so
         arity = tuples.shape[1] if len(tuples) else 3
         return cls.from_ids(tokens, tuples, arity=arity, multi=multi)
+
+    @classmethod
+    def from_sparql(cls, endpoint: str, query: str, **options: Unpack[SparqlOptions]) -> Database:
+        """Make a database of what a query selects at a SPARQL endpoint, all of it or none.
+
+        Parameters
+        ----------
+        endpoint : str
+            Address of the endpoint.
+        query : str
+            A SELECT of the columns of facts, or a CONSTRUCT.
+        **options
+            Options of `capacity.database.from_sparql`, which has the errors, too.
+        """
+        # readers are made of this class
+        from capacity.database import from_sparql
+
+        return from_sparql(endpoint, query, **options)
 
     def __call__(self, *key: object) -> Term:
         """Look up D(k, q), or the object of a longer or shorter key.

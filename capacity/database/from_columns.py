@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +12,15 @@ from capacity.database.canonical import by_role, canonical
 from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
 from capacity.database.source import Source
-from capacity.database.term_columns import TermColumns, sorted_terms
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from capacity.database.term_columns import TermColumns, UnsortedTerms
+from capacity.tensor.coordinates import distinct
 
 # tuples are packed into integers below this
 _MOST = 2**62
 
 
 def from_columns(
-    kinds: NDArray[np.uint8],
-    texts: pa.LargeStringArray,
-    tails: NDArray[np.int32],
-    pairs: Sequence[tuple[str, str]],
+    terms: UnsortedTerms,
     rows: list[NDArray[np.int32]],
     *,
     multi: MultiPolicy | None = None,
@@ -37,8 +31,8 @@ def from_columns(
 
     Parameters
     ----------
-    kinds, texts, tails, pairs
-        The terms, as `TermColumns` has them; several may be the same, and some without use.
+    terms : UnsortedTerms
+        The terms, some of which may be without use; they are emptied, to free memory.
     rows : list of ndarray of int32, shapes (n_i, arity)
         The facts, in pieces, at least one in all; the list is emptied, to free memory.
     multi, prefixes, source : optional
@@ -58,13 +52,12 @@ def from_columns(
     """
     arity = rows[0].shape[1]
     check_policy(multi or "keep", arity)
-    used = np.zeros(len(kinds), bool)
+    used = np.zeros(len(terms.kinds), bool)
     for piece in rows:
         used[piece] = True
-    terms, ranks = sorted_terms(kinds, texts, tails, pairs, used)
-    del kinds, texts, tails
-    roles, tuples = _by_role(terms, ranks, rows)
-    db = Database(terms, roles, tuples, "keep", dict(prefixes or {}), source)
+    tokens, ranks = terms.in_order(used)
+    roles, tuples = _by_role(tokens, ranks, rows)
+    db = Database(tokens, roles, tuples, "keep", dict(prefixes or {}), source)
     if multi not in (None, "keep"):
         return db.with_policy(multi)
     if multi is None and not db.is_functional:
@@ -100,10 +93,7 @@ def _by_role(
             part += local[mode, ranks[piece[:, mode]]]
         at += len(piece)
     rows.clear()
-    packed.sort()
-    new = np.ones(len(packed), bool)
-    np.not_equal(packed[1:], packed[:-1], out=new[1:])
-    packed = packed[new]
+    packed = distinct(packed)
     tuples = np.empty((len(packed), arity), np.int32)
     for mode in reversed(range(arity)):
         tuples[:, mode] = packed % len(roles[mode])

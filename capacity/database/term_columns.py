@@ -129,49 +129,61 @@ class TermColumns(Sequence[Term]):
             yield lines.buffers()[2].to_pybytes()
 
 
-def sorted_terms(
-    kinds: NDArray[np.uint8],
-    texts: pa.LargeStringArray,
-    tails: NDArray[np.int32],
-    pairs: Sequence[tuple[str, str]],
-    used: NDArray[np.bool_],
-) -> tuple[TermColumns, NDArray[np.int32]]:
-    """Sort terms in any order, of which several may be the same, and omit those without use.
+@dataclass
+class UnsortedTerms:
+    """Terms in any order, of which several may be the same.
 
-    Parameters
+    Attributes
     ----------
     kinds, texts, tails, pairs
-        As `TermColumns` has them; several pairs may be the same.
-    used : ndarray of bool, shape (n,)
-        Terms to keep.
-
-    Returns
-    -------
-    terms : TermColumns
-        Distinct and ascending.
-    ranks : ndarray of int32, shape (n,)
-        Index of each given term in `terms`; -1 for those that are omitted.
+        As `TermColumns` has them; several pairs may be the same, and `kinds` may have numbers for
+        what is no term.
     """
-    import pyarrow as pa
 
-    pc = compute()
-    distinct = sorted({("", ""), *pairs})
-    number = {pair: i for i, pair in enumerate(distinct)}
-    tails = np.array([number[pair] for pair in pairs], np.int32)[tails]
-    kept = np.flatnonzero(used)
-    table = pa.table({"kind": kinds[kept], "text": texts.take(kept), "tail": tails[kept]})
-    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
-    del table
-    at = kept[order.to_numpy()]
-    kinds, texts, tails = kinds[at], texts.take(pa.array(at)), tails[at]
-    new = np.ones(len(at), bool)
-    if len(at) > 1:
-        same = pc.equal(texts[1:], texts[:-1]).to_numpy(zero_copy_only=False)
-        new[1:] = ~same | (kinds[1:] != kinds[:-1]) | (tails[1:] != tails[:-1])
-    ranks = np.full(len(used), -1, np.int32)
-    ranks[at] = np.cumsum(new, dtype=np.int32) - 1
-    terms = TermColumns(kinds, texts, tails, tuple(distinct))
-    return (terms if new.all() else terms.taken(new)), ranks
+    kinds: NDArray[np.uint8]
+    texts: pa.LargeStringArray
+    tails: NDArray[np.int32]
+    pairs: Sequence[tuple[str, str]]
+
+    def in_order(self, used: NDArray[np.bool_]) -> tuple[TermColumns, NDArray[np.int32]]:
+        """Sort the terms in use; the columns are emptied meanwhile, to free memory.
+
+        Parameters
+        ----------
+        used : ndarray of bool, shape (n,)
+            Terms to keep.
+
+        Returns
+        -------
+        terms : TermColumns
+            Distinct and ascending.
+        ranks : ndarray of int32, shape (n,)
+            Index of each given term in `terms`; -1 for those that are omitted.
+        """
+        import pyarrow as pa
+
+        pc = compute()
+        distinct = sorted({("", ""), *self.pairs})
+        number = {pair: i for i, pair in enumerate(distinct)}
+        tails = np.array([number[pair] for pair in self.pairs], np.int32)[self.tails]
+        kinds, texts, kept = self.kinds, self.texts, np.flatnonzero(used)
+        self.kinds, self.texts, self.tails = kinds[:0], texts[:0], tails[:0]
+        if len(kept) < len(used):
+            kinds, texts, tails = kinds[kept], texts.take(kept), tails[kept]
+        table = pa.table({"kind": kinds, "text": texts, "tail": tails})
+        order = pc.sort_indices(
+            table, sort_keys=[(name, "ascending") for name in table.column_names]
+        ).to_numpy()
+        del table
+        kinds, texts, tails = kinds[order], texts.take(pa.array(order)), tails[order]
+        new = np.ones(len(order), bool)
+        if len(order) > 1:
+            same = pc.equal(texts[1:], texts[:-1]).to_numpy(zero_copy_only=False)
+            new[1:] = ~same | (kinds[1:] != kinds[:-1]) | (tails[1:] != tails[:-1])
+        ranks = np.full(len(used), -1, np.int32)
+        ranks[kept[order]] = np.cumsum(new, dtype=np.int32) - 1
+        terms = TermColumns(kinds, texts, tails, tuple(distinct))
+        return (terms if new.all() else terms.taken(new)), ranks
 
 
 def json_lines(tokens: Iterable[Term]) -> Iterator[bytes]:

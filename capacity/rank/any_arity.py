@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
+from capacity.tensor.coordinates import compacted, distinct
 
 
 def tuple_bound(tuples: NDArray[np.integer]) -> int:
@@ -64,7 +65,7 @@ def tuple_bound(tuples: NDArray[np.integer]) -> int:
             "`tuples` must be integers of shape (n_facts, arity), with at least two columns, a key "
             f"and an object; got {rows.dtype} of shape {rows.shape}. Say db.tuples."
         )
-    columns = [_numbered(column) for column in rows.T]
+    columns = [compacted(column) for column in rows.T]
     *key, objects = columns
     bounds: list[int] = []
     for m, x in enumerate(key):
@@ -76,17 +77,12 @@ def tuple_bound(tuples: NDArray[np.integer]) -> int:
     return min(bounds)
 
 
-def _numbered(values: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Number the distinct values of an array from 0."""
-    return np.unique(values, return_inverse=True)[1].ravel().astype(np.int64)
-
-
 def _numbered_pairs(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
     # both are numbers of facts at most, so that the pair fits 63 bits
-    return _numbered(a * (b.max(initial=0) + 1) + b)
+    return compacted(a * (b.max(initial=0) + 1) + b)
 
 
 def _distinct(y: NDArray[np.int64], x: NDArray[np.int64]) -> NDArray[np.int64]:
     """Count the distinct x with each y."""
     size = x.max(initial=0) + 1
-    return np.bincount(np.unique(y * size + x) // size, minlength=y.max(initial=-1) + 1)
+    return np.bincount(distinct(y * size + x) // size, minlength=y.max(initial=-1) + 1)

@@ -33,6 +33,7 @@ from capacity.rank.any_arity import tuple_bound
 from capacity.rank.exact.ranks import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
 from capacity.rank.types import Indices
 from capacity.rank.verifier.named import name_of, tensor_of
+from capacity.tensor.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import (
     component_labels,
@@ -73,7 +74,7 @@ def paper_bound(of: Database | SparseTensor) -> int:
     if tensor.order != 3:
         return tuple_bound(tensor.indices)
     at, n = tensor.indices, tensor.shape[2]
-    return min(len(np.unique(at[:, mode] * n + at[:, 2])) for mode in (0, 1))
+    return min(len(distinct(at[:, mode] * n + at[:, 2])) for mode in (0, 1))
 
 
 def slice_rank_sum(of: Database | SparseTensor, *modes: int) -> int:

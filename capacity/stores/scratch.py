@@ -120,7 +120,7 @@ class Scratch:
         return rows
 
     def tell(self, what: str, done: int, total: int) -> None:
-        """Report how far the work is, if a function for it was given."""
+        """Report the progress of the work, if anybody asked."""
         if self._progress is not None:
             self._progress(what, done, total, None)
 

@@ -32,7 +32,7 @@ _AS_IS = (0, 1, 2)
 
 
 class Rows(Sequence[Row]):
-    """Rows of a file, which is read anew each time that they are gone through.
+    """Rows of a file, which is read anew for each pass over them.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Rows(Sequence[Row]):
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns of a table that hold the facts, and the rows above them.
+    """Place of the facts in a table.
 
     Attributes
     ----------

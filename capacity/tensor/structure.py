@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
+from capacity.tensor.coordinates import compacted
 from capacity.tensor.graphs import connected_labels
 from capacity.tensor.sparse import SparseTensor
 
@@ -134,7 +135,7 @@ def component_labels(tensor: SparseTensor) -> Indices:
     rows = np.tile(ends[:, 0], tensor.order - 1)
     labels = connected_labels(rows, ends[:, 1:].T.ravel(), n)[ends[:, 0]]
     # an index without an entry is a component of its own, without a number here
-    return np.unique(labels, return_inverse=True)[1].ravel().astype(np.int64)
+    return compacted(labels)
 
 
 def n_fibers(tensor: SparseTensor) -> int:

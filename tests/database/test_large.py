@@ -69,9 +69,9 @@ def by_lines(text: bytes, width: int) -> list[tuple[Term | None, ...]] | None:
         found = reader.found()
     except UnsuitedError:
         return None
-    columns = found.kinds.tolist(), found.texts.to_pylist(), found.tails.tolist()
+    columns = [one.tolist() for one in (found.terms.kinds, found.terms.texts, found.terms.tails)]
     terms = [
-        None if kind == NO_GRAPH else Term(KINDS[kind], text, *found.pairs[tail])
+        None if kind == NO_GRAPH else Term(KINDS[kind], text, *found.terms.pairs[tail])
         for kind, text, tail in zip(*columns, strict=True)
     ]
     rows = np.concatenate(found.rows)
@@ -306,6 +306,18 @@ def test_several_objects_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "LARGE", 0)
     with pytest.warns(MultiValuedWarning, match="^1 of 1 .* have several objects"):
         parse_rdf("<x:a> <x:p> <x:b>, <x:c> .", "turtle")
+
+
+@pytest.mark.parametrize("format", ["ntriples", "turtle"])
+def test_a_terminal_shows_how_much_is_read(
+    format: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pieces, "LARGE", 0)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    parse_rdf("<x:a> <x:p> <x:b> .\n" * 10, format)
+    # 200 bytes of 200
+    assert "200/200" in capsys.readouterr().err
 
 
 @pytest.mark.slow

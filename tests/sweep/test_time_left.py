@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from capacity.progress import bar
+from capacity.progress import bar, spinner
 from capacity.sweep.time_left import TimeLeft
 
 
@@ -39,3 +39,21 @@ def test_the_bar_shows_the_seconds_that_it_is_told(
         # an hour, two minutes and five seconds, or a little less when it is drawn
         tell("runs", 1, 4, 3725.0)
     assert re.search(r"1:02:0[345]", capsys.readouterr().err)
+
+
+def test_a_bar_within_another_is_silent(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with bar() as tell, bar() as within, spinner("waiting") as say:
+        tell("runs", 1, 4)
+        within("reading", 1, 2)
+        say("more")
+    err = capsys.readouterr().err
+    assert "runs" in err
+    assert "reading" not in err
+    assert "waiting" not in err
+    with spinner("waiting"), bar() as within:
+        within("reading", 1, 2)
+    assert "waiting" in (err := capsys.readouterr().err)
+    assert "reading" not in err

@@ -37,7 +37,7 @@ MAX_BYTES = 4 * 2**30
 FREE_EXPANSION, MAX_EXPANSION = 2**26, 250
 
 
-@dataclass(frozen=True)
+@dataclass
 class Content:
     """Decompressed bytes of a file, known to be UTF-8 or Parquet.
 
@@ -54,6 +54,10 @@ class Content:
     name: str
     data: bytes
     sha256: str
+
+    def drop_text(self) -> None:
+        """Forget the text once it is parsed: facts are sorted in the memory that it takes."""
+        self.data = b""
 
 
 def read(

@@ -20,6 +20,7 @@ from capacity.database.vocabularies import (
 from capacity.display import briefly_shown
 from capacity.rank.describing.repetition import Repetition, repetitions
 from capacity.rank.exact.ranks import sparse_rank_by_group
+from capacity.tensor.coordinates import distinct
 from capacity.tensor.structure import stacked_slice_entries
 
 # a predicate is mentioned beside another if it shares a tenth of its pairs
@@ -201,7 +202,7 @@ def _counts(numbers: NDArray[Any], n: int) -> list[int]:
 def _distinct(predicate: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the predicate of each different (predicate, other) pair."""
     side = np.int64(other.max(initial=0) + 1)
-    return np.unique(predicate * side + other) // side
+    return distinct(predicate * side + other) // side
 
 
 def _multi_valued(db: Database) -> tuple[list[int], dict[int, tuple[str, ...]]]:

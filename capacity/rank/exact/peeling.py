@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity.rank.types import Indices
+from capacity.tensor.coordinates import compacted
 from capacity.tensor.graphs import connected_labels
 
 
@@ -81,8 +82,7 @@ def reduce(rows: Indices, columns: Indices, values: Indices | None = None) -> Re
         The remaining matrix and the record.
     """
     n = len(rows)
-    row = np.unique(rows, return_inverse=True)[1].ravel()
-    column = np.unique(columns, return_inverse=True)[1].ravel()
+    row, column = compacted(rows), compacted(columns)
     entries = np.ones(n, np.int64) if values is None else values
     pivots: list[Indices] = []
     dropped: list[tuple[Indices, Indices]] = []
@@ -121,9 +121,11 @@ def _peel(
             degree = np.bincount(line[left])
             single = left[degree[line[left]] == 1]
             # two rows with their single entry in one column give one pivot
-            crossed, first = np.unique(cross[single], return_index=True)
-            pivots.append(single[first])
             taker = np.full(int(cross[left].max(initial=-1)) + 1, -1, np.int64)
+            # the first of each remains
+            taker[cross[single[::-1]]] = single[::-1]
+            crossed = np.flatnonzero(taker >= 0)
+            pivots.append(taker[crossed])
             taker[crossed] = n_pivots + np.arange(len(crossed))
             n_pivots += len(crossed)
             taken_by[left] = taker[cross[left]]

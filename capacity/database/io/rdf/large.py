@@ -36,7 +36,7 @@ from capacity.database.io.rdf.quads import (
     checked_text,
     first_prefixes,
 )
-from capacity.database.io.rdf.scanning import BLANK, IRI, NO_GRAPH
+from capacity.database.io.rdf.scanning import BLANK, NO_GRAPH
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
 from capacity.progress import Bar, bar
@@ -92,7 +92,8 @@ def read_large(
                 where, data = checked_text(content, format, base, contexts)
                 found, prefixes = _written(data, width, format, where, progress)
         _refuse_annotations(found)
-        texts, rows, other = _stable(found), found.rows, 0
+        found.terms.texts = _stable(found)
+        rows, other = found.rows, 0
         if graph is not None:
             n = sum(map(len, rows))
             rows = _of_graph(graph, found, rows, prefixes, content.name, format.name)
@@ -102,10 +103,8 @@ def read_large(
     except UnsuitedError:
         return None
     source = Source(Path(content.name).name, content.sha256, format.name, (), other)
-    return from_columns(
-        found.kinds, texts, found.tails, found.pairs, rows,
-        multi=multi, prefixes=prefixes, source=source,
-    )  # fmt: skip
+    content.drop_text()
+    return from_columns(found.terms, rows, multi=multi, prefixes=prefixes, source=source)
 
 
 def _lines(data: bytes, width: int, progress: Bar) -> Found:
@@ -184,10 +183,13 @@ def _written(
 
 def _refuse_annotations(found: Found) -> None:
     """Raise UnsuitedError if facts may be about others."""
+    predicate = np.zeros(len(found.terms.kinds), bool)
+    for rows in found.rows:
+        predicate[rows[:, 1]] = True
     pc = compute()
-    iris = found.texts.filter(pa.array(found.kinds == IRI))
+    iris = found.terms.texts.take(np.flatnonzero(predicate))
     for parts in REIFICATIONS:
-        if pc.sum(pc.is_in(iris, pa.array(parts, iris.type))).as_py() == len(parts):
+        if pc.sum(pc.is_in(pa.array(parts, iris.type), iris)).as_py() == len(parts):
             raise UnsuitedError
 
 
@@ -206,11 +208,11 @@ def _of_graph(
             counts[i] = counts.get(i, 0) + n
     names: dict[int, str] = {}
     for i in counts:
-        kind = found.kinds[i]
+        kind = found.terms.kinds[i]
         if kind == BLANK:
             # whether the file names it so, the text must tell
             raise UnsuitedError
-        names[i] = DEFAULT if kind == NO_GRAPH else found.texts[i].as_py()
+        names[i] = DEFAULT if kind == NO_GRAPH else found.terms.texts[i].as_py()
     by_name: dict[str, int] = {}
     for i, name in names.items():
         by_name[name] = by_name.get(name, 0) + counts[i]
@@ -221,13 +223,13 @@ def _of_graph(
 
 def _stable(found: Found) -> pa.LargeStringArray:
     """Name all blank nodes by their order in the file if the parser named one at random."""
-    pc, blank = compute(), np.zeros(len(found.kinds), bool)
+    pc, blank = compute(), np.zeros(len(found.terms.kinds), bool)
     for rows in found.rows:
         blank[rows] = True
-    blank &= found.kinds == BLANK
-    names = found.texts.filter(pa.array(blank)).dictionary_encode()
+    blank &= found.terms.kinds == BLANK
+    names = found.terms.texts.filter(pa.array(blank)).dictionary_encode()
     if not pc.any(pc.match_substring_regex(names.dictionary, f"^{ANONYMOUS}$")).as_py():
-        return found.texts
+        return found.terms.texts
     name = np.full(len(blank), -1)
     name[blank] = names.indices
     order, known = np.full(len(names.dictionary), -1), 0
@@ -237,5 +239,5 @@ def _stable(found: Found) -> pa.LargeStringArray:
         new, first = np.unique(ids[order[ids] < 0], return_index=True)
         order[new[np.argsort(first)]] = known + np.arange(len(new))
         known += len(new)
-    fresh = pa.array([f"b{i}" for i in order[name[blank]].tolist()], found.texts.type)
-    return pc.replace_with_mask(found.texts, pa.array(blank), fresh)
+    fresh = pa.array([f"b{i}" for i in order[name[blank]].tolist()], found.terms.texts.type)
+    return pc.replace_with_mask(found.terms.texts, pa.array(blank), fresh)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from capacity.database.io.numbering import Numbering
 from capacity.database.io.rdf.guards import refuse_hostile_turtle
 from capacity.database.io.rdf.scanning import KIND_BITS, NO_GRAPH, Tails, scan
-from capacity.database.term_columns import CODES
+from capacity.database.term_columns import CODES, UnsortedTerms
 from capacity.database.terms import XSD_STRING, Ids, Term, term_from_pyoxigraph
 
 _LANGUAGES = re.compile(r"rdf-syntax-ns#(langString|dirLangString)>")
@@ -30,18 +30,15 @@ class Found:
 
     Attributes
     ----------
-    kinds, texts, tails, pairs
-        As `capacity.database.term_columns.TermColumns` has them.
+    terms : UnsortedTerms
+        The terms, and of kind `NO_GRAPH` the name of the default graph.
     rows : list of ndarray of int32, shapes (n_i, 3)
         Subject, predicate and object of each triple, in the order of the file.
     graphs : list of ndarray of int32, shapes (n_i,)
         Graph of each triple, which is of kind `NO_GRAPH` for the default graph; empty for triples.
     """
 
-    kinds: NDArray[np.uint8]
-    texts: pa.LargeStringArray
-    tails: NDArray[np.int32]
-    pairs: list[tuple[str, str]]
+    terms: UnsortedTerms
     rows: list[NDArray[np.int32]]
     graphs: list[NDArray[np.int32]]
 
@@ -151,11 +148,14 @@ class LineReader:
                 rows[rows < 0] = n - 1 - rows[rows < 0]
         kinds = [NO_GRAPH if t == _DEFAULT else CODES[t.kind] for t in strange]
         own = [number[t.datatype, t.language] for t in strange]
-        return Found(
+        terms = UnsortedTerms(
             np.append(codes & 2**KIND_BITS - 1, kinds).astype(np.uint8),
             texts,
             np.append(codes >> KIND_BITS, own).astype(np.int32),
             pairs,
+        )
+        return Found(
+            terms,
             [rows[:, :3] for rows in self._rows],
             [rows[:, 3] for rows in self._rows] if self._width == 4 else [],
         )

@@ -25,7 +25,7 @@ from capacity.database.io.tables.headers import Row, find_header, looks_wide, un
 from capacity.database.io.tables.options import TableOptions
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
-from capacity.database.term_columns import CODES
+from capacity.database.term_columns import CODES, UnsortedTerms
 from capacity.progress import bar
 
 # rows that are looked at for a header
@@ -158,10 +158,10 @@ def read_large_table(
     texts = pa.LargeStringArray.from_buffers(
         n, pa.py_buffer(numbering.starts), pa.py_buffer(numbering.pool)
     )
-    kinds = np.full(n, _LABEL, np.uint8)
-    return from_columns(
-        kinds, texts, np.zeros(n, np.int32), [("", "")], rows, multi=multi, source=source
-    )
+    terms = UnsortedTerms(np.full(n, _LABEL, np.uint8), texts, np.zeros(n, np.int32), [("", "")])
+    del numbering, texts, data
+    content.drop_text()
+    return from_columns(terms, rows, multi=multi, source=source)
 
 
 def _text(piece: memoryview, begin: int, end: int) -> str:

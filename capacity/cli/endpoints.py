@@ -1,0 +1,120 @@
+"""Addresses of SPARQL endpoints in the place of files, for commands that count facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from capacity.cli.output import named_path
+from capacity.cli.selecting import Chosen
+from capacity.errors import InvalidArgumentError
+from capacity.progress import bar
+
+if TYPE_CHECKING:
+    from capacity.stores.counts import StoreCounts
+
+SECONDS = "--timeout"
+
+
+class Address(str):
+    """The address of an endpoint as it was typed: a path would lose a part of it."""
+
+    __slots__ = ()
+
+
+def path_or_address(name: str) -> Path | Address:
+    """Return an address of http or https, or else the path of an argument.
+
+    Raises
+    ------
+    BadParameter
+        For an empty name.
+    """
+    from capacity.database.io.sparql.endpoints import is_address
+
+    return Address(name) if is_address(name) else named_path(name)
+
+
+FactsOrEndpoint = Annotated[
+    Path,
+    typer.Argument(
+        help="File of facts: RDF, TSV or CSV, which may be compressed; or the address of a SPARQL "
+        "endpoint, https://...",
+        show_default=False,
+        parser=path_or_address,
+    ),
+]
+FactsTensorOrEndpoint = Annotated[
+    Path,
+    typer.Argument(
+        help="File of facts (RDF or a table), a folder or a pattern of such, or a tensor (.npy or "
+        ".tns); may be compressed. Or the address of a SPARQL endpoint, https://...",
+        show_default=False,
+        parser=path_or_address,
+    ),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        SECONDS, help="Seconds that a SPARQL endpoint may take for a count; by default 300."
+    ),
+]
+
+
+def refuse_timeout(timeout: float | None) -> None:
+    """Raise an InvalidArgumentError for an option that a file has no use for."""
+    if timeout is not None:
+        raise InvalidArgumentError(
+            f"{SECONDS} is an option of endpoints, whose address begins with https://. Omit it."
+        )
+
+
+def count_address(
+    address: Address, chosen: Chosen, timeout: float | None, refused: Mapping[str, object]
+) -> StoreCounts:
+    """Count the facts of an endpoint.
+
+    Parameters
+    ----------
+    address : Address
+        Its address.
+    chosen : Chosen
+        What the user selects of it: a graph, and nothing else.
+    timeout : float or None
+        Seconds that it may be silent.
+    refused : mapping of str to object
+        By their names, options that an endpoint has no use for; None or False where not given.
+
+    Raises
+    ------
+    CapacityError
+        For such an option, or as `capacity.stores.count_endpoint` does.
+    """
+    from capacity.database.io.sparql.endpoints import endpoint_at
+    from capacity.stores.sparql import count_endpoint
+
+    name = endpoint_at(str(address)).name
+    flags = chosen.flags()
+    options: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
+    if "graph" in flags:
+        options["graph"] = flags.pop("graph")
+    for option, value in {**flags, **refused}.items():
+        if value not in (None, False):
+            raise InvalidArgumentError(
+                f"{name}: --{option} needs the facts, and an endpoint counts its facts itself. "
+                f"Omit --{option}, or load the facts that you mean by Database.from_sparql."
+            )
+    with bar() as progress:
+        return count_endpoint(str(address), progress=progress, **options)
+
+
+def graph_json(chosen: Chosen) -> dict[str, Any] | None:
+    """Return the chosen graph for JSON, as `selection_json` has it; None for all of them."""
+    if "graph" not in chosen.reading:
+        return None
+    return {
+        "options": {"graph": chosen.reading["graph"]}, "of": None, "kept": None, "omitted": {}
+    }  # fmt: skip

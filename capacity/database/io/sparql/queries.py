@@ -1,0 +1,168 @@
+"""The parts of a query that paging and counting need: its form, its columns and its data set.
+
+A SELECT is asked for in pages, and counted, as a sub-select: the prologue and the data set (FROM)
+stay outside, where the grammar has them, and the rest is sent as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from capacity.database.arity import LEAST, MOST
+from capacity.database.io.sparql.lexing import Token, terminals
+from capacity.errors import InvalidArgumentError
+from capacity.limits import shown
+
+_BEFORE = {"BASE": 2, "PREFIX": 3, "VERSION": 2}
+_UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH")
+_NEEDED = "A query must be a SELECT of the columns of facts, or a CONSTRUCT"
+
+
+@dataclass(frozen=True)
+class Query:
+    """A SELECT or CONSTRUCT, in parts.
+
+    Attributes
+    ----------
+    text : str
+        The whole query.
+    columns : tuple of str
+        Names of the variables of a SELECT; empty for a CONSTRUCT.
+    prologue : str
+        What stands before the form: prefixes and a base.
+    dataset : str
+        Its FROM clauses.
+    bare : str
+        The query without these two; a sub-select.
+    """
+
+    text: str
+    columns: tuple[str, ...]
+    prologue: str
+    dataset: str
+    bare: str
+
+    @property
+    def is_select(self) -> bool:
+        """True for a SELECT, False for a CONSTRUCT."""
+        return bool(self.columns)
+
+    def counted(self, *, distinct: bool) -> str:
+        """Write the query that counts the rows, or the different ones; its column is ``n``."""
+        inner = self._distinct() if distinct else self.bare
+        return f"{self.prologue}SELECT (COUNT(*) AS ?n) {self.dataset} WHERE {{ {inner}\n}}"
+
+    def page(self, n: int, start: int) -> str:
+        """Write the query for `n` different rows from the row `start`, in order."""
+        names = " ".join(f"?{name}" for name in self.columns)
+        return (
+            f"{self.prologue}SELECT DISTINCT {names} {self.dataset} WHERE {{ {self.bare}\n}} "
+            f"ORDER BY {names} LIMIT {n} OFFSET {start}"
+        )
+
+    def _distinct(self) -> str:
+        names = " ".join(f"?{name}" for name in self.columns)
+        return f"SELECT DISTINCT {names} WHERE {{ {self.bare}\n}}"
+
+
+def read_query(text: str) -> Query:
+    """Find the parts of a query.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For another form than SELECT and CONSTRUCT, ``SELECT *``, another number of columns than 2
+        to 32, or a column that is named twice.
+
+    Examples
+    --------
+    >>> query = read_query("PREFIX x: <x:> SELECT ?s ?p (?x + 1 AS ?o) FROM <x:g> { ?s ?p ?x }")
+    >>> query.columns, query.dataset
+    (('s', 'p', 'o'), 'FROM <x:g>')
+    """
+    tokens = terminals(text)
+    form = _first_of_form(tokens)
+    word = tokens[form].word if form < len(tokens) else ""
+    if word not in ("SELECT", "CONSTRUCT"):
+        raise _wrong_form(word)
+    prologue = text[: tokens[form].start]
+    if word == "CONSTRUCT":
+        return Query(text, (), prologue, "", text[len(prologue) :])
+    columns, end = _columns(tokens, form + 1)
+    # the data set, between the columns and the pattern
+    where = end
+    while where < len(tokens) and tokens[where].text != "{" and tokens[where].word != "WHERE":
+        where += 1
+    if where == len(tokens):
+        raise InvalidArgumentError(f"{_NEEDED}; got a SELECT without a pattern in braces.")
+    split, after = tokens[end].start, tokens[where].start
+    # a comment between clauses would hide what is put after it
+    dataset = " ".join(token.text for token in tokens[end:where])
+    # an endpoint's messages name the lines of the query as its author wrote it
+    lines = "\n" * text.count("\n", split, after)
+    bare = f"{text[len(prologue) : split]}{lines} {text[after:]}"
+    return Query(text, columns, prologue, dataset, bare)
+
+
+def _first_of_form(tokens: Sequence[Token]) -> int:
+    """Index of the word that says the form, after the prologue."""
+    at = 0
+    while at < len(tokens) and (length := _BEFORE.get(tokens[at].word)):
+        at += length
+    return at
+
+
+def _columns(tokens: Sequence[Token], at: int) -> tuple[tuple[str, ...], int]:
+    """Read the columns of a SELECT, and give the index of the token after them."""
+    if at < len(tokens) and tokens[at].word in ("DISTINCT", "REDUCED"):
+        at += 1
+    columns: list[str] = []
+    while at < len(tokens):
+        token = tokens[at]
+        if token.text == "*":
+            raise InvalidArgumentError(
+                f"{_NEEDED}; got SELECT *. Name the columns, the object's last: SELECT ?s ?p ?o."
+            )
+        if token.variable:
+            columns.append(token.variable)
+        elif token.text == "(":
+            at = _closing(tokens, at)
+            named = tokens[at - 1].variable if tokens[at - 2].word == "AS" else ""
+            if not named:
+                raise InvalidArgumentError(
+                    f"{_NEEDED}; a column in parentheses needs a name: (... AS ?o)."
+                )
+            columns.append(named)
+        else:
+            break
+        at += 1
+    if not LEAST <= len(columns) <= MOST:
+        raise InvalidArgumentError(
+            f"{_NEEDED}; got {len(columns)} columns, which must be {LEAST} to {MOST}: subject, "
+            "predicate and object, or the columns of a key and then the object."
+        )
+    if len(set(columns)) < len(columns):
+        raise InvalidArgumentError(f"The columns must differ; got {shown(' '.join(columns))}.")
+    return tuple(columns), at
+
+
+def _closing(tokens: Sequence[Token], at: int) -> int:
+    """Index of the parenthesis that closes the one at an index."""
+    depth = 0
+    for i in range(at, len(tokens)):
+        depth += {"(": 1, ")": -1}.get(tokens[i].text, 0)
+        if depth == 0:
+            return i
+    raise InvalidArgumentError(f"{_NEEDED}; got a parenthesis that isn't closed.")
+
+
+def _wrong_form(word: str) -> InvalidArgumentError:
+    if word == "DESCRIBE":
+        return InvalidArgumentError(
+            f"{_NEEDED}; got a DESCRIBE, whose facts each endpoint chooses for itself. Say which "
+            "facts you mean."
+        )
+    if word in _UPDATES:
+        return InvalidArgumentError(f"{_NEEDED}; got an update, {word}. Nothing was sent.")
+    return InvalidArgumentError(f"{_NEEDED}; got {word or 'no form at all'}.")

@@ -33,7 +33,7 @@ _FORMATS = ("parquet", *LINES, "tsv", "csv", "duckdb")
 
 
 def count_duckdb(
-    path: Name | Iterable[Name],
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     format: str | None = None,
     table: str | None = None,

@@ -9,6 +9,7 @@ from capacity.errors import MemoryBudgetError
 from capacity.rank import Pencil, pencil_rank, rank_interval
 from capacity.rank.effort import BUDGETS
 from capacity.rank.verifier.checker import verify
+from capacity.rank.verifier.kinds.pencil import DEPENDENT
 from capacity.rank.verifier.procedures.pencils import LARGEST_BLOCK, sparse_pencil_rank
 from capacity.rank.verifier.procedures.real_roots import distinct_real_roots
 from capacity.testing import databases
@@ -115,12 +116,25 @@ def test_two_predicates_are_solved(db: Database) -> None:
     # the argument itself is an interval of its own
     if dense.shape[1] == 2:
         argument = Pencil(1, np.array([0, 1]), rank)
+        # two predicates with the same facts span no pencil, as an upper bound needs one
+        same = np.array_equal(slices[0], slices[1])
         for side in ("lower", "upper"):
             certificate = claim(db, argument, side=side)
-            assert verify(certificate, db).reason is None
-            assert second_checker(certificate, db)
+            reason = DEPENDENT if same and side == "upper" else None
+            assert verify(certificate, db).reason == reason
+            assert second_checker(certificate, db) == (reason is None)
         wrong = claim(db, Pencil(1, np.array([0, 1]), rank + 1))
         assert verify(wrong, db).reason == f"the two slices have rank {rank}"
+
+
+def test_two_predicates_with_the_same_facts_prove_nothing_from_above() -> None:
+    db = database([(0, "a", 0), (0, "b", 0)])
+    argument = Pencil(1, np.array([0, 1]), 1)
+    above, below = (claim(db, argument, side=side) for side in ("upper", "lower"))
+    assert verify(above, db).reason == DEPENDENT
+    assert not second_checker(above, db)
+    assert verify(below, db).proved
+    assert second_checker(below, db)
 
 
 def test_many_predicates_that_span_two_dimensions_are_solved() -> None:

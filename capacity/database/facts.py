@@ -15,7 +15,6 @@ L. Z. Wong, Paying Attention to Facts, 2025, arXiv 2502.05076, section 2.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,6 +39,7 @@ from capacity.database.terms import Term, display
 from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, generator
 from capacity.tensor.sparse import SparseTensor
+from capacity.warned import warn_caller
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -152,7 +152,7 @@ class Database(Columns):
         db = cls(tuple(terms), *by_role(tuples), policy, dict(prefixes or {}), source)
         if multi is None and not db.is_functional:
             said = multi_valued_warning(db.n_multi_valued_pairs, db.n_pairs, db.arity)
-            warnings.warn(said, stacklevel=3)
+            warn_caller(said)
         return db
 
     @classmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,6 +13,7 @@ from capacity.database.policy import MultiPolicy, check_policy, multi_valued_war
 from capacity.database.source import Source
 from capacity.database.term_columns import TermColumns, UnsortedTerms
 from capacity.tensor.coordinates import distinct
+from capacity.warned import warn_caller
 
 # tuples are packed into integers below this
 _MOST = 2**62
@@ -62,7 +62,7 @@ def from_columns(
         return db.with_policy(multi)
     if multi is None and not db.is_functional:
         said = multi_valued_warning(db.n_multi_valued_pairs, db.n_pairs, db.arity)
-        warnings.warn(said, stacklevel=4)
+        warn_caller(said)
     return db
 
 

@@ -9,7 +9,6 @@ snapshots, but not on Dask, whose workers may not see the folder, nor if they ar
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -28,6 +27,7 @@ from capacity.sweep.storage.records import DamagedFileError
 from capacity.sweep.storage.row_schema import Row
 from capacity.sweep.storage.store import Store
 from capacity.sweep.time_left import TimeLeft
+from capacity.warned import warn_caller
 
 # between two writes of the rows of unfinished shards; a kill loses the rows since the last
 KEEP_SECONDS = 5.0
@@ -224,7 +224,7 @@ class Driver:
     def _tell_damage(self, error: DamagedFileError, **what: Any) -> None:
         """Report damage, which is done again, in the log and in a warning."""
         self._store.log(self._part, **what, damaged=f"{error.reason}; it is done again")
-        warnings.warn(f"{error.path} {error.reason}; it is done again.", stacklevel=2)
+        warn_caller(UserWarning(f"{error.path} {error.reason}; it is done again."))
 
     def _tell(self, runs: Iterable[Run]) -> None:
         """Report progress after some runs, which may have been reported already."""

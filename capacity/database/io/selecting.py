@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -17,6 +16,7 @@ from capacity.errors import (
     UnknownTokenError,
 )
 from capacity.options import nearest
+from capacity.warned import warn_caller
 
 
 def selection_of(criteria: Mapping[str, Any], call: str, others: Iterable[str]) -> Selection:
@@ -73,5 +73,5 @@ def selected_part(
         raise type(error)(f"{name}: {error}") from None
     if not part.is_functional:
         said = multi_valued_warning(part.n_multi_valued_pairs, part.n_pairs, part.arity)
-        warnings.warn(said, stacklevel=3)
+        warn_caller(said)
     return part

@@ -8,7 +8,6 @@ activations are the model's own: they are checked, not recomputed.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,6 +40,7 @@ from capacity.transformer.activations.validation import (
     checked_tokens,
     require_affordable_attention,
 )
+from capacity.warned import warn_caller
 
 # keys that tokenizers return and no model reads
 TOLD_BY_TOKENIZERS = {"special_tokens_mask", "offset_mapping", "length", "num_truncated_tokens",
@@ -95,11 +95,11 @@ def capture(model: nn.Module, inputs: Mapping[str, Any] | Tensor) -> ActivationC
     weights = [p for p in model.parameters() if p.is_floating_point()]
     coarse = {p.dtype for p in weights} & {torch.float16, torch.bfloat16}
     if coarse:
-        warnings.warn(
-            f"Weights are {', '.join(map(str, coarse))}: a copy in float32 is analysed, for ranks "
-            "and null spaces need its digits. Call model.float() first to save the copy.",
-            PrecisionWarning,
-            stacklevel=2,
+        warn_caller(
+            PrecisionWarning(
+                f"Weights are {', '.join(map(str, coarse))}: a copy in float32 is analysed, for "
+                "ranks and null spaces need its digits. Call model.float() first to save the copy."
+            )
         )
         model = copy.deepcopy(model).float()
     device = weights[0].device if weights else torch.device("cpu")

@@ -15,7 +15,6 @@ RDF 1.1 Concepts and Abstract Syntax, W3C 2014; RDF 1.2 Concepts and Abstract Da
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +37,7 @@ from capacity.database.terms import term_from_pyoxigraph
 from capacity.database.vocabularies import schema_predicates
 from capacity.errors import AnnotationWarning, DatabaseFormatError
 from capacity.limits import shown
+from capacity.warned import warn_caller
 
 
 def parse_rdf_content(
@@ -84,10 +84,10 @@ def parse_rdf_content(
         rows, note = apply_choice(found, rows, choice, iris, quads.prefixes)
         notes = (note,)
         if choice is None:
-            warnings.warn(
-                f"{note} Choose with annotations_of_facts=: keep, drop, order-4 or order-5.",
-                AnnotationWarning,
-                stacklevel=4,
+            warn_caller(
+                AnnotationWarning(
+                    f"{note} Choose with annotations_of_facts=: keep, drop, order-4 or order-5."
+                )
             )
     elif choice not in (None, "keep", "drop"):
         raise DatabaseFormatError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +28,7 @@ from capacity.errors import DatabaseFormatError, EndpointError, InvalidArgumentE
 from capacity.limits import require_integer
 from capacity.options import require_choice
 from capacity.progress import Progress, spinner
+from capacity.warned import warn_caller
 
 TIMEOUT, DEADLINE = 60.0, 3600.0
 MAX_ROWS, MAX_BYTES = 10**6, 2**30
@@ -173,9 +173,7 @@ def from_sparql(
         )
     source = Source(where.name, kept.facts_sha256, "sparql", (_hash_of(asked), *notes))
     if multi is None and not kept.is_functional:
-        warnings.warn(
-            multi_valued_warning(kept.n_multi_valued_pairs, kept.n_pairs, kept.arity), stacklevel=2
-        )
+        warn_caller(multi_valued_warning(kept.n_multi_valued_pairs, kept.n_pairs, kept.arity))
     return replace(kept.with_policy(multi) if multi not in (None, "keep") else kept, source=source)
 
 

@@ -19,6 +19,7 @@ EXTRAS = {
     "jaxtyping": "layers",
     "pandas": "plots",
     "filelock": "layers",
+    "threadpoolctl": "layers",
     "seaborn": "plots",
     "matplotlib": "plots",
     "networkx": "networkx",
@@ -34,7 +35,7 @@ EXTRAS = {
 
 
 # packages that training, scoring and storing layers import
-LAYERS = ("torch", "safetensors", "jaxtyping", "pandas", "filelock")
+LAYERS = ("torch", "safetensors", "jaxtyping", "pandas", "filelock", "threadpoolctl")
 
 
 def missing_extra(what: str, packages: str, extra: str) -> MissingExtraError:

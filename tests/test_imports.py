@@ -40,6 +40,28 @@ def test_rooms_without_torch(module: str) -> None:
     assert not modules_after(f"import {module}") & {"torch", "seaborn"}
 
 
+_A_SWEEP = """
+import sys
+# an import of torch fails, in the workers too
+sys.modules["torch"] = None
+from capacity.sweep import make_plan, run_sweep
+databases = {"synthetic": {"count": 2, "max_triples": 6}}
+layers = {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1], "d_head_vo": [2]}
+plan = make_plan({"databases": databases, "layers": layers, "recipe": {"epochs": 5}})
+assert {run.engine for run in plan.runs} == {"fused"}
+if __name__ == "__main__":
+    run_sweep(plan, sys.argv[1], workers=int(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_sweep_by_the_fused_engine_needs_no_torch(workers: int, tmp_path: Path) -> None:
+    script, folder = tmp_path / "sweep.py", tmp_path / "out"
+    script.write_text(_A_SWEEP)
+    subprocess.run([sys.executable, script, folder, str(workers)], check=True, cwd=ROOT)
+    assert (folder / "runs.parquet").exists()
+
+
 def test_every_public_name_loads() -> None:
     code = """
 import capacity

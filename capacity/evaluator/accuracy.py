@@ -26,6 +26,7 @@ from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.evaluator.threshold import Threshold, check_tau, check_threshold
+from capacity.layer.forward import PAIRS_A_BATCH, logits_of_pairs
 from capacity.limits import shown
 from capacity.options import require_choice
 
@@ -162,7 +163,7 @@ def _log_probabilities(z: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def pair_logits(
-    layer: AttentionLayer, pairs: NDArray[np.integer], *, batch_size: int = 4096
+    layer: AttentionLayer, pairs: NDArray[np.integer], *, batch_size: int = PAIRS_A_BATCH
 ) -> NDArray[np.float64]:
     """Return the logits that the forward pass predicts after each (subject, predicate) pair.
 
@@ -199,11 +200,30 @@ def pair_logits(
             "`pairs` must be an array of token ids, shape (n_pairs, 2); got "
             f"{shown(pairs)}. The pairs of a database are db.token_triples[:, :2]."
         )
+    if _is_of_weights_alone(layer):
+        # as a sweep scores it
+        weights = {name: p.detach().numpy() for name, p in layer.named_parameters()}
+        return logits_of_pairs(layer.config, weights, pairs, batch_size=batch_size)
     device = layer.W_E.device
     sentences = torch.as_tensor(pairs.astype(np.int64), device=device)
     with torch.no_grad():
         parts = [layer(part)[:, -1].double().cpu() for part in sentences.split(batch_size)]
     return torch.cat(parts).numpy()
+
+
+def _is_of_weights_alone(layer: AttentionLayer) -> bool:
+    """Return True if numpy can compute the forward pass: nobody has changed what it does."""
+    import torch
+
+    from capacity.layer.model import AttentionLayer
+
+    return (
+        type(layer) is AttentionLayer
+        and layer.config.is_plain
+        and layer.W_E.device.type == "cpu"
+        and layer.W_E.dtype in (torch.float32, torch.float64)
+        and not (layer._forward_hooks or layer._forward_pre_hooks)
+    )
 
 
 def evaluate(

@@ -6,6 +6,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.limits import require_integer, shown
@@ -17,7 +20,7 @@ Positions: TypeAlias = Literal["both", "object"]
 Init: TypeAlias = Literal["paper"]
 Status: TypeAlias = Literal["completed", "memorised", "diverged"]
 
-# engines make a list of the learning rates of all epochs
+# engines make an array of the learning rates of all epochs
 MAX_EPOCHS = 10_000_000
 MAX_FACTS = 2**31 - 1
 
@@ -111,6 +114,13 @@ class Recipe:
     def facts_a_step(self, n_facts: int) -> int:
         """Number of facts in a step, for a database of `n_facts`; 0: all of them."""
         return self.batch_size if self.batch_size < n_facts else 0
+
+    def learning_rates(self) -> NDArray[np.float64]:
+        """Learning rate of each epoch: constant, or half a cosine that falls to 0."""
+        if self.schedule == "constant":
+            return np.full(self.epochs, self.learning_rate)
+        angles = np.pi * np.arange(self.epochs) / max(self.epochs, 1)
+        return self.learning_rate * 0.5 * (1 + np.cos(angles))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as JSON-ready data."""

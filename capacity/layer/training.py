@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ import torch
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Compute
+from capacity.layer.engines.followed import followed
 from capacity.layer.engines.registry import Engine, RunMany, engine_for
 from capacity.layer.engines.workload import Workload
 from capacity.layer.model import AttentionLayer
@@ -86,14 +88,8 @@ def train(
     engine = _engine(layer, db, recipe, compute)
     # engines neither use nor leave gradients
     layer.zero_grad(set_to_none=True)
-    if progress is None:
-        return engine.run(layer, db, recipe, generator(seed), snapshots)
-    progress("epochs", 0, recipe.epochs, None)
-    snapshots = snapshots.telling(lambda done: progress("epochs", done, recipe.epochs, None))
-    training = engine.run(layer, db, recipe, generator(seed), snapshots)
-    # a layer that memorises stops early: what is left isn't trained
-    progress("epochs", training.epochs, training.epochs, 0.0)
-    return training
+    run = partial(engine.run, layer, db, recipe, generator(seed))
+    return followed(run, recipe, snapshots, progress)
 
 
 def train_many(

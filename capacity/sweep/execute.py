@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Device, resolve_device
@@ -21,8 +19,9 @@ from capacity.sweep.plan import Plan
 from capacity.sweep.pool import Executor, in_this_process, processes
 from capacity.sweep.storage.manifest import environment
 
-# what the tasks of a sweep import, and what its table does: pyarrow looks for pandas
-_LOADED_BY_WORKERS = ("capacity.sweep.driver", "capacity.rank.analysis", "torch", "numba")
+# what the tasks of a sweep import, and what its table does: pyarrow looks for pandas. Torch isn't
+# among it: some engines do without
+_LOADED_BY_WORKERS = ("capacity.sweep.driver", "capacity.rank.analysis", "numba")
 _LOADED_HERE = ("capacity.sweep.driver", "capacity.sweep.storage.store", "pandas")
 
 
@@ -117,7 +116,7 @@ def run_sweep(
         from capacity.sweep.driver import Driver
         from capacity.sweep.storage.store import Store
 
-        here = _environment(chosen, execute)
+        here = environment(chosen)
         store = Store(folder, plan.on(chosen), here, allow_other_engine=allow_other_engine)
         with store.mine(part, parts) as mine:
             driver = Driver(store, mine, f"{part}-of-{parts}", here, progress)
@@ -168,18 +167,3 @@ def _load(names: Iterable[str]) -> None:
     finally:
         if enabled:
             gc.enable()
-
-
-def _environment(device: str, execute: Executor | None) -> dict[str, Any]:
-    """Return the environment; a worker is asked if this process hasn't loaded torch.
-
-    Each worker's rows are held against it (`capacity.sweep.driver`).
-    """
-    if "torch" not in sys.modules:
-        if execute is None:
-            _load(("torch",))
-        else:
-            (outcome,) = execute(environment, {"environment": (device,)})
-            if outcome.error is None:
-                return outcome.value
-    return environment(device)

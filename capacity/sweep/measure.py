@@ -13,7 +13,7 @@ from capacity.errors import InvalidArgumentError, SweepError
 from capacity.layer.engines.registry import Engine, engines_named, make_known
 from capacity.limits import require_integer
 from capacity.progress import Progress
-from capacity.sweep.one_run import database_ranks, train_runs
+from capacity.sweep.one_run import database_ranks, layer_of, train_runs
 from capacity.sweep.plan import Plan, Run, task_seconds, tasks_of
 from capacity.sweep.pool import Outcome, in_this_process, processes
 from capacity.sweep.time_left import TimeLeft
@@ -132,7 +132,8 @@ def _measured(
     make_known(engines)
     by_key = {run.key: run for run in runs}
     rows: list[dict[str, Any]] = []
-    for row, layer in train_runs(runs, ranks=ranks):
+    for row, trained in train_runs(runs, ranks=ranks):
+        run = by_key[row["run_key"]]
         with torch.no_grad():
-            rows.append({**row, **measure(by_key[row["run_key"]], layer)})
+            rows.append({**row, **measure(run, layer_of(run, trained))})
     return rows

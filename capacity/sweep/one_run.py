@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,15 +22,23 @@ from capacity.evaluator.accuracy import accuracy_of_logits, pair_logits
 from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_assumed, layer_rank_upper
+from capacity.layer.engines.followed import followed
+from capacity.layer.engines.registry import engine_named
+from capacity.layer.forward import Weights, logits_of_pairs
+from capacity.layer.initial import initial_weights
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import Snapshots
 from capacity.progress import Progress
 from capacity.sweep.plan import Run
 from capacity.sweep.storage.layout import snapshot_name
 from capacity.sweep.storage.row_schema import layer_columns, recipe_columns, scored_columns
+from capacity.sweep.threads import one_thread
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
+
+# a trained layer, or the weights of one, if no torch was needed
+Trained: TypeAlias = "AttentionLayer | Weights"
 
 
 def train_run(
@@ -77,7 +85,8 @@ def train_run(
     (5, 12, 2)
     """
     known = None if ranks is None else {run.database.facts_sha256: ranks}
-    return next(train_runs([run], ranks=known, progress=progress))
+    row, trained = next(train_runs([run], ranks=known, progress=progress))
+    return row, layer_of(run, trained)
 
 
 def train_runs(
@@ -86,8 +95,10 @@ def train_runs(
     ranks: Mapping[str, Mapping[str, int]] | None = None,
     snapshots: Path | None = None,
     progress: Progress | None = None,
-) -> Iterator[tuple[dict[str, Any], AttentionLayer]]:
+) -> Iterator[tuple[dict[str, Any], Trained]]:
     """Train and score many layers, those that are trained together first.
+
+    Torch isn't loaded for engines that can do without (`Engine.run_weights`).
 
     Parameters
     ----------
@@ -105,8 +116,8 @@ def train_runs(
     ------
     row : dict
         One row of the runs table.
-    layer : AttentionLayer
-        The trained layer.
+    trained : AttentionLayer or mapping of str to ndarray
+        The trained layer, or its weights (`layer_of`).
 
     Raises
     ------
@@ -118,36 +129,74 @@ def train_runs(
         if run.is_grouped:
             batches.setdefault((run.engine, run.recipe, run.compute), []).append(run)
     for group in [*batches.values(), *([run] for run in runs if not run.is_grouped)]:
-        for run, layer, training in _trained(group, snapshots, progress):
+        for run, trained, training in _trained(group, snapshots, progress):
             known = None if ranks is None else ranks[run.database.facts_sha256]
-            yield _row(run, layer, training, known), layer
+            yield _row(run, trained, training, known), trained
+
+
+def layer_of(run: Run, trained: Trained) -> AttentionLayer:
+    """Return the trained layer of a run, which `train_runs` may have as weights."""
+    import torch
+
+    from capacity.layer.model import AttentionLayer
+
+    if isinstance(trained, AttentionLayer):
+        return trained
+    tensors = {name: torch.from_numpy(array) for name, array in trained.items()}
+    return AttentionLayer.of_weights(run.layer, tensors)
 
 
 def _trained(
     runs: Sequence[Run], snapshots: Path | None, progress: Progress | None
-) -> list[tuple[Run, AttentionLayer, Training]]:
+) -> Iterator[tuple[Run, Trained, Training]]:
     """Train runs of one recipe and one `Compute`, each from its own initial weights."""
+    generators: list[tuple[np.random.Generator, ...]] = []
+    for run in runs:
+        run.database.require_functional("Training")
+        generators.append(tuple(np.random.default_rng(int(run.start, 16)).spawn(2)))
+    engine = engine_named(runs[0].engine)
+    if engine.run_weights is None or runs[0].is_grouped:
+        yield from _trained_by_torch(runs, generators, snapshots, progress)
+        return
+    for run, (drawn, order) in zip(runs, generators, strict=True):
+        weights = {
+            name: array.astype(run.compute.dtype)
+            for name, array in initial_weights(run.layer, run.database.n_tokens, drawn).items()
+        }
+        train = partial(engine.run_weights, run.layer, weights, run.database, run.recipe, order)
+        with one_thread():
+            training = followed(train, run.recipe, _snapshots(run, snapshots), progress)
+        yield run, weights, training
+
+
+def _snapshots(run: Run, folder: Path | None) -> Snapshots:
+    return Snapshots(folder and folder / snapshot_name(run.key), run.key)
+
+
+def _trained_by_torch(
+    runs: Sequence[Run],
+    generators: Sequence[tuple[np.random.Generator, ...]],
+    snapshots: Path | None,
+    progress: Progress | None,
+) -> Iterator[tuple[Run, AttentionLayer, Training]]:
     import torch
 
     from capacity.layer.model import AttentionLayer
     from capacity.layer.training import train, train_many
 
     recipe, compute = runs[0].recipe, replace(runs[0].compute, engine=runs[0].engine)
-    tasks: list[tuple[AttentionLayer, Database]] = []
-    orders: list[np.random.Generator] = []
-    for run in runs:
-        run.database.require_functional("Training")
-        weights, order = np.random.default_rng(int(run.start, 16)).spawn(2)
-        layer = AttentionLayer(
-            run.layer,
-            run.database.n_tokens,
-            seed=weights,
-            dtype=getattr(torch, compute.dtype),
-            device=run.device,
+    dtype = getattr(torch, compute.dtype)
+    tasks = [
+        (
+            AttentionLayer(
+                run.layer, run.database.n_tokens, seed=drawn, dtype=dtype, device=run.device
+            ),
+            run.database,
         )
-        tasks.append((layer, run.database))
-        orders.append(order)
-    with _one_thread():
+        for run, (drawn, _) in zip(runs, generators, strict=True)
+    ]
+    orders = [order for _, order in generators]
+    with one_thread():
         if runs[0].is_grouped or (snapshots is None and progress is None):
             trainings = train_many(tasks, recipe, compute, seeds=orders)
         else:
@@ -157,17 +206,17 @@ def _trained(
                     recipe,
                     compute,
                     seed=order,
-                    snapshots=Snapshots(snapshots and snapshots / snapshot_name(run.key), run.key),
+                    snapshots=_snapshots(run, snapshots),
                     progress=progress,
                 )
                 for run, task, order in zip(runs, tasks, orders, strict=True)
             ]
     layers = [layer for layer, _ in tasks]
-    return list(zip(runs, layers, trainings, strict=True))
+    yield from zip(runs, layers, trainings, strict=True)
 
 
 def _row(
-    run: Run, layer: AttentionLayer, training: Training, ranks: Mapping[str, int] | None
+    run: Run, trained: Trained, training: Training, ranks: Mapping[str, int] | None
 ) -> dict[str, Any]:
     """One row of the runs table, in the order of its columns (`storage.row_schema`)."""
     db = run.database
@@ -196,18 +245,21 @@ def _row(
         "epochs": training.epochs,
         "loss": training.loss,
         "status": training.status,
-        **_scores(run, layer, diverged=training.status == "diverged"),
+        **_scores(run, trained, diverged=training.status == "diverged"),
     }
 
 
-def _scores(run: Run, layer: AttentionLayer, *, diverged: bool) -> dict[str, float]:
+def _scores(run: Run, trained: Trained, *, diverged: bool) -> dict[str, float]:
     """Scores of the trained layer, by column; all NaN if training diverged."""
     names, taus = scored_columns(run.taus), run.taus
     if diverged:
         return dict.fromkeys(names, math.nan)
     facts = run.database.token_triples
-    with _one_thread():
-        logits = pair_logits(layer, facts[:, :2])
+    with one_thread():
+        if isinstance(trained, Mapping):
+            logits = logits_of_pairs(run.layer, trained, facts[:, :2])
+        else:
+            logits = pair_logits(trained, facts[:, :2])
     found = accuracy_of_logits(logits, facts[:, 2], taus)
     scores = (
         found.tied,
@@ -235,15 +287,3 @@ def database_ranks(db: Database) -> dict[str, int]:
         "database_rank_lower": interval.lower.value,
         "database_rank_upper": interval.upper.value,
     }
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -13,6 +13,7 @@ from capacity.evaluator import accuracy_of_logits, evaluate, memorises, pair_log
 from capacity.layer import AttentionLayer, LayerConfig, Recipe, train
 from capacity.rank import matrix_rank
 from tests.oracles import figure_1
+from tests.tiers import examples
 
 logits = arrays(np.float64, (6, 4), elements=st.sampled_from([-3.0, 0.0, 0.0, 1.0, 5.0, 9.0]))
 targets = arrays(np.int64, 6, elements=st.integers(0, 3))
@@ -97,6 +98,51 @@ def test_batches_change_no_answer(trained: tuple[AttentionLayer, Database]) -> N
     layer, db = trained
     pairs = db.token_triples[:, :2]
     np.testing.assert_allclose(pair_logits(layer, pairs, batch_size=3), pair_logits(layer, pairs))
+
+
+@given(
+    st.tuples(*(st.integers(1, 9) for _ in range(4)), st.booleans()),
+    st.integers(1, 12),
+    st.sampled_from([torch.float32, torch.float64]),
+    st.integers(0, 99),
+)
+@settings(max_examples=examples(200))
+def test_numpy_predicts_what_the_forward_pass_does(
+    sizes: tuple[int, int, int, int, bool], d_vocab: int, dtype: torch.dtype, seed: int
+) -> None:
+    d, heads, qk, vo, scale = sizes
+    config = LayerConfig(d, heads, min(qk, d), min(vo, d), scale=scale)
+    layer = AttentionLayer(config, d_vocab, seed=seed, dtype=dtype)
+    pairs = np.random.default_rng(seed).integers(d_vocab, size=(7, 2))
+    with torch.no_grad():
+        # attention far from even, too
+        layer.W_Q *= 30 ** (seed % 3)
+        expected = layer(torch.from_numpy(pairs))[:, -1].double().numpy()
+    slack = 1e-4 if dtype == torch.float32 else 1e-11
+    size = 1 + float(np.abs(expected).max())
+    assert np.abs(pair_logits(layer, pairs) - expected).max() <= slack * size
+
+
+def test_a_layer_that_was_changed_predicts_by_its_own_forward_pass(
+    trained: tuple[AttentionLayer, Database],
+) -> None:
+    layer, db = trained
+    pairs = db.token_triples[:, :2]
+
+    class Louder(AttentionLayer):
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            return 2 * super().forward(tokens)
+
+    weights = {name: p.detach() for name, p in layer.named_parameters()}
+    expected = 2 * pair_logits(layer, pairs)
+    np.testing.assert_allclose(
+        pair_logits(Louder.of_weights(layer.config, weights), pairs), expected, rtol=1e-4, atol=1e-4
+    )
+    hooked = AttentionLayer.of_weights(layer.config, weights)
+    hooked.register_forward_hook(lambda *given: 2 * given[2])
+    np.testing.assert_allclose(pair_logits(hooked, pairs), expected, rtol=1e-4, atol=1e-4)
+    halves = AttentionLayer.of_weights(layer.config, weights).to(torch.bfloat16)
+    assert np.isfinite(pair_logits(halves, pairs)).all()
 
 
 def test_accuracy_needs_a_function() -> None:

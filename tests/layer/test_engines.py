@@ -19,7 +19,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database, random_database
-from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train, train_many
+from capacity.layer import (
+    AttentionLayer,
+    Compute,
+    LayerConfig,
+    Recipe,
+    Snapshots,
+    train,
+    train_many,
+)
 from capacity.layer.engines.blocked import engine as blocked
 from capacity.layer.engines.fused import engine as fused
 from capacity.layer.engines.fused import packing
@@ -122,7 +130,8 @@ def test_gradients_are_those_of_autograd(
     batch = {name: g.numpy() for name, g in group.gradients(1).items()}
     found = [blocks, batch]
     if config.d_model <= ROW:
-        found.append(packing.PackedRun(layer, db, recipe).gradients())
+        weights = {name: p.detach().numpy() for name, p in layer.named_parameters()}
+        found.append(packing.PackedRun(config, weights, db, recipe).gradients())
     # one scale for all: a matrix whose gradients cancel has nothing but rounding
     scale = max(float(np.abs(g).max()) for g in expected.values())
     for got in found:
@@ -163,6 +172,24 @@ def test_short_trajectories_are_those_of_the_reference(
         assert (ours.status, ours.epochs) == (theirs.status, theirs.epochs)
         # a loss near 0 is the difference of logits, with their precision
         assert ours.loss == pytest.approx(theirs.loss, rel=tolerance, abs=tolerance)
+
+
+@pytest.mark.parametrize("batch_size", [0, 5])
+def test_weights_are_trained_as_a_layer_of_them(batch_size: int) -> None:
+    db, recipe = figure_1(), Recipe(epochs=40, stop_tau=0.0, batch_size=batch_size)
+    layer = AttentionLayer(LayerConfig(4, 2, 2, 3), db.n_tokens, seed=1)
+    weights = {name: p.detach().numpy().copy() for name, p in layer.named_parameters()}
+    engine = engine_for("fused", Workload(layer.config, recipe, db.n_triples, db.n_tokens))
+    assert engine.run_weights is not None
+    order, snapshots = np.random.default_rng(3), Snapshots(None, "")
+    alone = engine.run_weights(layer.config, weights, db, recipe, order, snapshots)
+    embedded = layer.W_EU.sum()
+    assert train(layer, db, recipe, Compute("fused"), seed=3) == alone
+    for name, p in layer.named_parameters():
+        assert np.array_equal(weights[name], p.detach().numpy()), name
+    # what was computed of the weights as they were has no gradient any more
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        embedded.backward()
 
 
 def test_runs_of_several_batches_are_trained_as_each_alone() -> None:

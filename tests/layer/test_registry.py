@@ -26,6 +26,7 @@ from capacity.layer import (
 from capacity.layer.engines import registry
 from capacity.layer.engines.registry import (
     START_SECONDS,
+    TORCH_SECONDS,
     engine_for,
     engine_named,
     engine_names,
@@ -120,8 +121,12 @@ def test_a_sweep_plans_and_trains_by_a_registered_engine() -> None:
     assert bool((layer.W_U == 1).all())
     works = [(run.engine, run.workload) for run in plan.runs]
     # layers of one head and of two: 200 seconds, once
-    assert start_seconds(works) == START_SECONDS + 200
+    assert start_seconds(works) == START_SECONDS + TORCH_SECONDS + 200
     assert start_seconds([]) == 0
+    # an engine that trains weights loads no torch
+    fused = engine_named("fused")
+    work = plan.runs[0].workload
+    assert start_seconds([("fused", work)]) == START_SECONDS + fused.start([work])
 
 
 @pytest.mark.parametrize("name", ["blocked", "reference"])

@@ -34,7 +34,7 @@ def train_epochs(
 ) -> Training:
     """Train `layer` in place, resuming from its snapshot if there is one."""
     optimizer = _optimizer(layer, recipe)
-    rates = learning_rates(recipe)
+    rates = recipe.learning_rates().tolist()
     size = recipe.facts_a_step(n_facts)
     whole = not size
     enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
@@ -109,14 +109,6 @@ def _tensors(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> dict[st
 
 def _arrays(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> Arrays:
     return {name: t.cpu().numpy() for name, t in _tensors(layer, optimizer).items()}
-
-
-def learning_rates(recipe: Recipe) -> list[float]:
-    """Learning rate of each epoch: constant, or half a cosine that falls to 0."""
-    if recipe.schedule == "constant":
-        return [recipe.learning_rate] * recipe.epochs
-    angles = np.pi * np.arange(recipe.epochs) / max(recipe.epochs, 1)
-    return (recipe.learning_rate * 0.5 * (1 + np.cos(angles))).tolist()
 
 
 def _is_finite(layer: AttentionLayer, optimizer: torch.optim.Optimizer) -> bool:

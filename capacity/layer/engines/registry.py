@@ -21,19 +21,24 @@ from capacity.options import require_choice
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
+    from capacity.layer.config import LayerConfig
+    from capacity.layer.forward import Weights
     from capacity.layer.model import AttentionLayer
     from capacity.layer.snapshots import Snapshots
 
 Run: TypeAlias = (
     "Callable[[AttentionLayer, Database, Recipe, np.random.Generator, Snapshots], Training]"
 )
+RunWeights: TypeAlias = (
+    "Callable[[LayerConfig, Weights, Database, Recipe, np.random.Generator, Snapshots], Training]"
+)
 # a layer and its facts
 Pair: TypeAlias = "tuple[AttentionLayer, Database]"
 Generators: TypeAlias = Sequence[np.random.Generator]
 RunMany: TypeAlias = "Callable[[Sequence[Pair], Recipe, Generators], list[Training]]"
 
-# CPU seconds to import torch and all else that a sweep's process needs, on a core of 2025
-START_SECONDS = 1.8
+# CPU seconds to import what a sweep's process needs, and torch beside it, on a core of 2025
+START_SECONDS, TORCH_SECONDS = 0.8, 1.2
 
 
 def no_start(_works: Iterable[Workload]) -> float:
@@ -68,6 +73,11 @@ class Engine:
     priority : int, optional
         'auto' takes the engine of the highest priority among those that can train the workload,
         and never one without a priority.
+    run_weights : callable, optional
+        Trains the weights of a plain layer without torch, bit by bit as `run` does:
+        ``run_weights(config, weights, db, recipe, rng, snapshots) -> Training`` changes the arrays
+        of `weights`, named and shaped as ``config.shapes(d_vocab)``, in place. A process of a sweep
+        whose engines all have it never loads torch, which takes over a second.
     run_many : callable, optional
         Trains many layers of one device together, in place: ``run_many(tasks, recipe, rngs) ->
         list of Training``. The result of each must not depend on the others. An engine that has it
@@ -80,6 +90,7 @@ class Engine:
     cost: Callable[[Workload], float]
     start: Callable[[Iterable[Workload]], float] = no_start
     priority: int | None = None
+    run_weights: RunWeights | None = None
     run_many: RunMany | None = None
 
 
@@ -262,12 +273,14 @@ def start_seconds(works: Iterable[tuple[str, Workload]]) -> float:
     Returns
     -------
     float
-        Seconds for importing torch and for the start of each engine (`Engine.start`); 0 without
-        trainings.
+        Seconds for imports, among them torch if an engine needs it, and for the start of each
+        engine (`Engine.start`); 0 without trainings.
     """
     by_engine: dict[str, list[Workload]] = {}
     for name, work in works:
         by_engine.setdefault(name, []).append(work)
     if not by_engine:
         return 0.0
-    return START_SECONDS + sum(engine_named(name).start(part) for name, part in by_engine.items())
+    needs_torch = any(engine_named(name).run_weights is None for name in by_engine)
+    starts = sum(engine_named(name).start(part) for name, part in by_engine.items())
+    return START_SECONDS + needs_torch * TORCH_SECONDS + starts

@@ -18,6 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from capacity.errors import SweepError
 from capacity.sweep.plan import (
     ALGORITHM_VERSION,
@@ -31,6 +33,8 @@ from capacity.sweep.storage.records import DamagedFileError, is_integer, read_js
 PACKAGES = ("knowledge-capacity", "llvmlite", "numba", "numpy", "pyarrow", "torch")
 # a million shards take half of it
 MAX_BYTES = 2**26
+# vectors, widest first, and numpy's names for what has them
+_WIDTHS = {"AVX512": ("AVX512", "X86_V4"), "AVX2": ("AVX2", "X86_V3"), "SVE": ("SVE",)}
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -42,19 +46,32 @@ def environment(device: str = "cpu") -> dict[str, Any]:
 # called for every task, and constant in a process
 @cache
 def _environment(device: str) -> dict[str, Any]:
-    import torch
-
-    gpu = {"gpu": torch.cuda.get_device_name()} if device == "cuda" else {}
     return {
         "device": device,
-        **gpu,
+        **({"gpu": _gpu()} if device == "cuda" else {}),
         "python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
         "machine": platform.machine(),
-        "cpu": torch.backends.cpu.get_cpu_capability(),
+        "cpu": _vectors(),
         "schema": SCHEMA_VERSION,
         "algorithm": ALGORITHM_VERSION,
     }
+
+
+def _gpu() -> str:
+    import torch
+
+    return torch.cuda.get_device_name()
+
+
+def _vectors() -> str:
+    """The processor's widest vectors, for which kernels are compiled and libraries choose code."""
+    told = np.show_config(mode="dicts")["SIMD Extensions"]
+    found = [*told.get("baseline", ()), *told.get("found", ())]
+    for width, names in _WIDTHS.items():
+        if any(name.startswith(names) for name in found):
+            return width
+    return "other"
 
 
 def admitted(

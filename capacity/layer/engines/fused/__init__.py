@@ -25,6 +25,12 @@ def _run(*arguments: Any) -> Training:
     return run(*arguments)
 
 
+def _run_weights(*arguments: Any) -> Training:
+    from capacity.layer.engines.fused.engine import run_weights
+
+    return run_weights(*arguments)
+
+
 def _start(works: Iterable[Workload]) -> float:
     from capacity.layer.engines.fused.start import start_seconds
 
@@ -35,6 +41,7 @@ FUSED = Engine(
     name="fused",
     why_not=_why_not,
     run=_run,
+    run_weights=_run_weights,
     cost=StepCost(
         run=6e-4,
         look=8e-9,

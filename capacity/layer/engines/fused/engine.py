@@ -13,16 +13,21 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capacity.database.facts import Database
+from capacity.layer.config import LayerConfig
 from capacity.layer.engines.fused import epochs
 from capacity.layer.engines.fused.packing import PackedRun
 from capacity.layer.engines.fused.start import kept_kernels, needed_kernels
-from capacity.layer.model import AttentionLayer
+from capacity.layer.forward import Weights
 from capacity.layer.recipe import Recipe, Status, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
+
+if TYPE_CHECKING:
+    from capacity.layer.model import AttentionLayer
 
 _LOG = logging.getLogger("capacity")
 # kernels that this process has loaded or compiled, or is about to
@@ -37,11 +42,31 @@ def run(
     snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> Training:
     """Train `layer` in place; `capacity.layer.train` checks the arguments."""
-    packed = PackedRun(layer, db, recipe)
-    with compilation(layer.config.d_model, packed.dtype.name, batches=recipe.batch_size > 0):
+    from torch.autograd.graph import increment_version
+
+    # these share the layer's memory
+    weights = {name: p.detach().numpy() for name, p in layer.named_parameters()}
+    training = run_weights(layer.config, weights, db, recipe, rng, snapshots)
+    for p in layer.parameters():
+        # so that torch refuses gradients of what was computed before
+        increment_version(p)
+    return training
+
+
+def run_weights(
+    config: LayerConfig,
+    weights: Weights,
+    db: Database,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    snapshots: Snapshots = NO_SNAPSHOTS,
+) -> Training:
+    """Train weights in place, without torch (`Engine.run_weights`)."""
+    packed = PackedRun(config, weights, db, recipe)
+    with compilation(config.d_model, packed.dtype.name, batches=recipe.batch_size > 0):
         end, epoch = packed.train(rng, snapshots)
         loss = math.nan if end == epochs.DIVERGED else packed.loss()
-    packed.write_back()
+    packed.write_back(weights)
     status: Status = "completed"
     if not (math.isfinite(loss) and packed.is_finite):
         status = "diverged"

@@ -7,15 +7,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
+from capacity.layer.config import LayerConfig
 from capacity.layer.engines.fused import buffers, epochs
-from capacity.layer.engines.optimizer import learning_rates
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.vector import VECTOR_BYTES
-from capacity.layer.model import AttentionLayer
+from capacity.layer.forward import Weights
 from capacity.layer.recipe import Recipe
 from capacity.layer.snapshots import Snapshots
 
@@ -30,9 +29,9 @@ LOSS_ENTRIES = 1 << 20
 class PackedRun:
     """One run in the arrays of the kernels."""
 
-    def __init__(self, layer: AttentionLayer, db: Database, recipe: Recipe) -> None:
-        self._layer, self._recipe, config = layer, recipe, layer.config
-        self.dtype = layer.W_E.detach().numpy().dtype
+    def __init__(self, config: LayerConfig, weights: Weights, db: Database, recipe: Recipe) -> None:
+        self._config, self._recipe = config, recipe
+        self.dtype = weights["W_E"].dtype
         lanes = VECTOR_BYTES // self.dtype.itemsize
         ids = db.token_triples.astype(np.int64)
         self._active, rows = np.unique(ids[:, :2], return_inverse=True)
@@ -59,7 +58,7 @@ class PackedRun:
             second=_zeros(size, self.dtype),
             decayed=np.ones(2),
         )
-        self._read()
+        self._read(weights)
         both = recipe.positions == "both"
         self._rule = buffers.Rule(
             scale=config.attention_scale,
@@ -80,7 +79,7 @@ class PackedRun:
         size = recipe.facts_a_step(n) or n
         batch = self._new_batch(size)
         batch_work = self._new_work(batch) if size < n else self._work
-        arguments = (*self._run, self.state, np.array(learning_rates(recipe), np.float64))
+        arguments = (*self._run, self.state, recipe.learning_rates())
         # each call of a kernel begins with a look, so nothing else has to be kept
         changing = {
             **self.state._asdict(), "shifts": self._work.shifts, "batch_shifts": batch_work.shifts
@@ -112,7 +111,7 @@ class PackedRun:
         """Mean loss of the last predictions, in float64 given the residuals."""
         facts, n, rule = self.facts, len(self.facts.subjects), self._rule
         n_first = len(facts.row_subjects)
-        U = torch.from_numpy(self._shaped(self.state.values)["W_U"].astype(np.float64))
+        U = self._shaped(self.state.values)["W_U"].astype(np.float64)
         rows = self._work.rows.reshape(-1, ROW)[: n_first + n, : len(U)]
         counts = np.append(np.diff(facts.row_starts), np.ones(n, np.int64))
         targets = np.append(facts.row_predicates, facts.objects)
@@ -121,8 +120,7 @@ class PackedRun:
         step = max(1, LOSS_ENTRIES // U.shape[1])
         for start in range(0, len(rows), step):
             stop = min(start + step, len(rows))
-            # by torch, which sweeps limit to one thread
-            z = (torch.from_numpy(rows[start:stop].astype(np.float64)) @ U).numpy()
+            z = rows[start:stop].astype(np.float64) @ U
             most = z.max(axis=1)
             lse = most + np.log(np.exp(z - most[:, None]).sum(axis=1))
             asked = slice(ends[start] - counts[start], ends[stop - 1])
@@ -151,11 +149,10 @@ class PackedRun:
         state = self.state
         return bool(np.isfinite(state.values).all() and np.isfinite(state.second).all())
 
-    def write_back(self) -> None:
-        """Write the weights back into the layer."""
-        with torch.no_grad():
-            for name, array in self._unpacked(self.state.values).items():
-                getattr(self._layer, name).copy_(torch.from_numpy(array))
+    def write_back(self, weights: Weights) -> None:
+        """Write the weights into arrays of the names and shapes that they came in."""
+        for name, array in self._unpacked(self.state.values).items():
+            weights[name][...] = array
 
     @cached_property
     def _weights(self) -> buffers.Weights:
@@ -170,8 +167,8 @@ class PackedRun:
         return buffers.Weights(*(flat[start:stop] for start, stop in bounds))
 
     def _shaped(self, flat: Array) -> dict[str, Array]:
-        """Views of the parts of a flat array, shaped as in `AttentionLayer`, without padding."""
-        config, names = self._layer.config, ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
+        """Views of a flat array's parts, shaped as in `LayerConfig.shapes`, without padding."""
+        config, names = self._config, ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
         columns = (config.d_model, self._sizes.tokens, config.d_head_qk, config.d_head_qk,
                    config.d_head_vo, config.d_model)  # fmt: skip
         views = {
@@ -185,11 +182,10 @@ class PackedRun:
 
     def _idle_rows(self, flat: Array) -> Array:
         rows = flat[self._moving :][: len(self._idle) * ROW].reshape(-1, ROW)
-        return rows[:, : self._layer.config.d_model]
+        return rows[:, : self._config.d_model]
 
-    def _read(self) -> None:
-        """Read the layer's weights into the arrays."""
-        given = {name: p.detach().numpy() for name, p in self._layer.named_parameters()}
+    def _read(self, given: Weights) -> None:
+        """Read weights into the arrays."""
         views = self._shaped(self.state.values)
         for name, view in views.items():
             view[...] = given[name][self._active] if name == "W_E" else given[name]
@@ -198,7 +194,7 @@ class PackedRun:
     def _unpacked(self, flat: Array) -> dict[str, Array]:
         """Copies of the parts of a flat array, with the layer's shapes and tokens."""
         arrays = {name: view.copy() for name, view in self._shaped(flat).items()}
-        embeddings = np.zeros((self._sizes.tokens, self._layer.config.d_model), self.dtype)
+        embeddings = np.zeros((self._sizes.tokens, self._config.d_model), self.dtype)
         embeddings[self._active], embeddings[self._idle] = arrays["W_E"], self._idle_rows(flat)
         return {**arrays, "W_E": embeddings}
 

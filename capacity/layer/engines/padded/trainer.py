@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from capacity.layer.engines.optimizer import learning_rates
 from capacity.layer.engines.padded.batch import GROUP, Batch, PaddedRun, Sizes, make_batch
 from capacity.layer.engines.padded.gradients import losses_and_gradients
 from capacity.layer.recipe import Recipe, Status, Training
@@ -71,7 +70,7 @@ class Group:
         recipe = self._recipe
         enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
         memorised, diverged = (torch.zeros_like(self._going) for _ in range(2))
-        finite, rates = torch.ones_like(self._going), learning_rates(recipe)
+        finite, rates = torch.ones_like(self._going), recipe.learning_rates().tolist()
         for epoch in range(recipe.epochs + 1):
             if epoch % STRIDE == 0 and not bool(self._going.any()):
                 break

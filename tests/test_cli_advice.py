@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from capacity.cli.advice import in_options
@@ -73,6 +75,27 @@ def test_errors_name_options(what: str, capsys: pytest.CaptureFixture[str], tmp_
     assert command in err
     if library != command:
         assert library not in err
+
+
+def test_limits_are_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    facts, packed = tmp_path / "a.nt", tmp_path / "a.nt.gz"
+    facts.write_text(f'<x:a> <x:p> "{"b" * 300}" .\n')
+    packed.write_bytes(gzip.compress(facts.read_bytes()))
+    for path, flag, words in (
+        (facts, "--max-file-bytes", "100"),
+        (packed, "--max-file-bytes", "raise `--max-file-bytes`"),
+        (packed, "--max-term-bytes", "raise `--max-term-bytes`"),
+    ):
+        code, out, err = run(capsys, "rank", str(path), flag, "100")
+        assert (code, out) == (2, "")
+        assert words in err
+        assert run(capsys, "describe", str(path), flag, "1000")[0] == 0
+    tensor = tmp_path / "a.npy"
+    np.save(tensor, np.ones((2, 2, 2), np.int64))
+    assert run(capsys, "rank", str(tensor), "--max-file-bytes", "100")[0] == 2
+    assert run(capsys, "rank", str(tensor), "--max-file-bytes", "1000")[0] == 0
+    _, _, err = run(capsys, "rank", str(tensor), "--max-term-bytes", "1000")
+    assert "--max-term-bytes is about files of facts" in err
 
 
 def test_warnings_name_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ _FLAGS = {
     "exclude": "--exclude",
     "format": "--format",
     "graph": "--graph",
+    "max_bytes": "--max-file-bytes",
+    "max_term_bytes": "--max-term-bytes",
     "memory_limit": "--memory-limit",
     "multi": "--multi",
     "namespaces": "--namespace",
@@ -75,8 +77,7 @@ _FORMS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (rf"`(?P<quoted>{_NAME})`", _quoted_flag),
     # what the command has no option for
     (r"; `allow_empty` makes an empty database of it", lambda _: ""),
-    (r", use a part of it, or raise `max_bytes`", lambda _: ", or use a part of it"),
-    (r", or raise `(?:max_term_bytes|deadline)`", lambda _: ""),
+    (r", or raise `deadline`", lambda _: ""),
     (r"`temp_folder`, or the variable TMPDIR", lambda _: "the variable TMPDIR"),
 )
 

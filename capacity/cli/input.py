@@ -77,9 +77,11 @@ def read_input(
         db = load_chosen(file, chosen, format=format, arity=arity, multi=multi)
         of_file = db.source
         return Input(db, of_file and of_file.name, of_file and of_file.sha256)
-    refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())
-    raw = read_file(file, max_bytes=MAX_BYTES)
-    tensor = parse_tensor(os.fspath(file), raw, max_bytes=MAX_BYTES)
+    of_facts = {name: value for name, value in chosen.flags().items() if name != "max-file-bytes"}
+    refuse_options_of_facts(file, multi=multi, arity=arity, **of_facts)
+    most = chosen.reading.get("max_bytes", MAX_BYTES)
+    raw = read_file(file, max_bytes=most)
+    tensor = parse_tensor(os.fspath(file), raw, max_bytes=most)
     try:
         tensor_of(tensor, "A rank")
     except InvalidArgumentError as error:

@@ -28,6 +28,11 @@ def _names(flag: str, what: str) -> Any:
     return Annotated[list[str] | None, typer.Option(flag, help=f"{what}; repeatable.")]
 
 
+def _bytes(flag: str, what: str, default: str) -> Any:
+    said = f"{what}, in bytes; default: {default}."
+    return Annotated[int | None, typer.Option(flag, help=said, min=1)]
+
+
 # of each parameter, its option and its default
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "graph": (
@@ -74,6 +79,11 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         _names("--column", "Column of a table, by its name or its position from 0, object last"),
         None,
     ),
+    "max_bytes": (
+        _bytes("--max-file-bytes", "Largest file to read, also as it decompresses", "4 GiB"),
+        None,
+    ),
+    "max_term_bytes": (_bytes("--max-term-bytes", "Longest term to read", "16 MiB"), None),
     "schema": (_kind("rdf:type and the predicates of RDFS, OWL and SHACL", "--schema"), "keep"),
     "literals": (_kind("facts whose object is a literal", "--literals"), "keep"),
     "annotations": (_kind("labels, comments and other annotations", "--annotations"), "keep"),
@@ -89,7 +99,8 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 
 
 # of the options above, those of reading a file; and of these, those that choose facts
-_READING = ("graph", "annotations_of_facts", "base", "contexts", "table", "columns")
+_READING = ("graph", "annotations_of_facts", "base", "contexts", "table", "columns", "max_bytes",
+            "max_term_bytes")  # fmt: skip
 _CHOOSING = ("graph", "annotations_of_facts")
 
 
@@ -115,7 +126,8 @@ class Chosen:
     def flags(self) -> dict[str, Any]:
         """Return the options that are given, by the names that they have on the command line."""
         flags = {"predicates": "predicate", "namespaces": "namespace", "types": "type",
-                 "columns": "column", "contexts": "context"}  # fmt: skip
+                 "columns": "column", "contexts": "context",
+                 "max_bytes": "max-file-bytes"}  # fmt: skip
         given = {flags.get(name, name): value for name, value in self.options().items()}
         return {name.replace("_", "-"): value for name, value in given.items()}
 

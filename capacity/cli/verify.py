@@ -37,10 +37,12 @@ def verify(
     multi: MultiOption = None,
     arity: ArityOption = None,
     chosen: Chosen = ALL,
-    max_bytes: Annotated[
+    certificate_bytes: Annotated[
         int | None,
         typer.Option(
-            help="Largest file of certificates to read, in bytes; default: 64 MiB.", min=1
+            "--max-bytes",
+            help="Largest file of certificates to read, in bytes; default: 64 MiB.",
+            min=1,
         ),
     ] = None,
     as_json: Json = False,
@@ -61,7 +63,7 @@ def verify(
     tensor = is_tensor(file, format)
     if tensor:
         refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())
-    certificates = load_certificates(certificate, max_bytes=max_bytes or MAX_BYTES)
+    certificates = load_certificates(certificate, max_bytes=certificate_bytes or MAX_BYTES)
     for one in certificates:
         if multi is not None and one.multi != multi:
             about = "a tensor" if one.multi is None else f"those under multi={one.multi[:60]}"

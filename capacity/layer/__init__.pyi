@@ -9,10 +9,12 @@ from .constructions import store_in_query_key as store_in_query_key
 from .constructions import store_in_value_output as store_in_value_output
 from .engines.registry import Engine as Engine
 from .engines.registry import RunMany as RunMany
+from .engines.registry import RunWeights as RunWeights
 from .engines.registry import register_engine as register_engine
 from .engines.registry import unregister_engine as unregister_engine
 from .engines.workload import StepCost as StepCost
 from .engines.workload import Workload as Workload
+from .forward import Weights as Weights
 from .model import AttentionLayer as AttentionLayer
 from .recipe import Init as Init
 from .recipe import Optimizer as Optimizer

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.arity import LEAST, MOST
+from capacity.database.nodes import as_term
 from capacity.database.term_columns import TermColumns, json_lines
-from capacity.database.terms import Term, as_term
+from capacity.database.terms import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
 

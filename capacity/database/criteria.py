@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.arity import not_triples
+from capacity.database.lookup import position
 from capacity.database.names import labels_of
 from capacity.database.selection import Selected, Selection
-from capacity.database.terms import LITERAL_OR_IRI, Term, position
+from capacity.database.terms import LITERAL_OR_IRI, Term
 from capacity.database.vocabularies import (
     RDF_TYPE,
     annotation_predicates,

@@ -15,18 +15,18 @@ L. Z. Wong, Paying Attention to Facts, 2025, arXiv 2502.05076, section 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from capacity.database.arity import require_arity
-from capacity.database.canonical import by_role, canonical, checked, numbered
-from capacity.database.columns import Columns
+from capacity.database.canonical import by_role, canonical, checked
 from capacity.database.description import as_table, in_a_line
+from capacity.database.from_rows import FromRows
 from capacity.database.policy import (
     MultiPolicy,
     apply_policy,
@@ -38,21 +38,16 @@ from capacity.database.source import Source
 from capacity.database.terms import Term, display
 from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, generator
-from capacity.tensor.sparse import SparseTensor
 from capacity.warned import warn_caller
 
 if TYPE_CHECKING:
-    import scipy.sparse
-
     from capacity.database.io.sparql.reading import SparqlOptions
     from capacity.database.selection import Selected, SelectionOptions
-
-# default limit of a dense tensor, in bytes
-DENSE_BUDGET = 2**30
+    from capacity.rank.describing.dataset import Description
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Database(Columns):
+class Database(FromRows):
     """An immutable set of facts. Make one with `from_triples`, or read one with `load`.
 
     Attributes
@@ -112,7 +107,7 @@ class Database(Columns):
         prefixes: Mapping[str, str] | None = None,
         source: Source | None = None,
         allow_empty: bool = False,
-    ) -> Database:
+    ) -> Self:
         """Make a database from distinct terms in any order and tuples of their indices.
 
         Parameters
@@ -156,67 +151,6 @@ class Database(Columns):
         return db
 
     @classmethod
-    def from_triples(
-        cls, triples: Iterable[Sequence[object]], *, multi: MultiPolicy | None = None
-    ) -> Database:
-        """Make a database from (subject, predicate, object) rows.
-
-        Parameters
-        ----------
-        triples : iterable of 3-sequences
-            Each cell a str (a plain label), a `Term`, or an rdflib node.
-        multi : MultiPolicy, optional
-            By default ``keep``, with a `MultiValuedWarning` if there are multi-valued pairs.
-
-        Raises
-        ------
-        InvalidArgumentError
-            For a row that doesn't hold three cells, no row at all, or an unknown policy.
-        InvalidTypeError
-            For a cell of another type.
-        MultiValuedError
-            Under the policy ``error``, or if a policy leaves no fact.
-        """
-        return cls.from_ids(*numbered(triples, 3), multi=multi)
-
-    @classmethod
-    def from_tuples(
-        cls, rows: Iterable[Sequence[object]], *, multi: MultiPolicy | None = None
-    ) -> Database:
-        """Make a database from rows of any one length, the arity: a key and its object.
-
-        Parameters
-        ----------
-        rows : iterable of sequences
-            Rows of the same length, from 2 to 32; the last cell is the object, the others are the
-            key. Each cell a str (a plain label), a `Term`, or an rdflib node.
-        multi : MultiPolicy, optional
-            By default ``keep``, with a `MultiValuedWarning` if there are multi-valued keys.
-
-        Raises
-        ------
-        InvalidArgumentError
-            For a row of another length than the first, no row at all, an unknown policy, or one
-            that needs predicates for rows of another length than 3.
-        InvalidTypeError
-            For a cell of another type.
-        MultiValuedError
-            Under the policy ``error``, or if a policy leaves no fact.
-
-        Examples
-        --------
-        >>> sums = Database.from_tuples([("0", "1", "1", "even"), ("1", "1", "1", "odd")])
-        >>> sums
-        Database(2 facts of arity 4: 2 x 1 x 1 x 2, 4 tokens; functional)
-        >>> str(sums("1", "1", "1"))
-        'odd'
-        """
-        tokens, tuples = numbered(rows, None)
-        # without rows there is no arity, and `from_ids` says so
-        arity = tuples.shape[1] if len(tuples) else 3
-        return cls.from_ids(tokens, tuples, arity=arity, multi=multi)
-
-    @classmethod
     def from_sparql(cls, endpoint: str, query: str, **options: Unpack[SparqlOptions]) -> Database:
         """Make a database of what a query selects at a SPARQL endpoint, all of it or none.
 
@@ -257,6 +191,25 @@ class Database(Columns):
 
         return lookup(self, key)
 
+    def describe(self) -> Description:
+        """Tell what the facts are made of; `capacity.rank.describe` has the errors.
+
+        Returns
+        -------
+        Description
+            A row a predicate, the rank that each carries, what repeats, and advice.
+
+        Examples
+        --------
+        >>> db = Database.from_triples([("Oslo", "in", "Norway"), ("Bergen", "in", "Norway")])
+        >>> [(row.name, row.facts, row.rank) for row in db.describe().predicates]
+        [('in', 2, 1)]
+        """
+        # the room of ranks stands above this one: it is asked for by the library's face
+        import capacity
+
+        return capacity.rank.describe(self)
+
     def require_functional(self, what: str) -> None:
         """Raise a `MultiValuedError` that lists the policies unless the database is functional."""
         if not self.is_functional:
@@ -273,45 +226,6 @@ class Database(Columns):
         from capacity.database.names import labels_of
 
         return labels_of(self)
-
-    def tensor(self) -> SparseTensor:
-        """The tensor D by its nonzero entries, in the order of `tuples`.
-
-        Raises
-        ------
-        InvalidArgumentError
-            For a database without facts.
-        """
-        if not self.n_facts:
-            raise InvalidArgumentError(
-                "A tensor needs at least one index a mode; this database has no facts, and so no "
-                "tensor and no rank."
-            )
-        return self._tensor
-
-    @cached_property
-    def _tensor(self) -> SparseTensor:
-        return SparseTensor(self.tuples, np.ones(self.n_facts, np.int64), self.shape)
-
-    def to_coo(self) -> scipy.sparse.coo_array[Any, Any]:
-        """The tensor D as a sparse array of int8, shape `shape`."""
-        from capacity.database.tensor import to_coo
-
-        return to_coo(self)
-
-    def to_numpy(
-        self, dtype: DTypeLike = np.int8, *, max_bytes: int = DENSE_BUDGET
-    ) -> NDArray[Any]:
-        """The tensor D as a dense array, shape `shape`.
-
-        Raises
-        ------
-        MemoryBudgetError
-            Before allocating, if the array would take more than `max_bytes` bytes.
-        """
-        from capacity.database.tensor import to_numpy
-
-        return to_numpy(self, dtype, max_bytes=max_bytes)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Database):

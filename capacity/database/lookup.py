@@ -1,14 +1,17 @@
-"""Ask a database for an object by the names of its key."""
+"""Find tokens by their names, and the object of a key."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capacity.database.arity import role_names
-from capacity.database.terms import Term, position
+from capacity.database.nodes import as_term
+from capacity.database.terms import Term, display, local_name
 from capacity.errors import InvalidTypeError, UnknownTokenError
+from capacity.options import nearest
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
@@ -41,3 +44,60 @@ def _predicates_of(db: Database, subject: int) -> str:
     names = ", ".join(db.name(db.predicates[q]) for q in mine[:_MOST_NAMED])
     more = f" and {len(mine) - _MOST_NAMED} others" if len(mine) > _MOST_NAMED else ""
     return f"Predicates of the subject: {names:.300}{more}."
+
+
+def position(
+    value: object,
+    vocabulary: tuple[Term, ...],
+    prefixes: Mapping[str, str],
+    labels: Callable[[], Mapping[Term, Iterable[str]]],
+    what: str,
+) -> int:
+    """Find the index of a term in a vocabulary.
+
+    Parameters
+    ----------
+    value : Term, rdflib node, or str
+        A str stands for the label of that text, for the only term with that text or short name
+        (`display`), for the only IRI with that local name, or else for the only term with that
+        label.
+    vocabulary : tuple of Term
+        The subjects, the predicates or the objects of a database.
+    prefixes : mapping of str to str
+        Namespace of each prefix, for short names.
+    labels : callable
+        Function that returns the labels of terms; it is called if no other name is found.
+    what : str
+        Name of such a term, for messages: ``subject``, or another.
+
+    Raises
+    ------
+    UnknownTokenError
+        If no term has this name, or several do.
+    """
+    term = as_term(value)
+    if term in vocabulary:
+        return vocabulary.index(term)
+    names = [(display(t, prefixes), t.text, local_name(t)) for t in vocabulary]
+    every: list[tuple[str, ...]] = list(names)
+    for stage in range(3):
+        if stage == 2:
+            labelled = labels()
+            known = [tuple(labelled.get(t, ())) for t in vocabulary]
+            every += known
+        else:
+            known = [names_of[2:] if stage else names_of[:2] for names_of in names]
+        # the empty text is the name of a literal at most, and no local name
+        found = [i for i, names_of in enumerate(known) if value in names_of and value != ""]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            some = ", ".join(str(vocabulary[i]) for i in found[:3])
+            raise UnknownTokenError(
+                f"{len(found)} {what}s are called {value!r:.60} in the facts, such as {some}. Give "
+                "the IRI, or a Term."
+            )
+    known_names = dict.fromkeys(name for names_of in every for name in names_of if name)
+    hint = nearest(value, known_names, most=3)
+    advice = hint or " Give an IRI, a prefixed name, a local name or a label that the facts have."
+    raise UnknownTokenError(f"No {what} is called {value!r:.60} in the facts.{advice}")

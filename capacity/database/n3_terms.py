@@ -7,13 +7,8 @@ from collections.abc import Iterable
 
 import pyoxigraph as ox
 
-from capacity.database.terms import (
-    MAX_TRIPLE_DEPTH,
-    NO_SETS,
-    Term,
-    term_from_pyoxigraph,
-    term_to_pyoxigraph,
-)
+from capacity.database.nodes import term_from_pyoxigraph, term_to_pyoxigraph
+from capacity.database.terms import MAX_TRIPLE_DEPTH, NO_SETS, Term
 from capacity.errors import InvalidArgumentError
 
 # RDF 1.2 N-Triples, productions IRIREF, STRING_LITERAL_QUOTE, BLANK_NODE_LABEL, LANG_DIR and

@@ -29,7 +29,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from capacity.database.terms import Term, as_term
+from capacity.database.nodes import as_term
+from capacity.database.terms import Term
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown

@@ -17,18 +17,12 @@ Abstract Data Model, section 3.5 (triple terms).
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pyoxigraph as ox
 
-from capacity.errors import InvalidArgumentError, InvalidTypeError, UnknownTokenError
-from capacity.limits import shown
-from capacity.options import nearest
-
-if TYPE_CHECKING:
-    import rdflib
+from capacity.errors import InvalidArgumentError
 
 Kind: TypeAlias = Literal["iri", "literal", "blank", "label", "set", "triple"]
 # in the text of a triple term
@@ -83,7 +77,7 @@ class Term(NamedTuple):
         if self.kind == "blank":
             return f"_:{self.text}"
         if self.kind == "literal":
-            return str(_to_literal(self))
+            return str(literal_node(self))
         if self.kind == "triple":
             return self.text
         if self.kind == "set":
@@ -118,7 +112,8 @@ def label(text: str) -> Term:
     return Term("label", text)
 
 
-def _to_literal(term: Term) -> ox.Literal:
+def literal_node(term: Term) -> ox.Literal:
+    """Convert a literal to a pyoxigraph node."""
     if term.language:
         language, _, direction = term.language.partition("--")
         if direction:
@@ -127,119 +122,6 @@ def _to_literal(term: Term) -> ox.Literal:
     if term.datatype:
         return ox.Literal(term.text, datatype=ox.NamedNode(term.datatype))
     return ox.Literal(term.text)
-
-
-def _literal(text: str, datatype: str, language: str) -> Term:
-    plain = bool(language) or datatype in ("", XSD_STRING)
-    return Term("literal", text, "" if plain else datatype, language.lower())
-
-
-def term_from_pyoxigraph(node: object) -> Term:
-    """Convert a pyoxigraph node.
-
-    Raises
-    ------
-    InvalidTypeError
-        If it is no node.
-    """
-    if isinstance(node, ox.NamedNode):
-        return Term("iri", node.value)
-    if isinstance(node, ox.Literal):
-        language = node.language or ""
-        if node.direction is not None:
-            language += f"--{node.direction}"
-        return _literal(node.value, node.datatype.value, language)
-    if isinstance(node, ox.BlankNode):
-        return Term("blank", node.value)
-    if isinstance(node, ox.Triple):
-        s, p, o = (
-            term_from_pyoxigraph(part).n3() for part in (node.subject, node.predicate, node.object)
-        )
-        return Term("triple", f"<<( {s} {p} {o} )>>")
-    raise InvalidTypeError(f"A term of RDF must be a node of pyoxigraph; got {shown(node)}.")
-
-
-def term_to_pyoxigraph(term: Term) -> ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple:
-    """Convert an IRI, literal, blank node or triple term to a pyoxigraph node.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For labels and sets, which have no form in RDF.
-
-    Examples
-    --------
-    >>> term_to_pyoxigraph(Term("literal", "chat", language="fr")).language
-    'fr'
-    """
-    if term.kind == "iri":
-        return ox.NamedNode(term.text)
-    if term.kind == "blank":
-        return ox.BlankNode(term.text)
-    if term.kind == "literal":
-        return _to_literal(term)
-    (quad,) = ox.parse(f"<x:s> <x:p> {term.n3()} .", format=ox.RdfFormat.N_TRIPLES)
-    return quad.object
-
-
-def term_from_rdflib(node: object) -> Term:
-    """Convert an rdflib node (anything with an ``n3`` method that is a URIRef, Literal or BNode).
-
-    Raises
-    ------
-    InvalidTypeError
-        For any other type; the message lists the accepted ones.
-    """
-    # a node of rdflib exists only where rdflib is imported
-    if "rdflib" in sys.modules:
-        import rdflib
-
-        if isinstance(node, rdflib.Literal):
-            return _literal(str(node), str(node.datatype or ""), node.language or "")
-        if isinstance(node, rdflib.URIRef):
-            return Term("iri", str(node))
-        if isinstance(node, rdflib.BNode):
-            return Term("blank", str(node))
-    raise InvalidTypeError(
-        f"A term must be a str (a label), a Term, or an rdflib URIRef, Literal or BNode; got "
-        f"{node!r:.60} of type {type(node).__name__}. Turn numbers into text first, str(x)."
-    )
-
-
-def term_to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
-    """Convert an IRI, literal or blank node to an rdflib node, with its lexical form unchanged.
-
-    Raises
-    ------
-    InvalidArgumentError
-        For what rdflib has no form of: literals with a base direction, and triple terms.
-    """
-    import rdflib
-
-    if term.kind == "triple" or "--" in term.language:
-        what = "triple terms" if term.kind == "triple" else "literals with a base direction"
-        raise InvalidArgumentError(
-            f"rdflib has no {what} (RDF 1.2); got {term!s:.60}. A table holds them: "
-            'to_pandas(db, terms="n3").'
-        )
-    if term.kind == "iri":
-        return rdflib.URIRef(term.text)
-    if term.kind == "blank":
-        return rdflib.BNode(term.text)
-    return rdflib.Literal(
-        term.text,
-        datatype=rdflib.URIRef(term.datatype) if term.datatype else None,
-        lang=term.language or None,
-        normalize=False,
-    )
-
-
-def as_term(value: object) -> Term:
-    """Convert a user's value to a term: a `Term`, a plain str (a label), or an rdflib node."""
-    if isinstance(value, Term):
-        return value
-    # rdflib's nodes are subclasses of str, so isinstance would take an IRI for a label
-    return label(value) if type(value) is str else term_from_rdflib(value)
 
 
 class Ids(dict[Any, int]):
@@ -273,63 +155,6 @@ def display(term: Term, prefixes: Mapping[str, str]) -> str:
         if local and not re.search(r"[/#?]", local):
             return f"{name}:{local}"
     return f"<{term.text}>"
-
-
-def position(
-    value: object,
-    vocabulary: tuple[Term, ...],
-    prefixes: Mapping[str, str],
-    labels: Callable[[], Mapping[Term, Iterable[str]]],
-    what: str,
-) -> int:
-    """Find the index of a term in a vocabulary.
-
-    Parameters
-    ----------
-    value : Term, rdflib node, or str
-        A str stands for the label of that text, for the only term with that text or short name
-        (`display`), for the only IRI with that local name, or else for the only term with that
-        label.
-    vocabulary : tuple of Term
-        The subjects, the predicates or the objects of a database.
-    prefixes : mapping of str to str
-        Namespace of each prefix, for short names.
-    labels : callable
-        Function that returns the labels of terms; it is called if no other name is found.
-    what : str
-        Name of such a term, for messages: ``subject``, or another.
-
-    Raises
-    ------
-    UnknownTokenError
-        If no term has this name, or several do.
-    """
-    term = as_term(value)
-    if term in vocabulary:
-        return vocabulary.index(term)
-    names = [(display(t, prefixes), t.text, local_name(t)) for t in vocabulary]
-    every: list[tuple[str, ...]] = list(names)
-    for stage in range(3):
-        if stage == 2:
-            labelled = labels()
-            known = [tuple(labelled.get(t, ())) for t in vocabulary]
-            every += known
-        else:
-            known = [names_of[2:] if stage else names_of[:2] for names_of in names]
-        # the empty text is the name of a literal at most, and no local name
-        found = [i for i, names_of in enumerate(known) if value in names_of and value != ""]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            some = ", ".join(str(vocabulary[i]) for i in found[:3])
-            raise UnknownTokenError(
-                f"{len(found)} {what}s are called {value!r:.60} in the facts, such as {some}. Give "
-                "the IRI, or a Term."
-            )
-    known_names = dict.fromkeys(name for names_of in every for name in names_of if name)
-    hint = nearest(value, known_names, most=3)
-    advice = hint or " Give an IRI, a prefixed name, a local name or a label that the facts have."
-    raise UnknownTokenError(f"No {what} is called {value!r:.60} in the facts.{advice}")
 
 
 def local_name(term: Term) -> str:

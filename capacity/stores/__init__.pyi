@@ -1,4 +1,4 @@
-from .counts import PredicateCounts as PredicateCounts
 from .counts import StoreCounts as StoreCounts
 from .duckdb import count_duckdb as count_duckdb
+from .predicate_counts import PredicateCounts as PredicateCounts
 from .sparql import count_endpoint as count_endpoint

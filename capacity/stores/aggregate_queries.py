@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 from capacity.database.io.sparql.answers import select_rows, whole_number
 from capacity.database.io.sparql.client import Client
-from capacity.database.terms import Ids, Term, term_from_pyoxigraph
+from capacity.database.nodes import term_from_pyoxigraph
+from capacity.database.terms import Ids, Term
 from capacity.database.vocabularies import RDF_TYPE
 from capacity.errors import EndpointError
 from capacity.progress import Progress
-from capacity.stores.counts import MOST_CLASSES, ROLES, PredicateCounts
+from capacity.stores.counts import MOST_CLASSES, ROLES
+from capacity.stores.predicate_counts import PredicateCounts
 
 # no answer has a row a fact: the longest has one a predicate
 MAX_ROWS = 10**6

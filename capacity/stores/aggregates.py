@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from capacity.database.terms import Term
 from capacity.database.vocabularies import RDF_TYPE
-from capacity.stores.counts import MOST_CLASSES, PredicateCounts, StoreCounts
+from capacity.stores.counts import MOST_CLASSES, StoreCounts
 from capacity.stores.keys import BLANK, LITERAL, TRIPLE_WITH_BLANK, key_of, number_terms, term_of
+from capacity.stores.predicate_counts import PredicateCounts
 from capacity.stores.scratch import Scratch
 
 # 8 steps for each kind of pairs, 3 of numbering, and those at the end

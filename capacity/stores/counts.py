@@ -26,10 +26,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capacity.database.terms import Term, display
-from capacity.database.vocabularies import ANNOTATION_PROPERTIES, PREFIXES, is_schema
-from capacity.display import aligned, briefly_shown, percent
+from capacity.database.terms import Term
+from capacity.display import aligned, percent
 from capacity.limits import cut
+from capacity.stores.predicate_counts import PredicateCounts
 
 ROLES = ("subject", "predicate", "object")
 # classes that counts list; a large store may have millions
@@ -37,74 +37,6 @@ MOST_CLASSES = 1000
 _HEAD = ("predicate", "facts", "subjects", "objects", "several objects", "of facts", "kind")
 # columns of numbers
 _NUMBERS = range(1, 6)
-
-
-@briefly_shown
-@dataclass(frozen=True)
-class PredicateCounts:
-    """The facts of one predicate, in numbers that aggregate queries compute.
-
-    Attributes
-    ----------
-    predicate : Term
-        The predicate.
-    facts, subjects, objects : int
-        Numbers of its facts, and of the different subjects and objects in them.
-    multi_valued_pairs : int
-        Number of its subjects that have several objects.
-    literal_facts, blank_facts : int
-        Number of its facts whose object is a literal, and with a blank node in any place.
-    """
-
-    predicate: Term
-    facts: int
-    subjects: int
-    objects: int
-    multi_valued_pairs: int
-    literal_facts: int
-    blank_facts: int
-
-    @property
-    def name(self) -> str:
-        """Its short name, by the prefixes that files needn't declare."""
-        return display(self.predicate, PREFIXES)
-
-    @property
-    def functional(self) -> bool:
-        """True if each of its subjects has one object."""
-        return not self.multi_valued_pairs
-
-    @property
-    def literal(self) -> bool:
-        """True if all its objects are literals."""
-        return self.literal_facts == self.facts
-
-    @property
-    def schema(self) -> bool:
-        """True for ``rdf:type`` and the predicates of RDFS, OWL and SHACL."""
-        return is_schema(self.predicate)
-
-    @property
-    def annotation(self) -> bool:
-        """True if `capacity.database.vocabularies` lists it; declarations aren't looked at."""
-        return self.predicate.kind == "iri" and self.predicate.text in ANNOTATION_PROPERTIES
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the row for JSON, by the names of `describe`; what isn't computed is omitted."""
-        return {
-            "predicate": self.predicate.text,
-            "name": self.name,
-            "facts": self.facts,
-            "subjects": self.subjects,
-            "objects": self.objects,
-            "functional": self.functional,
-            "multi_valued_pairs": self.multi_valued_pairs,
-            "literal": self.literal,
-            "literal_facts": self.literal_facts,
-            "blank_facts": self.blank_facts,
-            "schema": self.schema,
-            "annotation": self.annotation,
-        }
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,7 +17,8 @@ import pyoxigraph as ox
 from capacity.database.blank_nodes import blank_names, rename_blank_nodes
 from capacity.database.criteria import has_blank
 from capacity.database.n3_terms import parse_n3
-from capacity.database.terms import Term, term_from_pyoxigraph
+from capacity.database.nodes import term_from_pyoxigraph
+from capacity.database.terms import Term
 from capacity.stores.scratch import Scratch
 
 # the last digits of ids, in base 8

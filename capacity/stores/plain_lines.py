@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
+from capacity.database.io.numbering import texts_of
 from capacity.database.io.parsing import MAX_TERM_BYTES
 from capacity.database.io.rdf.lines import UnsuitedError
 from capacity.database.io.rdf.quads import SYNTAXES
@@ -156,7 +157,7 @@ def _column(
     size = _copied(
         data, begins, ends, codes, column, width, tails, tail_starts, prefix, starts, text
     )
-    return pa.LargeStringArray.from_buffers(n, pa.py_buffer(starts), pa.py_buffer(text[:size]))
+    return texts_of(starts, text[:size])
 
 
 def _parsed(

@@ -16,8 +16,8 @@ from capacity.database import POLICIES, Database, Term, load, parse_rdf, write
 from capacity.database.io import pieces
 from capacity.database.io.rdf.lines import LineReader, UnsuitedError
 from capacity.database.io.rdf.scanning import NO_GRAPH
+from capacity.database.nodes import term_from_pyoxigraph
 from capacity.database.term_columns import KINDS, TermColumns
-from capacity.database.terms import term_from_pyoxigraph
 from capacity.errors import CapacityError, MultiValuedError, MultiValuedWarning
 from capacity.rank import rank_interval, verify
 from tests.database.test_round_trips import BLANKS, IRIS, TEXT, literals

@@ -23,7 +23,8 @@ from capacity.database import (
     write_tsv,
 )
 from capacity.database.n3_terms import parse_n3
-from capacity.database.terms import Term, term_from_rdflib
+from capacity.database.nodes import term_from_rdflib
+from capacity.database.terms import Term
 from capacity.errors import (
     CapacityError,
     DatabaseFormatError,

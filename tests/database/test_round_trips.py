@@ -24,7 +24,7 @@ from capacity.database import (
     write_tsv,
 )
 from capacity.database.n3_terms import parse_n3
-from capacity.database.terms import term_from_pyoxigraph, term_to_pyoxigraph
+from capacity.database.nodes import term_from_pyoxigraph, term_to_pyoxigraph
 from capacity.errors import InvalidArgumentError
 from tests.tiers import examples
 

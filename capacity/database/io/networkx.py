@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
+from capacity.database.nodes import as_term
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
-from capacity.database.terms import Term, as_term
+from capacity.database.terms import Term
 from capacity.errors import InvalidArgumentError
 from capacity.extras import needed_by
 

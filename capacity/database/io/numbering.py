@@ -13,6 +13,7 @@ from typing import Any
 
 import numba as nb
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 # an odd number near 2**64 / golden ratio (Knuth, The Art of Computer Programming, 6.4)
@@ -129,15 +130,9 @@ class Numbering:
         """Code of each token."""
         return self._codes[: self.n]
 
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """Start of each token in `pool`, and the end of the last one."""
-        return self._starts[: self.n + 1]
-
-    @property
-    def pool(self) -> NDArray[np.uint8]:
-        """Bytes of all tokens, one after the other."""
-        return self._pool[: self._starts[self.n]]
+    def texts(self) -> pa.LargeStringArray:
+        """Text of each token, in the memory of this numbering."""
+        return texts_of(self._starts[: self.n + 1], self._pool[: self._starts[self.n]])
 
     def number(
         self,
@@ -188,6 +183,20 @@ class Numbering:
         used = int(self._starts[self.n])
         if used + text > len(self._pool):
             self._pool = _longer(self._pool, used, max(used + text, len(self._pool) * 3 // 2))
+
+
+def texts_of(starts: NDArray[np.int64], data: NDArray[np.uint8]) -> pa.LargeStringArray:
+    """Make texts of their bytes and where each starts, without a copy.
+
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (n + 1,)
+        Start of each text in `data`, and the end of the last one.
+    data : ndarray of uint8
+        Bytes of all texts in UTF-8, one after the other.
+    """
+    buffers = pa.py_buffer(starts), pa.py_buffer(data)
+    return pa.LargeStringArray.from_buffers(len(starts) - 1, *buffers)
 
 
 def _longer(array: NDArray[Any], used: int, size: int) -> NDArray[Any]:

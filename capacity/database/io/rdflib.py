@@ -10,9 +10,10 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.io.rdf.graphs import DEFAULT, check_graph
+from capacity.database.nodes import term_from_rdflib, term_to_rdflib
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
-from capacity.database.terms import Ids, Term, term_from_rdflib, term_to_rdflib
+from capacity.database.terms import Ids, Term
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
 from capacity.extras import needed_by
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from capacity.database.criteria import blank_rows, literal_objects
 from capacity.database.facts import Database
 from capacity.database.policy import pair_starts
-from capacity.database.terms import Term, display
+from capacity.database.predicate_facts import PredicateFacts
+from capacity.database.terms import display
 from capacity.database.vocabularies import (
     annotation_predicates,
     known_prefixes,
@@ -29,29 +30,21 @@ WORTH_SAYING = 0.1
 
 @briefly_shown
 @dataclass(frozen=True)
-class PredicateRow:
-    """The facts of one predicate, in numbers.
+class PredicateRow(PredicateFacts):
+    """The facts of one predicate, in numbers: those of `PredicateFacts`, and these.
 
     Attributes
     ----------
-    predicate : Term
-        The predicate.
     name : str
         Its short name, for display.
     label : str or None
         A label that the facts give it.
-    facts, subjects, objects : int
-        Numbers of its facts, and of the different subjects and objects in them.
-    multi_valued_pairs : int
-        Number of its subjects that have several objects.
     example : tuple of str
         A subject that has several objects, and two of these, by name; empty if there is none.
     rank : int
         Rank of the matrix of its subjects and objects: the number of patterns in them.
     rank_share, facts_share : float
         Its shares of the sum of these ranks over all predicates, and of all facts.
-    literal_facts, blank_facts : int
-        Number of its facts whose object is a literal, and with a blank node in any place.
     schema, annotation : bool
         Whether it is one of these (`capacity.database.vocabularies`).
     repeats : Repetition or None
@@ -61,33 +54,16 @@ class PredicateRow:
         Name of that predicate.
     """
 
-    predicate: Term
     name: str
     label: str | None
-    facts: int
-    subjects: int
-    objects: int
-    multi_valued_pairs: int
     example: tuple[str, ...]
     rank: int
     rank_share: float
     facts_share: float
-    literal_facts: int
-    blank_facts: int
     schema: bool
     annotation: bool
     repeats: Repetition | None
     repeated: str
-
-    @property
-    def functional(self) -> bool:
-        """True if each of its subjects has one object."""
-        return not self.multi_valued_pairs
-
-    @property
-    def literal(self) -> bool:
-        """True if all its objects are literals."""
-        return self.literal_facts == self.facts
 
     @property
     def identifies(self) -> bool:

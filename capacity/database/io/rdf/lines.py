@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from capacity.database.io.numbering import Numbering
 from capacity.database.io.rdf.guards import refuse_hostile_turtle
 from capacity.database.io.rdf.scanning import KIND_BITS, NO_GRAPH, Tails, scan
+from capacity.database.nodes import term_from_pyoxigraph
 from capacity.database.term_columns import CODES, UnsortedTerms
-from capacity.database.terms import XSD_STRING, Ids, Term, term_from_pyoxigraph
+from capacity.database.terms import XSD_STRING, Ids, Term
 
 _LANGUAGES = re.compile(r"rdf-syntax-ns#(langString|dirLangString)>")
 
@@ -139,9 +140,7 @@ class LineReader:
             if (term.datatype, term.language) not in number:
                 number[term.datatype, term.language] = len(pairs)
                 pairs.append((term.datatype, term.language))
-        texts = pa.LargeStringArray.from_buffers(
-            n, pa.py_buffer(numbering.starts), pa.py_buffer(numbering.pool)
-        )
+        texts = numbering.texts()
         if strange:
             texts = pa.concat_arrays([texts, pa.array([t.text for t in strange], texts.type)])
             for rows in self._rows:

@@ -30,10 +30,10 @@ from capacity.database.io.rdf.annotations import apply_choice, check_choice, fin
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.graphs import check_graph, find_graph
 from capacity.database.io.rdf.quads import checked_text, parse_quads
+from capacity.database.nodes import term_from_pyoxigraph
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.source import Source
-from capacity.database.terms import term_from_pyoxigraph
 from capacity.database.vocabularies import schema_predicates
 from capacity.errors import AnnotationWarning, DatabaseFormatError
 from capacity.limits import shown

@@ -21,9 +21,10 @@ from capacity.database.io.sparql.endpoints import endpoint_at
 from capacity.database.io.sparql.pages import COMPLETENESS, Completeness, every_row
 from capacity.database.io.sparql.parameters import bound
 from capacity.database.io.sparql.queries import Query, read_query
+from capacity.database.nodes import term_from_pyoxigraph
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
 from capacity.database.source import Source
-from capacity.database.terms import Ids, term_from_pyoxigraph
+from capacity.database.terms import Ids
 from capacity.errors import DatabaseFormatError, EndpointError, InvalidArgumentError
 from capacity.limits import require_integer
 from capacity.options import require_choice

@@ -12,7 +12,6 @@ from itertools import islice
 
 import numba as nb
 import numpy as np
-import pyarrow as pa
 
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
@@ -155,9 +154,7 @@ def read_large_table(
     if not any(map(len, rows)):
         return None
     n = numbering.n
-    texts = pa.LargeStringArray.from_buffers(
-        n, pa.py_buffer(numbering.starts), pa.py_buffer(numbering.pool)
-    )
+    texts = numbering.texts()
     terms = UnsortedTerms(np.full(n, _LABEL, np.uint8), texts, np.zeros(n, np.int32), [("", "")])
     del numbering, texts, data
     content.drop_text()

@@ -80,6 +80,7 @@ class FromRows(WithTensor, ABC):
 
         Examples
         --------
+        >>> from capacity import Database
         >>> sums = Database.from_tuples([("0", "1", "1", "even"), ("1", "1", "1", "odd")])
         >>> sums
         Database(2 facts of arity 4: 2 x 1 x 1 x 2, 4 tokens; functional)

@@ -192,6 +192,7 @@ def test_weights_are_trained_as_a_layer_of_them(batch_size: int) -> None:
         embedded.backward()
 
 
+@pytest.mark.slow
 def test_runs_of_several_batches_are_trained_as_each_alone() -> None:
     # of one size, and more than a batch holds; they stop at epochs of their own
     db, config = figure_1(), LayerConfig(4, 2, 2, 3)

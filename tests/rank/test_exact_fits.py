@@ -208,6 +208,7 @@ def test_work_is_shared_and_comes_back() -> None:
     assert work.share(50).left == 20
 
 
+@pytest.mark.slow
 def test_an_isolated_solution_of_high_degree_is_left_to_the_enclosure() -> None:
     # 64 equations in 70 unknowns that no field of low degree solves: the rank is generic
     rng = np.random.default_rng(0)

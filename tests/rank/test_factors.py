@@ -50,6 +50,7 @@ def test_matrices_that_no_memory_holds_are_refused_before_they_are_made() -> Non
         interval.decomposition()
 
 
+@pytest.mark.slow
 def test_a_decomposition_over_a_field_multiplies_out() -> None:
     tensor = group_algebra(cyclic_group(5))
     factors = rank_interval(tensor, effort="standard").decomposition()

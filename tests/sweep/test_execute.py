@@ -86,6 +86,7 @@ def table_bytes(folder: Path) -> bytes:
     return (folder / "runs.parquet").read_bytes()
 
 
+@pytest.mark.slow
 def test_progress_tells_of_ranks_and_then_of_runs(plan: Plan, tmp_path: Path) -> None:
     told: list[tuple[str, int, int, float | None]] = []
     run_sweep(plan, tmp_path, progress=lambda *said: told.append(said))
@@ -339,6 +340,7 @@ def test_a_kill_between_the_last_row_and_its_shard_trains_nothing_again(
     assert not (copy / "unfinished").exists()
 
 
+@pytest.mark.slow
 def test_unfinished_rows_that_are_damaged_or_anothers_are_told_and_done_again(
     plan: Plan, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -453,6 +455,7 @@ def test_a_shard_that_fails_fails_alone_and_is_reported(
     assert table_bytes(tmp_path) == table_bytes(done)
 
 
+@pytest.mark.slow
 def test_ranks_are_computed_once_a_database(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

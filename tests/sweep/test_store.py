@@ -170,6 +170,7 @@ def test_the_manifest_tells_where_rows_come_from(plan: Plan, done: Path, tmp_pat
 # ---- what must not be mixed ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_another_engine_is_refused_or_has_other_keys(plan: Plan, copy: Path) -> None:
     held = json.loads((copy / "manifest.json").read_text())
     held["computed_by"]["cpu"] = "another"

@@ -32,6 +32,7 @@ def weights(model: EncoderClassifier) -> Tensor:
     return torch.cat([weight.detach().flatten() for weight in model.parameters()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("combine", ["concatenate", "add"])
 def test_training_learns_whether_a_token_occurs(combine: Combine) -> None:
     model = small(combine)

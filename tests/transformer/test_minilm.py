@@ -75,6 +75,7 @@ def test_the_four_terms_sum_to_every_hidden_state(dtype: torch.dtype, slack: flo
         assert (ours - theirs).norm() <= slack * theirs.norm()
 
 
+@pytest.mark.slow
 def test_constants_reach_the_corrected_bound_and_exceed_the_papers() -> None:
     # a norm of embeddings and two a layer, no bias before the first: 2 (2 l + 1) after layer l
     found = captured(128, torch.float64)[2]

@@ -23,6 +23,7 @@ def head(n: int, d_head_qk: int, d: int, *, seed: int) -> tuple[Tensor, Tensor, 
     )
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10_000), scale=st.sampled_from([0.1, 0.5, 1.0]))
 @settings(deadline=None, max_examples=examples(10))
 def test_p4_does_not_save_attention_that_a_witness_replaces(seed: int, scale: float) -> None:

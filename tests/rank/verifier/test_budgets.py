@@ -85,6 +85,7 @@ def test_a_term_of_many_entries_is_added_up_fiber_by_fiber() -> None:
     assert peak < 20 * 2**20
 
 
+@pytest.mark.slow
 def test_terms_that_cancel_are_added_up_fiber_by_fiber() -> None:
     # nothing is refuted before all 1.7 million entries are there, twice
     db = diagonal(120)

@@ -112,6 +112,10 @@ class EndpointError(CapacityError, OSError):
         super().__init__(f"{endpoint}: {reason.rstrip('.')}. {advice}")
 
 
+class ClusterError(CapacityError, OSError):
+    """A Dask cluster can't be reached, or has given up what it was to do."""
+
+
 class InvalidArgumentError(CapacityError, ValueError):
     """A value is out of its range, or of the wrong type."""
 

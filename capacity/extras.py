@@ -27,6 +27,7 @@ EXTRAS = {
     "tensorly": "cp",
     "pyttb": "pyttb",
     "hypothesis": "testing",
+    "dask": "distributed",
     "distributed": "distributed",
     "duckdb": "duckdb",
     "transformers": "transformers",

@@ -27,6 +27,8 @@ ALLOWED = {
         "a pencil has finitely many roots: no input leads there",
     ("capacity/stores/keys.py", "RuntimeError"):
         "no input makes hashes of 128 bits under drawn salts collide",
+    ("capacity/stores/dask_counts.py", "RuntimeError"):
+        "no input makes hashes of 60 bits collide under four drawn salts",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import typer
 from capacity.cli.endpoints import FactsOrEndpoint, Timeout
 from capacity.cli.output import FormatOption, Json, MultiOption, print_json
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
-from capacity.cli.stores import MemoryLimit, OutOfCore, counts_of, print_description
+from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, counts_of, print_description
 from capacity.errors import InvalidArgumentError
 from capacity.progress import spinner
 
@@ -26,6 +26,7 @@ def describe(
     ] = "table",
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
+    dask: Dask = None,
     timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
@@ -41,6 +42,7 @@ def describe(
         file,
         out_of_core=out_of_core,
         memory_limit=memory_limit,
+        dask=dask,
         timeout=timeout,
         format=format,
         chosen=chosen,

@@ -17,7 +17,7 @@ from capacity.cli.input import (
 )
 from capacity.cli.output import Json, MultiOption, print_json
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
-from capacity.cli.stores import MemoryLimit, OutOfCore, counts_of, print_rank
+from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, counts_of, print_rank
 from capacity.database.facts import Database
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
@@ -62,6 +62,7 @@ def rank(
     ] = None,
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
+    dask: Dask = None,
     timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
@@ -76,6 +77,7 @@ def rank(
         file,
         out_of_core=out_of_core,
         memory_limit=memory_limit,
+        dask=dask,
         timeout=timeout,
         format=format,
         chosen=chosen,

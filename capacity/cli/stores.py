@@ -36,6 +36,14 @@ MemoryLimit = Annotated[
     str | None,
     typer.Option(help="Memory for counting out of core, such as 4GB; by default 1GB."),
 ]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786: its workers count Parquet "
+        "files where they are.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -50,11 +58,14 @@ class SourceOptions:
         Options of reading it: `table` and `columns`.
     memory_limit : str or None
         Memory to count in.
+    dask : str or None
+        Address of a scheduler whose workers count.
     """
 
     format: str | None
     reading: Mapping[str, Any]
     memory_limit: str | None
+    dask: str | None
 
 
 def count_source(file: Path, options: SourceOptions) -> StoreCounts:
@@ -68,6 +79,10 @@ def count_source(file: Path, options: SourceOptions) -> StoreCounts:
     from capacity.stores.duckdb import MEMORY_LIMIT, count_duckdb
 
     with bar() as progress:
+        if options.dask is not None:
+            from capacity.stores.dask import count_dask
+
+            return count_dask(file, options.dask, progress=progress, **options.reading)
         return count_duckdb(
             file,
             format=options.format,
@@ -82,6 +97,7 @@ def counts_of(
     *,
     out_of_core: bool,
     memory_limit: str | None,
+    dask: str | None,
     timeout: float | None,
     format: str | None,
     chosen: Chosen,
@@ -95,7 +111,7 @@ def counts_of(
         The file, or an endpoint, whose facts are always counted.
     out_of_core : bool
         Whether the user asks for it.
-    memory_limit, format : str or None
+    memory_limit, dask, format : str or None
         Options of counting.
     timeout : float or None
         Seconds that an endpoint may be silent.
@@ -110,12 +126,18 @@ def counts_of(
         For an option that can't be honoured, or as `count_source` does.
     """
     if isinstance(file, Address):
-        others = {"format": format, "out-of-core": out_of_core, "memory-limit": memory_limit}
+        others = {"format": format, "out-of-core": out_of_core, "memory-limit": memory_limit,
+                  "dask": dask}  # fmt: skip
         counts = count_address(file, chosen, timeout, {**refused, **others})
         _say_notes(counts)
         return counts
     refuse_timeout(timeout)
-    if not (out_of_core or file.suffix.lower() in STORED):
+    if dask is not None and (memory_limit is not None or format not in (None, "parquet")):
+        raise InvalidArgumentError(
+            "--dask counts Parquet files, in the memory that its workers have: omit "
+            f"{'--memory-limit' if memory_limit is not None else '--format'}, or --dask."
+        )
+    if not (out_of_core or dask is not None or file.suffix.lower() in STORED):
         if memory_limit is not None:
             raise InvalidArgumentError(
                 "--memory-limit is an option of counting: add --out-of-core, or omit it."
@@ -132,7 +154,7 @@ def counts_of(
             f"{file}: --{given[0]} needs the facts in memory, and these are counted where they "
             f"are. Omit --{given[0]}, or load a part of them that memory holds."
         )
-    options = SourceOptions(format, chosen.reading, memory_limit)
+    options = SourceOptions(format, chosen.reading, memory_limit, dask)
     counts = count_source(file, options)
     _say_notes(counts)
     return counts

@@ -166,7 +166,7 @@ def _stage(
             )
         stage_lines(db, where, chosen, file)
     elif chosen == "parquet":
-        stage_table(db, parquet_table(db, where, options, said=said), file)
+        stage_table(db, parquet_table(where, options, db.tell, said=said), file)
     else:
         stage_table(db, text_table(db, where, chosen, options, said=said), file)
 

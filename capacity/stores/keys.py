@@ -90,7 +90,7 @@ def term_of(key: str) -> Term:
     >>> term_of("=a")
     Term(kind='label', text='a', datatype='', language='')
     """
-    kind = _FIRST[key[0]]
+    kind = kind_of(key)
     if kind == LABEL:
         return Term("label", key[1:])
     if kind in (TRIPLE, TRIPLE_WITH_BLANK):
@@ -98,6 +98,11 @@ def term_of(key: str) -> Term:
     if kind == IRI:
         return Term("iri", key[1:-1])
     return Term("blank", key[2:]) if kind == BLANK else parse_n3([key])[key]
+
+
+def kind_of(key: str) -> int:
+    """Return the kind of the term of a key, a digit in base 8."""
+    return _FIRST[key[0]]
 
 
 def number_terms(db: Scratch) -> None:

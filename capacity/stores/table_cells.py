@@ -90,7 +90,7 @@ def stage_table(db: Scratch, of: TableFile, file: int | None) -> None:
     db.run("drop table cells")
 
 
-def _rows(of: TableFile, layout: Layout) -> Iterator[Row]:
+def rows_of_facts(of: TableFile, layout: Layout) -> Iterator[Row]:
     """Yield the cells of the facts, with their lines, for a message."""
     for line, row in of.table.rows[layout.skip :]:
         yield line, tuple(row[i] for i in layout.order)
@@ -99,7 +99,7 @@ def _rows(of: TableFile, layout: Layout) -> Iterator[Row]:
 def _check_cells(db: Scratch, of: TableFile, layout: Layout) -> None:
     """Refuse missing cells, terms that are too long, and a table that may be wide after all."""
     if db.one("select count(*) from cells where s is null or p is null or o is null"):
-        line = next((line for line, row in _rows(of, layout) if None in row), None)
+        line = next((line for line, row in rows_of_facts(of, layout) if None in row), None)
         raise of.table.error("a cell is missing", line, "Drop the row, or fill the cell.")
     long = " or ".join(f"strlen({role}) > {MAX_TERM_BYTES}" for role in "spo")
     if db.one(f"select count(*) from cells where {long}"):
@@ -139,7 +139,7 @@ def _recognised(db: Scratch, of: TableFile, layout: Layout) -> str:
             examples.setdefault(recognised([cell]) == "label", cell)
         if len(examples) == 2:
             break
-    raise uncertain(of.table.name, of.table.format, examples.values(), _rows(of, layout))
+    raise uncertain(of.table.name, of.table.format, examples.values(), rows_of_facts(of, layout))
 
 
 def _key_terms(db: Scratch, of: TableFile, layout: Layout, file: int | None) -> None:
@@ -154,7 +154,7 @@ def _key_terms(db: Scratch, of: TableFile, layout: Layout, file: int | None) -> 
         try:
             terms = parse_n3(dict.fromkeys(full.values()))
         except ValueError:
-            raise _wrong_cell(of, layout, full) from None
+            raise wrong_cell(of, layout, full) from None
         keys = {cell: key_of(terms[text], file) for cell, text in full.items()}
         others = [(cell, key) for cell, key in keys.items() if cell != key]
         columns = [pa.array(list(one), pa.string()) for one in zip(*others, strict=True)]
@@ -170,14 +170,15 @@ def _key_terms(db: Scratch, of: TableFile, layout: Layout, file: int | None) -> 
     db.run("drop table forms")
 
 
-def _wrong_cell(of: TableFile, layout: Layout, full: dict[str, str]) -> Exception:
+def wrong_cell(of: TableFile, layout: Layout, full: dict[str, str]) -> Exception:
     """Make the error for the first cell that is no term."""
-    wrong = ((cell, _reason(text)) for cell, text in full.items())
+    wrong = ((cell, reason_against(text)) for cell, text in full.items())
     cell, reason = next((cell, reason) for cell, reason in wrong if reason)
-    return no_term(of.table.name, of.table.format, cell, reason, _rows(of, layout))
+    return no_term(of.table.name, of.table.format, cell, reason, rows_of_facts(of, layout))
 
 
-def _reason(text: str) -> str:
+def reason_against(text: str) -> str:
+    """Say why a text is no term of N-Triples; empty if it is one."""
     try:
         parse_n3([text])
     except ValueError as error:

@@ -6,7 +6,6 @@ import csv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
@@ -125,8 +124,21 @@ def batches_of_rows(
         yield pa.RecordBatch.from_arrays([pa.array(c, pa.string()) for c in columns], [*"spo"])
 
 
-def parquet_table(db: Scratch, where: str, options: TableOptions, *, said: bool) -> TableFile:
-    """Make the table of a Parquet file; parameters are those of `text_table`.
+def parquet_table(
+    where: str, options: TableOptions, tell: Callable[[str, int, int], object], *, said: bool
+) -> TableFile:
+    """Make the table of a Parquet file.
+
+    Parameters
+    ----------
+    where : str
+        The file.
+    options : TableOptions
+        What the user says of it.
+    tell : callable
+        Function of what is read, how much of it, and how much there is.
+    said : bool
+        Whether the user says what form the cells have.
 
     Raises
     ------
@@ -162,8 +174,8 @@ def parquet_table(db: Scratch, where: str, options: TableOptions, *, said: bool)
         yield from enumerate(cast(Iterator[tuple[str, ...]], found), start=1)
 
     rows_of = lazy_table(where, "parquet", Rows(rows), table.names)
-    tell = partial(db.tell, f"rows of {where}")
-    return TableFile(rows_of, options, batches, lambda n: tell(n, meta.num_rows))
+    what = f"rows of {where}"
+    return TableFile(rows_of, options, batches, lambda n: tell(what, n, meta.num_rows))
 
 
 def narrowed_table(

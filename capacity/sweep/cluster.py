@@ -9,14 +9,12 @@ from itertools import islice
 from typing import Any
 
 from capacity.errors import SweepError
-from capacity.extras import require_packages
+from capacity.schedulers import connected
 from capacity.sweep.pool import Executor, Outcome, Tasks, attempt
 from capacity.sweep.storage.manifest import environment
 
 # tasks submitted per thread, so that none is idle
 AHEAD = 2
-# seconds until the first worker must be there
-PATIENCE = 60
 
 
 @contextmanager
@@ -45,33 +43,13 @@ def on_dask(address: str) -> Iterator[Executor]:
         If no scheduler answers, it has no workers, or their versions or processors differ from
         those of this process.
     """
-    require_packages("--dask", ("distributed",), "distributed")
-    from distributed import Client
-
-    try:
-        client = Client(address, timeout=10, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise SweepError(
-            f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler`, "
-            "or omit --dask."
-        ) from None
-    try:
-        _check(client, address)
+    with connected(address, "--dask", ("distributed",), SweepError) as client:
+        _check(client)
         yield partial(_on_dask, client)
-    finally:
-        # the scheduler drops the tasks of a closed client
-        client.close()
 
 
-def _check(client: Any, address: str) -> None:
+def _check(client: Any) -> None:
     """Require the versions and processors of this process of all workers."""
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE)
-    except TimeoutError:
-        raise SweepError(
-            f"The scheduler at {address} had no worker within {PATIENCE} s. Start some with "
-            f"`dask worker {address}`."
-        ) from None
     here = environment()
     for worker, there in client.run(environment, on_error="return").items():
         if there != here:

@@ -1,10 +1,12 @@
 """Exact decompositions from fits: explicit numbers, rational or algebraic, in any order."""
 
 import random
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import reduce
 from math import isqrt
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from capacity.database import Database
 from capacity.rank import AlgebraicDecomposition, Decomposition, rank_interval, verify
 from capacity.rank.cp.equations import Equations
+from capacity.rank.cp.exact_fits import _shortest
 from capacity.rank.cp.explicit import as_argument, explicit_terms
 from capacity.rank.cp.last_factor import last_factor
 from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
@@ -341,3 +344,51 @@ def test_decompositions_over_the_rationals_are_plain() -> None:
         assert isinstance(argument, Decomposition)
     db = Database.from_triples([(f"{i}", f"{j}", f"{k}") for i, j, k in np.argwhere(T).tolist()])
     assert verify(claim(db, argument, side="upper"), db).proved
+
+
+class _Scripted:
+    """A search whose fits, and what they become, are given by their number of terms."""
+
+    def __init__(self, fitted: set[int], enclosed: set[int], count: int) -> None:
+        self.target, self.count, self.tried = self, count, list[int]()
+        self._fitted, self._enclosed, self._used = fitted, enclosed, set[int]()
+        self.work = SimpleNamespace(left=10**9)
+
+    def accepted(self, rank: int, *_: int) -> Iterator[Any]:
+        self.tried.append(rank)
+        if rank in self._fitted and rank not in self._used:
+            self._used.add(rank)
+            yield SimpleNamespace(rank=rank)
+
+    def is_quick(self, rank: int) -> bool:
+        return rank >= self.count
+
+    def may_be_explicit(self, _rank: int) -> bool:
+        return True
+
+    def quickly(self, fit: Any) -> int | None:
+        return fit.rank if self.is_quick(fit.rank) and fit.rank in self._enclosed else None
+
+    def enclosed(self, _fit: Any) -> None:
+        return None
+
+    explicitly = rounded = enclosed
+
+
+@pytest.mark.parametrize(
+    ("fitted", "enclosed", "reached"),
+    [
+        # 14, then a step of two to 12, which vanishes and is never exact: 13 has been passed over
+        ({11, 12, 13, 14, 15}, {13, 14, 15}, 13),
+        ({11, 12, 14, 15}, {14, 15}, 14),
+        ({12, 13, 14, 15}, {14, 15}, 14),
+        ({10, 11, 12, 13, 14, 15}, {11, 12, 13, 14, 15}, 12),
+    ],
+)
+def test_numbers_that_a_step_has_passed_over_are_tried(
+    fitted: set[int], enclosed: set[int], reached: int
+) -> None:
+    search = _Scripted(fitted, enclosed, count=12 if reached == 12 else 13)
+    goal: Any = SimpleNamespace(lower=8, limits=SimpleNamespace(fits=16))
+    proved = [exact for (exact,) in _shortest(cast(Any, search), goal, 16)]
+    assert min(cast(list[Any], proved)) == reached

@@ -71,7 +71,7 @@ def _shortest(search: _Fits, goal: Goal, upper: int) -> Iterator[Finding]:
     # fits that couldn't be made exact at once, and the work that is kept for them
     found: dict[int, Callable[[int], Iterator[Fit]]] = {}
     reserve = target.work.left // EXACT_PART
-    fewest, rank, step = upper, upper - 1, 1
+    fewest, rank, step, proved = upper, upper - 1, 1, upper
     while goal.lower <= rank < fewest:
         quick, later = target.is_quick(rank), target.may_be_explicit(rank)
         spare = 0 if quick or not (later or found) else reserve
@@ -81,14 +81,14 @@ def _shortest(search: _Fits, goal: Goal, upper: int) -> Iterator[Finding]:
         if rank not in found:
             fits = _kept(search.accepted(rank, tries, ITERATIONS, spare))
             if quick:
-                exact = _first(target.quickly, fits(MOST_QUICK))
-                exact = exact or _first(target.enclosed, islice(fits(tries), MOST_QUICK, None))
+                exact = _at_once(target, fits, tries)
             if exact is None and not later:
                 exact = _first(target.rounded, fits(MOST_QUICK))
             elif exact is None and next(fits(1), None) is not None:
                 found[rank] = fits
         if exact is not None:
             found = {fewer: fits for fewer, fits in found.items() if fewer < rank}
+            proved = rank
             yield (exact,)
         elif rank < fewest - 1 and (quick or rank not in found):
             rank, step = fewest - 1, 1
@@ -96,6 +96,13 @@ def _shortest(search: _Fits, goal: Goal, upper: int) -> Iterator[Finding]:
         elif rank not in found:
             break
         fewest, rank, step = rank, max(rank - step, goal.lower), 2 * step
+    # numbers that a step has passed over, down to a fit that may never be made exact
+    for rank in range(proved - 1, max(target.count, min(found, default=proved)) - 1, -1):
+        exact = _at_once(target, _kept(search.accepted(rank, tries, ITERATIONS)), tries)
+        if exact is None:
+            break
+        found = {fewer: fits for fewer, fits in found.items() if fewer < rank}
+        yield (exact,)
     for rank, fits in sorted(found.items()):
         exact = None if target.is_quick(rank) else _first(target.quickly, fits(MOST_QUICK))
         exact = exact or _first(target.explicitly, fits(MOST_THOROUGH))
@@ -103,6 +110,12 @@ def _shortest(search: _Fits, goal: Goal, upper: int) -> Iterator[Finding]:
         if exact is not None:
             yield (exact,)
             return
+
+
+def _at_once(target: Target, fits: Callable[[int], Iterator[Fit]], tries: int) -> Exact | None:
+    """Make one of the fits exact whose equations can be independent."""
+    exact = _first(target.quickly, fits(MOST_QUICK))
+    return exact or _first(target.enclosed, islice(fits(tries), MOST_QUICK, None))
 
 
 def _first(way: Way, fits: Iterable[Fit]) -> Exact | None:

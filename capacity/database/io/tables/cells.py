@@ -43,13 +43,28 @@ def recognised(cells: Iterable[str]) -> TableTerms | None:
     >>> recognised(["<http://x/a>", '"1"@en']), recognised(["a", '"1"']), recognised(['"a"', '"b"'])
     ('n3', 'label', None)
     """
+    return form_of(*marks(cells))
+
+
+def marks(cells: Iterable[str]) -> tuple[bool, bool]:
+    """Tell whether some cell is an IRI, and whether some is no term; those of parts can be united.
+
+    If both are, the cells that follow aren't looked at.
+    """
     some_iri = some_plain = False
     for cell in cells:
         term = _is_term(cell)
         some_iri = some_iri or (term and bool(_SCHEME.match(cell)))
         some_plain = some_plain or not term
         if some_iri and some_plain:
-            return None
+            break
+    return some_iri, some_plain
+
+
+def form_of(some_iri: bool, some_plain: bool) -> TableTerms | None:
+    """Tell the form of cells by their marks, as `recognised` does."""
+    if some_iri and some_plain:
+        return None
     return "n3" if some_iri else "label" if some_plain else None
 
 

@@ -146,14 +146,20 @@ def _rows(data: bytes, at: list[int], names: tuple[str, ...]) -> Iterator[Row]:
 
 
 def text_batches(
-    source: str | io.BytesIO, chosen: list[str], at_once: int = _BATCH
+    source: str | io.BytesIO,
+    chosen: list[str],
+    at_once: int = _BATCH,
+    groups: list[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Read some columns of text, checked, in batches of at most `at_once` rows."""
+    """Read some columns of text, checked, in batches of at most `at_once` rows.
+
+    Of some groups of rows, by their numbers, or of all.
+    """
     import pyarrow.parquet as pq
 
     # each text once a batch: a few bytes of a hostile file can else become many gigabytes
     file = pq.ParquetFile(source, read_dictionary=chosen, page_checksum_verification=True)
-    for batch in file.iter_batches(batch_size=at_once, columns=chosen):
+    for batch in file.iter_batches(batch_size=at_once, row_groups=groups, columns=chosen):
         # a damaged file may hold indices beyond its dictionary, and bytes that aren't UTF-8
         batch.validate(full=True)
         yield batch.select(chosen)

@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Survey:
-    """What the cells of a part are.
+    """The form of the cells of a part, and what is wrong with them.
 
     Attributes
     ----------

@@ -19,6 +19,8 @@ def connected(
     what: str,
     packages: tuple[str, ...],
     error: Callable[[str], CapacityError],
+    *,
+    instead: str,
 ) -> Iterator[Any]:
     """Connect to a Dask scheduler that has a worker, until the context ends.
 
@@ -32,6 +34,8 @@ def connected(
         Packages that are needed, of the extra ``distributed``.
     error : callable
         Makes the error of a message, if no scheduler answers, or it has no workers.
+    instead : str
+        What else the user can do.
 
     Yields
     ------
@@ -51,7 +55,7 @@ def connected(
     except (OSError, ValueError) as reason:
         raise error(
             f"No Dask scheduler answers at {address} ({reason}). Start one with `dask scheduler`, "
-            f"or omit {what}."
+            f"or {instead}."
         ) from None
     try:
         try:

@@ -77,8 +77,7 @@ def read_input(
         db = load_chosen(file, chosen, format=format, arity=arity, multi=multi)
         of_file = db.source
         return Input(db, of_file and of_file.name, of_file and of_file.sha256)
-    of_facts = {name: value for name, value in chosen.flags().items() if name != "max-file-bytes"}
-    refuse_options_of_facts(file, multi=multi, arity=arity, **of_facts)
+    refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())
     most = chosen.reading.get("max_bytes", MAX_BYTES)
     raw = read_file(file, max_bytes=most)
     tensor = parse_tensor(os.fspath(file), raw, max_bytes=most)
@@ -92,7 +91,8 @@ def read_input(
 def refuse_options_of_facts(file: Path, **options: object) -> None:
     """Raise an InvalidArgumentError for an option that a tensor has no use for."""
     for name, value in options.items():
-        if value is not None:
+        # files of both kinds may be limited
+        if value is not None and name != "max-file-bytes":
             raise InvalidArgumentError(
                 f"{file}: --{name} is about files of facts, and this is read as a tensor. Omit "
                 f"--{name}, or say with --format that the file holds facts: {', '.join(FORMATS)}."

@@ -149,6 +149,11 @@ def counts_of(
         for name, value in asked.items()
         if value not in (None, False) and name not in ("table", "column")
     ]
+    if given and given[0] in ("max-file-bytes", "max-term-bytes"):
+        raise InvalidArgumentError(
+            f"{file}: --{given[0]} is a limit of loading, and facts of any number are counted. "
+            f"Omit --{given[0]}."
+        )
     if given:
         raise InvalidArgumentError(
             f"{file}: --{given[0]} needs the facts in memory, and these are counted where they "

@@ -211,18 +211,27 @@ def pair_logits(
     return torch.cat(parts).numpy()
 
 
+# methods that a layer's forward pass is made of
+_FORWARD = ("forward", "embed", "attention", "queries_and_keys", "values")
+
+
 def _is_of_weights_alone(layer: AttentionLayer) -> bool:
-    """Return True if numpy can compute the forward pass: nobody has changed what it does."""
+    """Return True if numpy can compute the forward pass: neither hook nor method is another's."""
     import torch
+    from torch.nn.modules.module import _has_any_global_hook
 
     from capacity.layer.model import AttentionLayer
 
     return (
         type(layer) is AttentionLayer
         and layer.config.is_plain
-        and layer.W_E.device.type == "cpu"
-        and layer.W_E.dtype in (torch.float32, torch.float64)
-        and not (layer._forward_hooks or layer._forward_pre_hooks)
+        and all(p.device.type == "cpu" for p in layer.parameters())
+        and {p.dtype for p in layer.parameters()} <= {torch.float32, torch.float64}
+        and not (layer._forward_hooks or layer._forward_pre_hooks or _has_any_global_hook())
+        and all(
+            getattr(getattr(layer, name), "__module__", "") == AttentionLayer.__module__
+            for name in _FORWARD
+        )
     )
 
 

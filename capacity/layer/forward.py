@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.errors import InvalidArgumentError
 from capacity.layer.config import LayerConfig
 
 # arrays with the names and shapes of LayerConfig.shapes
@@ -46,6 +47,11 @@ def logits_of_pairs(
     ndarray of float64, shape (n_pairs, d_vocab)
         Logits at the last position.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If the layer isn't plain.
+
     Examples
     --------
     >>> from capacity.layer.initial import initial_weights
@@ -53,10 +59,17 @@ def logits_of_pairs(
     >>> logits_of_pairs(config, initial_weights(config, 5, 0), np.array([[0, 1], [2, 1]])).shape
     (2, 5)
     """
+    if not config.is_plain:
+        raise InvalidArgumentError(
+            f"`config` must be of a layer without norm, bias and positions; got {config.name}. Run "
+            "an AttentionLayer of these weights."
+        )
     logits = np.empty((len(pairs), weights["W_U"].shape[1]))
-    for start in range(0, len(pairs), batch_size):
-        part = slice(start, start + batch_size)
-        logits[part] = _residuals(config, weights, pairs[part]) @ weights["W_U"]
+    # the caller looks for logits that aren't finite
+    with np.errstate(invalid="ignore", over="ignore"):
+        for start in range(0, len(pairs), batch_size):
+            part = slice(start, start + batch_size)
+            logits[part] = _residuals(config, weights, pairs[part]) @ weights["W_U"]
     return logits
 
 
@@ -67,10 +80,8 @@ def _residuals(config: LayerConfig, weights: Weights, pairs: NDArray[np.integer]
     W_K = weights["W_K"].transpose(0, 2, 1)
     scores = np.stack([(queries * (x @ W_K)).sum(axis=-1) for x in (first, second)])
     scores *= scores.dtype.type(config.attention_scale)
-    # the caller looks for logits that aren't finite
-    with np.errstate(invalid="ignore", over="ignore"):
-        powers = np.exp(scores - scores.max(axis=0))
-        attention = powers / powers.sum(axis=0)
-        # shape (heads, pairs, d_model)
-        seen = attention[0][..., None] * first + attention[1][..., None] * second
-        return second + (seen @ weights["W_V"] @ weights["W_O"]).sum(axis=0)
+    powers = np.exp(scores - scores.max(axis=0))
+    attention = powers / powers.sum(axis=0)
+    # shape (heads, pairs, d_model)
+    seen = attention[0][..., None] * first + attention[1][..., None] * second
+    return second + (seen @ weights["W_V"] @ weights["W_O"]).sum(axis=0)

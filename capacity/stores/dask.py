@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from capacity._version import __version__
+from capacity.database.io.formats import format_of_name
 from capacity.database.io.parsing import MAX_TERM_BYTES
 from capacity.database.io.several import files_of, is_one, name_of_all
 from capacity.database.io.tables.cells import form_of, in_full, recognised, uncertain
@@ -48,8 +51,8 @@ def count_dask(
         Parquet files, folders of them, and patterns such as ``parts/*.parquet``. This process and
         all workers must see them under the same paths.
     scheduler : str
-        Address of a Dask scheduler, such as ``tcp://10.0.0.1:8786``, whose workers have the same
-        version of this library.
+        Address of a Dask scheduler, such as ``tcp://10.0.0.1:8786``, which must have this version
+        of the library, as its workers must.
     table : str, optional
         Form of the cells, ``long`` or ``n3``, as `capacity.load` has it.
     columns : sequence of str or int, optional
@@ -81,6 +84,14 @@ def count_dask(
     files, notes = files_of(given, "parquet")
     alone = len(given) == 1 and bool(is_one(given[0]))
     name = Path(given[0]).name if alone else name_of_all(given, len(files))
+    for where in files:
+        known = format_of_name(os.fspath(where))
+        if known is not None and known.name != "parquet":
+            raise DatabaseFormatError(
+                os.fspath(where),
+                "the workers of Dask count Parquet files alone",
+                advice="Count it in this process, out of core, or write it as Parquet.",
+            )
     read = [
         _File.read(str(Path(where).absolute()), options, said=table is not None) for where in files
     ]
@@ -90,7 +101,12 @@ def count_dask(
         for part in file.parts(number if len(files) > 1 else None)
     ]
     packages = ("dask", "distributed", "pandas")
-    with connected(scheduler, "count_dask", packages, ClusterError) as client, _in_words(scheduler):
+    instead = "count in this process, by count_duckdb"
+    with (
+        connected(scheduler, "count_dask", packages, ClusterError, instead=instead) as client,
+        _in_words(scheduler),
+    ):
+        _require_library(client, scheduler)
         cluster = Cluster(client, progress)
         forms = _forms(cluster, {file.of.table.name: file for file in read}, parts)
         return count_parts(cluster, parts, forms, name, notes)
@@ -182,11 +198,23 @@ def _in_words(scheduler: str) -> Iterator[None]:
             f"The workers of {scheduler} must see the files under the same paths as this process; "
             f"{error.filename} isn't there. Use a folder that all share."
         ) from None
-    except ModuleNotFoundError as error:
-        raise ClusterError(
-            f"The workers of {scheduler} must have this library with its extra `distributed`; "
-            f"{error.name} isn't there. Install it there."
-        ) from None
+
+
+# evaluated elsewhere, for a function of this library can't arrive where the library isn't
+_VERSION = "__import__('importlib.util').util.find_spec('capacity') and "
+_VERSION += "__import__('capacity').__version__"
+
+
+def _require_library(client: Any, scheduler: str) -> None:
+    """Require this version of the library of the scheduler and of all workers."""
+    found = {scheduler: client.run_on_scheduler(eval, _VERSION), **client.run(eval, _VERSION)}
+    for where, version in found.items():
+        if version != __version__:
+            has = f"has {version}" if version else "hasn't the library"
+            raise ClusterError(
+                f"The scheduler at {scheduler} and its workers must have this library, "
+                f"{__version__}, with its extra `distributed`; {where} {has}. Install it there."
+            )
 
 
 def _forms(cluster: Cluster, files: Mapping[str, _File], parts: Sequence[Part]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -127,6 +128,8 @@ def _columns(part: Part) -> list[tuple[list[str], NDArray[np.int64]]]:
     """Return the different cells of each column, and which is in each row; -1 if none is."""
     import pyarrow as pa
 
+    # raises an error that names the file, if this worker doesn't see it
+    Path(part.path).stat()
     batches = text_batches(part.path, list(part.columns), groups=[part.group])
     table = pa.Table.from_batches(list(batches)).combine_chunks()
     found: list[tuple[list[str], Any]] = []

@@ -43,7 +43,8 @@ def on_dask(address: str) -> Iterator[Executor]:
         If no scheduler answers, it has no workers, or their versions or processors differ from
         those of this process.
     """
-    with connected(address, "--dask", ("distributed",), SweepError) as client:
+    needed = ("distributed",)
+    with connected(address, "--dask", needed, SweepError, instead="omit --dask") as client:
         _check(client)
         yield partial(_on_dask, client)
 

@@ -23,7 +23,7 @@ from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_assumed, layer_rank_upper
 from capacity.layer.engines.followed import followed
-from capacity.layer.engines.registry import engine_named
+from capacity.layer.engines.registry import engine_named, trains_weights
 from capacity.layer.forward import Weights, logits_of_pairs
 from capacity.layer.initial import initial_weights
 from capacity.layer.recipe import Recipe, Training
@@ -154,8 +154,8 @@ def _trained(
     for run in runs:
         run.database.require_functional("Training")
         generators.append(tuple(np.random.default_rng(int(run.start, 16)).spawn(2)))
-    engine = engine_named(runs[0].engine)
-    if engine.run_weights is None or runs[0].is_grouped:
+    run_weights = engine_named(runs[0].engine).run_weights
+    if run_weights is None or not all(trains_weights(r.engine, r.workload) for r in runs):
         yield from _trained_by_torch(runs, generators, snapshots, progress)
         return
     for run, (drawn, order) in zip(runs, generators, strict=True):
@@ -163,7 +163,7 @@ def _trained(
             name: array.astype(run.compute.dtype)
             for name, array in initial_weights(run.layer, run.database.n_tokens, drawn).items()
         }
-        train = partial(engine.run_weights, run.layer, weights, run.database, run.recipe, order)
+        train = partial(run_weights, run.layer, weights, run.database, run.recipe, order)
         with one_thread():
             training = followed(train, run.recipe, _snapshots(run, snapshots), progress)
         yield run, weights, training

@@ -1,4 +1,5 @@
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -141,6 +142,14 @@ def test_a_layer_that_was_changed_predicts_by_its_own_forward_pass(
     hooked = AttentionLayer.of_weights(layer.config, weights)
     hooked.register_forward_hook(lambda *given: 2 * given[2])
     np.testing.assert_allclose(pair_logits(hooked, pairs), expected, rtol=1e-4, atol=1e-4)
+    # an ablation: no head attends to the subject
+    ablated = AttentionLayer.of_weights(layer.config, weights)
+    ablated.attention = lambda x: torch.eye(x.shape[-2]).expand(len(x), 2, -1, -1)  # type: ignore[method-assign]
+    assert np.abs(pair_logits(ablated, pairs) - expected / 2).max() > 1e-3
+    loud = AttentionLayer.of_weights(layer.config, {n: w * 1e25 for n, w in weights.items()})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not np.isfinite(pair_logits(loud, pairs)).all()
     halves = AttentionLayer.of_weights(layer.config, weights).to(torch.bfloat16)
     assert np.isfinite(pair_logits(halves, pairs)).all()
 

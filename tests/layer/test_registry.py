@@ -1,6 +1,7 @@
 """An engine is registered in a line, from outside the library, and taken out again."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -10,6 +11,7 @@ import torch
 
 from capacity.database import Database, random_database
 from capacity.errors import InvalidArgumentError
+from capacity.evaluator import evaluate
 from capacity.layer import (
     AttentionLayer,
     Compute,
@@ -107,6 +109,20 @@ def test_auto_takes_the_highest_priority_and_never_an_engine_without_one(toy: En
     register_engine(Engine("toy", why_not=why_not, run=run, cost=cost, priority=9))
     assert train(layer, db).engine == "toy"
     assert train(*layer_and_facts(3), Recipe(epochs=0)).engine == "fused"
+
+
+def test_layers_that_arent_plain_are_trained_and_scored_by_torch(toy: Engine) -> None:
+    def never(*_: Any) -> Any:
+        raise AssertionError("a layer with a bias has no weights alone")
+
+    unregister_engine("toy")
+    reference = engine_named("reference")
+    register_engine(replace(reference, name="toy", run_weights=never))
+    layers = {"d_model": [4], "n_heads": [2], "d_head_qk": [2], "d_head_vo": [2], "bias": [True]}
+    plan = make_plan({**SWEEP, "layers": layers, "compute": {"engine": "toy"},
+                      "recipe": {"epochs": 300, "learning_rate": 0.05}})  # fmt: skip
+    row, layer = train_run(plan.runs[0])
+    assert row["accuracy_p95"] == evaluate(layer, plan.runs[0].database).softmax[0.95]
 
 
 @pytest.mark.usefixtures("toy")

@@ -349,13 +349,20 @@ def test_decompositions_over_the_rationals_are_plain() -> None:
 class _Scripted:
     """A search whose fits, and what they become, are given by their number of terms."""
 
-    def __init__(self, fitted: set[int], enclosed: set[int], count: int) -> None:
+    def __init__(
+        self, fitted: set[int], enclosed: set[int], count: int, explicit: set[int] | None = None
+    ) -> None:
+        self._explicit = explicit or set()
         self.target, self.count, self.tried = self, count, list[int]()
         self._fitted, self._enclosed, self._used = fitted, enclosed, set[int]()
         self.work = SimpleNamespace(left=10**9)
 
     def accepted(self, rank: int, *_: int) -> Iterator[Any]:
         self.tried.append(rank)
+        if self.work.left <= 0:
+            return
+        # starts at 13 that don't vanish take all the work
+        self.work.left -= 10**9 if rank == 13 and rank not in self._fitted else 1
         if rank in self._fitted and rank not in self._used:
             self._used.add(rank)
             yield SimpleNamespace(rank=rank)
@@ -372,7 +379,10 @@ class _Scripted:
     def enclosed(self, _fit: Any) -> None:
         return None
 
-    explicitly = rounded = enclosed
+    rounded = enclosed
+
+    def explicitly(self, fit: Any) -> int | None:
+        return fit.rank if fit.rank in self._explicit and self.work.left > 0 else None
 
 
 @pytest.mark.parametrize(
@@ -392,3 +402,10 @@ def test_numbers_that_a_step_has_passed_over_are_tried(
     goal: Any = SimpleNamespace(lower=8, limits=SimpleNamespace(fits=16))
     proved = [exact for (exact,) in _shortest(cast(Any, search), goal, 16)]
     assert min(cast(list[Any], proved)) == reached
+
+
+def test_numbers_that_are_passed_over_wait_for_fits_that_are_kept() -> None:
+    search = _Scripted({12, 14, 15}, {14, 15}, count=13, explicit={12})
+    goal: Any = SimpleNamespace(lower=8, limits=SimpleNamespace(fits=16))
+    proved = [exact for (exact,) in _shortest(cast(Any, search), goal, 16)]
+    assert min(cast(list[Any], proved)) == 12

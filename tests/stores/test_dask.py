@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -174,11 +175,21 @@ def test_what_a_cluster_lacks_is_said_in_words(
     with pytest.raises(ClusterError, match="No Dask scheduler answers at nowhere"):
         count_dask(path, "nowhere")
 
-    def gone(*_: object) -> None:
-        raise FileNotFoundError(2, "No such file", str(path))
+    with pytest.raises(DatabaseFormatError, match="count Parquet files alone"):
+        count_dask(EXAMPLES / "countries.ttl", scheduler)
+    there = tmp_path / "there.parquet"
 
-    monkeypatch.setattr("capacity.stores.dask.survey", gone)
-    with pytest.raises(ClusterError, match="must see the files under the same paths"):
+    def elsewhere(part: parquet_parts.Part) -> Any:
+        # as a worker that has another disk
+        return survey(replace(part, path=str(there)))
+
+    survey = parquet_parts.survey
+    monkeypatch.setattr("capacity.stores.dask.survey", elsewhere)
+    with pytest.raises(ClusterError, match=r"same paths as this process; .*there\.parquet isn't"):
+        count_dask(path, scheduler)
+    monkeypatch.undo()
+    monkeypatch.setattr("capacity.stores.dask.__version__", "0.0")
+    with pytest.raises(ClusterError, match=r"must have this library, 0\.0, .* has 0\."):
         count_dask(path, scheduler)
     monkeypatch.undo()
     monkeypatch.setattr("capacity.extras.find_spec", lambda _name: None)
@@ -195,6 +206,7 @@ def test_the_commands_count_on_a_cluster(
         assert found["triples"] == 2
     for option, words in (
         (["--memory-limit", "1GB"], "omit --memory-limit"), (["--format", "tsv"], "omit --format"),
+        (["--max-file-bytes", "9"], "is a limit of loading"),
         (["--multi", "first"], "--multi needs the facts in memory"),
     ):  # fmt: skip
         code, out, err = run(capsys, "rank", str(tmp_path), "--dask", scheduler, *option)

@@ -76,8 +76,8 @@ class Engine:
     run_weights : callable, optional
         Trains the weights of a plain layer without torch, bit by bit as `run` does:
         ``run_weights(config, weights, db, recipe, rng, snapshots) -> Training`` changes the arrays
-        of `weights`, named and shaped as ``config.shapes(d_vocab)``, in place. A process of a sweep
-        whose engines all have it never loads torch, which takes over a second.
+        of `weights`, named and shaped as ``config.shapes(d_vocab)``, in place. A sweep trains plain
+        layers on CPUs by it, and then never loads torch, which takes over a second.
     run_many : callable, optional
         Trains many layers of one device together, in place: ``run_many(tasks, recipe, rngs) ->
         list of Training``. The result of each must not depend on the others. An engine that has it
@@ -262,6 +262,21 @@ def engine_for(name: str, work: Workload) -> Engine:
     )
 
 
+def trains_weights(name: str, work: Workload) -> bool:
+    """Return True if an engine trains a workload as weights, without torch (`run_weights`).
+
+    Parameters
+    ----------
+    name : str
+        Name of the engine, as `engine_for` resolves it.
+    work : Workload
+        The training.
+    """
+    engine = engine_named(name)
+    alone = engine.run_weights is not None and engine.run_many is None
+    return alone and work.layer.is_plain and work.device == "cpu"
+
+
 def start_seconds(works: Iterable[tuple[str, Workload]]) -> float:
     """Estimate the seconds that pass once in a process, before its first training.
 
@@ -281,6 +296,8 @@ def start_seconds(works: Iterable[tuple[str, Workload]]) -> float:
         by_engine.setdefault(name, []).append(work)
     if not by_engine:
         return 0.0
-    needs_torch = any(engine_named(name).run_weights is None for name in by_engine)
+    needs_torch = not all(
+        trains_weights(name, work) for name, part in by_engine.items() for work in part
+    )
     starts = sum(engine_named(name).start(part) for name, part in by_engine.items())
     return START_SECONDS + needs_torch * TORCH_SECONDS + starts

@@ -96,13 +96,6 @@ def _shortest(search: _Fits, goal: Goal, upper: int) -> Iterator[Finding]:
         elif rank not in found:
             break
         fewest, rank, step = rank, max(rank - step, goal.lower), 2 * step
-    # numbers that a step has passed over, down to a fit that may never be made exact
-    for rank in range(proved - 1, max(target.count, min(found, default=proved)) - 1, -1):
-        exact = _at_once(target, _kept(search.accepted(rank, tries, ITERATIONS)), tries)
-        if exact is None:
-            break
-        found = {fewer: fits for fewer, fits in found.items() if fewer < rank}
-        yield (exact,)
     for rank, fits in sorted(found.items()):
         exact = None if target.is_quick(rank) else _first(target.quickly, fits(MOST_QUICK))
         exact = exact or _first(target.explicitly, fits(MOST_THOROUGH))
@@ -110,6 +103,12 @@ def _shortest(search: _Fits, goal: Goal, upper: int) -> Iterator[Finding]:
         if exact is not None:
             yield (exact,)
             return
+    # numbers that a step has passed over, on the way to fits that couldn't be made exact
+    for rank in range(proved - 1, max(target.count, min(found, default=proved)) - 1, -1):
+        exact = _at_once(target, _kept(search.accepted(rank, tries, ITERATIONS)), tries)
+        if exact is None:
+            return
+        yield (exact,)
 
 
 def _at_once(target: Target, fits: Callable[[int], Iterator[Fit]], tries: int) -> Exact | None:

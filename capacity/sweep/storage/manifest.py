@@ -66,7 +66,7 @@ def _gpu() -> str:
 
 def _vectors() -> str:
     """The processor's widest vectors, for which kernels are compiled and libraries choose code."""
-    told = np.show_config(mode="dicts")["SIMD Extensions"]
+    told = np.show_config(mode="dicts").get("SIMD Extensions", {})
     found = [*told.get("baseline", ()), *told.get("found", ())]
     for width, names in _WIDTHS.items():
         if any(name.startswith(names) for name in found):

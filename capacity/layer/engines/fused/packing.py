@@ -140,7 +140,10 @@ class PackedRun:
 
         The weights stay as they are; the moments are overwritten.
         """
-        epochs.train_epochs(*self._run, self.state, np.zeros(1), 0, 1)
+        dims, sizes, rule, *others = self._run
+        # a layer that knows its facts has gradients, too
+        going_on = rule._replace(stop_tau=0.0)
+        epochs.train_epochs(dims, sizes, going_on, *others, self.state, np.zeros(1), 0, 1)
         return self._unpacked(self.state.gradient)
 
     @property

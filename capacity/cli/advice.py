@@ -69,7 +69,7 @@ def _quoted_flag(found: re.Match[str]) -> str:
 # each form of advice in a message, and what takes its place
 _FORMS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     # what the command has no option for
-    (r"Ask for fewer facts, or raise `\w+`", lambda _: "Ask for fewer facts"),
+    (r"Ask for fewer facts, or raise `max_(?:bytes|rows)`", lambda _: "Ask for fewer facts"),
     (r"contexts=\{(?P<iri>.+?): '(?P<path>[^']*)'\}", _contexts),
     (rf"columns=(?P<columns>\[{_ITEM}(?:, {_ITEM})*\]|\({_ITEM}(?:, {_ITEM})*\))", _columns),
     (rf"\b(?P<keyword>{_NAME})=(?P<quote>[\"'])(?P<value>[\w-]+)(?P=quote)", _value),

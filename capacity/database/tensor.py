@@ -7,7 +7,6 @@ the last for the object. `capacity.tensor.structure` has unfoldings, slices and 
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from capacity.database.columns import Columns
-from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.tensor.sparse import SparseTensor
+from capacity.errors import InvalidArgumentError
+from capacity.tensor.sparse import SparseTensor, dense_zeros
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -65,12 +64,7 @@ class WithTensor(Columns):
         MemoryBudgetError
             Before allocating, if the array would take more than `max_bytes` bytes.
         """
-        size = math.prod(self.shape) * np.dtype(dtype).itemsize
-        if size > max_bytes:
-            raise MemoryBudgetError(
-                f"A dense tensor must fit the budget of {max_bytes:,} bytes; {self.shape} of "
-                f"{np.dtype(dtype)} would take {size:,}. Use `to_coo()`, or raise `max_bytes`."
-            )
-        dense = np.zeros(self.shape, dtype=dtype)
+        advice = "Use `to_coo()`, or raise `max_bytes`."
+        dense = dense_zeros(self.shape, dtype, max_bytes, advice=advice)
         dense[tuple(self.tuples.T)] = 1
         return dense

@@ -3,7 +3,6 @@ from .accuracy import Over as Over
 from .accuracy import accuracy_of_logits as accuracy_of_logits
 from .accuracy import evaluate as evaluate
 from .accuracy import memorises as memorises
-from .accuracy import pair_logits as pair_logits
 from .bootstrap import cluster_bootstrap as cluster_bootstrap
 from .bootstrap import mean_interval as mean_interval
 from .bootstrap import percentile_interval as percentile_interval
@@ -29,6 +28,7 @@ from .nonsense import nonsense_pairs as nonsense_pairs
 from .nonsense import with_unknown as with_unknown
 from .pair_attention import attention_of_pairs as attention_of_pairs
 from .pair_attention import query_key_freedom as query_key_freedom
+from .predictions import pair_logits as pair_logits
 from .scale import margins as margins
 from .scale import smallest_scale as smallest_scale
 from .threshold import Threshold as Threshold

@@ -13,8 +13,8 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.accuracy import pair_logits
 from capacity.evaluator.nonsense import nonsense_pairs
+from capacity.evaluator.predictions import pair_logits
 from capacity.evaluator.threshold import Threshold, check_threshold
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from capacity.database.required import require_triples
 from capacity.database.terms import label
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.accuracy import pair_logits
+from capacity.evaluator.predictions import pair_logits
 from capacity.evaluator.threshold import check_tau
 from capacity.limits import Seed, generator
 

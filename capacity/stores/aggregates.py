@@ -5,11 +5,9 @@ The three tables of pairs are made one after the other, and dropped when they ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from capacity.database.terms import Term
 from capacity.database.vocabularies import RDF_TYPE
-from capacity.stores.counts import MOST_CLASSES, StoreCounts
+from capacity.stores.counts import MOST_CLASSES, PairCounts, StoreCounts
 from capacity.stores.keys import BLANK, LITERAL, TRIPLE_WITH_BLANK, key_of, number_terms, term_of
 from capacity.stores.predicate_counts import PredicateCounts
 from capacity.stores.scratch import Scratch
@@ -17,23 +15,6 @@ from capacity.stores.scratch import Scratch
 # 8 steps for each kind of pairs, 3 of numbering, and those at the end
 _STEPS = 3 * 5 + 3 + 3 + 2
 _BLANK = f"in ({BLANK}, {TRIPLE_WITH_BLANK})"
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Numbers of the different pairs of two roles.
-
-    Attributes
-    ----------
-    pairs, several : int
-        Number of pairs, and of those that have several tokens of the third role.
-    private : int
-        Number of tokens of the third role that are the only one of a pair.
-    """
-
-    pairs: int
-    several: int
-    private: int
 
 
 def count_keyed(db: Scratch, source: str, notes: tuple[str, ...]) -> StoreCounts:
@@ -86,7 +67,7 @@ def count_keyed(db: Scratch, source: str, notes: tuple[str, ...]) -> StoreCounts
     )
 
 
-def _pairs(db: Scratch, a: str, b: str, third: str) -> _Pairs:
+def _pairs(db: Scratch, a: str, b: str, third: str) -> PairCounts:
     """Count the pairs of two roles, and of each token of one its different tokens of the other."""
     db.step(f"create table pairs as select {a}, {b}, count(*) n, min({third}) one from facts "
             f"group by {a}, {b}")  # fmt: skip
@@ -96,7 +77,7 @@ def _pairs(db: Scratch, a: str, b: str, third: str) -> _Pairs:
         db.step(f"create table {of}_{other} as select {of} x, count(*) n, count(*) filter (n > 1) "
                 f"several from pairs group by {of}")  # fmt: skip
     db.step("drop table pairs")
-    return _Pairs(pairs, several, private)
+    return PairCounts(pairs, several, private)
 
 
 def _classes(db: Scratch) -> tuple[tuple[Term, int], ...]:

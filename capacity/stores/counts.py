@@ -39,6 +39,23 @@ _HEAD = ("predicate", "facts", "subjects", "objects", "several objects", "of fac
 _NUMBERS = range(1, 6)
 
 
+@dataclass(frozen=True)
+class PairCounts:
+    """Numbers of the different pairs of two roles.
+
+    Attributes
+    ----------
+    pairs, several : int
+        Number of pairs, and of those that have several tokens of the third role.
+    private : int
+        Number of tokens of the third role that are the only one of a pair.
+    """
+
+    pairs: int
+    several: int
+    private: int
+
+
 @dataclass(frozen=True, repr=False)
 class StoreCounts:
     """Numbers of a set of facts, of arity 3, and the bounds of the rank that they prove.

@@ -14,7 +14,7 @@ from typing import Any
 from capacity.database.terms import Term
 from capacity.database.vocabularies import RDF_TYPE
 from capacity.progress import Progress
-from capacity.stores.counts import MOST_CLASSES, StoreCounts
+from capacity.stores.counts import MOST_CLASSES, PairCounts, StoreCounts
 from capacity.stores.keys import BLANK, LITERAL, TRIPLE_WITH_BLANK, key_of, term_of
 from capacity.stores.parquet_parts import (
     KINDS,
@@ -128,23 +128,16 @@ def _numbered(cluster: Cluster, parts: Sequence[Part], forms: list[str]) -> tupl
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """The different pairs of two roles.
+class _Pairs(PairCounts):
+    """Numbers of the different pairs of two roles, also of each token.
 
     Attributes
     ----------
-    pairs, several : int
-        Number of pairs, and of those that have several tokens of the third role.
-    private : int
-        Number of tokens of the third role that are the only one of a pair.
     of : mapping of str to dataframe
         Of each token of the two roles the number ``n`` of its tokens of the other, and that of its
         pairs which have several of the third, ``several``.
     """
 
-    pairs: int
-    several: int
-    private: int
     of: Mapping[str, Any]
 
     @classmethod

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.evaluator.accuracy import accuracy_of_logits, pair_logits
+from capacity.evaluator.accuracy import accuracy_of_logits
+from capacity.evaluator.predictions import pair_logits
 from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_assumed, layer_rank_upper

@@ -152,13 +152,7 @@ class SparseTensor:
         MemoryBudgetError
             Before allocating, if the array would take more than `max_bytes` bytes.
         """
-        size = math.prod(self.shape) * np.dtype(dtype).itemsize
-        if size > max_bytes:
-            raise MemoryBudgetError(
-                f"A dense tensor must fit the budget of {max_bytes:,} bytes; {self.shape} of "
-                f"{np.dtype(dtype)} would take {size:,}. Raise `max_bytes`."
-            )
-        dense = np.zeros(self.shape, dtype)
+        dense = dense_zeros(self.shape, dtype, max_bytes, advice="Raise `max_bytes`.")
         dense[tuple(self.indices.T)] = self.values
         return dense
 
@@ -222,3 +216,16 @@ def _require(got: tuple[int, ...], wanted: tuple[int, int]) -> None:
             f"`indices` must have a row for each value and a column for each mode, shape {wanted}; "
             f"got shape {got}."
         )
+
+
+def dense_zeros(
+    shape: tuple[int, ...], dtype: DTypeLike, max_bytes: int, *, advice: str
+) -> NDArray[Any]:
+    """Allocate zeros of some shape, or raise a MemoryBudgetError with advice before it."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size > max_bytes:
+        raise MemoryBudgetError(
+            f"A dense tensor must fit the budget of {max_bytes:,} bytes; {shape} of "
+            f"{np.dtype(dtype)} would take {size:,}. {advice}"
+        )
+    return np.zeros(shape, dtype)

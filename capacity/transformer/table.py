@@ -50,7 +50,7 @@ def attention_table(captured: ActivationCache, effective: EffectiveAttention) ->
     table = identifiability_table(captured)
     shares = torch.stack(
         [
-            effective_share(layer.pattern, found.pattern)
+            effective_share(layer.pattern, found)
             for layer, found in zip(captured.layers, effective.layers, strict=True)
         ]
     )

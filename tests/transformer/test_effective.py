@@ -11,7 +11,12 @@ from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer import capture, effective_attention
-from capacity.transformer.effective.attention import EffectiveMode, effective_layer, effective_share
+from capacity.transformer.effective.attention import (
+    EffectiveLayer,
+    EffectiveMode,
+    effective_layer,
+    effective_share,
+)
 from tests.tiers import examples
 
 DTYPES = [torch.float64, torch.float32]
@@ -289,3 +294,76 @@ def test_modes_that_don_t_fit_are_refused(
         effective_attention(captured, "causal")
     with pytest.raises(InvalidArgumentError, match=r"`mode` must be one of .* got 'full'"):
         effective_attention(captured, "full")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@settings(max_examples=examples(60))
+@given(
+    st.integers(0, 2**20),
+    st.floats(0, 12),
+    st.sampled_from([8, 12, 16, 24]),
+    st.sampled_from(["constant", "growing", "one late row"]),
+)
+def test_causal_rows_after_small_ones_are_right(
+    dtype: torch.dtype, seed: int, power: float, small: int, shape: str
+) -> None:
+    """d or more leading rows of V of 10^-power of the size of a later one (all in one block)."""
+    g = torch.Generator().manual_seed(seed)
+    n, d = 32, 8
+    v = torch.randn(1, 2, n, d, generator=g, dtype=torch.float64)
+    if shape == "growing":
+        v = v * 10 ** torch.linspace(-power, 0, n, dtype=torch.float64)[:, None]
+    else:
+        v[:, :, :small] *= 10**-power
+    if shape == "one late row":
+        v[:, :, small + 1 :] *= 10**-power
+    v = v.to(dtype)
+    logits = 2 * torch.randn(1, 2, n, n, generator=g, dtype=torch.float64)
+    a = attention(logits, causal=True).to(dtype)
+    found = effective_layer(a, v, everywhere(v), "causal")
+    assert_shortest(found, a, v)
+
+
+def assert_shortest(found: EffectiveLayer, a: Tensor, v: Tensor) -> None:
+    """Each row is on its support, in the span of its prefix, with its output, and no longer."""
+    x, a, v = found.pattern.double(), a.double(), v.double()
+    relative, slack = float(found.relative[0]), SLACK[found.pattern.dtype]
+    assert not x.triu(1).any()
+    assert (x.norm(dim=-1) <= a.norm(dim=-1) * (1 + slack)).all()
+    for i in range(v.shape[-2]):
+        prefix, row = v[..., : i + 1, :], x[..., i : i + 1, : i + 1]
+        # directions under the threshold may be left out
+        s = torch.linalg.svdvals(prefix)
+        largest = s[..., :1, None]
+        of_row = a[..., i : i + 1, : i + 1]
+        off = ((row - of_row) @ prefix).norm(dim=-1, keepdim=True)
+        allowed = (relative + slack) * largest * of_row.norm(dim=-1, keepdim=True)
+        assert (off <= allowed).all()
+        within = by_svd(row, prefix, 1e-16)
+        assert (row - within).abs().max() <= slack + blur(s, relative)
+        if clear_cut(s, relative):
+            exact = by_svd(of_row, prefix, relative)
+            assert (row - exact).abs().max() <= slack + blur(s, relative)
+
+
+@pytest.mark.parametrize("mode", ["plain", "simplex", "causal"])
+@pytest.mark.parametrize(
+    ("dtype", "power"),
+    [(torch.float32, p) for p in (-143, -126, -100, 90, 120)]
+    + [(torch.float64, p) for p in (-1040, -1000, -600, 600, 1000)],
+)
+def test_values_of_any_size_have_the_same_effective_attention(
+    dtype: torch.dtype, power: int, mode: EffectiveMode
+) -> None:
+    # few digits, so that denormal values are exact
+    g = torch.Generator().manual_seed(0)
+    v = torch.randint(-8, 9, (1, 2, 20, 6), generator=g).to(dtype)
+    a = attention(torch.randn(1, 2, 20, 20, generator=g, dtype=dtype), causal=mode == "causal")
+    # in two factors, each of which is a number of its type
+    far = v * 2.0 ** (power // 2) * 2.0 ** (power - power // 2)
+    expected = effective_layer(a, v, everywhere(v), mode)
+    # outputs of denormal values have lost their digits
+    for z in (None, a @ far):
+        found = effective_layer(a, far, everywhere(v), mode, z=z)
+        assert torch.equal(found.rank, expected.rank)
+        assert torch.allclose(found.pattern, expected.pattern, atol=1e3 * torch.finfo(dtype).eps)

@@ -225,3 +225,28 @@ def test_bad_input_is_refused_in_words() -> None:
         value_ranks(v, W_O.repeat(2, 1, 1))
     with pytest.raises(InvalidArgumentError, match=r"from 1 to 4 .* got \[5\]"):
         value_ranks(v, W_O, [5])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "power"), [(torch.float32, -140), (torch.float32, 120), (torch.float64, -1040),
+                         (torch.float64, 1000)],
+)  # fmt: skip
+def test_ranks_don_t_depend_on_the_size_of_values_or_weights(
+    dtype: torch.dtype, power: int
+) -> None:
+    # few digits, so that denormal numbers are exact
+    g = torch.Generator().manual_seed(0)
+    v = torch.randint(-8, 9, (2, 3, 9, 4), generator=g).to(dtype)
+    v[:, 1, :, 2] = v[:, 1, :, 0]
+    W_O = torch.randint(-8, 9, (3, 4, 7), generator=g).to(dtype)
+    far = lambda x: x * 2.0 ** (power // 2) * 2.0 ** (power - power // 2)  # noqa: E731
+    expected = value_ranks(v, W_O)
+    assert expected.values.tolist() == [[4, 3, 4]] * 2
+    for scaled in (
+        value_ranks(far(v), W_O),
+        value_ranks(v, far(W_O)),
+        value_ranks(far(v), far(W_O)),
+    ):
+        for name in ("values", "simplex", "joint"):
+            assert torch.equal(getattr(scaled, name), getattr(expected, name))
+    assert torch.equal(unique_rows(far(v), far(W_O)), unique_rows(v, W_O))

@@ -7,20 +7,17 @@ column space of V (Brunner et al. 2020; Sun and Marasovic 2021, section 2). Thre
 * ``plain``: as above. Rows need not sum to 1, and entries may be negative.
 * ``simplex``: P projects onto the column space of [V, 1]. Rows still sum to 1, and the value bias,
   which adds the same vector to every row of V, makes no difference. This mode is not in the papers.
-  The space is the orthogonal sum of that of 1, which gives every entry of a row 1/n, and the column
-  space of V less its mean.
 * ``causal``: in a causal model the output of row i depends on tokens 0 ... i alone, but plain
   projection puts weight on later ones. Here row i is the shortest row with that support and the
   same output, a_i projected onto the column space of V[: i + 1]
   (`capacity.transformer.effective.causal`).
 
-With U an orthonormal basis of the column space, A_perp = (A U) U^T; where V = U R is well
-conditioned A U = O R^-1, with O = A V, which the model has computed.
+A projection is a product of two thin factors; the n x n pattern is computed where it is asked for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import torch
@@ -32,12 +29,9 @@ from capacity.errors import InvalidArgumentError
 from capacity.options import require_choice
 from capacity.transformer.activations.cache import ActivationCache
 from capacity.transformer.effective.causal import project_causally
-from capacity.transformer.effective.column_space import (
-    Span,
-    column_span,
-    rank_threshold,
-    row_condition,
-)
+from capacity.transformer.effective.column_space import rank_threshold, row_condition
+from capacity.transformer.effective.projection import projected, projected_on_simplex
+from capacity.transformer.scales import scale_of
 
 EffectiveMode: TypeAlias = Literal["plain", "simplex", "causal"]
 
@@ -49,8 +43,12 @@ class EffectiveLayer:
 
     Attributes
     ----------
-    pattern : (batch, n_heads, n, n)
-        A_perp; rows and columns of padding are 0.
+    left : (batch, n_heads, n, r)
+        Factor of A_perp = left @ right.mT, or A_perp itself where `right` is None.
+    right : (batch, n_heads, n, r) or None
+        Vectors that span the column space; None in causal mode, and where nothing is lost.
+    square : (batch, n_heads) float64
+        Squared Frobenius norms of A_perp.
     rank : int64, (batch, n_heads)
         Numerical rank of V, or of [V, 1] in simplex mode.
     relative : (batch,)
@@ -58,9 +56,16 @@ class EffectiveLayer:
         max(n, d_head_vo) times the machine epsilon, with n the number of tokens of the sentence.
     """
 
-    pattern: Float[Tensor, "batch heads n n"]
+    left: Float[Tensor, "batch heads n r"]
+    right: Float[Tensor, "batch heads n r"] | None
+    square: Float[Tensor, "batch heads"]
     rank: Int[Tensor, "batch heads"]
     relative: Float[Tensor, "batch"]
+
+    @property
+    def pattern(self) -> Float[Tensor, "batch heads n n"]:
+        """A_perp, with 0 in rows and columns of padding; each use multiplies the factors."""
+        return self.left if self.right is None else self.left @ self.right.mT
 
 
 @briefly_shown
@@ -165,55 +170,40 @@ def effective_layer(
         # a row of zeros in V contributes to no Gram matrix and no projection
         pattern, v = pattern * (real & real.mT), v * real
         z = None if z is None else z * real
+    v, z = _scaled(v, z)
     z = pattern @ v if z is None else z
     n, d = v.shape[-2:]
     relative = rank_threshold(mask, d, v.dtype)
-    if n <= d and mask.all() and (row_condition(v) * relative[:, None] < 1).all():
+    least = relative[:, None].expand(v.shape[:2])
+    if n <= d and mask.all() and (row_condition(v) * least < 1).all():
         # the rows of V are independent, so that no other A has this output
-        return EffectiveLayer(pattern, torch.full(v.shape[:2], n, device=v.device), relative)
+        rank = torch.full(v.shape[:2], n, device=v.device)
+        square = pattern.square().sum((-2, -1)).double()
+        return EffectiveLayer(pattern, None, square, rank, relative)
     if mode == "causal":
-        x = project_causally(pattern, v, mask)
-        return EffectiveLayer(x, column_span(v, relative).rank, relative)
-    if mode == "plain":
-        span = column_span(v, relative)
-        return EffectiveLayer(_projected(pattern, z, span), span.rank, relative)
-    return _on_simplex(pattern, v, z, real, relative)
+        rows = project_causally(pattern, v, z, mask)
+        return EffectiveLayer(rows.whole, None, rows.square, rows.rank, relative)
+    found = (
+        projected(pattern, v, z, least)
+        if mode == "plain"
+        else projected_on_simplex(pattern, v, z, real, real, least)
+    )
+    return EffectiveLayer(found.left, found.right, found.square, found.rank, relative)
 
 
-def _on_simplex(
-    pattern: Tensor, v: Tensor, z: Tensor, real: Tensor, relative: Tensor
-) -> EffectiveLayer:
-    # A reflection maps 1 to a unit vector. The reflected V without that row has columns in the
-    # complement exactly; subtracting the mean would leave a residue of the size of its rounding.
-    one = real.double() / real.double().sum(-2, keepdim=True).sqrt()
-    unit = (real & (real.cumsum(-2) == 1)).double()
-    span = column_span(_reflected(v.double(), one, unit) * (1 - unit), relative, of=v)
-    span = replace(span, basis=_reflected(span.basis.double(), one, unit).to(v.dtype))
-    # rows of attention sum to 1, so that their averages of V less its mean are z less that mean
-    mean = v.double().sum(-2, keepdim=True) / real.sum(-2, keepdim=True)
-    x = _projected(pattern, ((z - mean) * real).to(v.dtype), span)
-    return EffectiveLayer(x + (one @ one.mT).to(v.dtype), span.rank + 1, relative)
-
-
-def _projected(pattern: Tensor, z: Tensor, span: Span) -> Tensor:
-    coordinates = pattern @ span.basis if span.inverse is None else z @ span.inverse
-    return coordinates @ span.basis.mT
-
-
-def _reflected(
-    x: Float[Tensor, "batch heads n d"],
-    first: Float[Tensor, "batch 1 n 1"],
-    second: Float[Tensor, "batch 1 n 1"],
-) -> Float[Tensor, "batch heads n d"]:
-    """Apply the Householder reflection that exchanges two unit vectors to the columns of x."""
-    apart = first - second
-    square = apart.square().sum(-2, keepdim=True)
-    # for one token the two vectors are equal
-    return x - 2 / torch.where(square > 0, square, 1.0) * apart * (apart.mT @ x)
+def _scaled(v: Tensor, z: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Divide values by powers of two where some are extreme."""
+    scale = scale_of(v, (-2, -1))
+    # squares of sizes within these bounds, and their inverses, are far from under- and overflow
+    if ((scale > 2.0**-40) & (scale < 2.0**40)).all():
+        return v, z
+    # outputs of denormal values have lost their digits
+    return v / scale, None
 
 
 def effective_share(
-    pattern: Float[Tensor, "batch heads n n"], effective: Float[Tensor, "batch heads n n"]
+    pattern: Float[Tensor, "batch heads n n"],
+    effective: Float[Tensor, "batch heads n n"] | EffectiveLayer,
 ) -> Float[Tensor, "batch heads"]:
     """Share of each head's squared attention that is effective: |A_perp|^2 / |A|^2.
 
@@ -224,8 +214,8 @@ def effective_share(
     ----------
     pattern : (batch, n_heads, n, n)
         Attention A of one layer.
-    effective : (batch, n_heads, n, n)
-        Its effective attention A_perp.
+    effective : EffectiveLayer, or (batch, n_heads, n, n)
+        Its effective attention A_perp; that of an `EffectiveLayer` needs no n x n product.
 
     Returns
     -------
@@ -237,11 +227,14 @@ def effective_share(
     Two tokens with equal values: the output depends on the sum of their weights alone.
 
     >>> pattern, v = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]]]]), torch.ones(1, 1, 2, 1)
-    >>> effective = effective_layer(pattern, v, torch.ones(1, 2, dtype=torch.bool), "plain").pattern
-    >>> effective
+    >>> effective = effective_layer(pattern, v, torch.ones(1, 2, dtype=torch.bool), "plain")
+    >>> effective.pattern
     tensor([[[[0.5000, 0.5000],
               [0.5000, 0.5000]]]])
     >>> effective_share(pattern, effective)
     tensor([[0.6667]])
     """
-    return effective.square().sum((-2, -1)) / pattern.square().sum((-2, -1))
+    whole = pattern.square().sum((-2, -1))
+    if isinstance(effective, EffectiveLayer):
+        return effective.square.to(pattern.dtype) / whole
+    return effective.square().sum((-2, -1)) / whole

@@ -13,32 +13,61 @@ G_i = L (I + U_i^T U_i) L^T. By Woodbury's identity, and as the leading part of 
 the leading part of C C^T, the inverse of the bracket is I - M_i^T M_i, with the rows of M up to i:
 so W = (Z - tril(Z M^T) M) L^-1, in O(n d^2 + n^2 d) operations a head, as for plain projection.
 
-Where G is too ill conditioned to start a block, or lacks rank, single rows are projected by the
-singular vectors of their own V_i. All computations are in float64.
+A block is computed in this way if every prefix of V that ends in it is well conditioned:
+|V_i|_F |L^-1|_F, with the last of them, bounds the condition numbers of all. Otherwise its rows are
+projected one by one, by the singular vectors of their own V_i. All computations are in float64; but
+the last product, n^2 d operations, is in the type of the attention where W has digits to spare.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from capacity.transformer.effective.column_space import inverted, rank_threshold
+from capacity.transformer.effective.column_space import (
+    WELL_CONDITIONED,
+    gram_rank,
+    inverted,
+    rank_threshold,
+)
 
-# largest condition number of V before a block; that of G is its square, 1e8 and 1e6, so that
-# eight and ten digits of float64 remain
+# largest condition number of the prefixes of a block; that of G is its square, 1e8 and 1e6, so
+# that eight and ten digits of float64 remain
 _BLOCK_CONDITION = {torch.float32: 1e4, torch.float64: 1e3}
 # sizes of the first blocks: prefixes of just over d rows are ill conditioned, but not for long
-_FIRST_BLOCKS = (4, 12, 48)
+_FIRST_BLOCKS = (4, 12)
 # prefixes of V that are in memory at once
 _SINGLE = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Projected:
+    """Causal attention, each row projected.
+
+    Attributes
+    ----------
+    whole : (batch, heads, n, n)
+        Projected attention, 0 above the diagonal.
+    square : (batch, heads) float64
+        Its squared Frobenius norms.
+    rank : (batch, heads) int64
+        Numerical ranks of V.
+    """
+
+    whole: Float[Tensor, "batch heads n n"]
+    square: Float[Tensor, "batch heads"]
+    rank: Int[Tensor, "batch heads"]
 
 
 def project_causally(
     pattern: Float[Tensor, "batch heads n n"],
     v: Float[Tensor, "batch heads n d"],
+    z: Float[Tensor, "batch heads n d"],
     mask: Bool[Tensor, "batch n"],
-) -> Float[Tensor, "batch heads n n"]:
+) -> Projected:
     """Project each row of attention onto the column space of the values up to its own token.
 
     Parameters
@@ -47,30 +76,35 @@ def project_causally(
         Attention, 0 above the diagonal.
     v : (batch, heads, n, d)
         Values, 0 at padding.
+    z : (batch, heads, n, d)
+        ``pattern @ v``.
     mask : (batch, n) bool
         True for tokens; padding may be on either side.
 
     Returns
     -------
-    (batch, heads, n, n)
-        Projected attention, 0 above the diagonal.
+    Projected
+        Projected attention, and the ranks of V.
     """
     relative = rank_threshold(mask, v.shape[-1], v.dtype)
     if mask.all():
-        return _of_sentences(pattern, v, relative)
+        return _of_sentences(pattern, v, z, relative)
     # tokens first, so that rows before a token are those of its sentence wherever padding is
     order = (~mask).sort(dim=1, stable=True).indices[:, None, :, None]
     moved = pattern.take_along_dim(order, -2).take_along_dim(order.mT, -1)
-    x = _of_sentences(moved, v.take_along_dim(order, dim=-2), relative)
+    v, z = (x.take_along_dim(order, dim=-2) for x in (v, z))
+    found = _of_sentences(moved, v, z, relative)
     back = order.argsort(dim=2)
-    return x.take_along_dim(back, -2).take_along_dim(back.mT, -1)
+    whole = found.whole.take_along_dim(back, -2).take_along_dim(back.mT, -1)
+    return replace(found, whole=whole)
 
 
-def _of_sentences(pattern: Tensor, v: Tensor, relative: Tensor) -> Tensor:
+def _of_sentences(pattern: Tensor, v: Tensor, z: Tensor, relative: Tensor) -> Projected:
     kept = independent_rows(v, relative)
     least = relative[:, None].expand(kept.shape).flatten().double()
-    x = _projected(pattern.flatten(0, 1), v.flatten(0, 1).double(), kept.flatten(), least)
-    return x.unflatten(0, kept.shape)
+    a, v, z = (x.flatten(0, 1) for x in (pattern, v, z))
+    found = _projected(a, v, z, kept.flatten(), least)
+    return Projected(*(x.unflatten(0, kept.shape) for x in found))
 
 
 def independent_rows(
@@ -97,32 +131,57 @@ def independent_rows(
     return independent.cumprod(-1).sum(-1)
 
 
-def _projected(a: Tensor, v: Tensor, kept: Tensor, least: Tensor) -> Tensor:
+def _projected(
+    a: Tensor, v: Tensor, z: Tensor, kept: Tensor, least: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """Projected rows of heads; the first ``kept`` rows of each head are those of a."""
     n, d = v.shape[-2:]
     start = int(kept.min())
-    x = a.clone()
-    G = v[:, :start].mT @ v[:, :start]
+    wide = v.double()
+    x = torch.zeros_like(a)
+    x[:, :start] = a[:, :start]
+    square = x[:, :start, :start].square().sum((-2, -1)).double()
+    G = wide[:, :start].mT @ wide[:, :start]
     first = iter(_FIRST_BLOCKS)
     while start < n:
         # the Gram matrix of fewer rows than columns has no inverse
-        end = min(n, start + next(first, d) if start >= d else d)
-        new, seen = v[:, start:end], v[:, :end]
-        rows = a[:, start:end, :end].double()
-        found = torch.zeros_like(rows)
+        end = min(n, start + next(first, 2 * d) if start >= d else d)
+        new = wide[:, start:end]
         R = torch.linalg.cholesky_ex(G, upper=True).L
-        inverse, size = inverted(R)
-        good = size * R.flatten(-2).norm(dim=-1) <= _BLOCK_CONDITION[a.dtype]
-        if good.any():
-            w = _block(inverse[good], new[good], rows[good] @ seen[good])
-            found[good] = (w @ seen[good].mT).tril(start)
-        for lone in (~good & (kept < end)).nonzero().flatten().tolist():
-            found[lone] = _one_by_one(rows[lone], seen[lone], least[lone])
-        own = torch.arange(start, end, device=v.device) < kept[:, None]
-        x[:, start:end, :end] = torch.where(own[..., None], rows, found).to(a.dtype)
         G = G + new.mT @ new
+        inverse, size = inverted(R)
+        condition = size * G.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()
+        good = (condition <= _BLOCK_CONDITION[a.dtype]) & (condition * least < 1)
+        if good.all() and (kept <= start).all():
+            # z has been rounded, which ill conditioned V would magnify
+            calm = bool((condition <= WELL_CONDITIONED).all())
+            o = z[:, start:end].double() if calm else a[:, start:end, :end].double() @ wide[:, :end]
+            w = _block(inverse, new, o)
+            values = v if calm else wide
+            x[:, start:end, :end] = w.to(values.dtype) @ values[:, :end].mT
+            x[:, start:end, start:end].tril_()
+            # x_i = w_i V_i^T with the output o_i, so that |x_i|^2 = o_i w_i^T
+            square += (o * w).sum((-2, -1))
+        else:
+            for head, rows in enumerate(a[:, start:end, :end]):
+                known = min(max(int(kept[head]) - start, 0), end - start)
+                out = x[head, start:end, :end]
+                out[:known] = rows[:known]
+                if known < end - start:
+                    found = _rest(rows[known:].double(), wide[head, :end], inverse[head],
+                                  bool(good[head]) and not known, float(least[head]))  # fmt: skip
+                    out[known:] = found.to(a.dtype)
+                square[head] += out.double().square().sum()
         start = end
-    return x
+    return x, square, gram_rank(G, v, least)
+
+
+def _rest(rows: Tensor, seen: Tensor, inverse: Tensor, good: bool, least: float) -> Tensor:
+    """The last rows of a head, whose block is ill conditioned in some head."""
+    if not good:
+        return _one_by_one(rows, seen, least)
+    w = _block(inverse, seen[-len(rows) :], rows @ seen)
+    return (w @ seen.mT).tril(len(seen) - len(rows))
 
 
 def _block(inverse: Tensor, v: Tensor, o: Tensor) -> Tensor:
@@ -133,7 +192,7 @@ def _block(inverse: Tensor, v: Tensor, o: Tensor) -> Tensor:
     return (Z - (Z @ M.mT).tril() @ M) @ inverse.mT
 
 
-def _one_by_one(a: Tensor, v: Tensor, least: Tensor) -> Tensor:
+def _one_by_one(a: Tensor, v: Tensor, least: float) -> Tensor:
     """Project the last rows of one head, each by the singular vectors of its own prefix of v."""
     n = len(v)
     parts = []

@@ -1,15 +1,16 @@
-"""Orthonormal bases of the column spaces of many tall matrices at once.
+"""Orthonormal bases of the column spaces of many tall matrices V at once.
 
-In float32 the basis is V R^-1 with R^T R the Cholesky decomposition of V^T V in float64, which is
-cheap beside a forward pass; in float64 it is the Q of V = Q R, as a Gram matrix would lose half of
-the digits. Both are silently wrong where V lacks rank. The guard is |R|_F |R^-1|_F, an upper bound
-of V's condition number: if it is below the reciprocal of the rank threshold, no singular value is
-under the threshold. Heads for which it isn't, and heads whose Gram matrix is too ill conditioned
-for orthonormal columns, take a singular value decomposition in float64.
+Of values in float32 the basis is V R^-1 with R^T R the Cholesky decomposition of V^T V in float64,
+which is cheap beside a forward pass, where V is well conditioned. Otherwise, and in float64, it is
+the Q of V = Q R in float64, as long as V has full rank. Both are silently wrong where it doesn't.
+The guard is |V|_F |R^-1|_F, an upper bound of V's condition number: if it is below the reciprocal
+of the rank threshold, no singular value is under the threshold. Matrices for which it isn't take a
+singular value decomposition.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -18,8 +19,6 @@ from torch import Tensor
 
 # largest condition number at which z R^-1 is about as exact as z
 WELL_CONDITIONED = 300
-# largest one at which columns of V R^-1 are orthonormal to 1e-8, with a Gram matrix in float64
-GRAM_CONDITION = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +29,17 @@ class Span:
     ----------
     basis : (..., n, d)
         Orthonormal columns, then columns of zeros where the rank is below d.
-    inverse : (..., d, d) or None
-        R^-1 with ``basis = V @ inverse``; None unless every V of the batch is well conditioned.
+    inverse : (..., d, d)
+        R^-1 with ``basis = V @ inverse``, of use where V is well conditioned.
+    well : (...) bool
+        Whether V is well conditioned.
     rank : (...)
         Numerical ranks.
     """
 
     basis: Float[Tensor, "... n d"]
-    inverse: Float[Tensor, "... d d"] | None
+    inverse: Float[Tensor, "... d d"]
+    well: Bool[Tensor, "..."]
     rank: Int[Tensor, "..."]
 
 
@@ -46,23 +48,59 @@ def rank_threshold(mask: Bool[Tensor, "batch n"], columns: int, dtype: torch.dty
     return mask.sum(1).clamp_min(columns) * torch.finfo(dtype).eps
 
 
-def column_span(
+def gram_span(
     v: Float[Tensor, "batch heads n d"],
-    relative: Float[Tensor, "batch"],
+    least: Float[Tensor, "batch heads"],
     *,
-    of: Float[Tensor, "batch heads n d"] | None = None,
+    of: Float[Tensor, "batch heads n d"],
+    otherwise: Callable[[Bool[Tensor, "batch heads"]], Span],
 ) -> Span:
-    """Orthonormal bases of the column spaces of matrices.
+    """Orthonormal bases of the column spaces of matrices in float64, to the digits of float32.
 
     Parameters
     ----------
-    v : (batch, heads, n, d)
+    v : (batch, heads, n, d) float64
         Matrices; rows to disregard are 0.
-    relative : (batch,)
+    least : (batch, heads)
+        Singular values up to this share of the largest count as 0.
+    of : tensor like v
+        Matrices that `v` was computed from, whose largest singular value is meant.
+    otherwise : callable
+        Given marks of ill-conditioned matrices, it returns their bases.
+
+    Returns
+    -------
+    Span
+        Bases and numerical ranks.
+    """
+    gram = v.mT @ v
+    inverse, size = inverted(torch.linalg.cholesky_ex(gram, upper=True).L)
+    condition = size * (_trace(gram).sqrt() if of is v else of.flatten(-2).norm(dim=-1))
+    well = (condition <= WELL_CONDITIONED) & (condition * least < 1)
+    basis = v @ inverse
+    rank = torch.full(v.shape[:2], v.shape[-1], device=v.device)
+    if not well.all():
+        rest = otherwise(~well)
+        basis[~well], rank[~well] = rest.basis, rest.rank
+    return Span(basis, inverse, well, rank)
+
+
+def column_span(
+    v: Float[Tensor, "... n d"],
+    least: Float[Tensor, "..."],
+    *,
+    of: Float[Tensor, "... n d"] | None = None,
+) -> Span:
+    """Orthonormal bases of the column spaces of matrices in float64, to its digits.
+
+    Parameters
+    ----------
+    v : (..., n, d) float64
+        Matrices; rows to disregard are 0.
+    least : (...)
         Singular values up to this share of the largest count as 0.
     of : tensor like v, optional
-        Matrices that `v` was computed from in float64, and whose precision it has: their dtype is
-        that of the basis, and their largest singular value the one above. `v` itself by default.
+        Matrices that `v` was computed from, whose largest singular value is meant; `v` by default.
 
     Returns
     -------
@@ -71,38 +109,43 @@ def column_span(
     """
     n, d = v.shape[-2:]
     of = v if of is None else of
-    least = relative[:, None].expand(v.shape[:2])
     if n < d:
-        return _by_svd(v, least, of)
-    exact = of.dtype == torch.float64
-    Q, R = torch.linalg.qr(v) if exact else (v, _cholesky(v))
-    R_inverse, size = inverted(R)
-    condition = size * of.double().flatten(-2).norm(dim=-1)
-    safe = condition * least < 1
-    if exact:
-        # rows of zeros are disregarded, and rounding must not give them weight
-        basis = Q * (v != 0).any(-1, keepdim=True)
-    else:
-        basis = (v.double() @ R_inverse).to(of.dtype)
-        safe &= condition <= GRAM_CONDITION
-    rank = torch.full(v.shape[:2], d, device=v.device)
-    if not safe.all():
-        flagged = _by_svd(v[~safe], least[~safe], of[~safe])
-        basis[~safe], rank[~safe] = flagged.basis, flagged.rank
-    well = bool((condition <= WELL_CONDITIONED).all())
-    return Span(basis, R_inverse.to(of.dtype) if well else None, rank)
+        basis, rank = _by_svd(v, least, of)
+        return Span(basis, v.new_zeros(*v.shape[:-2], d, d), torch.zeros_like(rank).bool(), rank)
+    Q, R = torch.linalg.qr(v)
+    inverse, size = inverted(R)
+    condition = size * of.flatten(-2).norm(dim=-1)
+    # rows of zeros are disregarded, and rounding must not give them weight
+    basis = Q * (v != 0).any(-1, keepdim=True)
+    rank = torch.full(v.shape[:-2], d, device=v.device)
+    lacking = ~(condition * least < 1)
+    if lacking.any():
+        basis[lacking], rank[lacking] = _by_svd(v[lacking], least[lacking], of[lacking])
+    return Span(basis, inverse, (condition <= WELL_CONDITIONED) & ~lacking, rank)
+
+
+def gram_rank(
+    gram: Float[Tensor, "... d d"], v: Float[Tensor, "... n d"], least: Float[Tensor, "..."]
+) -> Int[Tensor, "..."]:
+    """Numerical ranks of matrices, given their Gram matrices in float64."""
+    size = inverted(torch.linalg.cholesky_ex(gram, upper=True).L)[1]
+    rank = torch.full(v.shape[:-2], v.shape[-1], device=v.device)
+    lacking = ~(size * _trace(gram).sqrt() * least < 1)
+    if lacking.any():
+        s = torch.linalg.svdvals(v[lacking].double())
+        rank[lacking] = (s > least[lacking, None] * s[:, :1]).sum(-1)
+    return rank
 
 
 def row_condition(v: Float[Tensor, "... n d"]) -> Float[Tensor, "..."]:
     """Upper bound of the condition number of V's rows; infinite if they are dependent."""
-    vt = v.mT
-    R = torch.linalg.qr(vt, mode="r").R if v.dtype == torch.float64 else _cholesky(vt)
-    return inverted(R)[1] * v.double().flatten(-2).norm(dim=-1)
-
-
-def _cholesky(v: Tensor) -> Tensor:
     x = v.double()
-    return torch.linalg.cholesky_ex(x.mT @ x, upper=True).L
+    R = (
+        torch.linalg.qr(x.mT, mode="r").R
+        if v.dtype == torch.float64
+        else torch.linalg.cholesky_ex(x @ x.mT, upper=True).L
+    )
+    return inverted(R)[1] * x.flatten(-2).norm(dim=-1)
 
 
 def inverted(R: Float[Tensor, "... d d"]) -> tuple[Float[Tensor, "... d d"], Tensor]:
@@ -110,17 +153,24 @@ def inverted(R: Float[Tensor, "... d d"]) -> tuple[Float[Tensor, "... d d"], Ten
     eye = torch.eye(R.shape[-1], dtype=R.dtype, device=R.device)
     pivots = R.diagonal(dim1=-2, dim2=-1).abs()
     # a failed Cholesky decomposition leaves a pivot of 0 or NaN
-    bad = ~(pivots > 0).all(-1) | ~R.isfinite().all(-1).all(-1)
+    bad = ~((pivots > 0) & (pivots < torch.inf)).all(-1)
     R = torch.where(bad[..., None, None], eye, R)
     inverse = torch.linalg.solve_triangular(R, eye.expand_as(R), upper=True)
-    return inverse, inverse.flatten(-2).norm(dim=-1).masked_fill(bad, torch.inf)
+    size = inverse.flatten(-2).norm(dim=-1)
+    return inverse, size.masked_fill(bad | size.isnan(), torch.inf)
 
 
-def _by_svd(v: Float[Tensor, "... n d"], least: Tensor, of: Float[Tensor, "... n d"]) -> Span:
+def _trace(x: Tensor) -> Tensor:
+    return x.diagonal(dim1=-2, dim2=-1).sum(-1)
+
+
+def _by_svd(
+    v: Float[Tensor, "... n d"], least: Tensor, of: Float[Tensor, "... n d"]
+) -> tuple[Tensor, Tensor]:
     n, d = v.shape[-2:]
-    U, s, _ = torch.linalg.svd(v.double(), full_matrices=False)
-    largest = s[..., :1] if of is v else torch.linalg.svdvals(of.double())[..., :1]
+    U, s, _ = torch.linalg.svd(v, full_matrices=False)
+    largest = s[..., :1] if of is v else torch.linalg.svdvals(of)[..., :1]
     counts = s > least[..., None] * largest
     # rows of zeros are disregarded, and rounding must not give them weight
-    basis = (U * counts[..., None, :] * (v != 0).any(-1, keepdim=True)).to(of.dtype)
-    return Span(torch.nn.functional.pad(basis, (0, d - min(n, d))), None, counts.sum(-1))
+    basis = U * counts[..., None, :] * (v != 0).any(-1, keepdim=True)
+    return torch.nn.functional.pad(basis, (0, d - min(n, d))), counts.sum(-1)

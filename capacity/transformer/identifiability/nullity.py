@@ -34,6 +34,7 @@ from torch import Tensor
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.cache import ActivationCache
 from capacity.transformer.identifiability.logit_rank import p4_excess
+from capacity.transformer.scales import scale_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -258,7 +259,8 @@ def _checked(
             f"{str(v.dtype).removeprefix('torch.')} it is {float(threshold.max()):.3g}. Load the "
             "model in float32."
         )
-    return v.cpu(), W_O.cpu(), n, threshold
+    v, W_O = v.cpu(), W_O.cpu()
+    return v / scale_of(v, (1, 2, 3)), W_O / scale_of(W_O, (0, 1, 2)), n, threshold
 
 
 def _threshold(v: Tensor, W_O: Tensor, n: Tensor) -> Tensor:

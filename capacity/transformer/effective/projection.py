@@ -1,0 +1,143 @@
+"""Attention projected onto the column space of V, or of [V, 1], as a product of two factors.
+
+With U = V R^-1 an orthonormal basis of the column space the projection is (A U) U^T; where V is
+well conditioned A U = O R^-1, with O = A V, which the model has computed. The n x n product is left
+to those who need it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from capacity.transformer.effective.column_space import Span, column_span, gram_span
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Projected attention ``left @ right.mT``.
+
+    Attributes
+    ----------
+    left : (batch, heads, n, r)
+        Coordinates of each row.
+    right : (batch, heads, m, r)
+        Vectors that span the column space; 0 at padding.
+    square : (batch, heads) float64
+        Squared Frobenius norm of the product.
+    rank : (batch, heads)
+        Dimension of the column space.
+    """
+
+    left: Float[Tensor, "batch heads n r"]
+    right: Float[Tensor, "batch heads m r"]
+    square: Float[Tensor, "batch heads"]
+    rank: Int[Tensor, "batch heads"]
+
+
+def projected(
+    a: Float[Tensor, "batch heads n m"],
+    v: Float[Tensor, "batch heads m d"],
+    z: Float[Tensor, "batch heads n d"],
+    least: Float[Tensor, "batch heads"],
+) -> Factors:
+    """Project rows of attention onto the column space of V.
+
+    Parameters
+    ----------
+    a : (batch, heads, n, m)
+        Attention; columns of padding are 0.
+    v : (batch, heads, m, d)
+        Values; rows of padding are 0.
+    z : (batch, heads, n, d)
+        ``a @ v``.
+    least : (batch, heads)
+        Singular values up to this share of V's largest count as 0.
+
+    Returns
+    -------
+    Factors
+        The projection, and the rank of V.
+    """
+    x = v.double()
+    if v.dtype == torch.float64 or v.shape[-2] < v.shape[-1]:
+        return _factors(a, z, column_span(x, least))
+    exact = lambda some: column_span(x[some], least[some])  # noqa: E731
+    return _factors(a, z, gram_span(x, least, of=x, otherwise=exact))
+
+
+def projected_on_simplex(
+    a: Float[Tensor, "batch heads n m"],
+    v: Float[Tensor, "batch heads m d"],
+    z: Float[Tensor, "batch heads n d"],
+    rows: Bool[Tensor, "batch 1 n 1"],
+    real: Bool[Tensor, "batch 1 m 1"],
+    least: Float[Tensor, "batch heads"],
+) -> Factors:
+    """Project rows of attention that sum to 1 onto the column space of [V, 1].
+
+    The space is the orthogonal sum of that of 1, which gives every entry of a row 1/m, and the
+    column space of V less its mean.
+
+    Parameters
+    ----------
+    a, v, z, least : tensors
+        As for `projected`.
+    rows, real : (batch, 1, n, 1) and (batch, 1, m, 1) bool
+        True for tokens that attend, and for those that are attended to; False for padding.
+
+    Returns
+    -------
+    Factors
+        The projection, and the rank of [V, 1].
+    """
+    x = v.double()
+    count = real.double().sum(-2, keepdim=True)
+    one = real / count.sqrt()
+    mean = x.sum(-2, keepdim=True) / count
+    # rows sum to 1, so that their averages of V less its mean are z less that mean
+    o = (z.double() - mean) * rows
+
+    def bases(some: Tensor) -> Span:
+        # A reflection maps 1 to a unit vector. The reflected V without that row has columns in the
+        # complement exactly; subtracting the mean would leave a residue of its rounding.
+        ones = one.expand(*some.shape, -1, -1)[some]
+        unit = ((ones > 0) & (ones.cumsum(-2) == ones)).double()
+        span = column_span(_reflected(x[some], ones, unit) * (1 - unit), least[some], of=x[some])
+        return replace(span, basis=_reflected(span.basis, ones, unit))
+
+    if v.dtype == torch.float64 or v.shape[-2] <= v.shape[-1]:
+        span = bases(torch.ones_like(least, dtype=torch.bool))
+    else:
+        span = gram_span((x - mean) * real, least, of=x, otherwise=bases)
+    found = _factors(a, o.to(a.dtype), span)
+    left, right = (
+        torch.cat([part, ones.to(part.dtype).expand(*part.shape[:-1], 1)], dim=-1)
+        for part, ones in ((found.left, rows / count.sqrt()), (found.right, one))
+    )
+    square = found.square + (rows.sum(-2, keepdim=True) / count)[..., 0, 0]
+    return Factors(left, right, square, found.rank + 1)
+
+
+def _factors(a: Tensor, o: Tensor, span: Span) -> Factors:
+    """Factors A U = o R^-1 and U, in the type of a."""
+    heads = a.shape[:-2]
+    basis, inverse = (x.view(*heads, *x.shape[-2:]).to(a.dtype) for x in (span.basis, span.inverse))
+    well, rank = span.well.view(heads), span.rank.view(heads)
+    left = o @ inverse
+    if not well.all():
+        left[~well] = a[~well] @ basis[~well]
+    return Factors(left, basis, left.square().sum((-2, -1)).double(), rank)
+
+
+def _reflected(
+    x: Float[Tensor, "... m d"], first: Float[Tensor, "... m 1"], second: Float[Tensor, "... m 1"]
+) -> Float[Tensor, "... m d"]:
+    """Apply the Householder reflection that exchanges two unit vectors to the columns of x."""
+    apart = first - second
+    square = apart.square().sum(-2, keepdim=True)
+    # for one token the two vectors are equal
+    return x - 2 / torch.where(square > 0, square, 1.0) * apart * (apart.mT @ x)

@@ -162,6 +162,9 @@ class UnsortedTerms:
         """
         import pyarrow as pa
 
+        # Numba, which large files alone need, takes a while to import
+        from capacity.database.text_order import sorted_order
+
         pc = compute()
         distinct = sorted({("", ""), *self.pairs})
         number = {pair: i for i, pair in enumerate(distinct)}
@@ -170,11 +173,8 @@ class UnsortedTerms:
         self.kinds, self.texts, self.tails = kinds[:0], texts[:0], tails[:0]
         if len(kept) < len(used):
             kinds, texts, tails = kinds[kept], texts.take(kept), tails[kept]
-        table = pa.table({"kind": kinds, "text": texts, "tail": tails})
-        order = pc.sort_indices(
-            table, sort_keys=[(name, "ascending") for name in table.column_names]
-        ).to_numpy()
-        del table
+        order = sorted_order(*_bytes_of(texts), tails)
+        order = order[np.argsort(kinds[order], kind="stable")]
         kinds, texts, tails = kinds[order], texts.take(pa.array(order)), tails[order]
         new = np.ones(len(order), bool)
         if len(order) > 1:
@@ -184,6 +184,14 @@ class UnsortedTerms:
         ranks[kept[order]] = np.cumsum(new, dtype=np.int32) - 1
         terms = TermColumns(kinds, texts, tails, tuple(distinct))
         return (terms if new.all() else terms.taken(new)), ranks
+
+
+def _bytes_of(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Starts of texts, with the end of the last one, and their bytes."""
+    _, starts, data = texts.buffers()
+    at = slice(texts.offset, texts.offset + len(texts) + 1)
+    # there is no buffer for texts without bytes
+    return np.frombuffer(starts, np.int64)[at], np.frombuffer(data or b"", np.uint8)
 
 
 def json_lines(tokens: Iterable[Term]) -> Iterator[bytes]:

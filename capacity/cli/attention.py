@@ -48,7 +48,7 @@ def attention(
     Example: capacity attention FOLDER --text "A sentence." --out heads.png
     """
     require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
-    from capacity.transformer.activations.hooks import capture
+    from capacity.transformer.activations.capturing import capture
     from capacity.transformer.activations.pretrained import load_pretrained, tokens_of
     from capacity.transformer.effective.attention import effective_attention
     from capacity.transformer.table import attention_table

@@ -1,14 +1,8 @@
-from .activations.architecture import Architecture as Architecture
-from .activations.architecture import Block as Block
-from .activations.architecture import Read as Read
 from .activations.cache import ActivationCache as ActivationCache
 from .activations.cache import LayerActivations as LayerActivations
 from .activations.cache import Step as Step
 from .activations.cache import Written as Written
-from .activations.families import Family as Family
-from .activations.families import register_family as register_family
-from .activations.families import unregister_family as unregister_family
-from .activations.hooks import capture as capture
+from .activations.capturing import capture as capture
 from .activations.pretrained import load_pretrained as load_pretrained
 from .effective.attention import EffectiveAttention as EffectiveAttention
 from .effective.attention import EffectiveLayer as EffectiveLayer

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer import (
-    Family,
     capture,
     constant_rank_bound,
     decompose,
@@ -20,11 +19,8 @@ from capacity.transformer import (
     head_terms,
     output_head,
     partial_sum_accuracy,
-    register_family,
-    unregister_family,
 )
 from capacity.transformer.activations.cache import Normed, Written
-from capacity.transformer.activations.families import FAMILIES
 from capacity.transformer.residual.additive_decomposition import CONSTANT, HEADS, TERMS
 from capacity.transformer.residual.partial_sums import masked, subsets
 
@@ -229,34 +225,6 @@ def test_a_model_without_a_head_predicts_nothing(build: Build, sentences: Senten
     nowhere = torch.zeros(3, 9, dtype=torch.bool)
     with pytest.raises(InvalidArgumentError, match="`where` marks none"):
         partial_sum_accuracy(lambda e: e, [(split, sentences["input_ids"], nowhere)])
-
-
-def test_a_family_from_outside_is_one_function_and_one_registered_line() -> None:
-    from transformers import RobertaConfig, RobertaForMaskedLM
-
-    config: Any = RobertaConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
-                                intermediate_size=32, vocab_size=50)  # fmt: skip
-    config._attn_implementation = "eager"
-    model = RobertaForMaskedLM(config).eval()
-    tokens = torch.tensor([[0, 7, 11, 2]])
-    with pytest.raises(InvalidArgumentError, match="register_family"):
-        capture(model, tokens)
-    # its modules are called as BERT's are
-    bert = FAMILIES["BertModel"].architecture
-    register_family(Family("RobertaModel", bert, {"RobertaForMaskedLM": "lm_head"}))
-    with pytest.raises(InvalidArgumentError, match="RobertaModel is taken"):
-        register_family(Family("RobertaModel", bert, {}))
-    try:
-        split = decompose(capture(model, tokens))
-        assert output_head(model) is model.lm_head
-    finally:
-        unregister_family("RobertaModel")
-    with torch.no_grad():
-        states = model(tokens, output_hidden_states=True).hidden_states
-    for ours, theirs in zip(split.embeddings, states, strict=True):
-        assert torch.allclose(ours, theirs, atol=1e-5)
-    with pytest.raises(InvalidArgumentError, match="RobertaForMaskedLM, which has no"):
-        output_head(model)
 
 
 def test_subsets_are_all_but_the_empty_one() -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import resource
 import shutil
 import signal
@@ -16,7 +17,14 @@ import torch
 from capacity.errors import InvalidArgumentError, MemoryBudgetError, StorageError
 from capacity.layer import AttentionLayer, LayerConfig
 from capacity.limits import MAX_SIZE
-from capacity.transformer import EncoderClassifier, EncoderConfig, capture, load_pretrained
+from capacity.transformer import (
+    EncoderClassifier,
+    EncoderConfig,
+    capture,
+    decompose,
+    load_pretrained,
+    output_head,
+)
 from tests.test_wrong_inputs import refused
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "court", "said", "that"]
@@ -155,8 +163,8 @@ FOLDERS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "an evil pickle": (pickled, "that transformers can load"),
     "an evil file of torch": (saved_by_torch, "UnpicklingError"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "must hold"),
-    "another family": (configured(model_type="t5"), "a family that is known"),
-    "no family": (configured(model_type=[]), "a family that is known"),
+    "another family": (configured(model_type="t6"), "a model_type that transformers knows"),
+    "no family": (configured(model_type=[]), "a model_type that transformers knows"),
     "10^9 layers": (configured(num_hidden_layers=10**9), "`num_hidden_layers` must be at most 512"),
     "no layers": (configured(num_hidden_layers=0), "`num_hidden_layers` must be an integer of at"),
     "an ALBERT of 10^9 groups": (
@@ -245,7 +253,7 @@ def test_attention_beyond_the_budget_is_refused_before_it_is_computed(
     assert "1 x 100,002 tokens in 2 layers of 3 heads would take 240,009,600,096." in err
 
 
-@pytest.mark.parametrize("text", ["", "the\0court"])
+@pytest.mark.parametrize("text", ["", "the\0court the"])
 def test_odd_texts_are_texts(text: str, models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from capacity.cli import main
 
@@ -253,6 +261,40 @@ def test_odd_texts_are_texts(text: str, models: Path, capsys: pytest.CaptureFixt
         main(["attention", str(models / "bert"), "--text", text])
     assert end.value.code == 0
     assert "2 layers of 3 heads" in capsys.readouterr().out
+
+
+def test_a_text_without_a_known_word_is_refused(
+    models: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    err = refused(capsys, "attention", str(models / "bert"), "--text", "CCO.c1ccccc1 >> CC(=O)O")
+    assert re.search(r"all its \d+ words are \[UNK\]", err)
+
+
+def test_a_tokenizer_of_another_model_is_refused(model: Path) -> None:
+    # vocab.txt isn't what an ALBERT's tokenizer reads: it comes back with five tokens
+    from transformers import AlbertConfig, AlbertModel
+
+    sizes = {**SIZES, "vocab_size": 591, "embedding_size": 4}
+    AlbertModel(AlbertConfig(**sizes)).save_pretrained(model)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (model / name).unlink(missing_ok=True)
+    (model / "vocab.txt").write_text("\n".join(f"word{i}" for i in range(591)))
+    with pytest.raises(InvalidArgumentError, match=r"has 591 tokens; AlbertTokenizer has \d\."):
+        load_pretrained(model)
+
+
+def test_a_head_is_kept_if_it_is_asked_for(model: Path) -> None:
+    from transformers import BertConfig, BertForMaskedLM
+
+    with pytest.raises(InvalidArgumentError, match=r"its config\.json says 'BertModel'"):
+        load_pretrained(model, head=True)
+    BertForMaskedLM(BertConfig(**SIZES)).save_pretrained(model)
+    loaded, _ = load_pretrained(model, head=True)
+    tokens = torch.tensor([[1, 2, 3]])
+    last = decompose(capture(loaded, tokens)).embeddings[-1]
+    with torch.no_grad():
+        assert torch.allclose(output_head(loaded)(last), loaded(tokens).logits, atol=1e-5)
+    assert type(load_pretrained(model)[0]).__name__ == "BertModel"
 
 
 def test_own_models_have_the_budget_too() -> None:

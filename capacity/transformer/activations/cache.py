@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from capacity.display import briefly_shown
+from capacity.errors import InvalidArgumentError
 
 
 @briefly_shown
@@ -44,6 +45,15 @@ class LayerActivations:
         Bias of the layer's output.
     scale : float
         Factor of the logits; 1/sqrt(d_head_qk) in most models, 1 in `AttentionLayer`.
+    seen : (batch, n, n) bool or None
+        Tokens that each token may attend to, where these aren't all (in a causal model, itself and
+        all earlier ones): a sliding window.
+    sink : (batch, n_heads, n) or None
+        Weight of each row on a sink, one more column with values of 0, as in GPT-OSS: rows of the
+        pattern sum to 1 less this.
+    soft : bool
+        Whether the pattern is the softmax of ``scale * q @ k.mT``; False where the model adds
+        biases of positions, or caps logits.
     """
 
     pattern: Float[Tensor, "batch heads n n"]
@@ -55,17 +65,32 @@ class LayerActivations:
     b_V: Float[Tensor, "heads d_head_vo"] | None
     b_O: Float[Tensor, "d_model"] | None
     scale: float
+    seen: Bool[Tensor, "batch n n"] | None = None
+    sink: Float[Tensor, "batch heads n"] | None = None
+    soft: bool = True
 
-    def without_padding(self, mask: Bool[Tensor, "batch n"]) -> LayerActivations:
-        """Return the activations with 0 at padding in attention, values and outputs."""
-        if mask.all():
+    def without_padding(
+        self, mask: Bool[Tensor, "batch n"], keys: Bool[Tensor, "batch n"] | None = None
+    ) -> LayerActivations:
+        """Return the activations with 0 at padding in attention, values and outputs.
+
+        Parameters
+        ----------
+        mask : (batch, n) bool
+            True for tokens.
+        keys : (batch, n_keys) bool, optional
+            The same for what they attend to; by default themselves.
+        """
+        keys = mask if keys is None else keys
+        if mask.all() and keys.all():
             return self
-        pad = ~mask[:, None, :, None]
+        pad, of_keys = ~mask[:, None, :, None], ~keys[:, None, :, None]
         return replace(
             self,
-            pattern=self.pattern.masked_fill(pad | pad.mT, 0.0),
-            v=self.v.masked_fill(pad, 0.0),
+            pattern=self.pattern.masked_fill(pad | of_keys.mT, 0.0),
+            v=self.v.masked_fill(of_keys, 0.0),
             z=self.z.masked_fill(pad, 0.0),
+            sink=None if self.sink is None else self.sink.masked_fill(pad[..., 0], 0.0),
         )
 
     @property
@@ -82,37 +107,6 @@ class LayerActivations:
     def T(self) -> Float[Tensor, "batch heads n d_model"]:
         """Vectors that heads average: T = V W_O, Bhardwaj et al. (2021), equation (2)."""
         return self.v @ self.W_O
-
-
-@briefly_shown
-@dataclass(frozen=True, eq=False)
-class Written:
-    """Addition of a sublayer's output to the residual stream.
-
-    Attributes
-    ----------
-    layer : int
-        Index of the layer, counted from 0.
-    term : {"heads", "feed_forward"}
-        Kind of the sublayer.
-    output : (batch, n, d_model)
-        Output without ``bias``.
-    bias : (d_model,) or None
-        Bias of the sublayer; for heads b_V W_O + b_O, with the bias of their values.
-    input : (batch, n, d_model) or None
-        Input of a feed-forward sublayer; None for heads.
-    """
-
-    layer: int
-    term: Literal["heads", "feed_forward"]
-    output: Float[Tensor, "batch n d_model"]
-    bias: Float[Tensor, "d_model"] | None
-    input: Float[Tensor, "batch n d_model"] | None = None
-
-    def applied_to(self, stream: Tensor) -> Tensor:
-        """The residual stream after this step."""
-        stream = stream + self.output
-        return stream if self.bias is None else stream + self.bias
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +139,59 @@ class Normed:
         stream = stream if self.mean is None else stream - self.mean
         stream = self.gain * (stream / self.scale)
         return stream if self.bias is None else stream + self.bias
+
+
+@briefly_shown
+@dataclass(frozen=True, eq=False)
+class Written:
+    """Addition of a sublayer's output to the residual stream.
+
+    Attributes
+    ----------
+    layer : int
+        Index of the layer, counted from 0.
+    term : {"heads", "feed_forward"}
+        Kind of the sublayer.
+    output : (batch, n, d_model)
+        Output without ``bias``.
+    bias : (d_model,) or None
+        Bias of the sublayer; for heads b_V W_O + b_O, with the bias of their values.
+    input : (batch, n, d_model) or None
+        Input of a feed-forward sublayer; None for heads, and where it isn't known.
+    norm : Normed or None
+        Norm of the sublayer's output, with its bias, before it is added, as in Gemma 2.
+    factor : float or (d_model,)
+        Factor of what is added, after that norm, as in Granite; 1 in most models.
+    """
+
+    layer: int
+    term: Literal["heads", "feed_forward"]
+    output: Float[Tensor, "batch n d_model"]
+    bias: Float[Tensor, "d_model"] | None
+    input: Float[Tensor, "batch n d_model"] | None = None
+    norm: Normed | None = None
+    factor: float | Float[Tensor, "d_model"] = 1.0
+
+    def applied_to(self, stream: Tensor) -> Tensor:
+        """The residual stream after this step."""
+        added = self.output if self.bias is None else self.output + self.bias
+        added = added if self.norm is None else self.norm.applied_to(added)
+        return stream + self.factor * added
+
+    @property
+    def gain(self) -> Float[Tensor, "batch n d_model"] | float:
+        """Factor of `output` in what is added."""
+        return self.factor if self.norm is None else self.factor * self.norm.gain / self.norm.scale
+
+    def constant(self) -> Float[Tensor, "batch n d_model"] | None:
+        """What is added beside ``gain * output``: biases and means; None if that is nothing."""
+        parts = [] if self.bias is None else [self.gain * self.bias]
+        if self.norm is not None:
+            if self.norm.mean is not None:
+                parts.append(-self.gain * self.norm.mean)
+            if self.norm.bias is not None:
+                parts.append(self.factor * self.norm.bias)
+        return sum(parts[1:], start=parts[0]) if parts else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +240,10 @@ class ActivationCache:
         Changes of the residual stream, in order.
     source : str
         Name of the model's class.
+    keys : (batch, n_keys) bool or None
+        The mask of what tokens attend to, for attention across two sequences; None: themselves.
+    unfollowed : str or None
+        Why the residual stream couldn't be followed, where there are no steps.
     """
 
     layers: tuple[LayerActivations, ...]
@@ -201,6 +252,8 @@ class ActivationCache:
     start: Float[Tensor, "batch n d_embedding"]
     steps: tuple[Step, ...]
     source: str
+    keys: Bool[Tensor, "batch n_keys"] | None = None
+    unfollowed: str | None = None
 
     @property
     def n_layers(self) -> int:
@@ -213,10 +266,35 @@ class ActivationCache:
         steps = (step for step in self.steps if isinstance(step, Written))
         return tuple(step for step in steps if step.term == "heads")
 
+    @property
+    def key_mask(self) -> Bool[Tensor, "batch n_keys"]:
+        """True for what tokens attend to, False for padding; `mask` but across sequences."""
+        return self.mask if self.keys is None else self.keys
+
     @cached_property
     def n_tokens(self) -> tuple[int, ...]:
-        """Number of tokens of each sentence, without padding."""
+        """Number of tokens of each sentence that are attended to, without padding."""
+        return tuple(self.key_mask.sum(dim=1).tolist())
+
+    @property
+    def n_rows(self) -> tuple[int, ...]:
+        """Number of tokens of each sentence that attend, without padding."""
         return tuple(self.mask.sum(dim=1).tolist())
+
+    def require_steps(self) -> None:
+        """Refuse a cache whose residual stream isn't known.
+
+        Raises
+        ------
+        InvalidArgumentError
+            With the reason.
+        """
+        if not self.steps:
+            raise InvalidArgumentError(
+                self.unfollowed
+                or f"The residual stream must be known; that of {self.source} wasn't recorded. "
+                "Capture the model itself."
+            )
 
 
 def written_by_heads(index: int, layer: LayerActivations, output: Tensor | None = None) -> Written:

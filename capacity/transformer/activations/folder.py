@@ -15,7 +15,6 @@ from typing import Any
 from capacity.errors import InvalidArgumentError
 from capacity.limits import require_integer, shown
 from capacity.safe_files import read_file, require_regular
-from capacity.transformer.activations.families import FAMILIES
 
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 # a model's configuration has a few thousand bytes, a large tokenizer 35 million
@@ -23,21 +22,19 @@ MAX_CONFIG = 2**24
 MAX_TEXT = 2**28
 # each layer is a module that is built; Llama 3.1 with 405 billion weights has 126
 MAX_LAYERS = 512
+MAX_EXPERTS = 2**10
 MAX_LABELS = 2**16
 MAX_BUFFERS = 2**30
 _WEIGHTS = (".safetensors", ".bin")
-# names of sizes in the families' config.json, with the largest value of each
+# largest values of sizes in config.json, by how their names end; each family has its own names
 _LIMITS = {
-    **dict.fromkeys(("num_hidden_layers", "n_layer", "num_hidden_groups", "inner_group_num"),
-                    MAX_LAYERS),
-    "num_labels": MAX_LABELS,
-    **dict.fromkeys(
-        ("vocab_size", "type_vocab_size", "hidden_size", "n_embd", "embedding_size",
-         "num_attention_heads", "n_head", "num_key_value_heads", "head_dim", "intermediate_size",
-         "n_inner", "max_position_embeddings", "n_positions"),
-        2**31 - 1,
-    ),
-}  # fmt: skip
+    ("layers", "layer", "groups", "group_num", "stages"): MAX_LAYERS,
+    ("experts",): MAX_EXPERTS,
+    ("num_labels",): MAX_LABELS,
+    ("",): 2**31 - 1,
+}
+# sizes that may be 0
+_MAY_BE_0 = ("num_labels", "type_vocab_size")
 
 
 def check_folder(folder: Path) -> None:
@@ -48,8 +45,8 @@ def check_folder(folder: Path) -> None:
     StorageError
         If something in it is a pipe, a socket or a device, or config.json or an index is too large.
     InvalidArgumentError
-        If it holds no config.json, one of a family that isn't registered or with sizes out of
-        their range, or no tokenizer; if a text file is too large; or if an index of its weights
+        If it holds no config.json, one of a model that transformers doesn't know or with sizes out
+        of their range, or no tokenizer; if a text file is too large; or if an index of its weights
         names files outside the folder.
     """
     if not (folder / "config.json").exists():
@@ -128,24 +125,34 @@ def _check_sizes(path: Path, config: dict[str, Any]) -> None:
     from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
     family = config.get("model_type")
-    known = {
-        name for name, kind in MODEL_MAPPING_NAMES.items()
-        if isinstance(kind, str) and kind in FAMILIES
-    }  # fmt: skip
-    if not isinstance(family, str) or family not in known:
+    if not isinstance(family, str) or family not in MODEL_MAPPING_NAMES:
         raise InvalidArgumentError(
-            f"{path} must have the model_type of a family that is known, one of "
-            f"{', '.join(sorted(known))}; got {shown(family)}. Add another with "
-            "capacity.transformer.register_family."
+            f"{path} must have a model_type that transformers knows, such as bert or llama; got "
+            f"{shown(family)}. Save the model again with save_pretrained."
         )
-    for name, most in _LIMITS.items():
+    _check_limits(path, config)
+
+
+def _check_limits(path: Path, config: dict[str, Any]) -> None:
+    for name, value in config.items():
+        if isinstance(value, dict):
+            # configurations of an encoder and a decoder, of a text's model and an image's
+            _check_limits(path, value)
         # transformers refuses, or replaces by a default, whatever isn't an integer
-        if isinstance(config.get(name), int):
-            least = 0 if name in ("num_labels", "type_vocab_size") else 1
-            try:
-                require_integer(name, config[name], least=least, most=most)
-            except InvalidArgumentError as error:
-                raise InvalidArgumentError(f"{path}: {error}") from None
+        if not isinstance(value, int) or isinstance(value, bool) or not _is_size(name):
+            continue
+        most = next(most for ends, most in _LIMITS.items() if name.endswith(ends))
+        try:
+            require_integer(name, value, least=0 if name in _MAY_BE_0 else 1, most=most)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{path}: {error}") from None
+
+
+def _is_size(name: str) -> bool:
+    """Return True for names of sizes, among those of ids of tokens and of choices."""
+    return name.startswith(("num_", "n_", "d_", "max_position")) or name.endswith(
+        ("_size", "_dim", "_layers", "_heads", "_groups", "_num", "dim")
+    )
 
 
 def _object(path: Path, max_bytes: int) -> dict[str, Any]:

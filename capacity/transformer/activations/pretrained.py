@@ -16,7 +16,7 @@ from capacity.limits import in_a_line
 from capacity.transformer.activations.folder import check_folder, check_size
 
 
-def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
+def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tuple[Any, Any]:
     r"""Load a model, ready for `capture`, and its tokenizer.
 
     Parameters
@@ -24,11 +24,13 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
     folder : path
         Folder that Hugging Face's ``save_pretrained`` wrote: config.json, weights and the files of
         the tokenizer. Nothing is downloaded.
+    head : bool
+        Keep the head that predicts tokens, which `output_head` reads.
 
     Returns
     -------
     model : torch.nn.Module
-        The model without a head, with ``attn_implementation="eager"``, in eval mode.
+        The model, without a head unless asked for, in eval mode.
     tokenizer : transformers tokenizer
         Called on a text, it returns the inputs of `capture`.
 
@@ -40,7 +42,7 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
         If something in the folder is a pipe, a socket or a device, or a file is too large.
     InvalidArgumentError
         If the folder doesn't hold a model that can read a token, all of its weights, and a
-        tokenizer.
+        tokenizer that fits it; or if a head is asked for that isn't there.
 
     Examples
     --------
@@ -57,28 +59,25 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
     ('BertModel', [2, 4, 3])
     """
     with needed_by("load_pretrained"):
-        from transformers import AutoConfig, AutoModel, AutoTokenizer
+        from transformers import AutoConfig, AutoTokenizer
     path = Path(folder)
     check_folder(path)
     here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    eager = {"attn_implementation": "eager"}
     try:
         with quietly():
             tokenizer = AutoTokenizer.from_pretrained(path, **here)
             config = AutoConfig.from_pretrained(path, **here)
+            kind = _class_of(path, config, head)
             with torch.device("meta"):
-                check_size(path, AutoModel.from_config(config, **eager))
-            model, told = AutoModel.from_pretrained(
-                path,
-                config=config,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,
-                **eager,
-                **here,
+                check_size(path, kind.from_config(config))
+            model, told = kind.from_pretrained(
+                path, config=config, output_loading_info=True, ignore_mismatched_sizes=True, **here
             )
             # sizes that contradict each other fail on the first sentence
+            one = torch.zeros(1, 1, dtype=torch.long)
+            both = {"decoder_input_ids": one} if config.is_encoder_decoder else {}
             with torch.no_grad():
-                model.eval()(torch.zeros(1, 1, dtype=torch.long))
+                model.eval()(input_ids=one, **both)
     except CapacityError:
         raise
     # the loaders raise errors of many kinds for damaged files
@@ -99,7 +98,32 @@ def load_pretrained(folder: str | os.PathLike[str]) -> tuple[Any, Any]:
             f"{path} must hold all weights of its config.json; {len(missing)} are missing, such as "
             f"{missing[0]}, and would be random. Save the model again with save_pretrained."
         )
+    known = model.get_input_embeddings().num_embeddings
+    # vocabularies are padded, but not to the double
+    if 2 * len(tokenizer) < known:
+        raise InvalidArgumentError(
+            f"{path} must hold the tokenizer of its model, whose vocabulary has {known:,} tokens; "
+            f"{type(tokenizer).__name__} has {len(tokenizer):,}. Its files may be of another kind "
+            "than config.json says: write the tokenizer there with tokenizer.save_pretrained."
+        )
     return model, tokenizer
+
+
+def _class_of(path: Path, config: Any, head: bool) -> Any:
+    """Automatic class of a model, with the head of its config.json or without."""
+    from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
+
+    if not head:
+        return AutoModel
+    wanted = (config.architectures or [""])[0]
+    for kind in (AutoModelForMaskedLM, AutoModelForCausalLM):
+        known: Any = kind._model_mapping.get(type(config), None)
+        if known is not None and known.__name__ == wanted:
+            return kind
+    raise InvalidArgumentError(
+        f"{path} must hold a model with a masked-LM or LM head; its config.json says {wanted!r}. "
+        "Load it without head=True, or save it with its head."
+    )
 
 
 def tokens_of(tokenizer: Any, text: str) -> Any:
@@ -108,7 +132,7 @@ def tokens_of(tokenizer: Any, text: str) -> Any:
     Raises
     ------
     InvalidArgumentError
-        If the text isn't Unicode, or the tokenizer is damaged.
+        If the text isn't Unicode, if the tokenizer is damaged, or knows none of its words.
     """
     try:
         text.encode("utf-8")
@@ -120,11 +144,20 @@ def tokens_of(tokenizer: Any, text: str) -> Any:
     try:
         # transformers warns of a text that is too long, for which `capture` raises an error
         with quietly():
-            return tokenizer(text, return_tensors="pt")
+            inputs = tokenizer(text, return_tensors="pt")
     except Exception as error:
         raise InvalidArgumentError(
             f"The tokenizer must be able to read the text; {in_a_line(error)}"
         ) from None
+    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    words = [i for i in inputs["input_ids"].flatten().tolist() if i not in special]
+    if words and set(words) == {tokenizer.unk_token_id}:
+        raise InvalidArgumentError(
+            f"The tokenizer must know some of the text; all its {len(words)} words are "
+            f"{tokenizer.unk_token}. Is it the tokenizer of this model, and the text in its "
+            "language?"
+        )
+    return inputs
 
 
 @contextmanager

@@ -23,13 +23,18 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.options import require_choice
 from capacity.transformer.activations.cache import ActivationCache
-from capacity.transformer.effective.causal import project_causally
-from capacity.transformer.effective.column_space import rank_threshold, row_condition
+from capacity.transformer.effective.causal import project_causally, project_within
+from capacity.transformer.effective.column_space import (
+    column_span,
+    rank_threshold,
+    row_condition,
+)
 from capacity.transformer.effective.projection import projected, projected_on_simplex
 from capacity.transformer.scales import scale_of
 
@@ -130,65 +135,125 @@ def effective_attention(
             "Use mode='plain' or 'simplex'."
         )
     layers = tuple(
-        effective_layer(layer.pattern, layer.v, captured.mask, chosen, z=layer.z)
+        effective_layer(
+            layer.pattern,
+            layer.v,
+            captured.mask,
+            chosen,
+            z=layer.z,
+            keys=captured.keys,
+            seen=layer.seen,
+            sink=layer.sink,
+        )
         for layer in captured.layers
     )
     return EffectiveAttention(layers, chosen)
 
 
+@torch.no_grad()
 def effective_layer(
-    pattern: Float[Tensor, "batch heads n n"],
-    v: Float[Tensor, "batch heads n d"],
-    mask: Bool[Tensor, "batch n"],
-    mode: EffectiveMode,
+    pattern: Float[Tensor, "batch heads n m"],
+    values: Float[Tensor, "batch heads m d"],
+    mask: Bool[Tensor, "batch n"] | None = None,
+    mode: EffectiveMode = "plain",
     *,
     z: Float[Tensor, "batch heads n d"] | None = None,
+    keys: Bool[Tensor, "batch m"] | None = None,
+    seen: Bool[Tensor, "batch n m"] | None = None,
+    sink: Float[Tensor, "batch heads n"] | None = None,
 ) -> EffectiveLayer:
     """Effective attention of one layer's heads, given as tensors.
 
     Parameters
     ----------
-    pattern : (batch, n_heads, n, n)
+    pattern : (batch, n_heads, n, m)
         Attention; in causal mode it must be 0 above the diagonal.
-    v : (batch, n_heads, n, d_head_vo)
+    values : (batch, n_heads, m, d_head_vo)
         Values.
-    mask : (batch, n) bool
-        True for tokens. Padding is dropped before projecting: setting its columns to 0 afterwards
-        would change A V.
+    mask : (batch, n) bool, optional
+        True for tokens, by default everywhere. Padding is dropped before projecting: setting its
+        columns to 0 afterwards would change A V.
     mode : {"plain", "simplex", "causal"}
         Mode, as for `effective_attention`.
     z : (batch, n_heads, n, d_head_vo), optional
-        ``pattern @ v``; computed if omitted.
+        ``pattern @ values``; computed if omitted.
+    keys : (batch, m) bool, optional
+        The mask of what is attended to, if that is another sequence.
+    seen : (batch, n, m) bool, optional
+        In causal mode, what each token may attend to, if these aren't itself and all earlier ones.
+    sink : (batch, n_heads, n), optional
+        Weight of each row on a sink: one more column, with values of 0.
 
     Returns
     -------
     EffectiveLayer
         Projected patterns and ranks of values.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the shapes don't fit.
+
+    Examples
+    --------
+    >>> pattern = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]]]])
+    >>> effective_layer(pattern, torch.ones(1, 1, 2, 1)).pattern
+    tensor([[[[0.5000, 0.5000],
+              [0.5000, 0.5000]]]])
     """
-    real = mask[:, None, :, None]
-    if not mask.all():
+    require_choice("`mode`", mode, get_args(EffectiveMode))
+    mask = (
+        pattern.new_ones(pattern.shape[0], pattern.shape[2], dtype=torch.bool)
+        if mask is None
+        else mask
+    )
+    keys = mask if keys is None else keys
+    _require_shapes(pattern, values, mask, keys)
+    rows, real = mask[:, None, :, None], keys[:, None, :, None]
+    if not (mask.all() and keys.all()):
         # a row of zeros in V contributes to no Gram matrix and no projection
-        pattern, v = pattern * (real & real.mT), v * real
-        z = None if z is None else z * real
-    v, z = _scaled(v, z)
+        pattern, values = pattern * (rows & real.mT), values * real
+        z = None if z is None else z * rows
+    v, z = _scaled(values, z)
     z = pattern @ v if z is None else z
     n, d = v.shape[-2:]
-    relative = rank_threshold(mask, d, v.dtype)
+    relative = rank_threshold(keys, d, v.dtype)
     least = relative[:, None].expand(v.shape[:2])
-    if n <= d and mask.all() and (row_condition(v) * least < 1).all():
+    if n <= d and mask.all() and keys.all() and (row_condition(v) * least < 1).all():
         # the rows of V are independent, so that no other A has this output
         rank = torch.full(v.shape[:2], n, device=v.device)
-        square = pattern.square().sum((-2, -1)).double()
-        return EffectiveLayer(pattern, None, square, rank, relative)
+        return _kept(pattern, rank, relative)
+    if mode == "causal" and seen is not None:
+        rank = column_span(v.double(), least).rank
+        return _kept(project_within(pattern, v, seen, least), rank, relative)
     if mode == "causal":
-        rows = project_causally(pattern, v, z, mask)
-        return EffectiveLayer(rows.whole, None, rows.square, rows.rank, relative)
-    found = (
-        projected(pattern, v, z, least)
-        if mode == "plain"
-        else projected_on_simplex(pattern, v, z, real, real, least)
-    )
+        found = project_causally(pattern, v, z, mask)
+        return EffectiveLayer(found.whole, None, found.square, found.rank, relative)
+    if mode == "plain":
+        found = projected(pattern, v, z, least)
+    elif sink is None:
+        found = projected_on_simplex(pattern, v, z, rows, real, least)
+    else:
+        wider, longer = torch.cat([pattern, sink[..., None]], dim=-1), pad(v, (0, 0, 0, 1))
+        all_real = torch.cat([real, torch.ones_like(real[:, :, :1])], dim=2)
+        found = projected_on_simplex(wider, longer, z, rows, all_real, least).without_last()
     return EffectiveLayer(found.left, found.right, found.square, found.rank, relative)
+
+
+def _kept(whole: Tensor, rank: Tensor, relative: Tensor) -> EffectiveLayer:
+    return EffectiveLayer(whole, None, whole.square().sum((-2, -1)).double(), rank, relative)
+
+
+def _require_shapes(pattern: Tensor, values: Tensor, mask: Tensor, keys: Tensor) -> None:
+    batch, heads, n, m = pattern.shape if pattern.ndim == 4 else (0, 0, 0, 0)
+    fits = values.shape[:3] == (batch, heads, m) and values.ndim == 4
+    if not (fits and mask.shape == (batch, n) and keys.shape == (batch, m)):
+        raise InvalidArgumentError(
+            "`pattern` must have the shape (batch, n_heads, n, m), `values` (batch, n_heads, m, d) "
+            "and `mask` (batch, n), with `keys` (batch, m) if m tokens of another sequence are "
+            f"attended to; got {tuple(pattern.shape)}, {tuple(values.shape)}, {tuple(mask.shape)} "
+            f"and {tuple(keys.shape)}."
+        )
 
 
 def _scaled(v: Tensor, z: Tensor | None) -> tuple[Tensor, Tensor | None]:

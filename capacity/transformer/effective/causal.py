@@ -179,7 +179,10 @@ def _projected(
 def _rest(rows: Tensor, seen: Tensor, inverse: Tensor, good: bool, least: float) -> Tensor:
     """The last rows of a head, whose block is ill conditioned in some head."""
     if not good:
-        return _one_by_one(rows, seen, least)
+        n = len(seen)
+        numbers = torch.arange(n - len(rows), n, device=seen.device)
+        allowed = torch.arange(n, device=seen.device) <= numbers[:, None]
+        return _one_by_one(rows, seen, allowed, least)
     w = _block(inverse, seen[-len(rows) :], rows @ seen)
     return (w @ seen.mT).tril(len(seen) - len(rows))
 
@@ -192,15 +195,51 @@ def _block(inverse: Tensor, v: Tensor, o: Tensor) -> Tensor:
     return (Z - (Z @ M.mT).tril() @ M) @ inverse.mT
 
 
-def _one_by_one(a: Tensor, v: Tensor, least: float) -> Tensor:
-    """Project the last rows of one head, each by the singular vectors of its own prefix of v."""
-    n = len(v)
-    parts = []
-    for rows, numbers in zip(
-        a.split(_SINGLE), torch.arange(n - len(a), n, device=v.device).split(_SINGLE), strict=True
-    ):
-        seen = torch.arange(n, device=v.device) <= numbers[:, None]
-        U, s, _ = torch.linalg.svd(v * seen[..., None], full_matrices=False)
+def project_within(
+    pattern: Float[Tensor, "batch heads n n"],
+    v: Float[Tensor, "batch heads n d"],
+    seen: Bool[Tensor, "batch n n"],
+    least: Float[Tensor, "batch heads"],
+) -> Float[Tensor, "batch heads n n"]:
+    """Project each row of attention onto the column space of the values that it may attend to.
+
+    Parameters
+    ----------
+    pattern : (batch, heads, n, n)
+        Attention, 0 where `seen` is False.
+    v : (batch, heads, n, d)
+        Values.
+    seen : (batch, n, n) bool
+        Tokens that each token may attend to, such as those in a sliding window.
+    least : (batch, heads)
+        Singular values up to this share of the largest count as 0.
+
+    Returns
+    -------
+    (batch, heads, n, n)
+        Projected attention, 0 where `seen` is False.
+    """
+    x = torch.zeros_like(pattern)
+    wide = v.double()
+    for sentence, head in torch.cartesian_prod(*map(torch.arange, pattern.shape[:2])).tolist():
+        rows = pattern[sentence, head].double()
+        found = _one_by_one(
+            rows, wide[sentence, head], seen[sentence], float(least[sentence, head])
+        )
+        x[sentence, head] = found.to(x.dtype)
+    return x
+
+
+def _one_by_one(a: Tensor, v: Tensor, seen: Tensor, least: float) -> Tensor:
+    """Project rows of one head, each by the singular vectors of the rows of v that it sees."""
+    found = torch.zeros_like(a)
+    for start in range(0, len(a), _SINGLE):
+        part = seen[start : start + _SINGLE]
+        # rows of a window are near each other
+        at = part.any(0).nonzero().flatten()
+        part = part[:, at]
+        U, s, _ = torch.linalg.svd(v[at] * part[..., None], full_matrices=False)
         U = U * (s > least * s[:, :1])[:, None]
-        parts.append(((rows[:, None] @ U) @ U.mT).squeeze(1) * seen)
-    return torch.cat(parts)
+        rows = ((a[start : start + _SINGLE, None, at] @ U) @ U.mT).squeeze(1)
+        found[start : start + _SINGLE, at] = rows * part
+    return found

@@ -37,6 +37,12 @@ class Factors:
     square: Float[Tensor, "batch heads"]
     rank: Int[Tensor, "batch heads"]
 
+    def without_last(self) -> Factors:
+        """The same without the last column of the product."""
+        right = self.right[..., :-1, :]
+        square = ((self.left @ (right.mT @ right)) * self.left).sum((-2, -1)).double()
+        return replace(self, right=right, square=square)
+
 
 def projected(
     a: Float[Tensor, "batch heads n m"],

@@ -32,7 +32,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.cache import ActivationCache
+from capacity.transformer.activations.cache import ActivationCache, LayerActivations
 from capacity.transformer.identifiability.logit_rank import p4_excess
 from capacity.transformer.scales import scale_of
 
@@ -93,9 +93,12 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
             tokens up to its own.
         ``p4_excess``
             Result of `p4_excess`: above 0, A is not unique under P1-P4. Missing for a causal model,
-            for which no such count is known.
+            for which no such count is known, and where the model adds biases of positions to
+            logits, or caps them, as then A doesn't come from logits of that rank.
         ``threshold``
             Singular values up to this share of the largest count as 0.
+
+        A sink (GPT-OSS) counts as one more column of A, with values of 0.
 
     Raises
     ------
@@ -112,33 +115,41 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
     """
     import pandas as pd
 
-    order = (~captured.mask).byte().argsort(dim=1, stable=True)
+    order = (~captured.key_mask).byte().argsort(dim=1, stable=True)
     n_tokens = torch.tensor(captured.n_tokens)
     tables = []
     for index, layer in enumerate(captured.layers):
         v = torch.take_along_dim(layer.v, order[:, None, :, None], dim=2)
         batch, n_heads = v.shape[:2]
-        n = n_tokens[:, None].expand(batch, n_heads)
-        ranks = value_ranks(v, layer.W_O, n_tokens)
-        unique = torch.where(ranks.simplex == n, n, 0)
+        columns_of_sink = 0 if layer.sink is None else 1
+        if columns_of_sink:
+            # before all tokens, so that every row attends to it
+            v = torch.nn.functional.pad(v, (0, 0, 1, 0))
+        m = n_tokens + columns_of_sink
+        n = m[:, None].expand(batch, n_heads)
+        ranks = value_ranks(v, layer.W_O, m)
+        rows = torch.tensor(captured.n_rows)[:, None].expand(batch, n_heads)
+        unique = torch.where(ranks.simplex == n, rows, 0)
         excess: list[int | None] = [None] * (batch * n_heads)
         d_head_qk = layer.q.shape[-1]
-        if captured.causal:
-            unique = unique_rows(v, layer.W_O, n_tokens)
-        else:
+        if layer.seen is not None:
+            unique = _unique_within(layer, captured.mask, layer.seen)
+        elif captured.causal:
+            unique = unique_rows(v, layer.W_O, m) - columns_of_sink
+        if not captured.causal and layer.soft:
             sizes = zip(n.flatten().tolist(), ranks.simplex.flatten().tolist(), strict=True)
             excess = [p4_excess(m, d_head_qk, rank) for m, rank in sizes]
         columns = {
             "sentence": torch.arange(batch)[:, None],
             "layer": torch.tensor(index),
             "head": torch.arange(n_heads),
-            "n_tokens": n,
+            "n_tokens": n_tokens[:, None],
             "d_head_qk": torch.tensor(d_head_qk),
             "d_head_vo": torch.tensor(v.shape[-1]),
             "rank_values": ranks.values,
             "nullity": n - ranks.values,
             "nullity_simplex": n - ranks.simplex,
-            "joint_nullity": (n_heads * n_tokens - ranks.joint)[:, None],
+            "joint_nullity": (n_heads * m - ranks.joint)[:, None],
             "identifiable_rows": unique,
         }
         table = pd.DataFrame(
@@ -236,6 +247,20 @@ def unique_rows(
         low = torch.where(independent, middle, low)
         high = torch.where(independent, high, middle - 1)
     return low
+
+
+def _unique_within(layer: LayerActivations, mask: Tensor, seen: Tensor) -> Tensor:
+    """Number of rows that are unique given what they may attend to, for each sentence and head."""
+    found = torch.zeros(layer.v.shape[:2], dtype=torch.int64)
+    for sentence, row in mask.nonzero().tolist():
+        at = seen[sentence, row].nonzero().flatten()
+        columns = len(at) + (layer.sink is not None)
+        # [T, 1] has no larger rank
+        if columns <= layer.v.shape[-1] + 1:
+            v = layer.v[sentence : sentence + 1, :, at]
+            v = v if layer.sink is None else torch.nn.functional.pad(v, (0, 0, 1, 0))
+            found[sentence] += (value_ranks(v, layer.W_O).simplex[0] == columns).long()
+    return found
 
 
 def _checked(

@@ -5,12 +5,13 @@ After any layer an embedding is a sum of four terms (Mickus et al. 2022, equatio
 norms above, and the *constant* c of all biases and of the means that norms subtract. One pass over
 the recorded steps updates the four:
 
-* a sublayer's output is added to h or f, its bias to c;
+* a sublayer's output is added to h or f, its bias to c; if a norm precedes the sum, as in Gemma 2,
+  as that norm maps it;
 * a norm maps every term u to g u / s, and adds - g m / s + b to c;
 * a linear map applies to every term, and its bias is added to c.
 
-This holds for norms after sublayers (BERT), before them (GPT-2), and without means (RMSNorm), where
-c is 0 if there are no biases.
+This holds for norms after sublayers (BERT), before them (GPT-2), on their outputs (OLMo 2), and
+without means (RMSNorm), where c is 0 if there are no biases.
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
     >>> split.importance().sum(dim=1).allclose(torch.ones(2, 1, 2))
     True
     """
+    captured.require_steps()
     terms = captured.start.new_zeros(len(TERMS), *captured.start.shape)
     terms[INPUT] = captured.start
     stages = []
@@ -116,8 +118,13 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
 
 def _applied(step: Written | Normed | Mapped, terms: Tensor) -> Tensor:
     if isinstance(step, Written):
-        terms[HEADS if step.term == "heads" else FEED_FORWARD] += step.output
-    elif isinstance(step, Normed):
+        gain, constant = step.gain, step.constant()
+        added = step.output if isinstance(gain, float) and gain == 1 else gain * step.output
+        terms[HEADS if step.term == "heads" else FEED_FORWARD] += added
+        if constant is not None:
+            terms[CONSTANT] += constant
+        return terms
+    if isinstance(step, Normed):
         terms *= step.gain
         terms /= step.scale
         if step.mean is not None:
@@ -157,6 +164,7 @@ def constant_rank_bound(captured: ActivationCache) -> list[int]:
     >>> constant_rank_bound(layer.capture(torch.tensor([[3, 7]])))
     [0, 3]
     """
+    captured.require_steps()
     bounds: list[int] = []
     closed, is_open = 0, False
     for step in captured.steps:
@@ -165,6 +173,10 @@ def constant_rank_bound(captured: ActivationCache) -> list[int]:
         if isinstance(step, Normed):
             closed += is_open + (step.mean is not None)
             is_open = step.bias is not None
+        elif isinstance(step, Written) and step.norm is not None:
+            # that norm's scale is another one than those of the stream's
+            closed += (step.bias is not None) + (step.norm.mean is not None)
+            is_open = is_open or step.norm.bias is not None
         else:
             is_open = is_open or step.bias is not None
     return [*bounds, closed + is_open]
@@ -246,13 +258,14 @@ def scales_after_heads(captured: ActivationCache) -> list[Tensor]:
     list of tensors
         One for each layer, (batch, n, d_model), or (d_model,) where no norm follows.
     """
+    captured.require_steps()
     factor = torch.ones_like(captured.layers[0].W_O[0, 0])
     kept: list[Tensor] = []
     for step in reversed(captured.steps):
         if isinstance(step, Normed):
             factor = factor * step.gain / step.scale
         elif isinstance(step, Written) and step.term == "heads":
-            kept.append(factor)
+            kept.append(factor * step.gain)
             if len(kept) == captured.n_layers:
                 # steps before the first layer don't follow any heads
                 break

@@ -11,7 +11,6 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.families import prediction_heads
 from capacity.transformer.residual.additive_decomposition import TERMS, AdditiveDecomposition
 
 if TYPE_CHECKING:
@@ -19,22 +18,23 @@ if TYPE_CHECKING:
 
 
 def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
-    """Find the module of a model that maps its last embeddings to logits of tokens.
+    """Find what a model does with its last embeddings: the map from them to logits of tokens.
 
     Parameters
     ----------
     model : nn.Module
-        Model with a masked-LM or LM head, of a registered family.
+        Model of ``transformers`` with a masked-LM or LM head.
 
     Returns
     -------
     callable
-        The head: from embeddings (..., d_model) to logits (..., d_vocab).
+        The head: from embeddings (..., d_model) to logits (..., d_vocab). It is the model's own
+        code, with what precedes the head left out.
 
     Raises
     ------
     InvalidArgumentError
-        If the model has no such head, or its family isn't registered.
+        If the model has no such head, or is an encoder-decoder.
 
     Examples
     --------
@@ -44,14 +44,43 @@ def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
     >>> output_head(BertForMaskedLM(config))(torch.zeros(3, 8)).shape
     torch.Size([3, 20])
     """
-    heads = prediction_heads()
-    name = next((heads[c.__name__] for c in type(model).__mro__ if c.__name__ in heads), None)
-    if name is None:
+    known: Any = model
+    body = getattr(model, "base_model", model)
+    if body is model or known.get_output_embeddings() is None:
         raise InvalidArgumentError(
-            f"The model must predict tokens: one of {', '.join(heads)}; got "
-            f"{type(model).__name__}, which has no masked-LM or LM head. Load it with its head."
+            f"The model must predict tokens; got {type(model).__name__}, which has no masked-LM or "
+            "LM head after one stack of layers. Load it with its head: load_pretrained(folder, "
+            "head=True), or the class ...ForMaskedLM or ...ForCausalLM of its family."
         )
-    return getattr(model, name)
+
+    def head(embeddings: Tensor) -> Tensor:
+        flat = embeddings.reshape(1, -1, embeddings.shape[-1])
+        # the tokens aren't read
+        tokens = torch.zeros(flat.shape[:2], dtype=torch.int64, device=flat.device)
+        own = vars(body).get("forward")
+        body.forward = lambda *_, **__: _Last(flat)
+        try:
+            logits = known(input_ids=tokens).logits
+        finally:
+            del body.forward
+            if own is not None:
+                body.forward = own
+        return logits.reshape(*embeddings.shape[:-1], -1)
+
+    return head
+
+
+class _Last:
+    """What a model without its head returns, as far as heads need it: its last embeddings."""
+
+    def __init__(self, embeddings: Tensor) -> None:
+        self.last_hidden_state = embeddings
+
+    def __getitem__(self, at: Any) -> Any:
+        return (self.last_hidden_state,)[at]
+
+    def __getattr__(self, name: str) -> None:
+        return None
 
 
 def subsets(n: int) -> Iterator[tuple[int, ...]]:

@@ -1,0 +1,70 @@
+"""Norms of any family, told by their numbers.
+
+Families have norms of their own: means are subtracted or not, the gain is a weight or one more than
+it. Which one it is shows in what the norm returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from capacity.transformer.activations.cache import Normed
+
+# norms compute in float32, whatever their model does
+_SLACK = 1e3 * torch.finfo(torch.float32).eps
+
+
+def fitted_norm(
+    layer: int | None,
+    module: nn.Module,
+    x: Tensor,
+    output: Tensor,
+    probe: Callable[[Tensor], Tensor],
+) -> Normed | None:
+    """Step of a norm that was called.
+
+    Parameters
+    ----------
+    layer : int or None
+        Index of the layer that it belongs to.
+    module : nn.Module
+        The norm, whose attributes ``weight`` and ``bias`` are vectors or missing.
+    x, output : (batch, n, d)
+        Its input and output.
+    probe : callable
+        Product of a tensor with a fixed vector.
+
+    Returns
+    -------
+    Normed or None
+        The step that gives this output; None if neither a LayerNorm nor an RMSNorm does.
+    """
+    known: Any = module
+    weight, bias = getattr(known, "weight", None), getattr(known, "bias", None)
+    weight, bias = (None if w is None else w.detach() for w in (weight, bias))
+    width = x.shape[-1:]
+    if any(w is not None and w.shape != width for w in (weight, bias)):
+        return None
+    names = ("eps", "variance_epsilon", "epsilon")
+    eps = next((e for name in names if (e := getattr(known, name, None)) is not None), 0.0)
+    found = probe(output)
+    slack = _SLACK * found.abs().max()
+    gains = [torch.ones_like(x[0, 0])] if weight is None else [weight, 1 + weight]
+    subtracts = isinstance(module, nn.LayerNorm) or bias is not None
+    for centred in (subtracts, not subtracts):
+        mean = x.mean(-1, keepdim=True) if centred else None
+        spread = x if mean is None else x - mean
+        scale = (spread.square().mean(-1, keepdim=True) + eps).sqrt()
+        for gain in gains:
+            expected = probe(gain * spread) / scale[..., 0]
+            if bias is not None:
+                expected = expected + probe(bias)
+            if ((expected - found).abs().max() <= slack).all():
+                # copies: the model may be trained further
+                copy = None if bias is None else bias.clone()
+                return Normed(layer, mean, scale, gain.clone(), copy)
+    return None

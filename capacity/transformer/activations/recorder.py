@@ -1,0 +1,185 @@
+"""Record the heads and the residual stream of one stack of layers while a model runs.
+
+Which linear module has made the values, and which one reads the heads' outputs, is found by the
+memory that they share: no names of modules are needed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.attention_calls import AttentionCall, heard_attention
+from capacity.transformer.activations.cache import LayerActivations
+from capacity.transformer.activations.linear import bias_of, is_linear, weight_of
+from capacity.transformer.activations.stream import StreamFollower
+
+# calls of linear modules among which that of an attention's values is found
+_RECENT = 16
+
+
+@dataclass(eq=False)
+class LinearCall:
+    """A linear module, its input and its output."""
+
+    module: Any
+    input: Tensor
+    output: Tensor
+
+
+@dataclass(eq=False)
+class Heads:
+    """An attention, the linear module that made its values and the one that reads its outputs."""
+
+    call: AttentionCall
+    values: LinearCall | None
+    across: bool
+    output: LinearCall | None = None
+
+    def layer(self, of: str) -> tuple[LayerActivations, Tensor]:
+        """Activations of the heads, and their joint output.
+
+        Keys and values of groups are repeated for their heads.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no linear module has read the heads' outputs.
+        """
+        call = self.call
+        if self.output is None:
+            raise InvalidArgumentError(
+                f"Outputs of heads must go through a linear module, W_O; those of {of} don't, or "
+                "are changed on the way to it (a gate, a mask on heads, an adapter). Merge "
+                "adapters into the model, and remove hooks."
+            )
+        heads = call.pattern.shape[1]
+        k, v = (x.repeat_interleave(heads // x.shape[1], dim=1) for x in (call.k, call.v))
+        W_O = weight_of(self.output.module).unflatten(0, (heads, -1))
+        b_V = self._bias_of_values(heads)
+        b_O = bias_of(self.output.module)
+        sink = 1 - call.pattern.sum(-1) if hasattr(call.module, "sinks") else None
+        layer = LayerActivations(call.pattern, call.q, k, v, call.z.transpose(1, 2), W_O, b_V, b_O,
+                                 call.scale, sink=sink)  # fmt: skip
+        return layer, self.output.output
+
+    def _bias_of_values(self, heads: int) -> Tensor | None:
+        if self.values is None or self.values.module.bias is None:
+            return None
+        view, width = self.call.v, self.values.output.shape[-1]
+        groups, d_head = view.shape[1], view.shape[-1]
+        if _storage(view) == _storage(self.values.output):
+            # values are a view of that output; its strides tell which columns they are
+            first = int(view.storage_offset() - self.values.output.storage_offset())
+            heads_at = torch.arange(groups)[:, None] * view.stride(1)
+            at = (first + heads_at + torch.arange(d_head) * view.stride(3)) % width
+        else:
+            at = torch.arange(width).view(groups, d_head)
+        bias = self.values.module.bias.detach()
+        return bias[at.to(device=bias.device)].repeat_interleave(heads // groups, dim=0)
+
+
+class Recorder:
+    """Record of a run of a model.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model that runs.
+    stack : nn.Module
+        Its part whose heads and stream are recorded.
+
+    Attributes
+    ----------
+    heads : list of Heads
+        Attentions, in the order of their calls.
+    stream : StreamFollower
+        Operations on the residual stream.
+    last : Tensor
+        Output of the stack, once it has run.
+    """
+
+    def __init__(self, model: Any, stack: nn.Module) -> None:
+        self.heads: list[Heads] = []
+        self.stream = StreamFollower(stack)
+        self.last = torch.empty(0)
+        self._model, self._stack = model, stack
+        # the encoder's embeddings, to which attention across sequences goes
+        self._memory: Tensor | None = None
+        self._inside = set(stack.modules())
+        self._recent: deque[LinearCall] = deque(maxlen=_RECENT)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Record what the model computes in this context."""
+        with ExitStack() as context:
+            for module in self._stack.modules():
+                if is_linear(module):
+                    context.callback(module.register_forward_hook(self._linear).remove)
+            context.callback(self._stack.register_forward_hook(self._end).remove)
+            encoder = self._model.get_encoder()
+            if encoder is not self._model:
+                context.callback(encoder.register_forward_hook(self._remember).remove)
+            context.enter_context(self.stream.following())
+            context.enter_context(heard_attention(self._model, self._attend))
+            yield
+        self._recent.clear()
+
+    def _attend(self, call: AttentionCall) -> None:
+        if call.module not in self._inside:
+            return
+        values = self._maker_of(call.v)
+        across = (
+            values is not None
+            and self._memory is not None
+            and _storage(values.input) == _storage(self._memory)
+        )
+        self.heads.append(Heads(call, values, across))
+        if not across:
+            self.stream.layer = sum(not heads.across for heads in self.heads) - 1
+
+    def _maker_of(self, v: Tensor) -> LinearCall | None:
+        """The call of a linear module whose output, or columns of it, are the values."""
+        recent = list(reversed(self._recent))
+        place = _storage(v)
+        shared = next((c for c in recent if _storage(c.output) == place), None)
+        if shared is not None:
+            return shared
+        flat = v.transpose(1, 2).reshape(-1)
+        same = (c for c in recent if c.output.numel() == flat.numel())
+        return next((c for c in same if torch.equal(c.output.reshape(-1), flat)), None)
+
+    def _linear(self, module: nn.Module, args: Any, output: Any) -> None:
+        x = args[0] if args else None
+        if not isinstance(x, Tensor) or not isinstance(output, Tensor):
+            return
+        if self.heads and self.heads[-1].output is None and _same(x, self.heads[-1].call.z):
+            self.heads[-1].output = LinearCall(module, x, output)
+            self.stream.heads(len(self.heads) - 1, module, output)
+            return
+        self._recent.append(LinearCall(module, x, output))
+        self.stream.linear(module, x, output)
+
+    def _end(self, _: nn.Module, __: Any, output: Any) -> None:
+        self.last = output if isinstance(output, Tensor) else output[0]
+
+    def _remember(self, _: nn.Module, __: Any, output: Any) -> None:
+        self._memory = output if isinstance(output, Tensor) else output[0]
+
+
+def _storage(x: Tensor) -> int:
+    return x.untyped_storage().data_ptr()
+
+
+def _same(x: Tensor, z: Tensor) -> bool:
+    """Return True if a module was given the heads' outputs, side by side."""
+    if x.numel() != z.numel() or x.dtype != z.dtype:
+        return False
+    return _storage(x) == _storage(z) or torch.equal(x.reshape(-1), z.reshape(-1))

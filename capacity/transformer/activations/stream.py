@@ -1,0 +1,287 @@
+"""Follow the residual stream of a model through its run, whatever its layout.
+
+The stream of a transformer is a chain of sums and norms: each operation on it is affine, once the
+scales of norms are known. They are seen while the model runs: sums and multiples as functions of
+torch, norms and linear maps as modules. What is added to the stream is a *leaf*, the output of a
+sublayer, whose computation isn't followed. So the layout (norms before or after sublayers, or on
+their outputs, sublayers in parallel, scaled sums) needs no names: it is the expression that the
+last embeddings are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakIdKeyDictionary
+
+from capacity.transformer.activations.cache import Normed
+from capacity.transformer.activations.norms import fitted_norm
+
+
+@dataclass(eq=False)
+class Node:
+    """Operation that made a tensor; `stream` is True for the residual stream itself."""
+
+    stream: bool
+
+
+@dataclass(eq=False)
+class Leaf(Node):
+    """A tensor that isn't followed further.
+
+    Attributes
+    ----------
+    value : Tensor
+        Itself.
+    call : int or None
+        Number of the attention whose heads' joint output it is.
+    module : nn.Module or None
+        The linear module that made it, whose bias is part of it.
+    input : Tensor or None
+        Input of the sublayer that made it, if that is known.
+    """
+
+    value: Tensor
+    call: int | None = None
+    module: Any = None
+    input: Tensor | None = None
+
+
+@dataclass(eq=False)
+class Start(Node):
+    """Input of the first layer, and the operation that made it."""
+
+    value: Tensor
+    of: Node | None
+
+
+@dataclass(eq=False)
+class Sum(Node):
+    """Sum of two tensors in layer `layer`; `probe` is its product with a random vector."""
+
+    parts: tuple[Node, Node]
+    layer: int
+    probe: Tensor
+
+
+@dataclass(eq=False)
+class Multiple(Node):
+    """A tensor times a number, or times a vector, feature by feature."""
+
+    of: Node
+    factor: Any
+
+
+@dataclass(eq=False)
+class NormOf(Node):
+    """A norm of a tensor; before the first layer `value` is that tensor."""
+
+    of: Node
+    step: Normed
+    value: Any
+
+
+@dataclass(eq=False)
+class MapOf(Node):
+    """A linear map of a tensor, `value`."""
+
+    of: Node
+    module: Any
+    layer: int | None
+    value: Tensor
+
+
+class StreamFollower(TorchFunctionMode):
+    """Context in which the operations on a model's residual stream are followed.
+
+    Parameters
+    ----------
+    stack : nn.Module
+        Module that holds the layers, in a `torch.nn.ModuleList`.
+
+    Attributes
+    ----------
+    start : Start or None
+        Input of the first layer, once it has been called.
+    layer : int or None
+        Index of the layer whose attention was the last; None before the first.
+    """
+
+    def __init__(self, stack: nn.Module) -> None:
+        super().__init__()
+        self.start: Start | None = None
+        self.layer: int | None = None
+        self._stack = stack
+        self._nodes: Any = WeakIdKeyDictionary()
+        # layers, and norms, that are being computed
+        self._inside = self._paused = 0
+        # input of the first linear module since the stream was added to
+        self._first: Tensor | None = None
+        self._vector: Tensor | None = None
+
+    def node(self, x: Any) -> Node | None:
+        """The operation that made a tensor, if it was followed."""
+        return self._nodes.get(x) if isinstance(x, Tensor) else None
+
+    def heads(self, call: int, module: nn.Module, output: Tensor) -> None:
+        """Note that a tensor is the joint output of the heads of an attention."""
+        self._nodes[output] = Leaf(False, output, call, module)
+        self._first = None
+
+    def linear(self, module: nn.Module, x: Tensor, output: Tensor) -> None:
+        """Note a call of a linear module."""
+        if not self._inside:
+            layer = None if self.start is None else self.layer
+            of = self.node(x) or Leaf(False, x)
+            self._nodes[output] = MapOf(of.stream, of, module, layer, x)
+            return
+        if self._first is None and self._is_full(x):
+            self._first = x
+        if self._is_full(output):
+            self._nodes[output] = Leaf(False, output, None, module, self._first)
+
+    def probe(self, x: Tensor) -> Tensor:
+        """Product of a tensor with a random vector, always the same one."""
+        if self._vector is None or len(self._vector) != x.shape[-1]:
+            generator = torch.Generator().manual_seed(0)
+            vector = torch.randn(x.shape[-1], generator=generator, dtype=torch.float64)
+            self._vector = vector.to(x)
+        return x @ self._vector
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Follow the stream in this context."""
+        with ExitStack() as hooks:
+            for layer in _layers(self._stack):
+                hooks.callback(
+                    layer.register_forward_pre_hook(self._enter, with_kwargs=True).remove
+                )
+                hooks.callback(layer.register_forward_hook(self._leave).remove)
+            for module in self._stack.modules():
+                if "norm" in type(module).__name__.lower():
+                    hooks.callback(module.register_forward_pre_hook(self._pause).remove)
+                    hooks.callback(
+                        module.register_forward_hook(self._norm, with_kwargs=True).remove
+                    )
+            with self:
+                yield
+
+    def _enter(self, _: nn.Module, args: Any, kwargs: Any) -> None:
+        if self.start is None:
+            value = given_tensor(args, kwargs)
+            if value is not None:
+                self.start = Start(True, value, self.node(value))
+                self._nodes[value] = self.start
+        self._inside += 1
+
+    def _leave(self, *_: Any) -> None:
+        self._inside -= 1
+
+    def _pause(self, *_: Any) -> None:
+        self._paused += 1
+
+    def _norm(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        self._paused -= 1
+        x = given_tensor(args, kwargs)
+        if self._paused or x is None or not isinstance(output, Tensor) or x.shape != output.shape:
+            return
+        if self.start is None:
+            step = fitted_norm(None, module, x, output, self.probe)
+        elif self._is_full(x):
+            # some families flatten sentences
+            shape = self.start.value.shape
+            step = fitted_norm(self.layer, module, x.view(shape), output.view(shape), self.probe)
+        else:
+            step = None
+        if step is not None:
+            of = self.node(x) or self._leaf(x)
+            self._nodes[output] = NormOf(of.stream, of, step, None if self.start else x)
+
+    def _is_full(self, x: Tensor) -> bool:
+        """Return True for a tensor of the stream's size."""
+        return (
+            self.start is not None
+            and x.numel() == self.start.value.numel()
+            and x.shape[-1] == self.start.value.shape[-1]
+        )
+
+    def _leaf(self, x: Tensor) -> Leaf:
+        return Leaf(False, x, input=self._first)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        follow = _FOLLOWED.get(func)
+        if follow is None or self.start is None or self._paused or not isinstance(args[0], Tensor):
+            return func(*args, **(kwargs or {}))
+        if func in _IN_PLACE and self.node(args[0]) is None and self._is_full(args[0]):
+            # what was there is overwritten
+            self._nodes[args[0]] = self._leaf(args[0].clone())
+        before = [self.node(x) for x in args[:2]]
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, Tensor) and self._is_full(result):
+            made = follow(self, args, before, result)
+            if made is not None:
+                self._nodes[result] = made
+        return result
+
+    def sum(self, args: Any, before: list[Node | None], result: Tensor) -> Node | None:
+        """A sum of two tensors, one of which may be a number."""
+        parts = [node or self._leaf(x) for node, x in zip(before, args[:2], strict=True)]
+        stream = any(part.stream for part in parts)
+        if stream:
+            self._first = None
+        return Sum(stream, (parts[0], parts[1]), self.layer or 0, self.probe(result))
+
+    def multiple(self, args: Any, before: list[Node | None], _: Tensor) -> Node | None:
+        """A product with a number, or with a vector, feature by feature."""
+        full = [isinstance(x, Tensor) and self._is_full(x) for x in args[:2]]
+        if all(full):
+            return None
+        at = full.index(True)
+        of, factor = before[at] or self._leaf(args[at]), args[1 - at]
+        return Multiple(of.stream, of, factor)
+
+    def quotient(self, args: Any, before: list[Node | None], _: Tensor) -> Node | None:
+        """A quotient by a number or a vector."""
+        if isinstance(args[1], Tensor) and self._is_full(args[1]):
+            return None
+        of = before[0] or self._leaf(args[0])
+        return Multiple(of.stream, of, 1 / args[1])
+
+    def same(self, _: Any, before: list[Node | None], __: Tensor) -> Node | None:
+        """The same numbers in another tensor."""
+        return before[0]
+
+
+_IN_PLACE = {torch.Tensor.add_, torch.Tensor.mul_}
+_FOLLOWED: dict[Any, Callable[..., Node | None]] = {
+    **dict.fromkeys((torch.add, torch.Tensor.add, torch.Tensor.add_), StreamFollower.sum),
+    **dict.fromkeys((torch.mul, torch.Tensor.mul, torch.Tensor.mul_), StreamFollower.multiple),
+    **dict.fromkeys((torch.div, torch.Tensor.div), StreamFollower.quotient),
+    **dict.fromkeys(
+        (torch.reshape, torch.nn.functional.dropout, torch.Tensor.view, torch.Tensor.reshape,
+         torch.Tensor.contiguous, torch.Tensor.clone, torch.Tensor.to, torch.Tensor.type_as,
+         torch.Tensor.float, torch.Tensor.squeeze, torch.Tensor.unsqueeze),
+        StreamFollower.same,
+    ),
+}  # fmt: skip
+
+
+def given_tensor(args: Any, kwargs: Any) -> Tensor | None:
+    """The tensor that a module was called with: its first argument, or its hidden states."""
+    given = args[0] if args else kwargs.get("hidden_states")
+    return given if isinstance(given, Tensor) and given.is_floating_point() else None
+
+
+def _layers(stack: nn.Module) -> Iterator[nn.Module]:
+    """Elements of the outermost lists of modules."""
+    for child in stack.children():
+        if isinstance(child, nn.ModuleList):
+            yield from child
+        else:
+            yield from _layers(child)

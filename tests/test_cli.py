@@ -472,14 +472,14 @@ def test_the_layer_and_head_that_are_drawn_are_counted_from_0(
 
 
 WRONG_ATTENTION = {
-    "no model": (["attention", "{tmp}", "--text", "hi"], "holds no config.json"),
-    "causal": (["attention", "{model}", "--text", "hi", "--mode", "causal"], "a causal model"),
+    "no model": (["attention", "{tmp}", "--text", "the"], "holds no config.json"),
+    "causal": (["attention", "{model}", "--text", "the", "--mode", "causal"], "a causal model"),
     "too long": (["attention", "{model}", "--text", "the " * 30], "at most 24 tokens"),
-    "no such head": (["attention", "{model}", "--text", "hi", "--out", "{tmp}/a.png", "--layer",
+    "no such head": (["attention", "{model}", "--text", "the", "--out", "{tmp}/a.png", "--layer",
                       "1", "--head", "3"], "--head from 0 to 2"),
-    "nowhere": (["attention", "{model}", "--text", "hi", "--layer", "1", "--head", "1"],
+    "nowhere": (["attention", "{model}", "--text", "the", "--layer", "1", "--head", "1"],
                 "--out must say where"),
-    "no figure": (["attention", "{model}", "--text", "hi", "--out", "{tmp}/a.txt"],
+    "no figure": (["attention", "{model}", "--text", "the", "--out", "{tmp}/a.txt"],
                   "must end in .png"),
 }  # fmt: skip
 

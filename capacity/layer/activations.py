@@ -9,11 +9,11 @@ from torch import Tensor
 
 from capacity.transformer.activations.cache import (
     ActivationCache,
-    LayerActivations,
     Step,
     normed,
     written_by_heads,
 )
+from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.validation import (
     check,
     checked_tokens,

@@ -8,7 +8,7 @@ import torch
 
 from capacity.transformer.activations.cache import ActivationCache
 from capacity.transformer.effective.attention import EffectiveAttention, effective_share
-from capacity.transformer.identifiability.nullity import identifiability_table
+from capacity.transformer.identifiability.table import identifiability_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -112,7 +112,7 @@ def _number(  # type: ignore[no-untyped-def]
                         numbers[t] = i
                         break
                 at = (at + np.uint64(1)) & mask
-    # what is read must be of use, or the compiler leaves it out
+    # what is read must be of use, or the compiler omits it
     return n, read
 
 

@@ -32,7 +32,7 @@ _ONE_AT_A_TIME = RLock()
 
 @dataclass(frozen=True, eq=False)
 class AttentionCall:
-    """What a model gave to, and got from, one call of its attention.
+    """Arguments and results of one call of a model's attention.
 
     Attributes
     ----------
@@ -128,5 +128,5 @@ def _eager(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
     raise InvalidArgumentError(
         f"A model's module must have an eager attention to call; that of {type(module).__name__} "
         "has none. Capture its patterns and values by hooks of your own, and give them to "
-        "ActivationCache.from_tensors."
+        "capacity.transformer.from_tensors."
     )

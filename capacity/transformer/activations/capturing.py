@@ -122,7 +122,7 @@ def _assembled(
             f"A model's attention must go through the AttentionInterface of transformers; none of "
             f"{source} does (GPT-Neo, GPT-J, BLOOM, Falcon and DeBERTa have code of their own). "
             "Capture its patterns and values by hooks, and give them to "
-            "ActivationCache.from_tensors."
+            "capacity.transformer.from_tensors."
         )
     batch, _, n, n_keys = heads[0].call.pattern.shape
     decoder = part in ("decoder", "cross")
@@ -172,7 +172,7 @@ def _steps(
 
 
 def _allowed(heads: Heads, batch: int) -> Tensor | None:
-    """Which tokens each may attend to, (batch, n, n_keys), as the model's mask says; None: all."""
+    """Tokens that each may attend to, (batch, n, n_keys), as the model's mask says; None: all."""
     mask = heads.call.mask
     if mask is None:
         return None
@@ -187,7 +187,7 @@ def _is_causal(heads: Heads, allowed: Tensor | None, mask: Tensor) -> bool:
 
 
 def _seen(allowed: Tensor | None, mask: Tensor, keys: Tensor, causal: bool) -> Tensor | None:
-    """Which tokens each may attend to, unless these are all."""
+    """Tokens that each may attend to, unless these are all."""
     if allowed is None:
         return None
     every = mask[:, :, None] & keys[:, None]

@@ -31,6 +31,8 @@ def unwrapped(model: nn.Module) -> nn.Module:
     """
     if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
         model = model.module
+    # what torch.compile returns
+    model = getattr(model, "_orig_mod", model)
     adapted = next((m for m in model.modules() if type(m).__module__.startswith("peft.")), None)
     if adapted is not None:
         raise InvalidArgumentError(
@@ -71,7 +73,7 @@ def _has_floats(module: Any) -> bool:
 
 
 def body_of(model: nn.Module, part: Part | None) -> tuple[Any, Any]:
-    """What must run, and the stack of layers in it that is recorded.
+    """Find the module that must run, and the stack of layers in it that is recorded.
 
     Parameters
     ----------
@@ -91,7 +93,7 @@ def body_of(model: nn.Module, part: Part | None) -> tuple[Any, Any]:
         raise InvalidArgumentError(
             "The model must be one of transformers (a PreTrainedModel), or have a method "
             f"capture(tokens, mask) that returns an ActivationCache; got {type(model).__name__}. "
-            "Tensors of other programs are analysed by ActivationCache.from_tensors."
+            "Tensors of other programs are analysed by from_tensors."
         )
     body: Any = model.base_model
     towers = [name for name in ("text_model", "vision_model") if hasattr(body, name)]

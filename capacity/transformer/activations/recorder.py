@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.attention_calls import AttentionCall, heard_attention
-from capacity.transformer.activations.cache import LayerActivations
+from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.linear import bias_of, is_linear, weight_of
 from capacity.transformer.activations.stream import StreamFollower
 

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.cache import (
-    LayerActivations,
     Mapped,
     Step,
     Written,
     written_by_heads,
 )
+from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.linear import bias_of, weight_of
 from capacity.transformer.activations.stream import (
     Leaf,
@@ -121,7 +121,7 @@ def _steps(
 def _written(
     node: Node, layer: int, first: Tensor, layers: Sequence[LayerActivations], source: str
 ) -> Iterator[Written]:
-    """What a node adds to the stream."""
+    """Terms that a node adds to the stream."""
     if isinstance(node, Sum) and not _is_plain(node):
         for part in node.parts:
             yield from _written(part, layer, first, layers, source)

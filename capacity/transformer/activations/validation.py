@@ -11,7 +11,8 @@ from torch import Tensor
 
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.options import require_choice
-from capacity.transformer.activations.cache import ActivationCache, LayerActivations
+from capacity.transformer.activations.cache import ActivationCache
+from capacity.transformer.activations.heads import LayerActivations
 
 Check: TypeAlias = Literal["random", "full"]
 # bytes for the attention of all sentences, layers and heads

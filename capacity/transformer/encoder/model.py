@@ -34,10 +34,10 @@ from torch.nn import functional
 from capacity.limits import Seed
 from capacity.transformer.activations.cache import (
     ActivationCache,
-    LayerActivations,
     Written,
     normed,
 )
+from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.validation import (
     check,
     checked_tokens,

@@ -29,7 +29,7 @@ def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
     -------
     callable
         The head: from embeddings (..., d_model) to logits (..., d_vocab). It is the model's own
-        code, with what precedes the head left out.
+        code, without what precedes the head.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
 
 
 class _Last:
-    """What a model without its head returns, as far as heads need it: its last embeddings."""
+    """Output of a model without its head, as far as heads need it: its last embeddings."""
 
     def __init__(self, embeddings: Tensor) -> None:
         self.last_hidden_state = embeddings

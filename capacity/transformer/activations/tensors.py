@@ -1,0 +1,199 @@
+"""Activations that other programs have recorded, in the form of `capture`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.cache import ActivationCache
+from capacity.transformer.activations.heads import LayerActivations
+from capacity.transformer.activations.validation import check, is_softmax, sentence_mask
+
+_PATTERN = re.compile(r"blocks\.(\d+)\.attn\.hook_pattern")
+
+
+def from_tensors(
+    patterns: Sequence[Float[Tensor, "batch heads n m"]],
+    values: Sequence[Float[Tensor, "batch heads m d"]],
+    *,
+    W_O: Sequence[Float[Tensor, "heads d d_model"]] | None = None,
+    z: Sequence[Float[Tensor, "batch heads n d"]] | None = None,
+    q: Sequence[Float[Tensor, "batch heads n d_qk"]] | None = None,
+    k: Sequence[Float[Tensor, "batch heads m d_qk"]] | None = None,
+    mask: Bool[Tensor, "batch n"] | None = None,
+    keys: Bool[Tensor, "batch m"] | None = None,
+    source: str = "tensors",
+) -> ActivationCache:
+    """Make a cache of tensors that another program has recorded, with the checks of `capture`.
+
+    Parameters
+    ----------
+    patterns, values : sequences of tensors
+        Attention (batch, n_heads, n, m) and values (batch, n_heads or n_groups, m, d_head_vo)
+        of each layer.
+    W_O : sequence of (n_heads, d_head_vo, d_model), optional
+        Output weights; by default heads stand side by side, so that ``joint_nullity`` of
+        `identifiability_table` is the sum over heads.
+    z : sequence of (batch, n_heads, n, d_head_vo), optional
+        Outputs of the heads, which are compared with ``pattern @ v``; computed if omitted.
+    q, k : sequences of (batch, n_heads or n_groups, n or m, d_head_qk), optional
+        Queries and keys, so that ``scale * q @ k.mT`` are the logits with 1/sqrt(d_head_qk) as
+        scale. Without them `identifiability_table` has no ``p4_excess``.
+    mask, keys : (batch, n) and (batch, m) bool, optional
+        True for tokens; `keys` for what they attend to, if that is another sequence.
+    source : str
+        Name for messages.
+
+    Returns
+    -------
+    ActivationCache
+        Without a residual stream, which decompositions need; causal if no token attends to a
+        later one.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If shapes don't fit, rows of attention don't sum to 1, or z isn't ``pattern @ v``.
+
+    Examples
+    --------
+    >>> pattern, v = torch.full((1, 2, 4, 4), 0.25), torch.randn(1, 2, 4, 3)
+    >>> from_tensors([pattern], [v]).n_layers
+    1
+    """
+    given = {"values": values, "W_O": W_O, "z": z, "q": q, "k": k}
+    for name, tensors in given.items():
+        if tensors is not None and len(tensors) != len(patterns):
+            raise InvalidArgumentError(
+                f"There must be one tensor for each layer; got {len(patterns)} patterns and "
+                f"{len(tensors)} of `{name}`."
+            )
+    if not len(patterns):
+        raise InvalidArgumentError("There must be the pattern of a layer; got none.")
+    layers = []
+    for index, pattern in enumerate(patterns):
+        own: dict[str, Any] = {
+            name: None if ts is None else ts[index] for name, ts in given.items()
+        }
+        layers.append(_layer(f"layer {index} of {source}", pattern, **own))
+    batch, _, n, m = layers[0].pattern.shape
+    real = sentence_mask(mask, (batch, n)).to(layers[0].v.device)
+    of_keys = None if keys is None else sentence_mask(keys, (batch, m)).to(real.device)
+    if of_keys is None and m != n:
+        of_keys = torch.ones(batch, m, dtype=torch.bool, device=real.device)
+    layers = [layer.without_padding(real, of_keys) for layer in layers]
+    causal = of_keys is None and not any(layer.pattern.triu(1).any() for layer in layers)
+    known = [replace(x, soft=x.q.shape[-1] > 0 and is_softmax(x, real)) for x in layers]
+    none = layers[0].z.new_zeros(batch, n, 0)
+    return check(ActivationCache(tuple(known), real, causal, none, (), source, of_keys))
+
+
+def from_transformer_lens(
+    cache: Mapping[str, Tensor],
+    *,
+    W_O: Float[Tensor, "layers heads d d_model"] | None = None,
+    mask: Bool[Tensor, "batch n"] | None = None,
+) -> ActivationCache:
+    """Make a cache of the one that ``run_with_cache`` of TransformerLens returns.
+
+    Parameters
+    ----------
+    cache : mapping
+        Tensors by names: for each layer i ``blocks.{i}.attn.hook_pattern`` of shape (batch,
+        n_heads, n, n) and ``hook_v`` (batch, n, n_heads, d_head); ``hook_z``, ``hook_q`` and
+        ``hook_k`` are used if they are there.
+    W_O : (layers, n_heads, d_head, d_model), optional
+        Output weights, the model's ``W_O``.
+    mask : (batch, n) bool, optional
+        True for tokens.
+
+    Returns
+    -------
+    ActivationCache
+        As `from_tensors` makes it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a name is missing, or as `from_tensors`.
+
+    Examples
+    --------
+    >>> v = torch.randn(1, 4, 2, 3)
+    >>> names = {"hook_pattern": torch.full((1, 2, 4, 4), 0.25), "hook_v": v}
+    >>> cache = {f"blocks.0.attn.{name}": x for name, x in names.items()}
+    >>> from_transformer_lens(cache).layers[0].v.shape
+    torch.Size([1, 2, 4, 3])
+    """
+    names = [str(name) for name in cache.keys()]  # noqa: SIM118 - theirs isn't iterated by names
+    found = sorted(int(hit[1]) for name in names if (hit := _PATTERN.fullmatch(name)))
+    if found != list(range(len(found))) or not found:
+        raise InvalidArgumentError(
+            "The cache must have blocks.{i}.attn.hook_pattern of every layer, from 0; got those of "
+            f"{found or 'none'}. Let run_with_cache keep hook_pattern and hook_v."
+        )
+
+    def of(hook: str) -> list[Tensor] | None:
+        keys = [f"blocks.{i}.attn.{hook}" for i in found]
+        there = [key for key in keys if key in names]
+        if hook == "hook_v" and len(there) < len(keys):
+            missing = next(key for key in keys if key not in there)
+            raise InvalidArgumentError(
+                f"The cache must have hook_v of every layer; {missing} is missing. Let "
+                "run_with_cache keep hook_pattern and hook_v."
+            )
+        # (batch, n, heads, d_head) there
+        return [cache[key].transpose(1, 2) for key in keys] if len(there) == len(keys) else None
+
+    patterns = [cache[f"blocks.{i}.attn.hook_pattern"] for i in found]
+    weights = None if W_O is None else list(W_O)
+    queries = of("hook_rot_q") or of("hook_q"), of("hook_rot_k") or of("hook_k")
+    q, k = queries
+    return from_tensors(patterns, of("hook_v") or [], W_O=weights, z=of("hook_z"), q=q, k=k,
+                        mask=mask, source="TransformerLens")  # fmt: skip
+
+
+def _layer(
+    of: str, pattern: Tensor, *, values: Tensor, W_O: Any, z: Any, q: Any, k: Any
+) -> LayerActivations:
+    if not isinstance(pattern, Tensor) or pattern.ndim != 4 or not pattern.is_floating_point():
+        got = tuple(pattern.shape) if isinstance(pattern, Tensor) else type(pattern).__name__
+        raise InvalidArgumentError(
+            f"Patterns must be tensors of floats of shape (batch, n_heads, n, m); that of {of} is "
+            f"{got}."
+        )
+    batch, heads, n, m = pattern.shape
+    v = _of_heads(f"values of {of}", values, batch, heads, m)
+    d = v.shape[-1]
+    z = pattern @ v if z is None else _of_heads(f"z of {of}", z, batch, heads, n)
+    empty = pattern.new_zeros(batch, heads, n, 0), pattern.new_zeros(batch, heads, m, 0)
+    q = empty[0] if q is None else _of_heads(f"q of {of}", q, batch, heads, n)
+    k = empty[1] if k is None else _of_heads(f"k of {of}", k, batch, heads, m)
+    if W_O is None:
+        W_O = torch.eye(heads * d, dtype=v.dtype, device=v.device).unflatten(0, (heads, d))
+    if W_O.ndim != 3 or tuple(W_O.shape[:2]) != (heads, d):
+        raise InvalidArgumentError(
+            f"W_O must have the shape (n_heads, d_head_vo, d_model) = ({heads}, {d}, ...); that of "
+            f"{of} is {tuple(W_O.shape)}."
+        )
+    scale = max(q.shape[-1], 1) ** -0.5
+    return LayerActivations(pattern, q, k, v, z, W_O.to(v), None, None, scale)
+
+
+def _of_heads(what: str, x: Tensor, batch: int, heads: int, n: int) -> Tensor:
+    """A tensor of heads; that of groups is repeated for their heads."""
+    fits = isinstance(x, Tensor) and x.ndim == 4 and (x.shape[0], x.shape[2]) == (batch, n)
+    if not fits or heads % x.shape[1]:
+        got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+        raise InvalidArgumentError(
+            f"The {what} must have the shape (batch, n_heads or n_groups, n, d_head) = ({batch}, "
+            f"{heads} or a divisor, {n}, ...); got {got}."
+        )
+    return x.repeat_interleave(heads // x.shape[1], dim=1)

@@ -1,0 +1,162 @@
+"""Models that are wrapped or changed: right, or one sentence that names the way out."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from capacity.errors import InvalidArgumentError
+from capacity.transformer import Written, capture, decompose, effective_attention
+from tests.transformer.tiny_models import build, inputs_of
+
+F32 = torch.float32
+TOKENS = inputs_of("GPT-2", F32)["input_ids"]
+
+
+def relative(model: Any) -> float:
+    """How far the terms are from the last embeddings that the model, as it is, computes."""
+    found = decompose(capture(model, TOKENS)).embeddings[-1]
+    with torch.no_grad():
+        last = model(TOKENS).last_hidden_state
+    return float((found - last).norm() / last.norm())
+
+
+def test_a_stream_that_hooks_steer_has_no_decomposition() -> None:
+    model = build("GPT-2", F32)
+    assert relative(model) < 1e-6
+
+    def plus(_: nn.Module, __: Any, output: Any) -> Any:
+        return output + 3.0
+
+    hook = model.h[0].register_forward_hook(plus)
+    with pytest.raises(
+        InvalidArgumentError, match=r"layer 0 of GPT2Model something is added.*hook"
+    ):
+        relative(model)
+    # patterns and values are those of the model as it is
+    assert effective_attention(capture(model, TOKENS)).mode == "causal"
+    hook.remove()
+    assert relative(model) < 1e-6
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.5])
+def test_heads_that_a_hook_ablates_are_scaled_in_the_sum(factor: float) -> None:
+    model = build("GPT-2", F32)
+    model.h[1].attn.register_forward_hook(lambda _, __, out: (out[0] * factor, *out[1:]))
+    captured = capture(model, TOKENS)
+    assert [step.factor for step in captured.outputs_of_heads] == [1.0, factor]
+    assert relative(model) < 1e-6
+
+
+def test_a_feed_forward_that_a_hook_replaces_is_what_it_returned() -> None:
+    model = build("Llama", F32)
+    g = torch.Generator().manual_seed(0)
+    noise = torch.randn(2, 9, 32, generator=g)
+    model.layers[0].mlp.register_forward_hook(lambda *_: noise)
+    captured = capture(model, TOKENS)
+    fed = [s for s in captured.steps if isinstance(s, Written) and s.term == "feed_forward"]
+    assert torch.equal(fed[0].output, noise)
+    assert relative(model) < 1e-6
+
+
+def test_a_stream_that_is_written_over_is_noticed() -> None:
+    model = build("GPT-2", F32)
+
+    def spoil(_: nn.Module, __: Any, output: Any) -> None:
+        output.data[:, 0] = 7.0
+
+    model.h[0].register_forward_hook(spoil)
+    with pytest.raises(InvalidArgumentError, match=r"in layer \d of GPT2Model its terms differ"):
+        relative(model)
+
+
+def test_outputs_of_heads_that_are_changed_before_w_o_are_refused() -> None:
+    model = build("GPT-2", F32)
+    model.h[1].attn.c_proj.register_forward_pre_hook(lambda _, args: (args[0] * 2,))
+    with pytest.raises(
+        InvalidArgumentError, match=r"those of layer 1 of GPT2Model don't, or are ch"
+    ):
+        capture(model, TOKENS)
+    model = build("GPT-2", F32)
+    model.h[1].attn.c_proj.register_forward_hook(lambda _, __, out: out * 2)
+    with pytest.raises(InvalidArgumentError, match=r"in layer 1 of GPT2Model what they added"):
+        capture(model, TOKENS)
+
+
+def test_data_parallel_is_the_model_in_it() -> None:
+    model = build("BERT", F32)
+    first, second = capture(model, TOKENS), capture(nn.DataParallel(model), TOKENS)
+    assert torch.equal(first.layers[1].pattern, second.layers[1].pattern)
+    assert second.source == "BertModel"
+
+
+def test_compiled_models_are_run_as_they_are_written() -> None:
+    model = build("Llama", F32)
+    plain = capture(model, TOKENS)
+    compiled: Any = torch.compile(model, backend="eager")
+    model.layers[0].compile(backend="eager")
+    for one in (compiled, model):
+        found = capture(one, TOKENS)
+        assert torch.equal(found.layers[1].z, plain.layers[1].z)
+        assert torch.equal(decompose(found).terms, decompose(plain).terms)
+
+
+def test_weights_that_are_normed_or_pruned_are_those_in_use() -> None:
+    from torch.nn.utils import parametrizations, prune
+
+    model = build("BERT", F32)
+    layer = model.encoder.layer[0].attention
+    parametrizations.weight_norm(layer.output.dense)
+    prune.random_unstructured(layer.self.value, "weight", 0.5)
+    assert relative(model) < 1e-6
+    W_O = capture(model, TOKENS).layers[0].W_O
+    assert torch.equal(W_O.flatten(0, 1), layer.output.dense.weight.T)
+
+
+def test_adapters_are_to_be_merged() -> None:
+    class LoraLinear(nn.Linear):
+        __module__ = "peft.tuners.lora.layer"
+
+    model = build("BERT", F32)
+    model.encoder.layer[0].attention.self.query = LoraLinear(32, 32)
+    with pytest.raises(InvalidArgumentError, match=r"PEFT's, LoraLinear.*merge_and_unload"):
+        capture(model, TOKENS)
+
+
+def test_a_model_without_weights_in_memory_is_refused() -> None:
+    model = build("BERT", F32).to("meta")
+    with pytest.raises(InvalidArgumentError, match=r"on the device 'meta'.*without device_map"):
+        capture(model, TOKENS)
+
+
+@pytest.mark.filterwarnings("ignore:torch.*deprecated")
+def test_a_quantized_model_is_refused() -> None:
+    from torch.ao.quantization import quantize_dynamic
+
+    model: Any = quantize_dynamic(build("BERT", F32), {nn.Linear}, dtype=torch.qint8)
+    with pytest.raises(InvalidArgumentError, match=r"quantized.*without quantization"):
+        capture(model, TOKENS)
+
+
+def test_two_towers_are_captured_one_by_one() -> None:
+    from transformers import CLIPConfig, CLIPModel
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+             "intermediate_size": 16}  # fmt: skip
+    config = CLIPConfig(
+        text_config={**sizes, "vocab_size": 60, "eos_token_id": 2},
+        vision_config={**sizes, "image_size": 8, "patch_size": 4},
+        projection_dim=8,
+    )
+    model: Any = CLIPModel(config).eval()
+    with pytest.raises(InvalidArgumentError, match=r"model\.text_model or model\.vision_model"):
+        capture(model, TOKENS)
+    assert capture(model.text_model, TOKENS).causal
+    assert not capture(model.vision_model, {"pixel_values": torch.zeros(1, 3, 8, 8)}).causal
+
+
+@pytest.mark.parametrize("inputs", [{"attention_mask": torch.ones(1, 3)}, {}])
+def test_inputs_without_tokens_name_what_they_lack(inputs: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError, match="must hold input_ids, pixel_values or input_f"):
+        capture(build("BERT", F32), inputs)

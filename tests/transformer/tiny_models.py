@@ -1,0 +1,132 @@
+"""A tiny model with random weights of every family that is wanted, and inputs for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+PADDING = 1
+TEXT: dict[str, Any] = {
+    "vocab_size": 60, "pad_token_id": PADDING, "bos_token_id": 0, "eos_token_id": 2,
+}  # fmt: skip
+WIDE: dict[str, Any] = {
+    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
+    "max_position_embeddings": 64, **TEXT,
+}  # fmt: skip
+GROUPED = {**WIDE, "num_key_value_heads": 2, "head_dim": 8}
+GROUPS = {**WIDE, "num_key_value_heads": 2}
+IMAGE: dict[str, Any] = {
+    **{name: WIDE[name] for name in ("hidden_size", "num_hidden_layers", "num_attention_heads",
+                                     "intermediate_size")},
+    "image_size": 16, "patch_size": 4,
+}  # fmt: skip
+TWO: dict[str, Any] = {
+    "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, **TEXT,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Family:
+    """Class of a family's models, sizes, and what is peculiar to it."""
+
+    model: str
+    sizes: dict[str, Any] = field(default_factory=dict)
+    parts: tuple[str | None, ...] = (None,)
+    inputs: str = "text"
+
+
+FAMILIES = {
+    "BERT": Family("BertModel", WIDE),
+    "RoBERTa": Family("RobertaModel", WIDE),
+    "XLM-R": Family("XLMRobertaModel", WIDE),
+    "DistilBERT": Family("DistilBertModel", {"dim": 32, "n_layers": 2, "n_heads": 4,
+                                             "hidden_dim": 48, "max_position_embeddings": 64,
+                                             **TEXT}),
+    "ELECTRA": Family("ElectraModel", {**WIDE, "embedding_size": 16}),
+    "ModernBERT": Family("ModernBertModel", {**WIDE, "local_attention": 8, "cls_token_id": 0,
+                                             "global_attn_every_n_layers": 2, "sep_token_id": 2}),
+    "ALBERT": Family("AlbertModel", {**WIDE, "embedding_size": 16}),
+    "GPT-2": Family("GPT2Model", {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64,
+                                  **TEXT}),
+    "GPT-NeoX (Pythia)": Family("GPTNeoXModel", WIDE),
+    "OPT": Family("OPTModel", {**WIDE, "ffn_dim": 48, "word_embed_proj_dim": 32}),
+    "Phi": Family("PhiModel", WIDE),
+    "Phi-3": Family("Phi3Model", GROUPS),
+    "Llama": Family("LlamaModel", GROUPED),
+    "Mistral": Family("MistralModel", {**GROUPED, "sliding_window": 6}),
+    "Mixtral": Family("MixtralModel", {**GROUPED, "num_local_experts": 3}),
+    "Qwen2": Family("Qwen2Model", {**GROUPED, "use_sliding_window": True, "sliding_window": 6,
+                                   "max_window_layers": 1}),
+    "Qwen3": Family("Qwen3Model", GROUPED),
+    "Gemma": Family("GemmaModel", GROUPED),
+    "Gemma 2": Family("Gemma2Model", {**GROUPED, "sliding_window": 6, "query_pre_attn_scalar": 8,
+                                      "attn_logit_softcapping": 1.0}),
+    "Gemma 3": Family("Gemma3TextModel", {**GROUPED, "sliding_window": 6,
+                                          "query_pre_attn_scalar": 8}),
+    "OLMo-2": Family("Olmo2Model", GROUPS),
+    "SmolLM3": Family("SmolLM3Model", {**GROUPED, "no_rope_layer_interval": 2}),
+    "Granite": Family("GraniteModel", {**GROUPS, "residual_multiplier": 0.5,
+                                       "embedding_multiplier": 3.0, "attention_multiplier": 0.2}),
+    "StarCoder2": Family("Starcoder2Model", GROUPS),
+    "GPT-OSS": Family("GptOssModel", {**GROUPED, "num_local_experts": 3, "num_experts_per_tok": 2,
+                                      "sliding_window": 6}),
+    "T5": Family("T5Model", {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
+                             "decoder_start_token_id": 0, **TEXT},
+                 ("encoder", "decoder", "cross"), "two texts"),
+    "BART": Family("BartModel", {**TWO, "max_position_embeddings": 64},
+                   ("encoder", "decoder", "cross"), "two texts"),
+    "ViT": Family("ViTModel", IMAGE, inputs="image"),
+    "CLIP, text": Family("CLIPTextModel", WIDE),
+    "CLIP, images": Family("CLIPVisionModel", IMAGE, inputs="image"),
+    "Whisper": Family("WhisperModel", {**TWO, "num_mel_bins": 8, "max_source_positions": 16,
+                                       "max_target_positions": 20, "decoder_start_token_id": 0},
+                      ("encoder", "decoder", "cross"), "sound"),
+}  # fmt: skip
+# their own code hides attention
+HIDDEN = {
+    "GPT-Neo": Family("GPTNeoModel", {"hidden_size": 32, "num_layers": 2, "num_heads": 4,
+                                      "attention_types": [[["global"], 2]], **TEXT}),
+    "GPT-J": Family("GPTJModel", {"n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4,
+                                  **TEXT}),
+    "BLOOM": Family("BloomModel", {"hidden_size": 32, "n_layer": 2, "n_head": 4, **TEXT}),
+    "Falcon": Family("FalconModel", WIDE),
+    "DeBERTa-v2": Family("DebertaV2Model", WIDE),
+}  # fmt: skip
+
+
+def build(name: str, dtype: torch.dtype, **changes: Any) -> Any:
+    """A model whose every weight, biases and gains too, is random."""
+    import transformers
+
+    family = {**FAMILIES, **HIDDEN}[name]
+    kind: Any = getattr(transformers, family.model)
+    torch.manual_seed(0)
+    config = kind.config_class(**{**family.sizes, **changes})
+    # experts are multiplied together in lower precisions alone
+    config._experts_implementation = "eager"
+    config._attn_implementation = "eager"
+    model: nn.Module = kind(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model.to(dtype).eval()
+
+
+def inputs_of(
+    name: str, dtype: torch.dtype, part: str | None = None, *, n: int = 9
+) -> dict[str, Tensor]:
+    """Inputs of two sentences, images or sounds."""
+    g = torch.Generator().manual_seed(1)
+    tokens = torch.stack([torch.randperm(57, generator=g)[:n] + 3 for _ in range(2)])
+    kind = {**FAMILIES, **HIDDEN}[name].inputs
+    given = {
+        "image": lambda: {"pixel_values": torch.randn(2, 3, 16, 16, generator=g, dtype=dtype)},
+        "sound": lambda: {"input_features": torch.randn(2, 8, 32, generator=g, dtype=dtype)},
+    }.get(kind, lambda: {"input_ids": tokens})()
+    if part in ("decoder", "cross"):
+        given["decoder_input_ids"] = tokens[:, :7].flip(1)
+    return given

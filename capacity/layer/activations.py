@@ -15,7 +15,7 @@ from capacity.transformer.activations.cache import (
 )
 from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.validation import (
-    check,
+    check_written,
     checked_tokens,
     require_affordable_attention,
 )
@@ -50,4 +50,6 @@ def captured_activations(
     steps: list[Step] = [wrote]
     if config.layer_norm:
         steps.append(normed(0, layer.norm_out, wrote.applied_to(start)))
-    return check(ActivationCache((heads,), real, True, start, tuple(steps), type(layer).__name__))
+    return check_written(
+        ActivationCache((heads,), real, True, start, tuple(steps), type(layer).__name__)
+    )

@@ -372,7 +372,7 @@ def test_heads_that_do_something_else_are_refused(build: Build, sentences: Sente
     # what an attention sink would leave, rows that sum to less than 1; and another path to z
     wrong = {
         "rows are off by 0.1": replace(first, pattern=first.pattern * 0.9, z=first.z * 0.9),
-        "heads by 0.1": replace(first, z=first.z * 1.25),
+        "heads by 0.2": replace(first, z=first.z * 1.25),
         "NaN or infinite": replace(first, z=first.z * torch.nan),
         "what they added differs": replace(first, W_O=first.W_O.flip(1)),
     }

@@ -157,6 +157,8 @@ class ActivationCache:
         The mask of what tokens attend to, for attention across two sequences; None: themselves.
     unfollowed : str or None
         Why the residual stream couldn't be followed, where there are no steps.
+    last : (batch, n, d_model) or None
+        The model's last embeddings, with which the sum of terms is compared.
     """
 
     layers: tuple[LayerActivations, ...]
@@ -167,6 +169,7 @@ class ActivationCache:
     source: str
     keys: Bool[Tensor, "batch n_keys"] | None = None
     unfollowed: str | None = None
+    last: Float[Tensor, "batch n d_model"] | None = None
 
     @property
     def n_layers(self) -> int:

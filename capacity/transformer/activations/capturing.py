@@ -146,7 +146,8 @@ def _assembled(
         check_output(layer, wrote, mask, of)
         layers.append(layer)
     first, steps, why = _steps(recorder, layers, part, source)
-    found = ActivationCache(tuple(layers), mask, causal, first, steps, source, keys, why)
+    last = recorder.last.view(*mask.shape, -1) if steps else None
+    found = ActivationCache(tuple(layers), mask, causal, first, steps, source, keys, why, last)
     return check(found, how)
 
 

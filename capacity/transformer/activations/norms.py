@@ -6,7 +6,6 @@ it. Which one it is shows in what the norm returns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,11 +18,7 @@ _SLACK = 1e3 * torch.finfo(torch.float32).eps
 
 
 def fitted_norm(
-    layer: int | None,
-    module: nn.Module,
-    x: Tensor,
-    output: Tensor,
-    probe: Callable[[Tensor], Tensor],
+    layer: int | None, module: nn.Module, x: Tensor, output: Tensor, vector: Tensor
 ) -> Normed | None:
     """Step of a norm that was called.
 
@@ -35,8 +30,8 @@ def fitted_norm(
         The norm, whose attributes ``weight`` and ``bias`` are vectors or missing.
     x, output : (batch, n, d)
         Its input and output.
-    probe : callable
-        Product of a tensor with a fixed vector.
+    vector : (d,)
+        Random vector: products with it tell which kind of norm it is.
 
     Returns
     -------
@@ -46,24 +41,31 @@ def fitted_norm(
     known: Any = module
     weight, bias = getattr(known, "weight", None), getattr(known, "bias", None)
     weight, bias = (None if w is None else w.detach() for w in (weight, bias))
-    width = x.shape[-1:]
-    if any(w is not None and w.shape != width for w in (weight, bias)):
+    if any(w is not None and w.shape != x.shape[-1:] for w in (weight, bias)):
         return None
     names = ("eps", "variance_epsilon", "epsilon")
     eps = next((e for name in names if (e := getattr(known, name, None)) is not None), 0.0)
-    found = probe(output)
+    found = output @ vector
     slack = _SLACK * found.abs().max()
-    gains = [torch.ones_like(x[0, 0])] if weight is None else [weight, 1 + weight]
+    gains = [torch.ones_like(vector)] if weight is None else [weight, 1 + weight]
     subtracts = isinstance(module, nn.LayerNorm) or bias is not None
     for centred in (subtracts, not subtracts):
-        mean = x.mean(-1, keepdim=True) if centred else None
-        spread = x if mean is None else x - mean
-        scale = (spread.square().mean(-1, keepdim=True) + eps).sqrt()
+        if centred:
+            _, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, eps)
+            scale = inverse.reciprocal()
+        else:
+            mean = None
+            size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+            scale = (size.square() / x.shape[-1] + eps).sqrt()
         for gain in gains:
-            expected = probe(gain * spread) / scale[..., 0]
+            # the product of the output with the vector, without the output
+            expected = x @ (gain * vector)
+            if mean is not None:
+                expected = expected - mean[..., 0] * (gain @ vector)
+            expected = expected / scale[..., 0]
             if bias is not None:
-                expected = expected + probe(bias)
-            if ((expected - found).abs().max() <= slack).all():
+                expected = expected + bias @ vector
+            if (expected - found).abs().max() <= slack:
                 # copies: the model may be trained further
                 copy = None if bias is None else bias.clone()
                 return Normed(layer, mean, scale, gain.clone(), copy)

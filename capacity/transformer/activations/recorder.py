@@ -22,7 +22,7 @@ from capacity.transformer.activations.linear import bias_of, is_linear, weight_o
 from capacity.transformer.activations.stream import StreamFollower
 
 # calls of linear modules among which that of an attention's values is found
-_RECENT = 16
+_RECENT = 4
 
 
 @dataclass(eq=False)
@@ -61,7 +61,10 @@ class Heads:
                 "adapters into the model, and remove hooks."
             )
         heads = call.pattern.shape[1]
-        k, v = (x.repeat_interleave(heads // x.shape[1], dim=1) for x in (call.k, call.v))
+        k, v = (
+            x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1)
+            for x in (call.k, call.v)
+        )
         W_O = weight_of(self.output.module).unflatten(0, (heads, -1))
         b_V = self._bias_of_values(heads)
         b_O = bias_of(self.output.module)

@@ -22,11 +22,18 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from capacity.transformer.activations.cache import Normed
 from capacity.transformer.activations.norms import fitted_norm
+from capacity.transformer.activations.validation import random_vector
 
 
 @dataclass(eq=False)
 class Node:
-    """Operation that made a tensor; `stream` is True for the residual stream itself."""
+    """Operation that made a tensor.
+
+    Attributes
+    ----------
+    stream : bool
+        Whether the tensor is the residual stream, or what is added to it.
+    """
 
     stream: bool
 
@@ -63,11 +70,10 @@ class Start(Node):
 
 @dataclass(eq=False)
 class Sum(Node):
-    """Sum of two tensors in layer `layer`; `probe` is its product with a random vector."""
+    """Sum of two tensors in layer `layer`."""
 
     parts: tuple[Node, Node]
     layer: int
-    probe: Tensor
 
 
 @dataclass(eq=False)
@@ -111,12 +117,15 @@ class StreamFollower(TorchFunctionMode):
         Input of the first layer, once it has been called.
     layer : int or None
         Index of the layer whose attention was the last; None before the first.
+    spoilt : str or None
+        Where the stream was first written over, without an operation that can be followed.
     """
 
     def __init__(self, stack: nn.Module) -> None:
         super().__init__()
         self.start: Start | None = None
         self.layer: int | None = None
+        self.spoilt: str | None = None
         self._stack = stack
         self._nodes: Any = WeakIdKeyDictionary()
         # layers, and norms, that are being computed
@@ -124,6 +133,8 @@ class StreamFollower(TorchFunctionMode):
         # input of the first linear module since the stream was added to
         self._first: Tensor | None = None
         self._vector: Tensor | None = None
+        # products of the stream with that vector, by the tensors that hold it
+        self._probes: Any = WeakIdKeyDictionary()
 
     def node(self, x: Any) -> Node | None:
         """The operation that made a tensor, if it was followed."""
@@ -146,13 +157,24 @@ class StreamFollower(TorchFunctionMode):
         if self._is_full(output):
             self._nodes[output] = Leaf(False, output, None, module, self._first)
 
-    def probe(self, x: Tensor) -> Tensor:
-        """Product of a tensor with a random vector, always the same one."""
-        if self._vector is None or len(self._vector) != x.shape[-1]:
-            generator = torch.Generator().manual_seed(0)
-            vector = torch.randn(x.shape[-1], generator=generator, dtype=torch.float64)
-            self._vector = vector.to(x)
-        return x @ self._vector
+    def check(self, x: Tensor) -> None:
+        """Note where a tensor that holds the stream isn't what it was when it was made."""
+        before = self._probes.get(x)
+        if before is not None and self.spoilt is None:
+            now = x @ self._random(x)
+            if not torch.equal(now, before):
+                self.spoilt = f"in layer {self.layer or 0}"
+
+    def _random(self, like: Tensor) -> Tensor:
+        """A random vector, always the same one."""
+        if self._vector is None or len(self._vector) != like.shape[-1]:
+            self._vector = random_vector(like.shape[-1], like)
+        return self._vector
+
+    def _made(self, x: Tensor, node: Node) -> None:
+        self._nodes[x] = node
+        if node.stream:
+            self._probes[x] = x @ self._random(x)
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -177,7 +199,7 @@ class StreamFollower(TorchFunctionMode):
             value = given_tensor(args, kwargs)
             if value is not None:
                 self.start = Start(True, value, self.node(value))
-                self._nodes[value] = self.start
+                self._made(value, self.start)
         self._inside += 1
 
     def _leave(self, *_: Any) -> None:
@@ -192,16 +214,17 @@ class StreamFollower(TorchFunctionMode):
         if self._paused or x is None or not isinstance(output, Tensor) or x.shape != output.shape:
             return
         if self.start is None:
-            step = fitted_norm(None, module, x, output, self.probe)
+            step = fitted_norm(None, module, x, output, self._random(x))
         elif self._is_full(x):
             # some families flatten sentences
-            shape = self.start.value.shape
-            step = fitted_norm(self.layer, module, x.view(shape), output.view(shape), self.probe)
+            self.check(x)
+            shape, vector = self.start.value.shape, self._random(x)
+            step = fitted_norm(self.layer, module, x.view(shape), output.view(shape), vector)
         else:
             step = None
         if step is not None:
             of = self.node(x) or self._leaf(x)
-            self._nodes[output] = NormOf(of.stream, of, step, None if self.start else x)
+            self._made(output, NormOf(of.stream, of, step, None if self.start else x))
 
     def _is_full(self, x: Tensor) -> bool:
         """Return True for a tensor of the stream's size."""
@@ -222,22 +245,31 @@ class StreamFollower(TorchFunctionMode):
             # what was there is overwritten
             self._nodes[args[0]] = self._leaf(args[0].clone())
         before = [self.node(x) for x in args[:2]]
+        for node, x in zip(before, args, strict=False):
+            if node is not None and node.stream:
+                self.check(x)
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor) and self._is_full(result):
-            made = follow(self, args, before, result)
+        if isinstance(result, Tensor) and result is not args[0] and self._is_full(result):
+            made = follow(self, args, before)
             if made is not None:
-                self._nodes[result] = made
+                self._made(result, made)
+        elif func in _IN_PLACE and self._is_full(result):
+            made = follow(self, args, before)
+            self._nodes.pop(result, None)
+            self._probes.pop(result, None)
+            if made is not None:
+                self._made(result, made)
         return result
 
-    def sum(self, args: Any, before: list[Node | None], result: Tensor) -> Node | None:
+    def sum(self, args: Any, before: list[Node | None]) -> Node | None:
         """A sum of two tensors, one of which may be a number."""
         parts = [node or self._leaf(x) for node, x in zip(before, args[:2], strict=True)]
         stream = any(part.stream for part in parts)
         if stream:
             self._first = None
-        return Sum(stream, (parts[0], parts[1]), self.layer or 0, self.probe(result))
+        return Sum(stream, (parts[0], parts[1]), self.layer or 0)
 
-    def multiple(self, args: Any, before: list[Node | None], _: Tensor) -> Node | None:
+    def multiple(self, args: Any, before: list[Node | None]) -> Node | None:
         """A product with a number, or with a vector, feature by feature."""
         full = [isinstance(x, Tensor) and self._is_full(x) for x in args[:2]]
         if all(full):
@@ -246,14 +278,14 @@ class StreamFollower(TorchFunctionMode):
         of, factor = before[at] or self._leaf(args[at]), args[1 - at]
         return Multiple(of.stream, of, factor)
 
-    def quotient(self, args: Any, before: list[Node | None], _: Tensor) -> Node | None:
+    def quotient(self, args: Any, before: list[Node | None]) -> Node | None:
         """A quotient by a number or a vector."""
         if isinstance(args[1], Tensor) and self._is_full(args[1]):
             return None
         of = before[0] or self._leaf(args[0])
         return Multiple(of.stream, of, 1 / args[1])
 
-    def same(self, _: Any, before: list[Node | None], __: Tensor) -> Node | None:
+    def same(self, _: Any, before: list[Node | None]) -> Node | None:
         """The same numbers in another tensor."""
         return before[0]
 

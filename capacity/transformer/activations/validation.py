@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -140,8 +141,9 @@ def check(captured: ActivationCache, how: Check = "random") -> ActivationCache:
     captured : ActivationCache
         What was recorded.
     how : {"random", "full"}
-        ``random`` compares A (V r) with z r for a random vector r, which finds an error with
-        probability 1 and takes one pass over the attention; ``full`` compares A V with z.
+        ``random`` compares A (V r) with z r for a random vector r, and the sums of rows with it,
+        which takes one pass over the attention, and misses an error with probability 0; ``full``
+        compares A V with z, and sums with 1.
 
     Raises
     ------
@@ -152,32 +154,44 @@ def check(captured: ActivationCache, how: Check = "random") -> ActivationCache:
     require_choice("`check`", how, get_args(Check))
     for index, layer in enumerate(captured.layers):
         of = f"layer {index} of {captured.source}"
-        if not (layer.z.isfinite().all() and layer.v.isfinite().all()):
+        sizes = [largest(layer.z), largest(layer.v)]
+        if not all(map(math.isfinite, sizes)):
             raise InvalidArgumentError(
                 f"Values and outputs of heads must be finite; {of} has NaN or infinite ones. Its "
                 "weights are damaged, or its precision can't hold its own numbers."
             )
-        off_rows, off_heads = _off(layer, captured.mask, how)
         # some models take the softmax in float32 whatever they compute in
         relative = 1e3 * torch.finfo(layer.z.dtype).eps
-        if not (off_rows <= max(relative, 1e-4) and off_heads <= relative):
-            raise InvalidArgumentError(
-                f"Attention must average values: rows that sum to 1, and z = pattern @ v. In {of} "
-                f"rows are off by {off_rows:.1g} and heads by {off_heads:.1g} of their size: its "
-                "heads do something else as well (a mask on heads, dropout, another path), which "
-                "these analyses don't cover."
-            )
-        rows = layer.pattern[..., _some(layer.pattern.shape[-2]), :] if how == "random" else None
-        if captured.causal and _is_above(layer.pattern if rows is None else rows, rows is None):
+        if how == "full" or not _averages(layer, captured.mask, sizes, relative):
+            off_rows, off_heads = _off(layer, captured.mask, sizes[0])
+            if not (off_rows <= max(relative, 1e-4) and off_heads <= relative):
+                raise InvalidArgumentError(
+                    f"Attention must average values: rows that sum to 1, and z = pattern @ v. In "
+                    f"{of} rows are off by {off_rows:.1g} and heads by {off_heads:.1g} of their "
+                    "size: its heads do something else as well (a mask on heads, dropout, another "
+                    "path), which these analyses don't cover."
+                )
+        if captured.causal and _is_above(layer.pattern, whole=how == "full"):
             raise InvalidArgumentError(
                 f"Tokens of a causal model must not attend to later tokens; those of {of} do."
             )
-    for index, (layer, written) in enumerate(
-        zip(captured.layers, captured.outputs_of_heads, strict=False)
-    ):
-        of = f"layer {index} of {captured.source}"
+    return captured
+
+
+@torch.no_grad()
+def check_written(captured: ActivationCache) -> ActivationCache:
+    """Check heads, and that they write z W_O + b_O to the residual stream; return the cache.
+
+    Raises
+    ------
+    InvalidArgumentError
+        As `check` and `check_output`.
+    """
+    check(captured)
+    for index, written in enumerate(captured.outputs_of_heads):
         added = written.output if written.bias is None else written.output + written.bias
-        check_output(layer, added, captured.mask, of)
+        of = f"layer {index} of {captured.source}"
+        check_output(captured.layers[index], added, captured.mask, of)
     return captured
 
 
@@ -191,13 +205,12 @@ def check_output(
     InvalidArgumentError
         If it is something else.
     """
-    r = _random(layer.W_O.shape[-1], layer.z)
-    expected = torch.einsum("bhnv,hv->bn", layer.z, layer.W_O @ r)
+    r = random_vector(layer.W_O.shape[-1], layer.z)
+    flat = layer.z.transpose(1, 2).flatten(2)
+    expected = flat @ (layer.W_O.flatten(0, 1) @ r)
     expected = expected if layer.b_O is None else expected + layer.b_O @ r
-    real = mask.to(layer.z.dtype)
-    found = (wrote.view(*mask.shape, -1) @ r) * real
-    size = wrote.abs().max() + torch.finfo(wrote.dtype).tiny
-    off = float((found - expected * real).abs().max() / size)
+    apart = (wrote.view(*mask.shape, -1) @ r - expected) * mask
+    off = float(apart.abs().max()) / (largest(wrote) + torch.finfo(wrote.dtype).tiny)
     if not off <= 1e3 * torch.finfo(layer.z.dtype).eps:
         raise InvalidArgumentError(
             f"Heads must add z W_O + b_O to the residual stream; in {of} what they added differs "
@@ -218,37 +231,51 @@ def is_softmax(layer: LayerActivations, mask: Bool[Tensor, "batch n"]) -> bool:
     return bool(off.abs().max() <= 1e-4)
 
 
-def _off(layer: LayerActivations, mask: Tensor, how: Check) -> tuple[float, float]:
+def _averages(
+    layer: LayerActivations, mask: Tensor, sizes: Sequence[float], relative: float
+) -> bool:
+    """Return True if A (V r + t 1) is z r + t for a random vector r and a number t."""
+    r = random_vector(layer.v.shape[-1], layer.v)
+    t = max(sizes[1], torch.finfo(layer.v.dtype).tiny)
+    weight = 1.0 if layer.sink is None else 1 - layer.sink
+    found = (layer.pattern @ (layer.v @ r + t)[..., None])[..., 0]
+    apart = (found - layer.z @ r - t * weight) * mask[:, None]
+    return float(apart.abs().max()) <= relative * min(
+        max(sizes[0], torch.finfo(layer.z.dtype).tiny), t
+    )
+
+
+def _off(layer: LayerActivations, mask: Tensor, size: float) -> tuple[float, float]:
     real = mask[:, None, :]
-    size = layer.z.abs().max() + torch.finfo(layer.z.dtype).tiny
-    if how == "full":
-        total = layer.pattern.sum(-1)
-        apart = (layer.pattern @ layer.v - layer.z).abs().amax(-1)
-    else:
-        r = _random(layer.v.shape[-1], layer.v)
-        ones = torch.ones_like(layer.v[..., 0])
-        found = layer.pattern @ torch.stack([layer.v @ r, ones], dim=-1)
-        apart, total = (found[..., 0] - layer.z @ r).abs(), found[..., 1]
-    if layer.sink is not None:
-        total = total + layer.sink
-    return float(((total - 1) * real).abs().max()), float((apart * real).max() / size)
+    total = layer.pattern.sum(-1)
+    total = total if layer.sink is None else total + layer.sink
+    apart = (layer.pattern @ layer.v - layer.z).abs().amax(-1)
+    tiny = torch.finfo(layer.z.dtype).tiny
+    return float(((total - 1) * real).abs().max()), float((apart * real).max() / (size + tiny))
 
 
-def _is_above(pattern: Tensor, whole: bool) -> bool:
+def _is_above(pattern: Tensor, *, whole: bool) -> bool:
     """Return True if rows of attention, all or some of them, have weights above the diagonal."""
     if whole:
         return bool(pattern.triu(1).any())
     n = pattern.shape[-1]
-    later = torch.arange(n) > _some(n)[:, None]
-    return bool((pattern * later.to(pattern.device)).any())
+    rows = _some(n)
+    later = torch.arange(n) > rows[:, None]
+    return bool((pattern[..., rows, :] * later.to(pattern.device)).any())
+
+
+def largest(x: Tensor) -> float:
+    """Largest absolute value; NaN or infinite if some number is."""
+    low, high = torch.aminmax(x)
+    return float(torch.maximum(-low, high))
 
 
 def _some(n: int) -> Tensor:
     """A few rows, the first and the last but one among them."""
-    return torch.unique(torch.linspace(0, max(n - 2, 0), min(n, 4)).long())
+    return torch.unique(torch.linspace(0, max(n - 2, 0), min(n, 3)).long())
 
 
-def _random(d: int, like: Tensor) -> Tensor:
-    """A random vector, always the same one."""
+def random_vector(d: int, like: Tensor) -> Tensor:
+    """A random vector of length 1, always the same one, in the type of a tensor."""
     r = torch.randn(d, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     return (r / r.norm()).to(like)

@@ -39,7 +39,7 @@ from capacity.transformer.activations.cache import (
 )
 from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.validation import (
-    check,
+    check_written,
     checked_tokens,
     require_affordable_attention,
 )
@@ -228,7 +228,9 @@ class EncoderClassifier(nn.Module):
         fed = Written(0, "feed_forward", self._feed_forward(stream), self.b_2.clone(), stream)
         after_feeding = normed(0, self.norm_2, fed.applied_to(stream))
         steps = (heads, after_heads, fed, after_feeding)
-        return check(ActivationCache((layer,), real, False, start, steps, type(self).__name__))
+        return check_written(
+            ActivationCache((layer,), real, False, start, steps, type(self).__name__)
+        )
 
     def checked_mask(
         self, tokens: Int[Tensor, "batch n"], mask: Tensor | None

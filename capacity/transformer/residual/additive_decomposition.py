@@ -24,6 +24,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from capacity.display import briefly_shown
+from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.cache import ActivationCache, Mapped, Normed, Written
 
 TERMS = ("input", "heads", "feed_forward", "constant")
@@ -91,7 +92,13 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
     Returns
     -------
     AdditiveDecomposition
-        Terms whose sums, ``embeddings``, are the model's hidden states up to rounding.
+        Terms whose sums, ``embeddings``, are the model's hidden states up to rounding, which is
+        checked for the last ones.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the residual stream couldn't be followed, or the terms don't sum to the last embeddings.
 
     Examples
     --------
@@ -113,7 +120,23 @@ def decompose(captured: ActivationCache) -> AdditiveDecomposition:
             stages.append(terms.clone())
         terms = _applied(step, terms)
     stages.append(terms)
-    return AdditiveDecomposition(torch.stack(stages), captured.mask)
+    split = AdditiveDecomposition(torch.stack(stages), captured.mask)
+    if captured.last is not None:
+        _require_sum(split, captured.last, captured.source)
+    return split
+
+
+def _require_sum(split: AdditiveDecomposition, last: Tensor, source: str) -> None:
+    real = split.mask[..., None]
+    off = float(((split.embeddings[-1] - last) * real).abs().max())
+    size = float((last * real).abs().max()) + torch.finfo(last.dtype).tiny
+    # norms compute in float32, whatever their model does
+    if not off <= 1e4 * torch.finfo(torch.float32).eps * size:
+        raise InvalidArgumentError(
+            f"The terms must sum to the model's last embeddings; in {source} they differ by "
+            f"{off / size:.1g} of their size. Something changes the residual stream that can't be "
+            "followed: remove hooks, and compare model(...) before and after."
+        )
 
 
 def _applied(step: Written | Normed | Mapped, terms: Tensor) -> Tensor:

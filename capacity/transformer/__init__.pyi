@@ -3,6 +3,7 @@ from .activations.cache import Normed as Normed
 from .activations.cache import Step as Step
 from .activations.cache import Written as Written
 from .activations.capturing import capture as capture
+from .activations.capturing import capture_layers as capture_layers
 from .activations.heads import LayerActivations as LayerActivations
 from .activations.models import Part as Part
 from .activations.pretrained import load_pretrained as load_pretrained

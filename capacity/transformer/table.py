@@ -54,5 +54,9 @@ def attention_table(captured: ActivationCache, effective: EffectiveAttention) ->
             for layer, found in zip(captured.layers, effective.layers, strict=True)
         ]
     )
-    at = tuple(table[name].to_numpy() for name in ("layer", "sentence", "head"))
+    layers, heads = (
+        table[name].map({number: at for at, number in enumerate(numbers)}).to_numpy()
+        for name, numbers in (("layer", captured.layer_numbers), ("head", captured.head_numbers))
+    )
+    at = layers, table["sentence"].to_numpy(), heads
     return table.assign(effective_share=shares.double().cpu().numpy()[at])

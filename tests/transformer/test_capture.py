@@ -20,7 +20,7 @@ from capacity.transformer import (
     identifiability_table,
 )
 from capacity.transformer.activations.cache import Written
-from capacity.transformer.activations.validation import check
+from capacity.transformer.activations.validation import check, check_written
 from capacity.transformer.table import attention_table
 
 Build = Callable[..., Any]
@@ -378,7 +378,7 @@ def test_heads_that_do_something_else_are_refused(build: Build, sentences: Sente
     }
     for message, layer in wrong.items():
         with pytest.raises(InvalidArgumentError, match=message):
-            check(ActivationCache(**{**_fields(captured), "layers": (layer, second)}))
+            check_written(ActivationCache(**{**_fields(captured), "layers": (layer, second)}))
     with pytest.raises(InvalidArgumentError, match="must not attend to later tokens"):
         check(ActivationCache(**{**_fields(captured), "causal": True}))
 

@@ -159,6 +159,8 @@ class ActivationCache:
         Why the residual stream couldn't be followed, where there are no steps.
     last : (batch, n, d_model) or None
         The model's last embeddings, with which the sum of terms is compared.
+    chosen : pair of tuples of int, or None
+        Indices of the layers and of the heads that were asked for; None for either means all.
     """
 
     layers: tuple[LayerActivations, ...]
@@ -170,11 +172,22 @@ class ActivationCache:
     keys: Bool[Tensor, "batch n_keys"] | None = None
     unfollowed: str | None = None
     last: Float[Tensor, "batch n d_model"] | None = None
+    chosen: tuple[tuple[int, ...] | None, tuple[int, ...] | None] = (None, None)
 
     @property
     def n_layers(self) -> int:
         """Number of layers."""
         return len(self.layers)
+
+    @property
+    def layer_numbers(self) -> tuple[int, ...]:
+        """Index of each of `layers` in the model."""
+        return self.chosen[0] or tuple(range(self.n_layers))
+
+    @property
+    def head_numbers(self) -> tuple[int, ...]:
+        """Index of each head in its layer."""
+        return self.chosen[1] or tuple(range(self.layers[0].v.shape[1]))
 
     @property
     def outputs_of_heads(self) -> tuple[Written, ...]:

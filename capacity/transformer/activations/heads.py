@@ -6,8 +6,10 @@ and ``z`` for A V. Rows act from the left.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -85,6 +87,14 @@ class LayerActivations:
             z=self.z.masked_fill(pad, 0.0),
             sink=None if self.sink is None else self.sink.masked_fill(pad[..., 0], 0.0),
         )
+
+    def of_heads(self, heads: Sequence[int]) -> LayerActivations:
+        """Return the activations of some heads, in this order."""
+        at = torch.as_tensor(heads, device=self.v.device)
+        tensors = {name: x[:, at] for name in ("pattern", "q", "k", "v", "z", "sink")
+                   if (x := getattr(self, name)) is not None}  # fmt: skip
+        b_V = None if self.b_V is None else self.b_V[at]
+        return replace(self, W_O=self.W_O[at], b_V=b_V, **tensors)
 
     @property
     def v_unbiased(self) -> Float[Tensor, "batch heads n d_head_vo"]:

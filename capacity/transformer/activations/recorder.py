@@ -7,7 +7,7 @@ memory that they share: no names of modules are needed.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -40,38 +40,21 @@ class Heads:
 
     call: AttentionCall
     values: LinearCall | None
-    across: bool
-    output: LinearCall | None = None
+    output: Any = None
 
-    def layer(self, of: str) -> tuple[LayerActivations, Tensor]:
-        """Activations of the heads, and their joint output.
-
-        Keys and values of groups are repeated for their heads.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If no linear module has read the heads' outputs.
-        """
-        call = self.call
-        if self.output is None:
-            raise InvalidArgumentError(
-                f"Outputs of heads must go through a linear module, W_O; those of {of} don't, or "
-                "are changed on the way to it (a gate, a mask on heads, an adapter). Merge "
-                "adapters into the model, and remove hooks."
-            )
+    def layer(self) -> LayerActivations:
+        """Activations of the heads; keys and values of groups are repeated for their heads."""
+        call, module = self.call, self.output.module
         heads = call.pattern.shape[1]
         k, v = (
             x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1)
             for x in (call.k, call.v)
         )
-        W_O = weight_of(self.output.module).unflatten(0, (heads, -1))
-        b_V = self._bias_of_values(heads)
-        b_O = bias_of(self.output.module)
+        W_O = weight_of(module).unflatten(0, (heads, -1))
         sink = 1 - call.pattern.sum(-1) if hasattr(call.module, "sinks") else None
-        layer = LayerActivations(call.pattern, call.q, k, v, call.z.transpose(1, 2), W_O, b_V, b_O,
-                                 call.scale, sink=sink)  # fmt: skip
-        return layer, self.output.output
+        return LayerActivations(call.pattern, call.q, k, v, call.z.transpose(1, 2), W_O,
+                                self._bias_of_values(heads), bias_of(module), call.scale,
+                                sink=sink)  # fmt: skip
 
     def _bias_of_values(self, heads: int) -> Tensor | None:
         if self.values is None or self.values.module.bias is None:
@@ -98,30 +81,39 @@ class Recorder:
         The model that runs.
     stack : nn.Module
         Its part whose heads and stream are recorded.
+    across : bool
+        Record attention to an encoder's embeddings, and not that of the stack to itself.
+    tell : callable
+        Called with the number of an attention, from 0, and its heads, once their joint output has
+        been computed.
 
     Attributes
     ----------
-    heads : list of Heads
-        Attentions, in the order of their calls.
+    n_layers : int
+        Number of attentions so far.
     stream : StreamFollower
         Operations on the residual stream.
     last : Tensor
         Output of the stack, once it has run.
     """
 
-    def __init__(self, model: Any, stack: nn.Module) -> None:
-        self.heads: list[Heads] = []
+    def __init__(
+        self, model: Any, stack: nn.Module, *, across: bool, tell: Callable[[int, Heads], None]
+    ) -> None:
+        self.n_layers = 0
         self.stream = StreamFollower(stack)
         self.last = torch.empty(0)
-        self._model, self._stack = model, stack
+        self._model, self._stack, self._across, self._tell = model, stack, across, tell
+        # an attention whose outputs haven't been read yet
+        self._open: Heads | None = None
         # the encoder's embeddings, to which attention across sequences goes
         self._memory: Tensor | None = None
         self._inside = set(stack.modules())
         self._recent: deque[LinearCall] = deque(maxlen=_RECENT)
 
     @contextmanager
-    def recording(self) -> Iterator[None]:
-        """Record what the model computes in this context."""
+    def recording(self, *, follow: bool = True) -> Iterator[None]:
+        """Record what the model computes in this context; follow its stream if that is asked."""
         with ExitStack() as context:
             for module in self._stack.modules():
                 if is_linear(module):
@@ -130,23 +122,35 @@ class Recorder:
             encoder = self._model.get_encoder()
             if encoder is not self._model:
                 context.callback(encoder.register_forward_hook(self._remember).remove)
-            context.enter_context(self.stream.following())
+            if follow:
+                context.enter_context(self.stream.following())
             context.enter_context(heard_attention(self._model, self._attend))
             yield
         self._recent.clear()
+        self._require_output()
 
     def _attend(self, call: AttentionCall) -> None:
         if call.module not in self._inside:
             return
+        self._require_output()
         values = self._maker_of(call.v)
+        memory = self._memory
         across = (
-            values is not None
-            and self._memory is not None
-            and _storage(values.input) == _storage(self._memory)
+            values is not None and memory is not None and _storage(values.input) == _storage(memory)
         )
-        self.heads.append(Heads(call, values, across))
-        if not across:
-            self.stream.layer = sum(not heads.across for heads in self.heads) - 1
+        if across == self._across:
+            self.n_layers += 1
+            self.stream.layer = self.n_layers - 1
+            self._open = Heads(call, values)
+
+    def _require_output(self) -> None:
+        if self._open is not None:
+            of = f"layer {self.n_layers - 1} of {type(self._model).__name__}"
+            raise InvalidArgumentError(
+                f"Outputs of heads must go through a linear module, W_O; those of {of} don't, or "
+                "are changed on the way to it (a gate, a mask on heads, an adapter). Merge "
+                "adapters into the model, and remove hooks."
+            )
 
     def _maker_of(self, v: Tensor) -> LinearCall | None:
         """The call of a linear module whose output, or columns of it, are the values."""
@@ -163,9 +167,11 @@ class Recorder:
         x = args[0] if args else None
         if not isinstance(x, Tensor) or not isinstance(output, Tensor):
             return
-        if self.heads and self.heads[-1].output is None and _same(x, self.heads[-1].call.z):
-            self.heads[-1].output = LinearCall(module, x, output)
-            self.stream.heads(len(self.heads) - 1, module, output)
+        heads = self._open
+        if heads is not None and _same(x, heads.call.z):
+            heads.output, self._open = LinearCall(module, x, output), None
+            self.stream.heads(self.n_layers - 1, module, output)
+            self._tell(self.n_layers - 1, heads)
             return
         self._recent.append(LinearCall(module, x, output))
         self.stream.linear(module, x, output)

@@ -17,16 +17,16 @@ from capacity.transformer.activations.cache import (
 )
 from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.linear import bias_of, weight_of
-from capacity.transformer.activations.stream import (
+from capacity.transformer.activations.operations import (
     Leaf,
     MapOf,
     Multiple,
     Node,
     NormOf,
     Start,
-    StreamFollower,
     Sum,
 )
+from capacity.transformer.activations.stream import StreamFollower
 
 
 def steps_of(

@@ -134,12 +134,34 @@ def sentence_mask(mask: Any, shape: Sequence[int]) -> Bool[Tensor, "batch n"]:
 
 @torch.no_grad()
 def check(captured: ActivationCache, how: Check = "random") -> ActivationCache:
-    """Check that recorded heads average values by their attention; return the cache.
+    """Check the heads of every layer (`check_heads`); return the cache.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If heads do anything but average values.
+    """
+    for index, layer in enumerate(captured.layers):
+        of = f"layer {index} of {captured.source}"
+        check_heads(layer, captured.mask, of, causal=captured.causal, how=how)
+    return captured
+
+
+def check_heads(
+    layer: LayerActivations, mask: Bool[Tensor, "batch n"], of: str, *, causal: bool, how: Check
+) -> None:
+    """Check that recorded heads average values by their attention.
 
     Parameters
     ----------
-    captured : ActivationCache
+    layer : LayerActivations
         What was recorded.
+    mask : (batch, n) bool
+        True for tokens.
+    of : str
+        Name of the layer, for messages.
+    causal : bool
+        Whether tokens must not attend to later ones.
     how : {"random", "full"}
         ``random`` compares A (V r) with z r for a random vector r, and the sums of rows with it,
         which takes one pass over the attention, and misses an error with probability 0; ``full``
@@ -152,30 +174,27 @@ def check(captured: ActivationCache, how: Check = "random") -> ActivationCache:
         tokens, or heads output anything but ``pattern @ v``.
     """
     require_choice("`check`", how, get_args(Check))
-    for index, layer in enumerate(captured.layers):
-        of = f"layer {index} of {captured.source}"
-        sizes = [largest(layer.z), largest(layer.v)]
-        if not all(map(math.isfinite, sizes)):
+    sizes = [largest(layer.z), largest(layer.v)]
+    if not all(map(math.isfinite, sizes)):
+        raise InvalidArgumentError(
+            f"Values and outputs of heads must be finite; {of} has NaN or infinite ones. Its "
+            "weights are damaged, or its precision can't hold its own numbers."
+        )
+    # some models take the softmax in float32 whatever they compute in
+    relative = 1e3 * torch.finfo(layer.z.dtype).eps
+    if how == "full" or not _averages(layer, mask, sizes, relative):
+        off_rows, off_heads = _off(layer, mask, sizes[0])
+        if not (off_rows <= max(relative, 1e-4) and off_heads <= relative):
             raise InvalidArgumentError(
-                f"Values and outputs of heads must be finite; {of} has NaN or infinite ones. Its "
-                "weights are damaged, or its precision can't hold its own numbers."
+                f"Attention must average values: rows that sum to 1, and z = pattern @ v. In {of} "
+                f"rows are off by {off_rows:.1g} and heads by {off_heads:.1g} of their size: its "
+                "heads do something else as well (a mask on heads, dropout, another path), which "
+                "these analyses don't cover."
             )
-        # some models take the softmax in float32 whatever they compute in
-        relative = 1e3 * torch.finfo(layer.z.dtype).eps
-        if how == "full" or not _averages(layer, captured.mask, sizes, relative):
-            off_rows, off_heads = _off(layer, captured.mask, sizes[0])
-            if not (off_rows <= max(relative, 1e-4) and off_heads <= relative):
-                raise InvalidArgumentError(
-                    f"Attention must average values: rows that sum to 1, and z = pattern @ v. In "
-                    f"{of} rows are off by {off_rows:.1g} and heads by {off_heads:.1g} of their "
-                    "size: its heads do something else as well (a mask on heads, dropout, another "
-                    "path), which these analyses don't cover."
-                )
-        if captured.causal and _is_above(layer.pattern, whole=how == "full"):
-            raise InvalidArgumentError(
-                f"Tokens of a causal model must not attend to later tokens; those of {of} do."
-            )
-    return captured
+    if causal and _is_above(layer.pattern, whole=how == "full"):
+        raise InvalidArgumentError(
+            f"Tokens of a causal model must not attend to later tokens; those of {of} do."
+        )
 
 
 @torch.no_grad()

@@ -94,8 +94,8 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
             excess = [p4_excess(m, d_head_qk, rank) for m, rank in sizes]
         columns = {
             "sentence": torch.arange(batch)[:, None],
-            "layer": torch.tensor(index),
-            "head": torch.arange(n_heads),
+            "layer": torch.tensor(captured.layer_numbers[index]),
+            "head": torch.tensor(captured.head_numbers),
             "n_tokens": n_tokens[:, None],
             "d_head_qk": torch.tensor(d_head_qk),
             "d_head_vo": torch.tensor(v.shape[-1]),

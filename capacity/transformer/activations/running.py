@@ -1,0 +1,184 @@
+"""One run of a pretrained model, from which layers are kept on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.attention_calls import least_logit
+from capacity.transformer.activations.cache import ActivationCache
+from capacity.transformer.activations.heads import LayerActivations
+from capacity.transformer.activations.inputs import checked_inputs, mask_of
+from capacity.transformer.activations.models import Part, body_of
+from capacity.transformer.activations.recorder import Heads, Recorder
+from capacity.transformer.activations.steps import steps_of
+from capacity.transformer.activations.validation import (
+    Check,
+    check_heads,
+    check_output,
+    is_softmax,
+    require_affordable_attention,
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Attention that is recorded, and how it is checked; see `capture`."""
+
+    part: Part | None
+    layers: tuple[int, ...] | None
+    heads: tuple[int, ...] | None
+    check: Check
+    one_by_one: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """True if all layers and heads are kept, of a stack that adds nothing else."""
+        every = self.layers is None and self.heads is None and not self.one_by_one
+        return every and self.part in (None, "encoder")
+
+
+class Run:
+    """One run of a model, and what is known of its sentences meanwhile."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        given: dict[str, Any],
+        plan: Plan,
+        keep: Callable[[int, LayerActivations], None],
+    ) -> None:
+        self.source, self.plan = type(model).__name__, plan
+        self._body, stack = body_of(model, plan.part)
+        self._given = checked_inputs(given, self._body, self.source)
+        self._keep = keep
+        self._require_affordable(stack.config)
+        self._recorder = Recorder(
+            self._body, stack, across=plan.part == "cross", tell=self._assemble
+        )
+        self._of_keys: Tensor | None = None
+        self._mask = torch.empty(0)
+        # of each mask of the model, which layers share: it, whether it is causal, and a window
+        self._masks: dict[int, tuple[Tensor | None, bool, Tensor | None]] = {}
+
+    def run(self) -> None:
+        """Run the model; its layers are kept on the way."""
+        with _evaluating(self._body), self._recorder.recording(follow=self.plan.whole):
+            self._body(**self._given)
+        n_layers = self._recorder.n_layers
+        if not n_layers:
+            raise InvalidArgumentError(
+                "A model's attention must go through the AttentionInterface of transformers; none "
+                f"of {self.source} does (GPT-Neo, GPT-J, BLOOM, Falcon and DeBERTa have code of "
+                "their own). Capture its patterns and values by hooks, and give them to "
+                "capacity.transformer.from_tensors."
+            )
+        require_within("layers", self.plan.layers, n_layers)
+
+    def cache(self, layers: list[LayerActivations]) -> ActivationCache:
+        """Cache of layers that were kept."""
+        first, steps, why, last = layers[0].z.new_zeros(*self._mask.shape, 0), (), None, None
+        if self.plan.part in ("decoder", "cross"):
+            why = (
+                "A decoder adds what its attention across sequences reads from the encoder, a term "
+                f"that e = i + h + f + c doesn't have; {self.source} has one. Decompose its "
+                "encoder."
+            )
+        elif self.plan.whole:
+            try:
+                follower, last = self._recorder.stream, self._recorder.last
+                first, steps = steps_of(last, follower, layers, self.source)
+                last = last.view(*self._mask.shape, -1)
+            except InvalidArgumentError as error:
+                # the other analyses don't need the stream
+                why, last = str(error), None
+        causal = all(causal for _, causal, _ in self._masks.values())
+        return ActivationCache(tuple(layers), self._mask, causal, first, steps, self.source,
+                               self._of_keys, why, last,
+                               (self.plan.layers, self.plan.heads))  # fmt: skip
+
+    def _require_affordable(self, config: Any) -> None:
+        name = "decoder_input_ids" if self.plan.part == "decoder" else "input_ids"
+        tokens = self._given.get(name)
+        if tokens is None:
+            return
+        # most configurations have these names, if not of their own
+        n_layers = getattr(config, "num_hidden_layers", 1)
+        n_heads = getattr(config, "num_attention_heads", 1)
+        n_layers = 1 if self.plan.one_by_one else len(self.plan.layers or range(n_layers))
+        require_affordable_attention(tokens, n_layers, len(self.plan.heads or range(n_heads)))
+
+    def _assemble(self, index: int, heads: Heads) -> None:
+        plan = self.plan
+        if plan.layers is not None and index not in plan.layers:
+            return
+        if not self._mask.numel():
+            self._find_masks(heads)
+        _, causal, seen = self._kind_of(heads)
+        of = f"layer {index} of {self.source}"
+        layer = heads.layer()
+        layer = replace(layer, seen=seen, soft=is_softmax(layer, self._mask))
+        layer = layer.without_padding(self._mask, self._of_keys)
+        check_output(layer, heads.output.output, self._mask, of)
+        check_heads(layer, self._mask, of, causal=causal, how=plan.check)
+        if plan.heads is not None:
+            require_within("heads", plan.heads, layer.v.shape[1])
+            layer = layer.of_heads(plan.heads)
+        self._keep(index, layer)
+
+    def _find_masks(self, heads: Heads) -> None:
+        batch, _, n, n_keys = heads.call.pattern.shape
+        decoder = self.plan.part in ("decoder", "cross")
+        name = "decoder_attention_mask" if decoder else "attention_mask"
+        device = heads.call.v.device
+        self._mask = mask_of(self._given, name, (batch, n)).to(device)
+        if self.plan.part == "cross":
+            self._of_keys = mask_of(self._given, "attention_mask", (batch, n_keys)).to(device)
+
+    def _kind_of(self, heads: Heads) -> tuple[Tensor | None, bool, Tensor | None]:
+        """Mask of the model, whether it is causal, and what it allows if these aren't all tokens."""
+        mask = heads.call.mask
+        if id(mask) not in self._masks:
+            rows, keys = self._mask, self._mask if self._of_keys is None else self._of_keys
+            allowed, causal = None, False
+            if mask is not None:
+                allowed = (mask > least_logit(mask))[:, 0].expand(len(rows), -1, -1)
+                allowed = allowed.expand(-1, rows.shape[1], -1)
+                causal = self._of_keys is None and not (allowed.triu(1) & rows[..., None]).any()
+            if rows.shape[1] == 1:
+                # nothing shows in one token
+                causal = bool(getattr(heads.call.module, "is_causal", False))
+            every = rows[:, :, None] & keys[:, None]
+            every = every.tril() if causal else every
+            window = None if allowed is None or (allowed | ~every).all() else allowed & every
+            self._masks[id(mask)] = mask, bool(causal), window
+        return self._masks[id(mask)]
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+def require_within(name: str, numbers: tuple[int, ...] | None, n: int) -> None:
+    """Refuse ascending indices of layers or heads beyond the last one.
+
+    Raises
+    ------
+    InvalidArgumentError
+        With the number of them.
+    """
+    if numbers is not None and numbers[-1] >= n:
+        raise InvalidArgumentError(f"`{name}` must be from 0 to {n - 1}; got {numbers[-1]}.")

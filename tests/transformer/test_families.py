@@ -17,6 +17,7 @@ from capacity.transformer import (
     head_importance,
     head_terms,
     identifiability_table,
+    output_head,
 )
 from capacity.transformer.residual.additive_decomposition import HEADS
 from tests.transformer.tiny_models import FAMILIES, HIDDEN, PADDING, build, inputs_of
@@ -198,3 +199,36 @@ def test_the_page_of_families_says_what_is_found() -> None:
     from tools.families import DOCUMENT, page
 
     assert DOCUMENT.read_text(encoding="utf-8") == page()
+
+
+HEADS_OF_MODELS = {
+    "BERT": "BertForMaskedLM", "RoBERTa": "RobertaForMaskedLM", "GPT-2": "GPT2LMHeadModel",
+    "DistilBERT": "DistilBertForMaskedLM", "ELECTRA": "ElectraForMaskedLM", "OPT": "OPTForCausalLM",
+    "ModernBERT": "ModernBertForMaskedLM", "ALBERT": "AlbertForMaskedLM", "Phi": "PhiForCausalLM",
+    "Llama": "LlamaForCausalLM", "Gemma 2": "Gemma2ForCausalLM", "Granite": "GraniteForCausalLM",
+    "Mixtral": "MixtralForCausalLM", "GPT-NeoX (Pythia)": "GPTNeoXForCausalLM",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HEADS_OF_MODELS)
+def test_a_head_maps_the_sum_of_the_terms_to_the_models_logits(name: str) -> None:
+    import transformers
+
+    kind: Any = getattr(transformers, HEADS_OF_MODELS[name])
+    torch.manual_seed(0)
+    model = kind(kind.config_class(**FAMILIES[name].sizes)).eval()
+    tokens = inputs_of(name, torch.float32)["input_ids"]
+    last = decompose(capture(model, tokens)).embeddings[-1]
+    with torch.no_grad():
+        logits = model(tokens).logits
+        found = output_head(model)(last)
+    assert (found - logits).abs().max() <= 1e-5 * logits.abs().max()
+    assert found.abs().max() > 0
+
+
+def test_a_model_of_two_stacks_has_no_head_for_one() -> None:
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    model = T5ForConditionalGeneration(T5Config(**FAMILIES["T5"].sizes))
+    with pytest.raises(InvalidArgumentError, match="T5ForConditionalGeneration, which has no"):
+        output_head(model)

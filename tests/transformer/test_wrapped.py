@@ -71,6 +71,33 @@ def test_a_stream_that_is_written_over_is_noticed() -> None:
         relative(model)
 
 
+@pytest.mark.parametrize("way", ["in place", "elsewhere"])
+def test_heads_that_are_patched_have_no_decomposition(way: str) -> None:
+    model = build("GPT-2", F32)
+
+    def patch(_: nn.Module, __: Any, out: Any) -> Any:
+        if way == "in place":
+            out[0][:, 3] = 0
+            return out
+        return (torch.where(torch.arange(9)[:, None] == 3, 0.0, out[0]), *out[1:])
+
+    model.h[1].attn.register_forward_hook(patch)
+    captured = capture(model, TOKENS)
+    with pytest.raises(InvalidArgumentError, match=r"in layer 1 of GPT2Model (it is writ|what he)"):
+        decompose(captured)
+
+
+def test_a_stream_steered_by_a_product_is_refused_by_the_decomposition_alone() -> None:
+    model, direction = build("GPT-2", F32), torch.ones(32)
+    model.h[0].register_forward_hook(lambda _, __, o: o + torch.ones(2, 9, 1) * direction)
+    captured = capture(model, TOKENS)
+    assert relative(model) < 1e-6 or captured.unfollowed
+    model = build("GPT-2", F32)
+    model.h[0].register_forward_hook(lambda _, __, o: torch.add(o, other=direction, alpha=2))
+    with pytest.raises(InvalidArgumentError, match="residual stream must be a sum"):
+        decompose(capture(model, TOKENS))
+
+
 def test_outputs_of_heads_that_are_changed_before_w_o_are_refused() -> None:
     model = build("GPT-2", F32)
     model.h[1].attn.c_proj.register_forward_pre_hook(lambda _, args: (args[0] * 2,))

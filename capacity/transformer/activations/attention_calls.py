@@ -3,8 +3,8 @@
 Since version 5 ``transformers`` hands a layer's queries, keys, values, mask and scale to a
 registered function. The one that is registered here calls the model's own eager code, so that soft
 caps, sinks and biases of positions stay as they are, and tells what it saw. The choice of function
-stands in a configuration, which modules and models share; it is set for the time of one run, and
-put back.
+stands in a configuration, which modules and models share; it is set while models run, and put
+back.
 """
 
 from __future__ import annotations
@@ -15,19 +15,17 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from threading import RLock
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.shared import shared_change
 
 _NAME = "capacity_recorded"
 # some models take the softmax in float32, whatever they compute in: a mask of float64 must fit
 _LEAST = torch.finfo(torch.float32).min / 2
-# configurations are shared by models: a thread mustn't put back what another one has set
-_ONE_AT_A_TIME = RLock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +58,7 @@ class AttentionCall:
     mask: Tensor | None
 
 
-_listener: ContextVar[Callable[[AttentionCall], None]] = ContextVar("listener to attention")
+_listener: ContextVar[Callable[[AttentionCall], None] | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
@@ -72,7 +70,7 @@ def heard_attention(model: nn.Module, tell: Callable[[AttentionCall], None]) -> 
     model : nn.Module
         Model of ``transformers``, with any implementation of attention.
     tell : callable
-        Called after each attention.
+        Called after each attention; those of other threads aren't told.
     """
     _register()
     # the properties would change those of sub-configurations, too, which aren't all used
@@ -82,12 +80,11 @@ def heard_attention(model: nn.Module, tell: Callable[[AttentionCall], None]) -> 
         choices["_experts_implementation_internal"] = "eager"
     held = (getattr(module, "config", None) for module in model.modules())
     configs = {id(c): c for c in held if hasattr(c, "_attn_implementation_internal")}
-    with _ONE_AT_A_TIME, ExitStack() as after:
-        after.callback(_listener.reset, _listener.set(tell))
+    with ExitStack() as after:
         for config in configs.values():
             for name, choice in choices.items():
-                after.callback(setattr, config, name, getattr(config, name, None))
-                setattr(config, name, choice)
+                after.enter_context(shared_change(config, name, choice))
+        after.callback(_listener.reset, _listener.set(tell))
         yield
 
 
@@ -105,11 +102,19 @@ def _register() -> None:
 
 
 def _attend(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **given: Any
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    **given: Any,
 ) -> tuple[Tensor, Tensor]:
-    z, pattern = _eager(module)(module, query, key, value, mask, **given)
-    scale = given.get("scaling") or getattr(module, "scaling", None) or query.shape[-1] ** -0.5
-    _listener.get()(AttentionCall(module, query, key, value, pattern, z, float(scale), mask))
+    z, pattern = _eager(module)(module, query, key, value, attention_mask, **given)
+    tell = _listener.get()
+    if tell is not None:
+        scale = given.get("scaling") or getattr(module, "scaling", None) or query.shape[-1] ** -0.5
+        call = AttentionCall(module, query, key, value, pattern, z, float(scale), attention_mask)
+        tell(call)
     return z, pattern
 
 

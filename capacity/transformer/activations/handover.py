@@ -29,7 +29,7 @@ def handed_over(run: Callable[[Callable[[T], None]], None]) -> Iterator[T]:
     >>> list(handed_over(lambda hand: [hand(i) for i in range(3)]))
     [0, 1, 2]
     """
-    ready: Queue[tuple[bool, Any]] = Queue(1)
+    ready: Queue[tuple[bool, Any]] = Queue()
     wanted = Semaphore(0)
     closed: list[bool] = []
 

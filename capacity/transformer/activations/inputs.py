@@ -111,6 +111,11 @@ def checked_inputs(given: dict[str, Any], body: Any, source: str) -> dict[str, A
             f"Inputs of {source} must hold decoder_input_ids, what its decoder reads; got "
             f"{sorted(given)}."
         )
+    # processors return float32, whatever the model is in
+    dtype = next((p.dtype for p in body.parameters() if p.is_floating_point()), None)
+    for name in ("pixel_values", "input_features"):
+        if dtype is not None and isinstance(given.get(name), Tensor):
+            given[name] = given[name].to(dtype)
     # keys and values would be cached for later tokens, and there are none
     return {**given, "use_cache": False} if "use_cache" in known else given
 
@@ -134,7 +139,10 @@ def mask_of(given: Mapping[str, Any], name: str, shape: tuple[int, int]) -> Tens
 
 
 def _longest(body: Any) -> int | None:
-    most = getattr(body.config, "max_position_embeddings", None)
+    names = ("max_position_embeddings", "max_target_positions")
+    most = next((x for name in names if (x := getattr(body.config, name, None))), None)
+    if most is None or most < 1:
+        return None
     # RoBERTa counts positions from behind that of padding
     return most - body.config.pad_token_id - 1 if most and _skips_padding(body) else most
 
@@ -156,7 +164,7 @@ def _check_ids(
     given: Mapping[str, Any], prefix: str, tokens: Tensor, real: Tensor, config: Any
 ) -> None:
     ends = {
-        f"{prefix}token_type_ids": getattr(config, "type_vocab_size", None) or config.vocab_size,
+        f"{prefix}token_type_ids": getattr(config, "type_vocab_size", None) or 2**62,
         f"{prefix}position_ids": getattr(config, "max_position_embeddings", None) or 2**62,
     }
     for name, end in ends.items():

@@ -6,6 +6,7 @@ it. Which one it is shows in what the norm returns.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import torch
@@ -15,6 +16,8 @@ from capacity.transformer.activations.cache import Normed
 
 # norms compute in float32, whatever their model does
 _SLACK = 1e3 * torch.finfo(torch.float32).eps
+# where a norm has no attribute for it
+_EPS = (1e-5, 1e-6, 1e-12)
 
 
 def fitted_norm(
@@ -44,12 +47,13 @@ def fitted_norm(
     if any(w is not None and w.shape != x.shape[-1:] for w in (weight, bias)):
         return None
     names = ("eps", "variance_epsilon", "epsilon")
-    eps = next((e for name in names if (e := getattr(known, name, None)) is not None), 0.0)
+    told = [e for name in names if (e := getattr(known, name, None)) is not None]
     found = output @ vector
     slack = _SLACK * found.abs().max()
     gains = [torch.ones_like(vector)] if weight is None else [weight, 1 + weight]
     subtracts = isinstance(module, nn.LayerNorm) or bias is not None
-    for centred in (subtracts, not subtracts):
+    # some norms have theirs in their code
+    for centred, eps in product((subtracts, not subtracts), told[:1] or _EPS):
         if centred:
             _, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, eps)
             scale = inverse.reciprocal()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.linear import bias_of, is_linear, weight_of
 from capacity.transformer.activations.stream import StreamFollower
 
+# the recorder whose run it is, as hooks are called in other threads' runs of the model, too
+_running: ContextVar[object] = ContextVar("running", default=None)
 # calls of linear modules among which that of an attention's values is found
 _RECENT = 4
 
@@ -52,9 +55,10 @@ class Heads:
         )
         W_O = weight_of(module).unflatten(0, (heads, -1))
         sink = 1 - call.pattern.sum(-1) if hasattr(call.module, "sinks") else None
+        # of that bias a row gets what the sink leaves, which is no constant
+        b_V = self._bias_of_values(heads) if sink is None else None
         return LayerActivations(call.pattern, call.q, k, v, call.z.transpose(1, 2), W_O,
-                                self._bias_of_values(heads), bias_of(module), call.scale,
-                                sink=sink)  # fmt: skip
+                                b_V, bias_of(module), call.scale, sink=sink)  # fmt: skip
 
     def _bias_of_values(self, heads: int) -> Tensor | None:
         if self.values is None or self.values.module.bias is None:
@@ -83,9 +87,6 @@ class Recorder:
         Its part whose heads and stream are recorded.
     across : bool
         Record attention to an encoder's embeddings, and not that of the stack to itself.
-    tell : callable
-        Called with the number of an attention, from 0, and its heads, once their joint output has
-        been computed.
 
     Attributes
     ----------
@@ -97,13 +98,14 @@ class Recorder:
         Output of the stack, once it has run.
     """
 
-    def __init__(
-        self, model: Any, stack: nn.Module, *, across: bool, tell: Callable[[int, Heads], None]
-    ) -> None:
+    def __init__(self, model: nn.Module, stack: nn.Module, *, across: bool) -> None:
         self.n_layers = 0
-        self.stream = StreamFollower(stack)
+        token = object()
+        self.stream = StreamFollower(stack, lambda: _running.get() is token)
+        self._token = token
         self.last = torch.empty(0)
-        self._model, self._stack, self._across, self._tell = model, stack, across, tell
+        self._model, self._stack, self._across = model, stack, across
+        self._tell: Callable[[int, Heads], None] | None = None
         # an attention whose outputs haven't been read yet
         self._open: Heads | None = None
         # the encoder's embeddings, to which attention across sequences goes
@@ -112,16 +114,28 @@ class Recorder:
         self._recent: deque[LinearCall] = deque(maxlen=_RECENT)
 
     @contextmanager
-    def recording(self, *, follow: bool = True) -> Iterator[None]:
-        """Record what the model computes in this context; follow its stream if that is asked."""
+    def recording(self, tell: Callable[[int, Heads], None], *, follow: bool) -> Iterator[None]:
+        """Record what the model computes in this context.
+
+        Parameters
+        ----------
+        tell : callable
+            Called with the number of an attention, from 0, and its heads, once their joint output
+            has been computed.
+        follow : bool
+            Follow the residual stream, too.
+        """
+        self._tell = tell
         with ExitStack() as context:
+            # a reference to what holds this one
+            context.callback(setattr, self, "_tell", None)
+            context.callback(_running.reset, _running.set(self._token))
             for module in self._stack.modules():
                 if is_linear(module):
                     context.callback(module.register_forward_hook(self._linear).remove)
             context.callback(self._stack.register_forward_hook(self._end).remove)
-            encoder = self._model.get_encoder()
-            if encoder is not self._model:
-                context.callback(encoder.register_forward_hook(self._remember).remove)
+            before = self._stack.register_forward_pre_hook(self._remember, with_kwargs=True)
+            context.callback(before.remove)
             if follow:
                 context.enter_context(self.stream.following())
             context.enter_context(heard_attention(self._model, self._attend))
@@ -165,10 +179,11 @@ class Recorder:
 
     def _linear(self, module: nn.Module, args: Any, output: Any) -> None:
         x = args[0] if args else None
-        if not isinstance(x, Tensor) or not isinstance(output, Tensor):
+        known = isinstance(x, Tensor) and isinstance(output, Tensor)
+        if not known or not self.stream.is_running():
             return
         heads = self._open
-        if heads is not None and _same(x, heads.call.z):
+        if heads is not None and self._tell is not None and _same(x, heads.call.z):
             heads.output, self._open = LinearCall(module, x, output), None
             self.stream.heads(self.n_layers - 1, module, output)
             self._tell(self.n_layers - 1, heads)
@@ -177,10 +192,12 @@ class Recorder:
         self.stream.linear(module, x, output)
 
     def _end(self, _: nn.Module, __: Any, output: Any) -> None:
-        self.last = output if isinstance(output, Tensor) else output[0]
+        if self.stream.is_running():
+            self.last = output if isinstance(output, Tensor) else output[0]
 
-    def _remember(self, _: nn.Module, __: Any, output: Any) -> None:
-        self._memory = output if isinstance(output, Tensor) else output[0]
+    def _remember(self, _: nn.Module, __: Any, kwargs: Any) -> None:
+        if self.stream.is_running():
+            self._memory = kwargs.get("encoder_hidden_states")
 
 
 def _storage(x: Tensor) -> int:

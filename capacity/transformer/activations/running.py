@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.inputs import checked_inputs, mask_of
 from capacity.transformer.activations.models import Part, body_of
 from capacity.transformer.activations.recorder import Heads, Recorder
+from capacity.transformer.activations.shared import shared_change
 from capacity.transformer.activations.steps import steps_of
 from capacity.transformer.activations.validation import (
     Check,
@@ -59,9 +60,7 @@ class Run:
         self._given = checked_inputs(given, self._body, self.source)
         self._keep = keep
         self._require_affordable(stack.config)
-        self._recorder = Recorder(
-            self._body, stack, across=plan.part == "cross", tell=self._assemble
-        )
+        self._recorder = Recorder(self._body, stack, across=plan.part == "cross")
         self._of_keys: Tensor | None = None
         self._mask = torch.empty(0)
         # of each mask of the model, which layers share: it, whether it is causal, and a window
@@ -69,7 +68,8 @@ class Run:
 
     def run(self) -> None:
         """Run the model; its layers are kept on the way."""
-        with _evaluating(self._body), self._recorder.recording(follow=self.plan.whole):
+        record = self._recorder.recording(self._assemble, follow=self.plan.whole)
+        with _evaluating(self._body), record:
             self._body(**self._given)
         n_layers = self._recorder.n_layers
         if not n_layers:
@@ -118,10 +118,19 @@ class Run:
         plan = self.plan
         if plan.layers is not None and index not in plan.layers:
             return
+        of = f"layer {index} of {self.source}"
         if not self._mask.numel():
             self._find_masks(heads)
+        keys = self._mask if self._of_keys is None else self._of_keys
+        shape, known = heads.call.pattern.shape, (*self._mask.shape, keys.shape[1])
+        if (shape[0], *shape[2:]) != known:
+            raise InvalidArgumentError(
+                f"All layers must attend among the same tokens of the same sentences; {of} has "
+                f"patterns of shape {tuple(shape)}, where {known} is the shape (batch, n, m) of "
+                "the others: sentences or images are split on the way. Give the module that holds "
+                "such layers alone, or tensors to capacity.transformer.from_tensors."
+            )
         _, causal, seen = self._kind_of(heads)
-        of = f"layer {index} of {self.source}"
         layer = heads.layer()
         layer = replace(layer, seen=seen, soft=is_softmax(layer, self._mask))
         layer = layer.without_padding(self._mask, self._of_keys)
@@ -133,7 +142,8 @@ class Run:
         self._keep(index, layer)
 
     def _find_masks(self, heads: Heads) -> None:
-        batch, _, n, n_keys = heads.call.pattern.shape
+        _, _, n, n_keys = heads.call.pattern.shape
+        batch = next(len(x) for x in self._given.values() if isinstance(x, Tensor))
         decoder = self.plan.part in ("decoder", "cross")
         name = "decoder_attention_mask" if decoder else "attention_mask"
         device = heads.call.v.device
@@ -142,7 +152,7 @@ class Run:
             self._of_keys = mask_of(self._given, "attention_mask", (batch, n_keys)).to(device)
 
     def _kind_of(self, heads: Heads) -> tuple[Tensor | None, bool, Tensor | None]:
-        """Mask of the model, whether it is causal, and what it allows if these aren't all tokens."""
+        """Mask of the model, whether it is causal, and what it allows if that isn't everything."""
         mask = heads.call.mask
         if id(mask) not in self._masks:
             rows, keys = self._mask, self._mask if self._of_keys is None else self._of_keys
@@ -163,13 +173,10 @@ class Run:
 
 @contextmanager
 def _evaluating(model: nn.Module) -> Iterator[None]:
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
+    with ExitStack() as after:
+        for module in model.modules():
+            after.enter_context(shared_change(module, "training", value=False))
         yield
-    finally:
-        for module in training:
-            module.training = True
 
 
 def require_within(name: str, numbers: tuple[int, ...] | None, n: int) -> None:

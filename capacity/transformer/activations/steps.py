@@ -57,6 +57,10 @@ def steps_of(
     first, steps = _embedding(chain.pop(0)[0])
     for node, main in chain:
         steps += _steps(node, main, first, layers, source)
+    wrote = [s.layer for s in steps if isinstance(s, Written) and s.term == "heads"]
+    if wrote != list(range(len(layers))):
+        odd = next(i for i in range(len(layers) + 1) if wrote.count(i) != 1)
+        _fail(f"in layer {odd} of {source} what heads write isn't added to it once (by a hook?)")
     return first, tuple(steps)
 
 

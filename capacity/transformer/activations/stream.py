@@ -39,6 +39,8 @@ class StreamFollower(TorchFunctionMode):
     ----------
     stack : nn.Module
         Module that holds the layers, in a `torch.nn.ModuleList`.
+    is_running : callable
+        Tells whether it is this run, and not another thread's, that calls a module.
 
     Attributes
     ----------
@@ -50,8 +52,9 @@ class StreamFollower(TorchFunctionMode):
         Where the stream was first written over, without an operation that can be followed.
     """
 
-    def __init__(self, stack: nn.Module) -> None:
+    def __init__(self, stack: nn.Module, is_running: Callable[[], bool]) -> None:
         super().__init__()
+        self.is_running = is_running
         self.start: Start | None = None
         self.layer: int | None = None
         self.spoilt: str | None = None
@@ -72,6 +75,7 @@ class StreamFollower(TorchFunctionMode):
     def heads(self, call: int, module: nn.Module, output: Tensor) -> None:
         """Note that a tensor is the joint output of the heads of an attention."""
         self._nodes[output] = Leaf(False, output, call, module)
+        self._probes[output] = output @ self._random(output)
         self._first = None
 
     def linear(self, module: nn.Module, x: Tensor, output: Tensor) -> None:
@@ -87,7 +91,7 @@ class StreamFollower(TorchFunctionMode):
             self._nodes[output] = Leaf(False, output, None, module, self._first)
 
     def check(self, x: Tensor) -> None:
-        """Note where a tensor that holds the stream isn't what it was when it was made."""
+        """Note where a tensor of the stream, or of heads, isn't what it was when it was made."""
         before = self._probes.get(x)
         if before is not None and self.spoilt is None:
             now = x @ self._random(x)
@@ -115,7 +119,8 @@ class StreamFollower(TorchFunctionMode):
                 )
                 hooks.callback(layer.register_forward_hook(self._leave).remove)
             for module in self._stack.modules():
-                if "norm" in type(module).__name__.lower():
+                is_norm = "norm" in type(module).__name__.lower()
+                if is_norm and next(module.children(), None) is None:
                     hooks.callback(module.register_forward_pre_hook(self._pause).remove)
                     hooks.callback(
                         module.register_forward_hook(self._norm, with_kwargs=True).remove
@@ -124,6 +129,8 @@ class StreamFollower(TorchFunctionMode):
                 yield
 
     def _enter(self, _: nn.Module, args: Any, kwargs: Any) -> None:
+        if not self.is_running():
+            return
         if self.start is None:
             value = given_tensor(args, kwargs)
             if value is not None:
@@ -132,12 +139,14 @@ class StreamFollower(TorchFunctionMode):
         self._inside += 1
 
     def _leave(self, *_: Any) -> None:
-        self._inside -= 1
+        self._inside -= self.is_running()
 
     def _pause(self, *_: Any) -> None:
-        self._paused += 1
+        self._paused += self.is_running()
 
     def _norm(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        if not self.is_running():
+            return
         self._paused -= 1
         x = given_tensor(args, kwargs)
         if self._paused or x is None or not isinstance(output, Tensor) or x.shape != output.shape:
@@ -168,14 +177,17 @@ class StreamFollower(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         follow = _FOLLOWED.get(func)
-        if follow is None or self.start is None or self._paused or not isinstance(args[0], Tensor):
+        known = follow is not None and self.start is not None and not self._paused
+        # sums with a factor, and arguments by name, aren't followed
+        plain = known and (follow is StreamFollower.same or (len(args) == 2 and not kwargs))
+        if follow is None or not plain or not isinstance(args[0], Tensor):
             return func(*args, **(kwargs or {}))
         if func in _IN_PLACE and self.node(args[0]) is None and self._is_full(args[0]):
             # what was there is overwritten
             self._nodes[args[0]] = self._leaf(args[0].clone())
         before = [self.node(x) for x in args[:2]]
         for node, x in zip(before, args, strict=False):
-            if node is not None and node.stream:
+            if node is not None:
                 self.check(x)
         result = func(*args, **(kwargs or {}))
         if isinstance(result, Tensor) and result is not args[0] and self._is_full(result):
@@ -201,7 +213,7 @@ class StreamFollower(TorchFunctionMode):
     def multiple(self, args: Any, before: list[Node | None]) -> Node | None:
         """A product with a number, or with a vector, feature by feature."""
         full = [isinstance(x, Tensor) and self._is_full(x) for x in args[:2]]
-        if all(full):
+        if sum(full) != 1:
             return None
         at = full.index(True)
         of, factor = before[at] or self._leaf(args[at]), args[1 - at]

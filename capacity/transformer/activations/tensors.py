@@ -27,8 +27,11 @@ def from_tensors(
     z: Sequence[Float[Tensor, "batch heads n d"]] | None = None,
     q: Sequence[Float[Tensor, "batch heads n d_qk"]] | None = None,
     k: Sequence[Float[Tensor, "batch heads m d_qk"]] | None = None,
+    scale: float | None = None,
     mask: Bool[Tensor, "batch n"] | None = None,
     keys: Bool[Tensor, "batch m"] | None = None,
+    seen: Sequence[Bool[Tensor, "batch n m"] | None] | None = None,
+    sink: Sequence[Float[Tensor, "batch heads n"] | None] | None = None,
     source: str = "tensors",
 ) -> ActivationCache:
     """Make a cache of tensors that another program has recorded, with the checks of `capture`.
@@ -44,10 +47,16 @@ def from_tensors(
     z : sequence of (batch, n_heads, n, d_head_vo), optional
         Outputs of the heads, which are compared with ``pattern @ v``; computed if omitted.
     q, k : sequences of (batch, n_heads or n_groups, n or m, d_head_qk), optional
-        Queries and keys, so that ``scale * q @ k.mT`` are the logits with 1/sqrt(d_head_qk) as
-        scale. Without them `identifiability_table` has no ``p4_excess``.
+        Queries and keys, so that ``scale * q @ k.mT`` are the logits. Without them
+        `identifiability_table` has no ``p4_excess``.
+    scale : float, optional
+        That factor; 1/sqrt(d_head_qk) by default.
     mask, keys : (batch, n) and (batch, m) bool, optional
         True for tokens; `keys` for what they attend to, if that is another sequence.
+    seen : sequence of (batch, n, m) bool or None, optional
+        Tokens that each token may attend to, for layers with windows.
+    sink : sequence of (batch, n_heads, n) or None, optional
+        Weight of each row on a sink, for layers that have one.
     source : str
         Name for messages.
 
@@ -68,7 +77,7 @@ def from_tensors(
     >>> from_tensors([pattern], [v]).n_layers
     1
     """
-    given = {"values": values, "W_O": W_O, "z": z, "q": q, "k": k}
+    given = {"values": values, "W_O": W_O, "z": z, "q": q, "k": k, "seen": seen, "sink": sink}
     for name, tensors in given.items():
         if tensors is not None and len(tensors) != len(patterns):
             raise InvalidArgumentError(
@@ -82,7 +91,12 @@ def from_tensors(
         own: dict[str, Any] = {
             name: None if ts is None else ts[index] for name, ts in given.items()
         }
-        layers.append(_layer(f"layer {index} of {source}", pattern, **own))
+        layers.append(_layer(f"layer {index} of {source}", pattern, scale=scale, **own))
+        if layers[-1].pattern.shape != layers[0].pattern.shape:
+            raise InvalidArgumentError(
+                "Patterns of all layers must have the same shape (batch, n_heads, n, m); got "
+                f"{tuple(layers[0].pattern.shape)} and {tuple(pattern.shape)}. Make two caches."
+            )
     batch, _, n, m = layers[0].pattern.shape
     real = sentence_mask(mask, (batch, n)).to(layers[0].v.device)
     of_keys = None if keys is None else sentence_mask(keys, (batch, m)).to(real.device)
@@ -161,8 +175,9 @@ def from_transformer_lens(
 
 
 def _layer(
-    of: str, pattern: Tensor, *, values: Tensor, W_O: Any, z: Any, q: Any, k: Any
-) -> LayerActivations:
+    of: str, pattern: Tensor, *, values: Tensor, W_O: Any, z: Any, q: Any, k: Any,
+    seen: Any, sink: Any, scale: float | None,
+) -> LayerActivations:  # fmt: skip
     if not isinstance(pattern, Tensor) or pattern.ndim != 4 or not pattern.is_floating_point():
         got = tuple(pattern.shape) if isinstance(pattern, Tensor) else type(pattern).__name__
         raise InvalidArgumentError(
@@ -170,30 +185,45 @@ def _layer(
             f"{got}."
         )
     batch, heads, n, m = pattern.shape
-    v = _of_heads(f"values of {of}", values, batch, heads, m)
+    if not pattern.numel():
+        raise InvalidArgumentError(f"Patterns must not be empty; that of {of} is.")
+    if (q is None) != (k is None):
+        raise InvalidArgumentError(f"Queries and keys must come together; {of} has one of them.")
+    v = _of_heads(f"values of {of}", values, batch, heads, m).to(pattern.dtype)
     d = v.shape[-1]
-    z = pattern @ v if z is None else _of_heads(f"z of {of}", z, batch, heads, n)
+    z = pattern @ v if z is None else _of_heads(f"z of {of}", z, batch, heads, n).to(v.dtype)
     empty = pattern.new_zeros(batch, heads, n, 0), pattern.new_zeros(batch, heads, m, 0)
-    q = empty[0] if q is None else _of_heads(f"q of {of}", q, batch, heads, n)
-    k = empty[1] if k is None else _of_heads(f"k of {of}", k, batch, heads, m)
+    q = empty[0] if q is None else _of_heads(f"q of {of}", q, batch, heads, n).to(v.dtype)
+    k = empty[1] if k is None else _of_heads(f"k of {of}", k, batch, heads, m).to(v.dtype)
     if W_O is None:
         W_O = torch.eye(heads * d, dtype=v.dtype, device=v.device).unflatten(0, (heads, d))
+    W_O = torch.as_tensor(W_O)
+    if q.shape[-1] != k.shape[-1] or z.shape[-1] != d:
+        raise InvalidArgumentError(
+            f"q and k, and z and values, must have the same width; those of {of} are "
+            f"{q.shape[-1]} and {k.shape[-1]}, and {z.shape[-1]} and {d}."
+        )
     if W_O.ndim != 3 or tuple(W_O.shape[:2]) != (heads, d):
         raise InvalidArgumentError(
             f"W_O must have the shape (n_heads, d_head_vo, d_model) = ({heads}, {d}, ...); that of "
             f"{of} is {tuple(W_O.shape)}."
         )
-    scale = max(q.shape[-1], 1) ** -0.5
-    return LayerActivations(pattern, q, k, v, z, W_O.to(v), None, None, scale)
+    scale = max(q.shape[-1], 1) ** -0.5 if scale is None else scale
+    for name, x, shape in (("seen", seen, (batch, n, m)), ("sink", sink, (batch, heads, n))):
+        if x is not None and tuple(x.shape) != shape:
+            raise InvalidArgumentError(
+                f"`{name}` of {of} must have the shape {shape}; got {tuple(x.shape)}."
+            )
+    return LayerActivations(pattern, q, k, v, z, W_O.to(v), None, None, scale, seen, sink)
 
 
 def _of_heads(what: str, x: Tensor, batch: int, heads: int, n: int) -> Tensor:
     """A tensor of heads; that of groups is repeated for their heads."""
     fits = isinstance(x, Tensor) and x.ndim == 4 and (x.shape[0], x.shape[2]) == (batch, n)
-    if not fits or heads % x.shape[1]:
+    if not fits or not x.numel() or heads % x.shape[1] or not x.is_floating_point():
         got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
         raise InvalidArgumentError(
             f"The {what} must have the shape (batch, n_heads or n_groups, n, d_head) = ({batch}, "
-            f"{heads} or a divisor, {n}, ...); got {got}."
+            f"{heads} or a divisor, {n}, ...), of floats; got {got}."
         )
     return x.repeat_interleave(heads // x.shape[1], dim=1)

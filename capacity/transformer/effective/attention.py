@@ -212,8 +212,10 @@ def effective_layer(
     rows, real = mask[:, None, :, None], keys[:, None, :, None]
     if not (mask.all() and keys.all()):
         # a row of zeros in V contributes to no Gram matrix and no projection
-        pattern, values = pattern * (rows & real.mT), values * real
-        z = None if z is None else z * rows
+        # (and may be NaN where it is padding)
+        pattern = pattern.masked_fill(~(rows & real.mT), 0.0)
+        values = values.masked_fill(~real, 0.0)
+        z = None if z is None else z.masked_fill(~rows, 0.0)
     v, z = _scaled(values, z)
     z = pattern @ v if z is None else z
     n, d = v.shape[-2:]

@@ -180,6 +180,7 @@ def _checked(
             "model in float32."
         )
     v, W_O = v.cpu(), W_O.cpu()
+    v = v.masked_fill((torch.arange(v.shape[2]) >= n[:, None])[:, None, :, None], 0.0)
     return v / scale_of(v, (1, 2, 3)), W_O / scale_of(W_O, (0, 1, 2)), n, threshold
 
 

@@ -46,12 +46,15 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
             tokens up to its own.
         ``p4_excess``
             Result of `p4_excess`: above 0, A is not unique under P1-P4. Missing for a causal model,
-            for which no such count is known, and where the model adds biases of positions to
-            logits, or caps them, as then A doesn't come from logits of that rank.
+            for which no such count is known, for windows and for attention across sequences, and
+            where the model adds biases of positions to logits, or caps them, as then A doesn't
+            come from logits of that rank.
         ``threshold``
             Singular values up to this share of the largest count as 0.
 
-        A sink (GPT-OSS) counts as one more column of A, with values of 0.
+        A sink (GPT-OSS) counts as one more column of A, with values of 0. The dimensions are
+        those of a row that attends to all tokens, whatever windows there are;
+        ``identifiable_rows`` goes by what each row may attend to.
 
     Raises
     ------
@@ -89,7 +92,7 @@ def identifiability_table(captured: ActivationCache) -> pd.DataFrame:
             unique = _unique_within(layer, captured.mask, layer.seen)
         elif captured.causal:
             unique = unique_rows(v, layer.W_O, m) - columns_of_sink
-        if not captured.causal and layer.soft:
+        if not captured.causal and layer.soft and layer.seen is None and captured.keys is None:
             sizes = zip(n.flatten().tolist(), ranks.simplex.flatten().tolist(), strict=True)
             excess = [p4_excess(m, d_head_qk, rank) for m, rank in sizes]
         columns = {

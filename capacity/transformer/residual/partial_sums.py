@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -45,29 +46,43 @@ def output_head(model: nn.Module) -> Callable[[Tensor], Tensor]:
     torch.Size([3, 20])
     """
     known: Any = model
-    body = getattr(model, "base_model", model)
-    if body is model or known.get_output_embeddings() is None:
-        raise InvalidArgumentError(
-            f"The model must predict tokens; got {type(model).__name__}, which has no masked-LM or "
-            "LM head after one stack of layers. Load it with its head: load_pretrained(folder, "
-            "head=True), or the class ...ForMaskedLM or ...ForCausalLM of its family."
-        )
+    body: Any = getattr(model, "base_model", model)
+    if body is model or known.get_output_embeddings() is None or body.config.is_encoder_decoder:
+        raise _without_head(model)
+    # some heads call the decoder in the model without its head
+    bodies = {id(part): part for part in (body, body.get_decoder())}.values()
 
     def head(embeddings: Tensor) -> Tensor:
         flat = embeddings.reshape(1, -1, embeddings.shape[-1])
         # the tokens aren't read
         tokens = torch.zeros(flat.shape[:2], dtype=torch.int64, device=flat.device)
-        own = vars(body).get("forward")
-        body.forward = lambda *_, **__: _Last(flat)
-        try:
-            logits = known(input_ids=tokens).logits
-        finally:
-            del body.forward
-            if own is not None:
-                body.forward = own
+        with ExitStack() as after:
+            asked: list[bool] = []
+
+            def told(*_: Any, **__: Any) -> _Last:
+                asked.append(True)
+                return _Last(flat)
+
+            for part in bodies:
+                own = vars(part).get("forward")
+                after.callback(vars(part).pop, "forward", None)
+                if own is not None:
+                    after.callback(setattr, part, "forward", own)
+                part.forward = told
+            logits = getattr(known(input_ids=tokens, return_dict=True), "logits", None)
+        if not asked or logits is None:
+            raise _without_head(model)
         return logits.reshape(*embeddings.shape[:-1], -1)
 
     return head
+
+
+def _without_head(model: nn.Module) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"The model must predict tokens; got {type(model).__name__}, which has no masked-LM or LM "
+        "head alone after one stack of layers. Load it with its head: load_pretrained(folder, "
+        "head=True), or the class ...ForMaskedLM or ...ForCausalLM of its family."
+    )
 
 
 class _Last:

@@ -179,8 +179,9 @@ class Recorder:
 
     def _linear(self, module: nn.Module, args: Any, output: Any) -> None:
         x = args[0] if args else None
-        known = isinstance(x, Tensor) and isinstance(output, Tensor)
-        if not known or not self.stream.is_running():
+        if not isinstance(x, Tensor) or not isinstance(output, Tensor):
+            return
+        if not self.stream.is_running():
             return
         heads = self._open
         if heads is not None and self._tell is not None and _same(x, heads.call.z):
@@ -195,9 +196,10 @@ class Recorder:
         if self.stream.is_running():
             self.last = output if isinstance(output, Tensor) else output[0]
 
-    def _remember(self, _: nn.Module, __: Any, kwargs: Any) -> None:
+    def _remember(self, _: nn.Module, __: Any, *rest: Any) -> None:
+        # hooks of other threads' runs may lack keywords
         if self.stream.is_running():
-            self._memory = kwargs.get("encoder_hidden_states")
+            self._memory = rest[0].get("encoder_hidden_states")
 
 
 def _storage(x: Tensor) -> int:

@@ -128,9 +128,12 @@ class StreamFollower(TorchFunctionMode):
             with self:
                 yield
 
-    def _enter(self, _: nn.Module, args: Any, kwargs: Any) -> None:
+    # torch calls hooks without keywords that another thread is about to remove: they aren't of this
+    # run, and take any arguments
+    def _enter(self, _: nn.Module, args: Any, *rest: Any) -> None:
         if not self.is_running():
             return
+        (kwargs,) = rest
         if self.start is None:
             value = given_tensor(args, kwargs)
             if value is not None:
@@ -144,9 +147,10 @@ class StreamFollower(TorchFunctionMode):
     def _pause(self, *_: Any) -> None:
         self._paused += self.is_running()
 
-    def _norm(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+    def _norm(self, module: nn.Module, args: Any, *rest: Any) -> None:
         if not self.is_running():
             return
+        kwargs, output = rest
         self._paused -= 1
         x = given_tensor(args, kwargs)
         if self._paused or x is None or not isinstance(output, Tensor) or x.shape != output.shape:

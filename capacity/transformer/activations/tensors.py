@@ -208,13 +208,13 @@ def _layer(
             f"W_O must have the shape (n_heads, d_head_vo, d_model) = ({heads}, {d}, ...); that of "
             f"{of} is {tuple(W_O.shape)}."
         )
-    scale = max(q.shape[-1], 1) ** -0.5 if scale is None else scale
+    factor = max(q.shape[-1], 1) ** -0.5 if scale is None else scale
     for name, x, shape in (("seen", seen, (batch, n, m)), ("sink", sink, (batch, heads, n))):
         if x is not None and tuple(x.shape) != shape:
             raise InvalidArgumentError(
                 f"`{name}` of {of} must have the shape {shape}; got {tuple(x.shape)}."
             )
-    return LayerActivations(pattern, q, k, v, z, W_O.to(v), None, None, scale, seen, sink)
+    return LayerActivations(pattern, q, k, v, z, W_O.to(v), None, None, factor, seen, sink)
 
 
 def _of_heads(what: str, x: Tensor, batch: int, heads: int, n: int) -> Tensor:

@@ -115,3 +115,60 @@ def test_shapes_of_plain_arrays_are_checked() -> None:
     pattern, v = torch.full((1, 2, 4, 4), 0.25), torch.ones(1, 2, 3, 2)
     with pytest.raises(InvalidArgumentError, match=r"got \(1, 2, 4, 4\), \(1, 2, 3, 2\)"):
         effective_layer(pattern, v)
+
+
+def test_windows_and_sinks_are_given_with_the_tensors() -> None:
+    inputs = inputs_of("GPT-OSS", torch.float32)
+    captured = capture(build("GPT-OSS", torch.float32, sliding_window=4), inputs)
+    of = {name: [getattr(layer, name) for layer in captured.layers] for name in ("seen", "sink")}
+    assert of["seen"][0] is not None
+    found = given(captured, **of, q=None, k=None)
+    ours, theirs = (identifiability_table(c)["identifiable_rows"] for c in (found, captured))
+    assert ours.equals(theirs)
+    for a, b in zip(
+        effective_attention(found).layers, effective_attention(captured).layers, strict=True
+    ):
+        assert torch.equal(a.pattern, b.pattern)
+    with pytest.raises(InvalidArgumentError, match="rows are off by"):
+        given(captured, seen=of["seen"])
+
+
+def test_layers_must_fit_each_other() -> None:
+    captured = captured_of("BERT")
+    first = captured.layers[0]
+    wrong: dict[str, dict[str, Any]] = {
+        "must have the same shape": {
+            "patterns": [first.pattern, first.pattern[:, :2]],
+            "values": [first.v, first.v[:, :2]],
+            **dict.fromkeys(("W_O", "z", "q", "k")),
+        },
+        "must come together": {"k": None},
+        "must have the same width": {"q": [first.q[..., :3]] * 2},
+        "`seen` of layer 0": {"seen": [torch.ones(2, 9, 8, dtype=torch.bool)] * 2},
+        "of floats; got": {"values": [first.v.int()] * 2},
+        "must not be empty": {"patterns": [first.pattern[:0]] * 2, "values": [first.v[:0]] * 2},
+    }
+    for message, changes in wrong.items():
+        with pytest.raises(InvalidArgumentError, match=message):
+            given(captured, **changes)
+    # another type is that of the attention
+    wider = given(captured, values=[layer.v.double() for layer in captured.layers])
+    assert wider.layers[0].v.dtype == torch.float32
+
+
+def test_rows_that_are_dropped_have_no_part_in_ranks_or_effective_attention() -> None:
+    g = torch.Generator().manual_seed(0)
+    v, W_O = torch.randn(1, 2, 9, 3, generator=g) * 1e-8, torch.randn(2, 3, 6, generator=g)
+    v[:, :, 5:] = 1e38
+    assert value_ranks(v, W_O, [5]).values.tolist() == [[3, 3]]
+    mask = torch.arange(9)[None] < 5
+    pattern = torch.rand(1, 2, 9, 9, generator=g)
+    pattern = (pattern * mask / (pattern * mask).sum(-1, keepdim=True)).masked_fill(
+        ~mask[:, None, :, None], torch.nan
+    )
+    v[:, :, 5:] = torch.inf
+    for mode in ("plain", "simplex"):
+        found = effective_layer(pattern, v, mask, mode)
+        assert found.square.isfinite().all()
+        assert torch.allclose((found.pattern @ v.nan_to_num(posinf=0))[:, :, :5],
+                              (pattern[:, :, :5, :5] @ v[:, :, :5]), atol=1e-12)  # fmt: skip

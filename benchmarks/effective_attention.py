@@ -29,8 +29,8 @@ from capacity.transformer import (
     effective_share,
 )
 
-LENGTHS = (128, 256, 512, 1024, 2048)
-LAYERS, REPEATS = 2, 7
+LAYERS = 2
+REPEATS = {128: 41, 256: 21, 512: 11, 1024: 7, 2048: 5}
 D_HEAD = D_MODEL // N_HEADS
 LONGEST = {"full SVD": 512, "a Gram matrix a row": 1024}
 Method = Callable[[ActivationCache], object]
@@ -103,9 +103,9 @@ CAUSAL: dict[str, Method] = {
 def main() -> None:
     torch.set_num_threads(1)
     rows = []
-    longest = max(LENGTHS)
+    longest = max(REPEATS)
     for model, methods in ((bert(LAYERS, longest), METHODS), (gpt2(LAYERS, longest), CAUSAL)):
-        for n in LENGTHS:
+        for n, repeats in REPEATS.items():
             ids = tokens(n)
             with torch.no_grad():
                 captured = capture(model, ids)
@@ -117,10 +117,10 @@ def main() -> None:
                     for name, run in methods.items()
                     if n <= LONGEST.get(name, longest)
                 }
-                seconds = medians(runs, repeats=REPEATS)
+                seconds = medians(runs, repeats=repeats)
             forward = seconds.pop("forward")
             row = {"model": type(model).__name__, "n": n, "forward_seconds": round(forward, 4),
-                   "repeats": REPEATS,
+                   "repeats": repeats,
                    # the run itself with records and checks, not added to another
                    "capture": round(seconds.pop("capture") / forward, 3),
                    **{name: round(1 + s / forward, 3) for name, s in seconds.items()}}  # fmt: skip

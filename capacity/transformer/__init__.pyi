@@ -11,11 +11,11 @@ from .activations.tensors import from_tensors as from_tensors
 from .activations.tensors import from_transformer_lens as from_transformer_lens
 from .activations.validation import Check as Check
 from .effective.attention import EffectiveAttention as EffectiveAttention
-from .effective.attention import EffectiveLayer as EffectiveLayer
-from .effective.attention import EffectiveMode as EffectiveMode
 from .effective.attention import effective_attention as effective_attention
-from .effective.attention import effective_layer as effective_layer
-from .effective.attention import effective_share as effective_share
+from .effective.layer import EffectiveLayer as EffectiveLayer
+from .effective.layer import EffectiveMode as EffectiveMode
+from .effective.layer import effective_layer as effective_layer
+from .effective.layer import effective_share as effective_share
 from .effective.statistics import attention_cosine as attention_cosine
 from .effective.statistics import pattern_statistics as pattern_statistics
 from .effective.statistics import token_shares as token_shares

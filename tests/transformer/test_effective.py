@@ -11,7 +11,7 @@ from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
 from capacity.transformer import capture, effective_attention
-from capacity.transformer.effective.attention import (
+from capacity.transformer.effective.layer import (
     EffectiveLayer,
     EffectiveMode,
     effective_layer,
@@ -324,25 +324,61 @@ def test_causal_rows_after_small_ones_are_right(
     assert_shortest(found, a, v)
 
 
-def assert_shortest(found: EffectiveLayer, a: Tensor, v: Tensor) -> None:
-    """Each row is on its support, in the span of its prefix, with its output, and no longer."""
+@pytest.mark.parametrize("dtype", DTYPES)
+@settings(max_examples=examples(60))
+@given(
+    st.integers(0, 2**20),
+    st.floats(0, 12),
+    st.sampled_from(["window", "window and first tokens", "any"]),
+    st.integers(1, 40),
+)
+def test_rows_that_see_tokens_of_their_own_are_the_shortest_on_these(
+    dtype: torch.dtype, seed: int, power: float, kind: str, width: int
+) -> None:
+    g = torch.Generator().manual_seed(seed)
+    n, d = 70, 6
+    i = torch.arange(n)
+    seen = (i[:, None] >= i) & (i[:, None] < i + width)
+    if kind == "window and first tokens":
+        seen |= (i < 3) & (i[:, None] >= i)
+    elif kind == "any":
+        seen = torch.rand(n, n, generator=g) < width / 40
+        seen[i, i] = True
+    v = torch.randn(1, 2, n, d, generator=g, dtype=torch.float64)
+    # the second head has rows of very different sizes, one after another
+    v[:, 1] *= 10 ** (-power * torch.rand(n, 1, generator=g, dtype=torch.float64))
+    logits = 2 * torch.randn(1, 2, n, n, generator=g, dtype=torch.float64)
+    a = attention(logits.masked_fill(~seen, -torch.inf)).to(dtype)
+    v = v.to(dtype)
+    found = effective_layer(a, v, everywhere(v), "causal", seen=seen[None])
+    assert_shortest(found, a, v, seen)
+
+
+def assert_shortest(
+    found: EffectiveLayer, a: Tensor, v: Tensor, seen: Tensor | None = None
+) -> None:
+    """Each row is on its support, in the span of the values there, with its output, and no longer.
+
+    The support is what a row has `seen`, by default itself and all earlier tokens.
+    """
     x, a, v = found.pattern.double(), a.double(), v.double()
     relative, slack = float(found.relative[0]), SLACK[found.pattern.dtype]
-    assert not x.triu(1).any()
+    seen = torch.ones(x.shape[-2:]).tril().bool() if seen is None else seen
+    assert not x.masked_fill(seen, 0.0).any()
     assert (x.norm(dim=-1) <= a.norm(dim=-1) * (1 + slack)).all()
     for i in range(v.shape[-2]):
-        prefix, row = v[..., : i + 1, :], x[..., i : i + 1, : i + 1]
+        values, row = v[..., seen[i], :], x[..., i : i + 1, seen[i]]
         # directions under the threshold may be left out
-        s = torch.linalg.svdvals(prefix)
+        s = torch.linalg.svdvals(values)
         largest = s[..., :1, None]
-        of_row = a[..., i : i + 1, : i + 1]
-        off = ((row - of_row) @ prefix).norm(dim=-1, keepdim=True)
+        of_row = a[..., i : i + 1, seen[i]]
+        off = ((row - of_row) @ values).norm(dim=-1, keepdim=True)
         allowed = (relative + slack) * largest * of_row.norm(dim=-1, keepdim=True)
         assert (off <= allowed).all()
-        within = by_svd(row, prefix, 1e-16)
+        within = by_svd(row, values, 1e-16)
         assert (row - within).abs().max() <= slack + blur(s, relative)
         if clear_cut(s, relative):
-            exact = by_svd(of_row, prefix, relative)
+            exact = by_svd(of_row, values, relative)
             assert (row - exact).abs().max() <= slack + blur(s, relative)
 
 

@@ -28,19 +28,16 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from capacity.transformer.effective.column_space import (
+    GRAM_CONDITION,
     WELL_CONDITIONED,
     gram_rank,
     inverted,
     rank_threshold,
 )
+from capacity.transformer.effective.windows import project_by_svd
 
-# largest condition number of the prefixes of a block; that of G is its square, 1e8 and 1e6, so
-# that eight and ten digits of float64 remain
-_BLOCK_CONDITION = {torch.float32: 1e4, torch.float64: 1e3}
 # sizes of the first blocks: prefixes of just over d rows are ill conditioned, but not for long
 _FIRST_BLOCKS = (4, 12)
-# prefixes of V that are in memory at once
-_SINGLE = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +148,7 @@ def _projected(
         G = G + new.mT @ new
         inverse, size = inverted(R)
         condition = size * G.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()
-        good = (condition <= _BLOCK_CONDITION[a.dtype]) & (condition * least < 1)
+        good = (condition <= GRAM_CONDITION[a.dtype]) & (condition * least < 1)
         if good.all() and (kept <= start).all():
             # z has been rounded, which ill conditioned V would magnify
             calm = bool((condition <= WELL_CONDITIONED).all())
@@ -182,7 +179,7 @@ def _rest(rows: Tensor, seen: Tensor, inverse: Tensor, good: bool, least: float)
         n = len(seen)
         numbers = torch.arange(n - len(rows), n, device=seen.device)
         allowed = torch.arange(n, device=seen.device) <= numbers[:, None]
-        return _one_by_one(rows, seen, allowed, least)
+        return project_by_svd(rows, seen, allowed, least)
     w = _block(inverse, seen[-len(rows) :], rows @ seen)
     return (w @ seen.mT).tril(len(seen) - len(rows))
 
@@ -193,53 +190,3 @@ def _block(inverse: Tensor, v: Tensor, o: Tensor) -> Tensor:
     C = torch.linalg.cholesky(torch.eye(v.shape[-2], dtype=v.dtype, device=v.device) + U @ U.mT)
     M = torch.linalg.solve_triangular(C, U, upper=False)
     return (Z - (Z @ M.mT).tril() @ M) @ inverse.mT
-
-
-def project_within(
-    pattern: Float[Tensor, "batch heads n n"],
-    v: Float[Tensor, "batch heads n d"],
-    seen: Bool[Tensor, "batch n n"],
-    least: Float[Tensor, "batch heads"],
-) -> Float[Tensor, "batch heads n n"]:
-    """Project each row of attention onto the column space of the values that it may attend to.
-
-    Parameters
-    ----------
-    pattern : (batch, heads, n, n)
-        Attention, 0 where `seen` is False.
-    v : (batch, heads, n, d)
-        Values.
-    seen : (batch, n, n) bool
-        Tokens that each token may attend to, such as those in a sliding window.
-    least : (batch, heads)
-        Singular values up to this share of the largest count as 0.
-
-    Returns
-    -------
-    (batch, heads, n, n)
-        Projected attention, 0 where `seen` is False.
-    """
-    x = torch.zeros_like(pattern)
-    wide = v.double()
-    for sentence, head in torch.cartesian_prod(*map(torch.arange, pattern.shape[:2])).tolist():
-        rows = pattern[sentence, head].double()
-        found = _one_by_one(
-            rows, wide[sentence, head], seen[sentence], float(least[sentence, head])
-        )
-        x[sentence, head] = found.to(x.dtype)
-    return x
-
-
-def _one_by_one(a: Tensor, v: Tensor, seen: Tensor, least: float) -> Tensor:
-    """Project rows of one head, each by the singular vectors of the rows of v that it sees."""
-    found = torch.zeros_like(a)
-    for start in range(0, len(a), _SINGLE):
-        part = seen[start : start + _SINGLE]
-        # rows of a window are near each other
-        at = part.any(0).nonzero().flatten()
-        part = part[:, at]
-        U, s, _ = torch.linalg.svd(v[at] * part[..., None], full_matrices=False)
-        U = U * (s > least * s[:, :1])[:, None]
-        rows = ((a[start : start + _SINGLE, None, at] @ U) @ U.mT).squeeze(1)
-        found[start : start + _SINGLE, at] = rows * part
-    return found

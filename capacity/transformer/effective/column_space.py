@@ -19,6 +19,9 @@ from torch import Tensor
 
 # largest condition number at which z R^-1 is about as exact as z
 WELL_CONDITIONED = 300
+# largest one at which V is replaced by G = V^T V in float64, whose condition number is its square,
+# 1e8 and 1e6: eight and ten digits remain
+GRAM_CONDITION = {torch.float32: 1e4, torch.float64: 1e3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,20 +30,28 @@ class Span:
 
     Attributes
     ----------
-    basis : (..., n, d)
-        Orthonormal columns, then columns of zeros where the rank is below d.
+    v : (..., n, d)
+        The matrices.
     inverse : (..., d, d)
         R^-1 with ``basis = V @ inverse``, of use where V is well conditioned.
     well : (...) bool
         Whether V is well conditioned.
     rank : (...)
         Numerical ranks.
+    found : (..., n, d) or None
+        The basis; None where it is ``V @ inverse`` throughout.
     """
 
-    basis: Float[Tensor, "... n d"]
+    v: Float[Tensor, "... n d"]
     inverse: Float[Tensor, "... d d"]
     well: Bool[Tensor, "..."]
     rank: Int[Tensor, "..."]
+    found: Float[Tensor, "... n d"] | None = None
+
+    @property
+    def basis(self) -> Float[Tensor, "... n d"]:
+        """Orthonormal columns, then columns of zeros where the rank is below d; in float64."""
+        return self.v.double() @ self.inverse if self.found is None else self.found
 
 
 def rank_threshold(mask: Bool[Tensor, "batch n"], columns: int, dtype: torch.dtype) -> Tensor:
@@ -77,12 +88,12 @@ def gram_span(
     inverse, size = inverted(torch.linalg.cholesky_ex(gram, upper=True).L)
     condition = size * (_trace(gram).sqrt() if of is v else of.flatten(-2).norm(dim=-1))
     well = (condition <= WELL_CONDITIONED) & (condition * least < 1)
-    basis = v @ inverse
     rank = torch.full(v.shape[:2], v.shape[-1], device=v.device)
-    if not well.all():
-        rest = otherwise(~well)
-        basis[~well], rank[~well] = rest.basis, rest.rank
-    return Span(basis, inverse, well, rank)
+    if well.all():
+        return Span(v, inverse, well, rank)
+    basis, rest = v @ inverse, otherwise(~well)
+    basis[~well], rank[~well] = rest.basis, rest.rank
+    return Span(v, inverse, well, rank, basis)
 
 
 def column_span(
@@ -111,7 +122,8 @@ def column_span(
     of = v if of is None else of
     if n < d:
         basis, rank = _by_svd(v, least, of)
-        return Span(basis, v.new_zeros(*v.shape[:-2], d, d), torch.zeros_like(rank).bool(), rank)
+        inverse = v.new_zeros(*v.shape[:-2], d, d)
+        return Span(v, inverse, torch.zeros_like(rank).bool(), rank, basis)
     Q, R = torch.linalg.qr(v)
     inverse, size = inverted(R)
     condition = size * of.flatten(-2).norm(dim=-1)
@@ -121,7 +133,7 @@ def column_span(
     lacking = ~(condition * least < 1)
     if lacking.any():
         basis[lacking], rank[lacking] = _by_svd(v[lacking], least[lacking], of[lacking])
-    return Span(basis, inverse, (condition <= WELL_CONDITIONED) & ~lacking, rank)
+    return Span(v, inverse, (condition <= WELL_CONDITIONED) & ~lacking, rank, basis)
 
 
 def gram_rank(
@@ -150,14 +162,15 @@ def row_condition(v: Float[Tensor, "... n d"]) -> Float[Tensor, "..."]:
 
 def inverted(R: Float[Tensor, "... d d"]) -> tuple[Float[Tensor, "... d d"], Tensor]:
     """Return R^-1 and |R^-1|_F, or the identity and infinity where R has no inverse."""
-    eye = torch.eye(R.shape[-1], dtype=R.dtype, device=R.device)
-    pivots = R.diagonal(dim1=-2, dim2=-1).abs()
+    # by columns, as LAPACK has them
+    eye = torch.eye(R.shape[-1], dtype=R.dtype, device=R.device).expand_as(R).contiguous()
+    inverse = torch.linalg.solve_triangular(R, eye.mT, upper=True)
+    size = torch.linalg.matrix_norm(inverse)
     # a failed Cholesky decomposition leaves a pivot of 0 or NaN
-    bad = ~((pivots > 0) & (pivots < torch.inf)).all(-1)
-    R = torch.where(bad[..., None, None], eye, R)
-    inverse = torch.linalg.solve_triangular(R, eye.expand_as(R), upper=True)
-    size = inverse.flatten(-2).norm(dim=-1)
-    return inverse, size.masked_fill(bad | size.isnan(), torch.inf)
+    bad = ~(size < torch.inf)
+    if bad.any():
+        inverse[bad], size[bad] = eye[bad], torch.inf
+    return inverse, size
 
 
 def _trace(x: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from .activations.tensors import from_transformer_lens as from_transformer_lens
 from .activations.validation import Check as Check
 from .effective.attention import EffectiveAttention as EffectiveAttention
 from .effective.attention import effective_attention as effective_attention
+from .effective.column_space import ColumnSpace as ColumnSpace
 from .effective.layer import EffectiveLayer as EffectiveLayer
 from .effective.layer import EffectiveMode as EffectiveMode
 from .effective.layer import effective_layer as effective_layer

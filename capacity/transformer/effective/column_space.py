@@ -17,6 +17,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from capacity.display import briefly_shown
+
 # largest condition number at which z R^-1 is about as exact as z
 WELL_CONDITIONED = 300
 # largest one at which V is replaced by G = V^T V in float64, whose condition number is its square,
@@ -24,8 +26,9 @@ WELL_CONDITIONED = 300
 GRAM_CONDITION = {torch.float32: 1e4, torch.float64: 1e3}
 
 
+@briefly_shown
 @dataclass(frozen=True, eq=False)
-class Span:
+class ColumnSpace:
     """Column spaces of (..., n, d) matrices V.
 
     Attributes
@@ -64,8 +67,8 @@ def gram_span(
     least: Float[Tensor, "batch heads"],
     *,
     of: Float[Tensor, "batch heads n d"],
-    otherwise: Callable[[Bool[Tensor, "batch heads"]], Span],
-) -> Span:
+    otherwise: Callable[[Bool[Tensor, "batch heads"]], ColumnSpace],
+) -> ColumnSpace:
     """Orthonormal bases of the column spaces of matrices in float64, to the digits of float32.
 
     Parameters
@@ -81,7 +84,7 @@ def gram_span(
 
     Returns
     -------
-    Span
+    ColumnSpace
         Bases and numerical ranks.
     """
     gram = v.mT @ v
@@ -90,10 +93,10 @@ def gram_span(
     well = (condition <= WELL_CONDITIONED) & (condition * least < 1)
     rank = torch.full(v.shape[:2], v.shape[-1], device=v.device)
     if well.all():
-        return Span(v, inverse, well, rank)
+        return ColumnSpace(v, inverse, well, rank)
     basis, rest = v @ inverse, otherwise(~well)
     basis[~well], rank[~well] = rest.basis, rest.rank
-    return Span(v, inverse, well, rank, basis)
+    return ColumnSpace(v, inverse, well, rank, basis)
 
 
 def column_span(
@@ -101,7 +104,7 @@ def column_span(
     least: Float[Tensor, "..."],
     *,
     of: Float[Tensor, "... n d"] | None = None,
-) -> Span:
+) -> ColumnSpace:
     """Orthonormal bases of the column spaces of matrices in float64, to its digits.
 
     Parameters
@@ -115,7 +118,7 @@ def column_span(
 
     Returns
     -------
-    Span
+    ColumnSpace
         Bases and numerical ranks.
     """
     n, d = v.shape[-2:]
@@ -123,7 +126,7 @@ def column_span(
     if n < d:
         basis, rank = _by_svd(v, least, of)
         inverse = v.new_zeros(*v.shape[:-2], d, d)
-        return Span(v, inverse, torch.zeros_like(rank).bool(), rank, basis)
+        return ColumnSpace(v, inverse, torch.zeros_like(rank).bool(), rank, basis)
     Q, R = torch.linalg.qr(v)
     inverse, size = inverted(R)
     condition = size * of.flatten(-2).norm(dim=-1)
@@ -133,7 +136,7 @@ def column_span(
     lacking = ~(condition * least < 1)
     if lacking.any():
         basis[lacking], rank[lacking] = _by_svd(v[lacking], least[lacking], of[lacking])
-    return Span(v, inverse, (condition <= WELL_CONDITIONED) & ~lacking, rank, basis)
+    return ColumnSpace(v, inverse, (condition <= WELL_CONDITIONED) & ~lacking, rank, basis)
 
 
 def gram_rank(

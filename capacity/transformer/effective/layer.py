@@ -31,7 +31,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.options import require_choice
 from capacity.transformer.effective.causal import project_causally
 from capacity.transformer.effective.column_space import (
-    Span,
+    ColumnSpace,
     column_span,
     rank_threshold,
     row_condition,
@@ -57,7 +57,7 @@ class EffectiveLayer:
     ----------
     left : (batch, n_heads, n, r)
         Factor of A_perp = left @ right.mT, or A_perp itself where `right` is None.
-    spanned : (batch, n_heads, n, r), Span or None
+    spanned : (batch, n_heads, n, r), ColumnSpace or None
         What `right` is made of.
     square : (batch, n_heads) float64
         Squared Frobenius norms of A_perp.
@@ -69,7 +69,7 @@ class EffectiveLayer:
     """
 
     left: Float[Tensor, "batch heads n r"]
-    spanned: Float[Tensor, "batch heads n r"] | Span | None
+    spanned: Float[Tensor, "batch heads n r"] | ColumnSpace | None
     square: Float[Tensor, "batch heads"]
     rank: Int[Tensor, "batch heads"]
     relative: Float[Tensor, "batch"]

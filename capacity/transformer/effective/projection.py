@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from capacity.transformer.effective.column_space import Span, column_span, gram_span
+from capacity.transformer.effective.column_space import ColumnSpace, column_span, gram_span
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Factors:
     ----------
     left : (batch, heads, n, r)
         Coordinates of each row.
-    right : (batch, heads, m, r), or Span
+    right : (batch, heads, m, r), or ColumnSpace
         Vectors that span the column space, 0 at padding; or the space, from which they are had.
     square : (batch, heads) float64
         Squared Frobenius norm of the product.
@@ -33,7 +33,7 @@ class Factors:
     """
 
     left: Float[Tensor, "batch heads n r"]
-    right: Float[Tensor, "batch heads m r"] | Span
+    right: Float[Tensor, "batch heads m r"] | ColumnSpace
     square: Float[Tensor, "batch heads"]
     rank: Int[Tensor, "batch heads"]
 
@@ -44,9 +44,9 @@ class Factors:
         return replace(self, right=right, square=square)
 
 
-def spanning(right: Tensor | Span, dtype: torch.dtype) -> Tensor:
+def spanning(right: Tensor | ColumnSpace, dtype: torch.dtype) -> Tensor:
     """Return vectors that span a column space, in a type; a product of theirs waits until here."""
-    return right.basis.to(dtype) if isinstance(right, Span) else right
+    return right.basis.to(dtype) if isinstance(right, ColumnSpace) else right
 
 
 def projected(
@@ -114,7 +114,7 @@ def projected_on_simplex(
     # rows sum to 1, so that their averages of V less its mean are z less that mean
     o = (z.double() - mean) * rows
 
-    def bases(some: Tensor) -> Span:
+    def bases(some: Tensor) -> ColumnSpace:
         # A reflection maps 1 to a unit vector. The reflected V without that row has columns in the
         # complement exactly; subtracting the mean would leave a residue of its rounding.
         ones = one.expand(*some.shape, -1, -1)[some]
@@ -124,7 +124,7 @@ def projected_on_simplex(
 
     if v.dtype == torch.float64 or v.shape[-2] <= v.shape[-1]:
         flat = bases(torch.ones_like(least, dtype=torch.bool))
-        span = Span(
+        span = ColumnSpace(
             x,
             flat.inverse.unflatten(0, least.shape),
             flat.well.unflatten(0, least.shape),
@@ -150,7 +150,7 @@ def _doubled(v: Tensor) -> Tensor:
     return v.to(torch.float64, memory_format=torch.contiguous_format)
 
 
-def _factors(a: Tensor, o: Tensor, span: Span) -> Factors:
+def _factors(a: Tensor, o: Tensor, span: ColumnSpace) -> Factors:
     """Factors A U = o R^-1 and U, in the type of a."""
     left = o @ span.inverse.to(a.dtype)
     if not span.well.all():

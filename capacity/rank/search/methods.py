@@ -29,11 +29,14 @@ METHODS: list[Method] = [
     _named("lower.substitution:SUBSTITUTION"),
     _named("lower.pencil:PENCIL"),
     _named("lower.diagonalization:DIAGONALIZATION"),
+    _named("lower.algebras:ALGEBRA"),
     _named("lower.koszul:KOSZUL"),
+    _named("lower.rank_one_loci:RANK_ONE_LOCUS"),
     _named("upper.flip_search:FLIP_GRAPH"),
     _named("cp.exact_fits:LEAST_SQUARES"),
     _named("lower.substitution:ANNEALED_SUBSTITUTION"),
     _named("lower.substitution:SUBSTITUTION_IN_OTHER_BASES"),
+    _named("lower.case_trees:CASES"),
     # a theorem gives no terms, so it comes after all that look for some
     _named("upper.maximal_rank:MAXIMAL_RANK"),
 ]

@@ -1,0 +1,222 @@
+"""Lower bound by the substitution method with distinctions of cases, as a tree of steps."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.rank.types import Indices, Mask, Touched
+from capacity.rank.verifier.argument import Forms, FromBelow, View
+from capacity.rank.verifier.budget import require_at_most
+from capacity.rank.verifier.entries import Entries, require
+from capacity.rank.verifier.kind import Kind
+from capacity.rank.verifier.view import view_tensor
+
+# what is known of an entry: it is 0; its value, which isn't 0; that it isn't 0; nothing
+ZERO, VALUE, NONZERO, UNKNOWN = range(4)
+# a multiplier that is neither 0 nor a ratio of known entries
+OTHER = None
+Multiplier: TypeAlias = Fraction | None
+# steps for each entry of a tensor and each removal, and for each case
+ENTRY, CASE = 60, 200_000
+MOST_NODES = 20_000
+# values below this can be multiplied, and two products subtracted
+LARGEST = 2**30
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cases(FromBelow):
+    """Steps of the substitution method as a tree: at each node, the multipliers of some slices.
+
+    Attributes
+    ----------
+    view : View
+        Sub-tensor whose slices are removed.
+    removals : ndarray of int64, shape (n, 2)
+        Pairs (mode, index) of the slices that are removed at each node, the nodes in preorder.
+    nodes : ndarray of int64, shape (n_nodes, 2)
+        Of each node the number of its removals, and of slices whose multipliers are distinguished
+        at the last of them; 0 at a leaf.
+    split : ndarray of int64
+        Indices of these slices, in the mode of that removal, node by node. The children of a node
+        are the cases in the order of `cases_of`.
+    value : int
+        The bound: each path from the root to a leaf removes at least as many slices.
+    """
+
+    kind: ClassVar[str] = "cases"
+    forms: ClassVar[Forms] = {
+        "view": "view",
+        "removals": "pairs",
+        "nodes": "pairs",
+        "split": "indices",
+        "value": "integer",
+    }
+    view: View
+    removals: Indices
+    nodes: Indices
+    split: Indices
+    value: int
+
+
+@dataclass
+class State:
+    """A tensor that is partly known: what of each entry, the values, and the slices that remain."""
+
+    status: NDArray[np.int8]
+    values: Indices
+    alive: list[Mask]
+
+    def copy(self) -> State:
+        """Copy the state."""
+        return State(self.status.copy(), self.values.copy(), [x.copy() for x in self.alive])
+
+    def slice(self, mode: int, index: int) -> tuple[NDArray[np.int8], Indices]:
+        """Return views of what is known of a slice, and of its values."""
+        return np.moveaxis(self.status, mode, 0)[index], np.moveaxis(self.values, mode, 0)[index]
+
+    def live(self, mode: int) -> Mask:
+        """Return the places of a slice of a mode that remain."""
+        others = [x for m, x in enumerate(self.alive) if m != mode]
+        live = np.ones([len(x) for x in others], bool)
+        for axis, x in enumerate(others):
+            live &= np.expand_dims(x, [a for a in range(live.ndim) if a != axis])
+        return live
+
+
+def check_cases(argument: Cases, entries: Entries) -> Touched:
+    """Check that each path of the tree makes steps of the substitution method, as many as claimed.
+
+    As in `capacity.rank.verifier.kinds.substitution`, a slice T_i that is known to be nonzero is
+    removed, and the rank falls by one or more: in a shortest decomposition some term r has
+    a_r[i] != 0, and every other slice becomes T_j - c_j T_i with c_j = a_r[j] / a_r[i]. There the
+    c_j are unknown, and the entries of T_j become unknown wherever T_i isn't known to be zero. Here
+    they are distinguished for some j. Either c_j = 0, and T_j stays as it is; or c_j is one of the
+    ratios of a known entry of T_j to one of T_i that isn't 0, so that some entries cancel; or it is
+    another number, and none does. Then an entry is known to be nonzero where both are known and not
+    zero, or where T_j is zero and T_i is not. One case holds for the decomposition at hand, and
+    each leads to a tensor of lower rank with what is known of it. If every path removes at least n
+    slices, the rank is at least n. For the effective rank the unobserved fibers are unknown from
+    the start, and this holds for every completion.
+
+    Multipliers of several slices are independent, and so are the cases. T_j - p/q T_i is replaced
+    by q T_j - p T_i, which has the same rank and the same zeros.
+    """
+    tensor, known = view_tensor(argument.view, entries)
+    small = (np.abs(tensor) < LARGEST).all()
+    require(small, "an entry of the view is too large")
+    removals, nodes = argument.removals, argument.nodes
+    most = max(len(removals), len(argument.split))
+    sized = len(nodes) and nodes.min() >= 0 and nodes.max() <= most
+    require(sized, "a tree must have nodes, with numbers of steps")
+    require_at_most("nodes of a tree", len(nodes), MOST_NODES)
+    require(nodes[:, 0].sum() == len(removals), "each removal must be of one node")
+    require(nodes[:, 1].sum() == len(argument.split), "each slice that is split of one node")
+    entries.budget.spend(
+        ENTRY * tensor.size * (len(removals) + len(nodes)) + CASE * (len(nodes) + len(removals)),
+        12 * tensor.size * (len(nodes) + 2),
+    )
+    status = np.where(tensor != 0, VALUE, ZERO).astype(np.int8)
+    status[~known] = UNKNOWN
+    root = State(status, tensor.copy(), [np.ones(n, bool) for n in tensor.shape])
+    pairs: list[tuple[int, int]] = [(mode, index) for mode, index in removals.tolist()]
+    steps, splits = iter(pairs), iter(cast("list[int]", argument.split.tolist()))
+    # states of the nodes to come, and the steps that are still needed there
+    stack = [(root, argument.value)]
+    for number, (n_steps, n_splits) in enumerate(nodes.tolist(), 1):
+        require(stack, "a node is no case of another")
+        state, needed = stack.pop()
+        taken = [next(steps) for _ in range(n_steps)]
+        split = [next(splits) for _ in range(n_splits)]
+        require(n_steps > 0 or not split, "multipliers are those of a removal")
+        for mode, index in taken[: n_steps - bool(split)]:
+            (state,) = removed(state, mode, index, [])
+        if not split:
+            require(n_steps >= needed, f"a path of the tree lacks {needed - n_steps} steps")
+            continue
+        # as many as there are nodes left, so that no list of cases is longer
+        rest = len(nodes) - number - len(stack)
+        children = list(itertools.islice(removed(state, *taken[-1], split), rest + 1))
+        require(len(children) <= rest, "a case of the tree is missing")
+        stack += [(child, needed - n_steps) for child in reversed(children)]
+    require(not stack, "a case of the tree is missing")
+    return argument.view.indices
+
+
+def removed(state: State, mode: int, index: int, split: list[int]) -> Iterator[State]:
+    """Yield what is known after a slice is removed, in each case of some slices' multipliers.
+
+    Parameters
+    ----------
+    state : State
+        What is known before; it becomes the only state that is yielded if `split` is empty.
+    mode, index : int
+        The slice; it must remain, and be known to be nonzero.
+    split : list of int
+        Other slices of the mode.
+    """
+    require(0 <= mode < len(state.alive), f"a mode must be from 0 to {len(state.alive) - 1}")
+    alive = state.alive[mode]
+    inside = all(0 <= i < len(alive) and alive[i] for i in (index, *split))
+    require(inside and len({index, *split}) == 1 + len(split), "a slice isn't there")
+    live, before = state.live(mode), state.copy()
+    gone, values = before.slice(mode, index)
+    nonzero = (gone == VALUE) | (gone == NONZERO)
+    require((nonzero & live).any(), f"slice {index} of mode {mode} isn't known to be nonzero")
+    kept = [before.slice(mode, j) for j in split]
+    multipliers = [cases_of(kept_status, kept_values, gone, values, live)
+                   for kept_status, kept_values in kept]  # fmt: skip
+    alive[index] = False
+    np.moveaxis(state.status, mode, 0)[:, gone != ZERO] = UNKNOWN
+    if not split:
+        yield state
+        return
+    for chosen in itertools.product(*multipliers):
+        after = state.copy()
+        for j, (kept_status, kept_values), c in zip(split, kept, chosen, strict=True):
+            status, numbers = after.slice(mode, j)
+            status[:], numbers[:] = subtracted(kept_status, kept_values, gone, values, c)
+        yield after
+
+
+def cases_of(
+    status: NDArray[np.int8], values: Indices, gone: NDArray[np.int8], by: Indices, live: Mask
+) -> list[Multiplier]:
+    """Multipliers of a slice to be distinguished: 0, ratios in ascending order, and any other."""
+    both = live & (status == VALUE) & (gone == VALUE)
+    ratios = {Fraction(int(b), int(a)) for a, b in zip(by[both], values[both], strict=True)}
+    return [Fraction(0), *sorted(ratios), OTHER]
+
+
+def subtracted(
+    status: NDArray[np.int8],
+    values: Indices,
+    gone: NDArray[np.int8],
+    by: Indices,
+    c: Multiplier,
+) -> tuple[NDArray[np.int8], Indices]:
+    """What is known of q T_j - p T_i, with c = p/q, or of T_j - c T_i if c is another number."""
+    if c == 0:
+        return status, values
+    there = (gone == VALUE) | (gone == NONZERO)
+    valued = (gone == VALUE) & ((status == VALUE) | (status == ZERO))
+    after = np.where(there & (status == ZERO), NONZERO, np.where(gone != ZERO, UNKNOWN, status))
+    if c is None:
+        after[valued] = NONZERO
+        return after.astype(np.int8), values
+    p, q = c.numerator, c.denominator
+    require(max(abs(p), q) < LARGEST, "a ratio is too large")
+    difference = q * values - p * np.where(gone == VALUE, by, 0)
+    after[valued] = np.where(difference[valued] != 0, VALUE, ZERO)
+    numbers = np.where(after == VALUE, difference, 0)
+    require((np.abs(numbers) < LARGEST).all(), "an entry becomes too large")
+    return after.astype(np.int8), numbers
+
+
+KIND = Kind(Cases, lower=check_cases)

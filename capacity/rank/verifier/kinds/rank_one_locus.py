@@ -1,0 +1,124 @@
+"""Lower bound n + 1 from a linear form that vanishes on all slices' combinations of rank one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import flint
+import numpy as np
+
+from capacity.rank.types import Indices, Touched
+from capacity.rank.verifier.argument import Forms, FromBelow, View
+from capacity.rank.verifier.budget import DENSE_BYTES, require_at_most, steps_of_rank
+from capacity.rank.verifier.entries import Entries, require
+from capacity.rank.verifier.kind import Kind
+from capacity.rank.verifier.view import PRIME, UNOBSERVED, view_tensor
+
+# quadrics, and slices of a view
+MOST_MINORS, MOST_SLICES = 200_000, 30
+# largest entry: sums of four products fit 64 bits
+LARGEST = 2**29
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankOneLocus(FromBelow):
+    """A linear form whose square is a combination of the 2 x 2 minors of the slices.
+
+    Attributes
+    ----------
+    view : View
+        Sub-tensor whose slices in the mode are independent.
+    mode : int
+        Mode of the slices.
+    form : ndarray of int64
+        Coefficients of the linear form, one for each slice.
+    """
+
+    kind: ClassVar[str] = "rank-one locus"
+    forms: ClassVar[Forms] = {"view": "view", "mode": "integer", "form": "coefficients"}
+    view: View
+    mode: int
+    form: Indices
+
+    @property
+    def value(self) -> int:
+        """One more than the number of slices."""
+        return len(self.form) + 1
+
+
+def check_rank_one_locus(argument: RankOneLocus, entries: Entries) -> Touched:
+    """Check that the n slices X_i are independent, and that l^2 is a combination of the minors.
+
+    The rank is at least n, as X_1, ..., X_n are independent. Suppose that it is n: then
+    X_i = sum_r a_r[i] M_r with n matrices M_r of rank one, and the matrix of the a_r[i] has an
+    inverse. So M_r = sum_i x_r[i] X_i, with vectors x_r that are a basis of R^n. The 2 x 2 minors
+    of sum_i x[i] X_i are quadratic forms in x, and vanish at every x_r. If l^2 is a combination of
+    them, l vanishes at every x_r, so l = 0. Hence the rank is at least n + 1 if l isn't 0.
+    """
+    entries.require_order_3()
+    entries.require_mode(argument.mode)
+    tensor, known = view_tensor(argument.view, entries)
+    require(known.all(), UNOBSERVED)
+    require((np.abs(tensor) < LARGEST).all(), "an entry of the view is too large")
+    X = np.moveaxis(tensor, argument.mode, 0)
+    n, b, c = X.shape
+    require(len(argument.form) == n, "each slice must have a coefficient")
+    require(argument.form.any(), "the linear form is zero")
+    require_at_most("slices of a view", n, MOST_SLICES)
+    require_at_most("minors", math.comb(b, 2) * math.comb(c, 2), MOST_MINORS)
+    # exact ranks, of as many rows at most
+    entries.budget.spend(steps_of_rank(b * c, n) * 10 * entries.longer)
+    rank = flint.fmpz_mat(n, b * c, X.ravel().tolist()).rank()
+    require(rank == n, f"{n} slices span a space of dimension {rank}")
+    minors, terms = math.comb(b, 2) * math.comb(c, 2), n * (n + 1) // 2
+    entries.budget.spend(
+        200 * minors * terms + steps_of_rank(minors, terms), (DENSE_BYTES + 40) * minors * terms
+    )
+    Q = minors_of(X)
+    most = len(Q)
+    entries.budget.spend(2 * (most + 1) * terms * most * (10 + most) * entries.longer)
+    spanned = is_combination(Q, argument.form)
+    require(spanned, "the square of the linear form is no combination of minors")
+    return argument.view.indices
+
+
+def minors_of(X: Indices) -> Indices:
+    """Find 2 x 2 minors of sum_i x_i X_i that are independent, and as many as modulo a prime.
+
+    Parameters
+    ----------
+    X : ndarray of int64, shape (n, b, c)
+        Matrices, with entries below 2^29 in absolute value.
+
+    Returns
+    -------
+    ndarray of int64, shape (rank, n (n + 1) / 2)
+        Coefficients of x_i x_j, i <= j, in the order of `numpy.triu_indices`.
+    """
+    n, b, c = X.shape
+    i, j = np.triu_indices(n)
+    rows, columns = np.triu_indices(b, 1), np.triu_indices(c, 1)
+    # entries of the four corners, shape (n, number of minors)
+    (first, second), (third, fourth) = (
+        tuple(X[:, row][:, :, column].reshape(n, -1) for column in columns) for row in rows
+    )
+    minors = first[i] * fourth[j] - second[i] * third[j]
+    minors += (i != j)[:, None] * (first[j] * fourth[i] - second[j] * third[i])
+    different = np.unique(minors.T, axis=0)
+    flat = (different.T % PRIME).ravel().tolist()
+    reduced, rank = flint.nmod_mat(len(i), len(different), flat, PRIME).rref()
+    rows = [[int(x) for x in row] for row in reduced.tolist()[:rank]]
+    return different[[next(k for k, x in enumerate(row) if x) for row in rows]]
+
+
+def is_combination(Q: Indices, form: Indices) -> bool:
+    """Whether the square of a linear form is a combination of independent quadratic forms."""
+    i, j = np.triu_indices(len(form))
+    square = (form[i] * form[j] * np.where(i == j, 1, 2)).tolist()
+    both = flint.fmpz_mat(len(Q) + 1, len(i), [*Q.ravel().tolist(), *square])
+    return both.rank() == len(Q)
+
+
+KIND = Kind(RankOneLocus, lower=check_rank_one_locus)

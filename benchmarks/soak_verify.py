@@ -34,14 +34,17 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from capacity.database import Database
 from capacity.errors import CapacityError
 from capacity.rank import (
+    AlderStrassen,
     Argument,
     Boxes,
+    Cases,
     Certificate,
     Decomposition,
     Diagonalization,
     Enclosure,
     Koszul,
     Pencil,
+    RankOneLocus,
     Unfolding,
 )
 from capacity.rank.verifier.checker import verify
@@ -52,7 +55,7 @@ from capacity.testing.known_databases import known_effective_rank, known_rank
 from capacity.testing.small_databases import hard_database
 from tests.second_checker import second_checker
 
-STRONG = Koszul | Diagonalization | Pencil
+STRONG = Koszul | Diagonalization | Pencil | AlderStrassen | RankOneLocus | Cases
 # claims of each way in a trial
 CLAIMS = {"valid": 6, "mutated": 8, "borrowed": 8, "relabelled": 2, "paired": 4, "stacked": 4,
           "short": 4}  # fmt: skip

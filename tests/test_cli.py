@@ -336,7 +336,7 @@ def test_an_interrupted_search_prints_the_best_interval_so_far(
     options: tuple[str, ...],
 ) -> None:
     facts = tmp_path / "product.tsv"
-    # 2 x 2 matrices, as facts: unfoldings 4, slices 8
+    # 2 x 2 matrices, as facts: unfoldings 4, slices 8, rank 7
     product = [(i, j, k) for i in "01" for j in "01" for k in "01"]
     facts.write_text("".join(f"a{i}{j}\tb{j}{k}\tc{i}{k}\n" for i, j, k in product))
 
@@ -344,7 +344,7 @@ def test_an_interrupted_search_prints_the_best_interval_so_far(
         raise KeyboardInterrupt
 
     methods = [
-        replace(method, find=interrupted) if method.name == "Koszul flattening" else method
+        replace(method, find=interrupted) if method.name == "Alder-Strassen" else method
         for method in METHODS
     ]
     monkeypatch.setattr("capacity.rank.search.methods.METHODS", methods)
@@ -354,8 +354,8 @@ def test_an_interrupted_search_prints_the_best_interval_so_far(
     assert code == 130
     assert "interrupted; the intervals hold" in err
     found = json.loads(out)["rank"]
-    # without the flattening that shows 6
-    assert 4 <= found["lower"] < 6 <= found["upper"] <= 8
+    # without the theorem that shows 7
+    assert 4 <= found["lower"] < 7 <= found["upper"] <= 8
     code, _, _ = run(capsys, "verify", str(certificate), str(facts))
     assert code == 0
 

@@ -63,14 +63,17 @@ from .verifier.kind import UpperChecker as UpperChecker
 from .verifier.kinds import KINDS as KINDS
 from .verifier.kinds import register_kind as register_kind
 from .verifier.kinds import unregister_kind as unregister_kind
+from .verifier.kinds.algebra import AlderStrassen as AlderStrassen
 from .verifier.kinds.algebraic import AlgebraicDecomposition as AlgebraicDecomposition
 from .verifier.kinds.boxes import Boxes as Boxes
+from .verifier.kinds.cases import Cases as Cases
 from .verifier.kinds.decomposition import Decomposition as Decomposition
 from .verifier.kinds.diagonalization import Diagonalization as Diagonalization
 from .verifier.kinds.enclosure import Enclosure as Enclosure
 from .verifier.kinds.koszul import Koszul as Koszul
 from .verifier.kinds.maximal_rank import MaximalRank as MaximalRank
 from .verifier.kinds.pencil import Pencil as Pencil
+from .verifier.kinds.rank_one_locus import RankOneLocus as RankOneLocus
 from .verifier.kinds.substitution import Substitution as Substitution
 from .verifier.kinds.unfolding import Unfolding as Unfolding
 from .verifier.procedures.kronecker_form import Spend as Spend

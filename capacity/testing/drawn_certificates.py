@@ -19,6 +19,7 @@ from capacity.testing.area import Area, Sides
 from capacity.testing.choices import Choices
 from capacity.testing.drawn_algebraic_terms import algebraic_decomposition
 from capacity.testing.drawn_diagonalizations import diagonalization
+from capacity.testing.drawn_strong_arguments import algebra, cases, rank_one_locus
 from capacity.testing.lower_arguments import koszul, pencil, substitution, unfolding
 from capacity.testing.upper_arguments import partition, terms
 from capacity.testing.whole_components import (
@@ -32,7 +33,14 @@ T = TypeVar("T", bound=str)
 Maker: TypeAlias = Callable[[Choices, Area], Argument | None]
 # kinds whose values add up, and kinds of which a certificate may have one
 ADDING: dict[str, Maker] = {"unfolding": unfolding, "substitution": substitution}
-STRONG: dict[str, Maker] = {"koszul": koszul, "pencil": pencil, "diagonalization": diagonalization}
+STRONG: dict[str, Maker] = {
+    "koszul": koszul,
+    "pencil": pencil,
+    "diagonalization": diagonalization,
+    "algebra": algebra,
+    "rank-one locus": rank_one_locus,
+    "cases": cases,
+}
 WHOLE: dict[str, Maker] = {
     "pencil": whole_pencil,
     "diagonalization": whole_diagonalization,
@@ -60,7 +68,7 @@ def certificates(
     """Valid certificates of a database or a tensor, tight or not.
 
     A lower bound has arguments about different components, pairs of an unfolding and another
-    argument, and at most one flattening, pencil or diagonalization; views, bases, primes and the
+    argument, and at most one of another kind; views, bases, primes and the
     order of substitution steps vary. For tensors of order four or more, modes may be taken
     together. An upper bound sorts entries into boxes and terms, and covers some components by other
     arguments.

@@ -73,7 +73,7 @@ TOY = Method("Winograd", find_product, sides=("lower",), dense=True)
 @pytest.fixture
 def registered() -> Iterator[None]:
     register_kind(Kind(Product, lower=check_product))
-    register_method(TOY, before="Koszul flattening")
+    register_method(TOY, before="Alder-Strassen")
     yield
     unregister_kind(Product.kind)
     unregister_method(TOY.name)

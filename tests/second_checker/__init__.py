@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from capacity.database import Database
-from capacity.rank import Certificate, Diagonalization, Koszul, Pencil, Substitution, Unfolding
+from capacity.rank import (
+    AlderStrassen,
+    Cases,
+    Certificate,
+    Diagonalization,
+    Koszul,
+    Pencil,
+    RankOneLocus,
+    Substitution,
+    Unfolding,
+)
 from capacity.tensor import SparseTensor
 from tests.second_checker.lower import proves_lower, proves_removals, vanishes
 from tests.second_checker.slices import rank_of_two_slices as rank_of_two_slices
@@ -61,7 +71,7 @@ def _proves(certificate: Certificate, of: Database | SparseTensor) -> bool:
     ]  # fmt: skip
     if any(t is None for t in touched):
         return False
-    strong = (Koszul, Pencil, Diagonalization)
+    strong = (Koszul, Pencil, Diagonalization, AlderStrassen, RankOneLocus, Cases)
     if sum(isinstance(a, strong) for a in certificate.arguments) > 1:
         return False
     names = component_names(T)

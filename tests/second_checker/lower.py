@@ -10,8 +10,19 @@ from typing import Any
 import flint
 import numpy as np
 
-from capacity.rank import Diagonalization, Koszul, Pencil, Substitution, Unfolding
+from capacity.rank import (
+    AlderStrassen,
+    Cases,
+    Diagonalization,
+    Koszul,
+    Pencil,
+    RankOneLocus,
+    Substitution,
+    Unfolding,
+)
+from tests.second_checker.algebras import proves_algebra
 from tests.second_checker.slices import diagonal, rank_of_two_slices, square_slices
+from tests.second_checker.trees import proves_cases, proves_locus
 from tests.second_checker.views import dense, indices_of, rational_rank, tensor_of
 
 
@@ -47,14 +58,20 @@ def proves_lower(
         return {(argument.mode, i) for i in rows} | places
     if isinstance(argument, Substitution):
         return proves_removals(argument, D, observed, effective)
+    if isinstance(argument, Cases):
+        return proves_cases(argument, D, observed, effective)
     if D.ndim != 3:
         return None
-    if isinstance(argument, Koszul | Diagonalization):
+    if isinstance(argument, Koszul | Diagonalization | AlderStrassen | RankOneLocus):
         seen = tensor_of(argument.view, D, observed if effective else None)
         if seen is None or any(x is None for x in seen.values()):
             return None
         if isinstance(argument, Koszul):
             return _proves_flattening(argument, D)
+        if isinstance(argument, AlderStrassen):
+            return proves_algebra(argument, D)
+        if isinstance(argument, RankOneLocus):
+            return proves_locus(argument, D)
         return _proves_more_than_n(argument, D)
     assert isinstance(argument, Pencil)
     if len(set(argument.slices.tolist())) != 2 or argument.mode not in (0, 1, 2):

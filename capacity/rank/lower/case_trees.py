@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity.rank.lower.greedy_substitution import greedy_removals
+from capacity.rank.lower.sparse_bases import sparser
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.types import Indices
+from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.cases import (
     LARGEST,
@@ -30,11 +31,12 @@ from capacity.rank.verifier.kinds.cases import (
 )
 
 # greedy orders for a node, and a draw's at most
-ORDERS, ORDERS_OF_DRAW = 30, 6
-# draws at a node, and levels of the tree
-DRAWS, MOST_LEVELS = 60, 4
-# nanoseconds that a state, or a call of the greedy search, takes whatever its size
-CALL = 150_000
+ORDERS, ORDERS_OF_DRAW = 12, 3
+DRAWS = 60
+# share of the work for trees of one level, two, ...
+SHARES = (0.4, 0.4, 0.2)
+# nanoseconds that a call of the greedy search takes whatever the size, and each order and state
+CALL, EACH = 200_000, 40_000
 
 
 @dataclass(frozen=True)
@@ -53,48 +55,95 @@ class Node:
 
 
 def case_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Look for one step more than the lower bound so far, on each of `Problem.parts`."""
-    for of in problem.parts:
-        tensor, known = problem.part(of)
-        if tensor.size and np.abs(tensor).max() < LARGEST:
-            search = _Search(goal.work // len(problem.parts), goal.seed)
-            tree = search.tree(_state(tensor, known), goal.lower + 1)
-            if tree is not None:
-                yield (_certified(tree, View(of), goal.lower + 1),)
-                return
+    """Look for one step more than the lower bound so far, in the given bases and in sparser ones.
+
+    Each attempt has an equal share of the work. The core stands for the whole tensor.
+    """
+    lower, of = goal.lower, problem.parts[-1]
+    tensor, known = problem.part(of)
+    each = goal.work // (goal.limits.bases + 1)
+    for attempt in range(goal.limits.bases + 1):
+        if lower >= goal.upper or not tensor.size:
+            return
+        seed, rebased, sure, bases = goal.seed + attempt, tensor, known, ()
+        if attempt:
+            rebased, sure, bases = sparser(tensor, known, np.random.default_rng(seed))
+        tree = case_tree(rebased, sure, lower + 1, work=each, seed=seed)
+        if tree is not None:
+            lower += 1
+            yield (tree_of(tree, View(of, bases), lower),)
+
+
+def tree_of(root: Node, view: View, value: int) -> Cases:
+    """Write a tree as an argument about a view."""
+    nodes = list(root.preorder())
+    return Cases(
+        view,
+        np.array([step for node in nodes for step in node.steps], np.int64).reshape(-1, 2),
+        np.array([(len(node.steps), len(node.split)) for node in nodes], np.int64),
+        np.array([j for node in nodes for j in node.split], np.int64),
+        value,
+    )
+
+
+def case_tree(tensor: Indices, known: Mask, needed: int, *, work: int, seed: int) -> Node | None:
+    """Search for a tree of steps, with more and more levels of cases.
+
+    Parameters
+    ----------
+    tensor : ndarray of int64, shape (n0, n1, ...)
+        The tensor.
+    known : ndarray of bool, of the same shape
+        Entries that are known from the start.
+    needed : int
+        Steps that each path of the tree must have.
+    work : int
+        Work allowed, in units of about a nanosecond.
+    seed : int
+        Seed of the random choices.
+
+    Returns
+    -------
+    Node or None
+        The root of a tree; None if none was found.
+    """
+    if np.abs(tensor).max() >= LARGEST:
+        return None
+    status = np.where(known, np.where(tensor != 0, VALUE, ZERO), UNKNOWN).astype(np.int8)
+    root = State(status, tensor.copy(), [np.ones(n, bool) for n in tensor.shape])
+    search = _Search(seed)
+    # a level gains a step or two
+    lacking = needed - len(search.order(root, ORDERS, needed))
+    for levels, share in enumerate(SHARES, 1):
+        if levels < lacking - 1:
+            continue
+        search.work = int(work * share)
+        while search.work > 0:
+            found = search.proved(root, needed, levels)
+            if found is not None:
+                return found
+    return None
 
 
 class _Search:
-    """A search that counts its work."""
+    """A search that counts down its work."""
 
-    def __init__(self, work: int, seed: int) -> None:
-        self._work = work
+    def __init__(self, seed: int) -> None:
+        self.work = 0
         self._rng = np.random.default_rng(seed)
 
-    def tree(self, state: State, needed: int) -> Node | None:
-        """Look for a tree with more and more levels, each with a share of the work."""
-        work = self._work
-        for level in range(1, MOST_LEVELS + 1):
-            self._work = work * level // (MOST_LEVELS * (MOST_LEVELS + 1) // 2)
-            while self._work > 0:
-                found = self._proved(state, needed, level)
-                if found is not None:
-                    return found
-                if self._work == work:
-                    break
-        return None
-
-    def _proved(self, state: State, needed: int, levels: int) -> Node | None:
-        steps = self._order(state, ORDERS, needed)
+    def proved(self, state: State, needed: int, levels: int) -> Node | None:
+        """Prove a number of steps from a state, by an order or a tree of some levels."""
+        steps = self.order(state, ORDERS, needed)
         if len(steps) >= needed:
             return Node(steps[: max(needed, 0)], [], [])
         if not levels or len(steps) < needed - 1 - levels:
             return None
         for draw in range(DRAWS):
-            if self._work <= 0:
+            if self.work <= 0:
                 return None
-            steps = self._order(state, 1 if draw % 3 else ORDERS_OF_DRAW, needed)
-            if not steps or len(steps) < needed - 2 - levels:
+            steps = self.order(state, 1 if draw % 3 else ORDERS_OF_DRAW, needed)
+            if not steps or len(steps) < needed - 1 - levels:
                 continue
             found = self._split(state, steps[: int(self._rng.integers(len(steps))) + 1], needed,
                                 levels)  # fmt: skip
@@ -116,48 +165,29 @@ class _Search:
         others[index] = False
         if not others.any():
             return None
-        j = int(self._rng.choice(np.flatnonzero(others)))
+        numbers: Indices = np.flatnonzero(others)
+        j = int(numbers[self._rng.integers(len(numbers))])
         children: list[Node] = []
         for case in removed(after, mode, index, [j]):
-            self._work -= CALL
-            child = self._proved(case, needed - len(steps), levels - 1)
+            self.work -= EACH
+            child = self.proved(case, needed - len(steps), levels - 1)
             if child is None:
                 return None
             children.append(child)
         return Node(steps, [j], children)
 
-    def _order(self, state: State, orders: int, target: int) -> list[tuple[int, int]]:
+    def order(self, state: State, orders: int, target: int) -> list[tuple[int, int]]:
+        """Find steps from a state greedily."""
         alive = [np.flatnonzero(x) for x in state.alive]
         status = state.status[np.ix_(*alive)]
         nonzero = (status == VALUE) | (status == NONZERO)
-        self._work -= CALL + 2 * orders * status.size * sum(status.shape)
+        self.work -= CALL + orders * (EACH + status.size * sum(status.shape))
         if not nonzero.any():
             return []
-        found = greedy_removals(
-            nonzero,
-            status != UNKNOWN,
-            orders=orders,
-            seed=int(self._rng.integers(2**31)),
-            target=target,
-        )
-        return [(mode, int(alive[mode][index])) for mode, index in found.tolist()]
-
-
-def _state(tensor: Indices, known: np.ndarray) -> State:
-    status = np.where(known, np.where(tensor != 0, VALUE, ZERO), UNKNOWN).astype(np.int8)
-    return State(status, tensor.copy(), [np.ones(n, bool) for n in tensor.shape])
-
-
-def _certified(tree: Node, view: View, value: int) -> Cases:
-    nodes = list(tree.preorder())
-    steps = [step for node in nodes for step in node.steps]
-    return Cases(
-        view,
-        np.array(steps, np.int64).reshape(-1, 2),
-        np.array([(len(node.steps), len(node.split)) for node in nodes], np.int64),
-        np.array([j for node in nodes for j in node.split], np.int64),
-        value,
-    )
+        seed = int(self._rng.integers(2**31))
+        found = greedy_removals(nonzero, status != UNKNOWN, orders=orders, seed=seed, target=target)
+        pairs: list[tuple[int, int]] = found.tolist()
+        return [(mode, int(alive[mode][index])) for mode, index in pairs]
 
 
 CASES = Method(

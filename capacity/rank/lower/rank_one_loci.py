@@ -21,7 +21,6 @@ from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.rank_one_locus import (
-    LARGEST,
     MOST_MINORS,
     MOST_SLICES,
     RankOneLocus,
@@ -29,7 +28,7 @@ from capacity.rank.verifier.kinds.rank_one_locus import (
     minors_of,
 )
 
-STARTS, STEPS = 12, 60
+STARTS, STEPS, LEAST_DAMPING = 12, 60, 1e-12
 # a solution, relative to its length; fractions are rounded to denominators up to this
 SOLVED, LARGEST_DENOMINATOR = 1e-11, 12
 Array = NDArray[np.float64]
@@ -38,8 +37,6 @@ Array = NDArray[np.float64]
 def rank_one_loci(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Show that the rank exceeds the number n of slices, in modes where that improves a bound."""
     T = problem.core.tensor.astype(np.int64)
-    if not T.size or np.abs(T).max() >= LARGEST:
-        return
     for mode, n in enumerate(T.shape):
         X = np.moveaxis(T, mode, 0)
         if n < goal.lower or not _fits(X.shape):
@@ -73,7 +70,7 @@ def linear_form(X: Indices, *, seed: int) -> Indices | None:
         return np.eye(1, n, dtype=np.int64)[0] if len(Q) else None
     # coordinates in which the product of vectors is that of symmetric matrices
     weights = np.where(i == j, 1.0, math.sqrt(0.5))
-    complement = np.linalg.svd(Q * weights)[2][len(Q) :]
+    complement = np.linalg.svd(Q.astype(float) * weights)[2][len(Q) :]
     A = np.zeros((len(complement), n, n))
     A[:, i, j] = A[:, j, i] = complement * weights
     rng = np.random.default_rng(seed)
@@ -95,7 +92,7 @@ def _solution(A: Array, l: Array) -> Array | None:  # noqa: E741 - its name in t
         step = step / np.linalg.norm(step)
         after = A @ step @ step
         if np.linalg.norm(after) < np.linalg.norm(values):
-            l, values, damping = step, after, damping / 5  # noqa: E741
+            l, values, damping = step, after, max(damping / 5, LEAST_DAMPING)  # noqa: E741
         else:
             damping *= 4
     return None

@@ -11,6 +11,9 @@ argument                  side   value
 `Substitution`            lower  the steps of the substitution method, with unknown entries
 `Koszul`                  lower  the rank of a Koszul flattening, divided by a simple tensor's
 `Diagonalization`         both   n if n x n slices are diagonal in common bases, or else n + 1
+`AlderStrassen`           lower  2 n - t for an algebra of n dimensions with t maximal ideals
+`RankOneLocus`            lower  n + 1 if n slices have no basis of combinations of rank one
+`Cases`                   lower  the steps of the substitution method, cases being distinguished
 `Pencil`                  both   the rank of two slices, by Kronecker's canonical form
 `Boxes`                   upper  the number of boxes that equal entries fill
 `Decomposition`           upper  the number of simple tensors that add up to the entries

@@ -163,6 +163,9 @@ def test_each_kind_is_drawn_of_large_entries(quantity: Any, side: Any, kind: str
     if kind == "enclosure":
         # a fit of floating-point numbers has a box around it for entries of any size
         tensor = from_dense(np.array([[[3, 1], [1, 0]], [[1, 0], [0, -3]]]))
+    if kind == "rank-one locus":
+        # the product of x + y e with e^2 = 0, in other bases
+        tensor = from_dense(np.array([[[1, 0], [0, 1]], [[1, 1], [0, 1]]]) * LARGEST)
     if kind == "diagonalization" and side == "upper":
         tensor = from_dense(ghz_state(3, 2).to_numpy() * LARGEST)
     certificate = drawn_certificate(
@@ -174,7 +177,9 @@ def test_each_kind_is_drawn_of_large_entries(quantity: Any, side: Any, kind: str
 
 
 @pytest.mark.parametrize("order", [4, 5])
-@pytest.mark.parametrize("kind", ["koszul", "pencil", "diagonalization", "unfolding"])
+@pytest.mark.parametrize(
+    "kind", ["koszul", "pencil", "diagonalization", "unfolding", "algebra", "rank-one locus"]
+)
 def test_kinds_of_order_three_are_drawn_of_modes_taken_together(order: int, kind: str) -> None:
     tensor = w_state(order) * LARGEST
     seen: set[int] = set()

@@ -112,6 +112,11 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
         kind = "algebraic decomposition"
         drawn = drawn_certificate(Choices.seeded(seed), four, quantity=quantity, kind=kind)
         pool.append((four, drawn))
+    for quantity, seed in itertools.product(("rank", "effective_rank"), range(10)):
+        for kind in ("cases", "rank-one locus", "algebra"):
+            of = w if quantity == "rank" else four
+            drawn = drawn_certificate(Choices.seeded(seed), of, quantity=quantity, kind=kind)
+            pool.append((of, drawn))
     for mode in range(3):
         db, free = peeled_example(mode)
         pool += [(db, claim(db, free, side="upper"))] * 5

@@ -26,8 +26,8 @@ Multiplier: TypeAlias = Fraction | None
 # steps for each entry of a tensor and each removal, and for each case
 ENTRY, CASE = 60, 200_000
 MOST_NODES = 20_000
-# values below this can be multiplied, and two products subtracted
-LARGEST = 2**30
+# values are below this, and differences of products of two below `EXACT` fit 64 bits
+LARGEST, EXACT = 2**31, 2**30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +100,7 @@ def check_cases(argument: Cases, entries: Entries) -> Touched:
     they are distinguished for some j. Either c_j = 0, and T_j stays as it is; or c_j is one of the
     ratios of a known entry of T_j to one of T_i that isn't 0, so that some entries cancel; or it is
     another number, and none does. Then an entry is known to be nonzero where both are known and not
-    zero, or where T_j is zero and T_i is not. One case holds for the decomposition at hand, and
+    zero, or where T_j is zero and T_i is not. One case holds for that decomposition, and
     each leads to a tensor of lower rank with what is known of it. If every path removes at least n
     slices, the rank is at least n. For the effective rank the unobserved fibers are unknown from
     the start, and this holds for every completion.
@@ -201,7 +201,7 @@ def subtracted(
     by: Indices,
     c: Multiplier,
 ) -> tuple[NDArray[np.int8], Indices]:
-    """What is known of q T_j - p T_i, with c = p/q, or of T_j - c T_i if c is another number."""
+    """Tell what is known of q T_j - p T_i, with c = p/q, or of T_j - c T_i with another c."""
     if c == 0:
         return status, values
     there = (gone == VALUE) | (gone == NONZERO)
@@ -211,12 +211,13 @@ def subtracted(
         after[valued] = NONZERO
         return after.astype(np.int8), values
     p, q = c.numerator, c.denominator
-    require(max(abs(p), q) < LARGEST, "a ratio is too large")
-    difference = q * values - p * np.where(gone == VALUE, by, 0)
+    largest = max(abs(p), q, int(np.abs(values).max()), int(np.abs(by).max()))
+    exact = np.int64 if largest < EXACT else object
+    difference = q * values.astype(exact) - p * np.where(gone == VALUE, by, 0).astype(exact)
     after[valued] = np.where(difference[valued] != 0, VALUE, ZERO)
     numbers = np.where(after == VALUE, difference, 0)
     require((np.abs(numbers) < LARGEST).all(), "an entry becomes too large")
-    return after.astype(np.int8), numbers
+    return after.astype(np.int8), numbers.astype(np.int64)
 
 
 KIND = Kind(Cases, lower=check_cases)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import flint
 import numpy as np
@@ -12,14 +12,16 @@ import numpy as np
 from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, View
 from capacity.rank.verifier.budget import DENSE_BYTES, require_at_most, steps_of_rank
-from capacity.rank.verifier.entries import Entries, require
+from capacity.rank.verifier.entries import LARGEST_VALUE, Entries, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import PRIME, UNOBSERVED, view_tensor
 
 # quadrics, and slices of a view
 MOST_MINORS, MOST_SLICES = 200_000, 30
-# largest entry: sums of four products fit 64 bits
-LARGEST = 2**29
+# steps for each coefficient of a minor
+MINOR = 1_000
+# sums of four products of entries below this fit 64 bits
+EXACT = 2**29
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,7 +63,7 @@ def check_rank_one_locus(argument: RankOneLocus, entries: Entries) -> Touched:
     entries.require_mode(argument.mode)
     tensor, known = view_tensor(argument.view, entries)
     require(known.all(), UNOBSERVED)
-    require((np.abs(tensor) < LARGEST).all(), "an entry of the view is too large")
+    require((np.abs(tensor) < LARGEST_VALUE).all(), "an entry of the view is too large")
     X = np.moveaxis(tensor, argument.mode, 0)
     n, b, c = X.shape
     require(len(argument.form) == n, "each slice must have a coefficient")
@@ -74,7 +76,8 @@ def check_rank_one_locus(argument: RankOneLocus, entries: Entries) -> Touched:
     require(rank == n, f"{n} slices span a space of dimension {rank}")
     minors, terms = math.comb(b, 2) * math.comb(c, 2), n * (n + 1) // 2
     entries.budget.spend(
-        200 * minors * terms + steps_of_rank(minors, terms), (DENSE_BYTES + 40) * minors * terms
+        MINOR * entries.longer * minors * terms + steps_of_rank(minors, terms),
+        (DENSE_BYTES + 40) * minors * terms,
     )
     Q = minors_of(X)
     most = len(Q)
@@ -90,31 +93,35 @@ def minors_of(X: Indices) -> Indices:
     Parameters
     ----------
     X : ndarray of int64, shape (n, b, c)
-        Matrices, with entries below 2^29 in absolute value.
+        Matrices.
 
     Returns
     -------
-    ndarray of int64, shape (rank, n (n + 1) / 2)
+    ndarray of int64 or of Python's integers, shape (rank, n (n + 1) / 2)
         Coefficients of x_i x_j, i <= j, in the order of `numpy.triu_indices`.
     """
     n, b, c = X.shape
+    of = X if np.abs(X).max() < EXACT else X.astype(object)
     i, j = np.triu_indices(n)
     rows, columns = np.triu_indices(b, 1), np.triu_indices(c, 1)
     # entries of the four corners, shape (n, number of minors)
     (first, second), (third, fourth) = (
-        tuple(X[:, row][:, :, column].reshape(n, -1) for column in columns) for row in rows
+        tuple(of[:, row][:, :, column].reshape(n, -1) for column in columns) for row in rows
     )
     minors = first[i] * fourth[j] - second[i] * third[j]
     minors += (i != j)[:, None] * (first[j] * fourth[i] - second[j] * third[i])
-    different = np.unique(minors.T, axis=0)
-    flat = (different.T % PRIME).ravel().tolist()
-    reduced, rank = flint.nmod_mat(len(i), len(different), flat, PRIME).rref()
-    rows = [[int(x) for x in row] for row in reduced.tolist()[:rank]]
-    return different[[next(k for k, x in enumerate(row) if x) for row in rows]]
+    quadrics = cast("list[list[int]]", minors.T.tolist())
+    # each once, without common factors, which may be the prime
+    different = sorted({tuple(x // math.gcd(*q) for x in q) for q in quadrics if any(q)})
+    flat = [x % PRIME for row in zip(*different, strict=True) for x in row]
+    reduced, rank = flint.nmod_mat(len(i) if different else 0, len(different), flat, PRIME).rref()
+    pivots = [[int(x) for x in row] for row in reduced.tolist()[:rank]]
+    chosen = [different[next(k for k, x in enumerate(row) if x)] for row in pivots]
+    return np.array(chosen, minors.dtype).reshape(-1, len(i))
 
 
 def is_combination(Q: Indices, form: Indices) -> bool:
-    """Whether the square of a linear form is a combination of independent quadratic forms."""
+    """Return True if the square of a linear form is a combination of independent quadrics."""
     i, j = np.triu_indices(len(form))
     square = (form[i] * form[j] * np.where(i == j, 1, 2)).tolist()
     both = flint.fmpz_mat(len(Q) + 1, len(i), [*Q.ravel().tolist(), *square])

@@ -1,0 +1,138 @@
+"""Random arguments for lower bounds by algebras, loci of rank one, and distinctions of cases."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from capacity.rank import AlderStrassen, Cases, RankOneLocus, View
+from capacity.rank.lower.rank_one_loci import linear_form
+from capacity.rank.reductions.core import concise_core
+from capacity.rank.verifier.entries import Refuted
+from capacity.rank.verifier.kinds.algebra import n_maximal_ideals, products
+from capacity.rank.verifier.kinds.cases import NONZERO, UNKNOWN, VALUE, ZERO, State, removed
+from capacity.testing.area import Area, seen
+from capacity.testing.choices import Choices
+from capacity.testing.lower_arguments import random_view
+
+# most indices of a mode: the independent checker goes through all triples of them
+MOST = 4
+# cores that are looked at
+TRIES = 8
+# probability that a step distinguishes cases is one in this; most levels and cases of a tree
+SPLITS, MOST_LEVELS, MOST_CASES = 3, 2, 8
+
+
+def algebra(choose: Choices, area: Area) -> AlderStrassen | None:
+    """Choose a cube that is the product of an algebra: a core, or some indices."""
+    view = _core(choose, area)
+    if view is None:
+        return None
+    T = seen(area, view)[0]
+    n = len(T)
+    for mode in choose.order(range(3)):
+        turned = np.moveaxis(T, mode, 2)
+        for attempt in range(3):
+            u, v = (
+                np.array([choose.integer(-2, 2) if attempt else 1 for _ in range(n)], np.int64)
+                for _ in range(2)
+            )
+            if T.shape != (n, n, n) or not (u.any() and v.any()):
+                break
+            try:
+                t = n_maximal_ideals(products(turned, u, v))
+            except Refuted:
+                continue
+            return AlderStrassen(view, mode, u, v, 2 * n - t)
+    return None
+
+
+def rank_one_locus(choose: Choices, area: Area) -> RankOneLocus | None:
+    """Choose slices of a core that aren't spanned by combinations of rank one."""
+    view = _core(choose, area)
+    if view is None:
+        return None
+    T = seen(area, view)[0]
+    for mode in choose.order(range(3)):
+        form = linear_form(np.moveaxis(T, mode, 0), seed=choose.seed())
+        if form is not None:
+            return RankOneLocus(view, mode, form * choose.one([1, -1, 7]))
+    return None
+
+
+def _core(choose: Choices, area: Area) -> View | None:
+    """Choose known indices whose slices are independent in each mode, more than one if possible."""
+    if area.order != 3:
+        return None
+    for _ in range(TRIES):
+        known = area.all_known(choose)
+        if not known.indices[0]:
+            return None
+        small = known.some(choose, most=choose.one([MOST, 2]))
+        core = concise_core(small.part())
+        if core.tensor.size > 1 or (core.tensor.size and choose.chance(1, 5)):
+            return View(
+                tuple(
+                    np.array(side)[of] for side, of in zip(small.indices, core.chosen, strict=True)
+                )
+            )
+    return None
+
+
+def cases(choose: Choices, area: Area) -> Cases | None:
+    """Choose steps of the substitution method on a view, and slices whose multipliers matter."""
+    view = random_view(choose, area, most=MOST)
+    tensor, known = seen(area, view)
+    status = np.where(known, np.where(tensor != 0, VALUE, ZERO), UNKNOWN).astype(np.int8)
+    root = State(status, tensor.copy(), [np.ones(n, bool) for n in tensor.shape])
+    tree = _Tree(choose)
+    try:
+        value = tree.grow(root, MOST_LEVELS)
+    except Refuted:
+        # entries of differences have become too large
+        return None
+    if not value:
+        return None
+    steps = np.array(tree.steps, np.int64).reshape(-1, 2)
+    return Cases(view, steps, np.array(tree.nodes), np.array(tree.split, np.int64), value)
+
+
+class _Tree:
+    """A tree in preorder, as a certificate has it."""
+
+    def __init__(self, choose: Choices) -> None:
+        self._choose = choose
+        self.nodes: list[tuple[int, int]] = []
+        self.steps: list[tuple[int, int]] = []
+        self.split: list[int] = []
+
+    def grow(self, state: State, levels: int) -> int:
+        """Add a node and all below it; return the fewest steps of a path."""
+        number, n_steps = len(self.nodes), 0
+        self.nodes.append((0, 0))
+        while True:
+            playable = [
+                (mode, int(i)) for mode, alive in enumerate(state.alive)
+                for i in np.flatnonzero(alive) if _is_nonzero(state, mode, int(i))
+            ]  # fmt: skip
+            if not playable:
+                self.nodes[number] = n_steps, 0
+                return n_steps
+            mode, i = self._choose.one(playable)
+            self.steps.append((mode, i))
+            n_steps += 1
+            others = [int(j) for j in np.flatnonzero(state.alive[mode]) if j != i]
+            if levels and others and self._choose.chance(1, SPLITS):
+                some = self._choose.some(others, most=2)
+                each = list(itertools.islice(removed(state.copy(), mode, i, some), MOST_CASES + 1))
+                if len(each) <= MOST_CASES:
+                    self.split += some
+                    self.nodes[number] = n_steps, len(some)
+                    return n_steps + min([self.grow(case, levels - 1) for case in each])
+            (state,) = removed(state, mode, i, [])
+
+
+def _is_nonzero(state: State, mode: int, i: int) -> bool:
+    status = state.slice(mode, i)[0]
+    return bool((((status == VALUE) | (status == NONZERO)) & state.live(mode)).any())

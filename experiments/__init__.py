@@ -18,4 +18,5 @@ EXPERIMENTS = {
     "identifiability": "experiments.identifiability.run",
     "effective_attention": "experiments.effective_attention.run",
     "decomposition": "experiments.decomposition.run",
+    "atlas": "experiments.atlas.run",
 }

@@ -39,6 +39,7 @@ PAGES = (
     "identifiability/README.md",
     "effective_attention/README.md",
     "decomposition/README.md",
+    "atlas/README.md",
 )
 
 

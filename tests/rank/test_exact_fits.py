@@ -409,3 +409,12 @@ def test_numbers_that_are_passed_over_wait_for_fits_that_are_kept() -> None:
     goal: Any = SimpleNamespace(lower=8, limits=SimpleNamespace(fits=16))
     proved = [exact for (exact,) in _shortest(cast(Any, search), goal, 16)]
     assert min(cast(list[Any], proved)) == 12
+
+
+@pytest.mark.slow
+def test_more_terms_than_can_be_made_explicit_are_passed_on_the_way_to_fewer() -> None:
+    # fits of up to 22 terms are too large for explicit coefficients, those of 10 aren't
+    found = rank_interval(group_algebra(cyclic_group(7)), effort="standard")
+    assert (found.lower.value, found.upper.value) == (10, 10)
+    # of order four no fit is enclosed, so that none is held up there
+    assert rank_interval(permanent(4), effort="standard").upper.value <= 8

@@ -73,7 +73,8 @@ def _shortest(search: _Fits, goal: Goal, upper: int) -> Iterator[Finding]:
     reserve = target.work.left // EXACT_PART
     fewest, rank, step, proved = upper, upper - 1, 1, upper
     while goal.lower <= rank < fewest:
-        quick, later = target.is_quick(rank), target.may_be_explicit(rank)
+        # explicit coefficients of fewer terms take less work
+        quick, later = target.is_quick(rank), target.may_be_explicit(goal.lower)
         spare = 0 if quick or not (later or found) else reserve
         if target.work.left <= spare:
             break

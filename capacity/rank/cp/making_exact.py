@@ -67,8 +67,8 @@ class Target:
         return -(-self._equations // (sum(self.tensor.shape) - self.tensor.ndim + 1))
 
     def is_quick(self, rank: int) -> bool:
-        """Return True if there are as many unknowns as equations: these can be independent."""
-        return rank >= self.count
+        """Return True if fits can be enclosed: there are as many unknowns as equations."""
+        return self.tensor.ndim == 3 and rank >= self.count
 
     def cost_of_iteration(self, rank: int) -> int:
         """Measured cost of one iteration of a fit, in nanoseconds."""

@@ -1,0 +1,198 @@
+"""The atlas: the certified rank of every small database of facts, up to renaming.
+
+    python -m experiments.atlas.run --run     (20 minutes on two cores)
+    python -m experiments.atlas.run --plot
+
+All functional databases of up to 3 subjects, predicates and objects, partial ones included, one of
+each class up to renaming; and all 0/1 tensors of 2 x 2 x 2 x 2, up to flips of indices and
+permutations of modes. Each has its certified rank, a database its effective rank too, with the
+certificates of both ends. Every one is searched by `quick`, and what is open after that by
+`standard`, then by `thorough`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from capacity.plots.theme import COLOURS, WIDTH
+from capacity.progress import bar
+from capacity.rank import (
+    Certificate,
+    RankAnalysis,
+    RankInterval,
+    concise_core,
+    paper_bound,
+    rank_interval,
+    verify,
+)
+from capacity.rank.effort import EFFORTS
+from experiments.atlas.classes import binary_tensors, database_of, small_databases, tensor_of
+from experiments.common.harness import Tables, main
+
+MOST, ORDER = 3, 4
+# every so many of them, for the tests
+SMOKE = 97
+QUANTITIES = ("rank", "effective_rank")
+Task = TypeVar("Task")
+
+
+def run(smoke: bool) -> Tables:
+    """Both tables."""
+    every = SMOKE if smoke else 1
+    codes, numbers = list(small_databases(MOST))[::every], binary_tensors(ORDER)[::every]
+    with bar() as tell:
+        databases = list(_done(of_database, codes, tell, "databases", in_process=smoke))
+        tensors = list(_done(of_tensor, numbers, tell, "tensors", in_process=smoke))
+    return {"databases": pd.DataFrame(databases), "tensors": pd.DataFrame(tensors)}
+
+
+def _done(
+    what: Callable[[Task], dict[str, Any]],
+    tasks: Sequence[Task],
+    tell: Callable[[str, int, int], None],
+    name: str,
+    *,
+    in_process: bool,
+) -> Iterator[dict[str, Any]]:
+    if in_process:
+        yield from map(what, tasks)
+        return
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        for done, row in enumerate(pool.map(what, tasks, chunksize=4), start=1):
+            tell(name, done, len(tasks))
+            yield row
+
+
+def of_database(code: str) -> dict[str, Any]:
+    """The row of a database: its sizes, ranks, and what proves them."""
+    db = database_of(code)
+    row: dict[str, Any] = {}
+    for effort in EFFORTS:
+        analysis = RankAnalysis(db, effort=effort)
+        row = {"effort": effort}
+        for quantity in QUANTITIES:
+            row |= _ends(quantity, getattr(analysis, quantity))
+        if all(getattr(analysis, quantity).closed for quantity in QUANTITIES):
+            break
+    core = concise_core(db.tensor()).tensor.shape
+    sizes = zip(("subjects", "predicates", "objects"), db.shape, strict=True)
+    return {
+        "code": code,
+        **dict(sizes),
+        "facts": db.n_triples,
+        "complete": "0" not in code,
+        "paper": paper_bound(db),
+        **{f"multilinear_{mode}": n for mode, n in enumerate(core)},
+        **row,
+    }
+
+
+def of_tensor(number: int) -> dict[str, Any]:
+    """The row of a tensor of order four."""
+    tensor = tensor_of(number, ORDER)
+    row: dict[str, Any] = {}
+    for effort in EFFORTS:
+        interval = rank_interval(tensor, effort=effort)
+        row = {"effort": effort, **_ends("rank", interval)}
+        if interval.closed:
+            break
+    core = concise_core(tensor).tensor.shape
+    return {
+        "number": number,
+        "entries": tensor.n_entries,
+        **{f"multilinear_{mode}": n for mode, n in enumerate(core)},
+        **row,
+    }
+
+
+def _ends(quantity: str, interval: RankInterval) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for side in ("lower", "upper"):
+        end: Certificate = getattr(interval, side)
+        row |= {
+            f"{quantity}_{side}": end.value,
+            f"{quantity}_{side}_by": end.by,
+            f"{quantity}_{side}_certificate": json.dumps(end.to_dict(), separators=(",", ":")),
+        }
+    return row
+
+
+def numbers(tables: Tables) -> dict[str, Any]:
+    """Counts: what is closed, the ranks, and where bounds are sharp."""
+    db, tensors = tables["databases"], tables["tensors"]
+    closed = db[(db.rank_lower == db.rank_upper)
+                & (db.effective_rank_lower == db.effective_rank_upper)]  # fmt: skip
+    multilinear = closed[[f"multilinear_{mode}" for mode in range(3)]].max(axis=1)
+    return {
+        "databases": {
+            **_counts(db, "rank", "code"),
+            "effective_rank": _counts(db, "effective_rank", "code"),
+            "complete": int(db.complete.sum()),
+            "both_closed": len(closed),
+            "effective_below_rank": int((closed.effective_rank_upper < closed.rank_upper).sum()),
+            "rank_above_multilinear": int((closed.rank_upper > multilinear).sum()),
+            "rank_below_paper_bound": int((closed.rank_upper < closed.paper).sum()),
+            "largest_gap_to_paper_bound": int((closed.paper - closed.rank_upper).max()),
+            "largest_rank": {
+                f"{k}x{q}x{v}": int(of.rank_upper.max())
+                for (k, q, v), of in closed.groupby(["subjects", "predicates", "objects"])
+            },
+        },
+        "tensors": _counts(tensors, "rank", "number"),
+    }
+
+
+def _counts(table: pd.DataFrame, quantity: str, name: str) -> dict[str, Any]:
+    low, high = table[f"{quantity}_lower"], table[f"{quantity}_upper"]
+    is_open = low < high
+    return {
+        "classes": len(table),
+        "closed": int((~is_open).sum()),
+        "open": {
+            str(of): [int(a), int(b)]
+            for of, a, b in zip(table[name][is_open], low[is_open], high[is_open], strict=True)
+        },
+        "of_rank": {str(r): n for r, n in sorted(Counter(high[~is_open].tolist()).items())},
+        "lower_by": dict(Counter(table[f"{quantity}_lower_by"]).most_common()),
+        "upper_by": dict(Counter(table[f"{quantity}_upper_by"]).most_common()),
+    }
+
+
+def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
+    """How many classes have which rank, by their number of facts."""
+    db = tables["databases"]
+    figure = Figure(figsize=(WIDTH, 0.42 * WIDTH), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    for ax, quantity in zip(axes, QUANTITIES, strict=True):
+        closed = db[db[f"{quantity}_lower"] == db[f"{quantity}_upper"]]
+        counts = closed.groupby(["facts", f"{quantity}_upper"]).size().unstack(fill_value=0)
+        bottom = pd.Series(0, index=counts.index)
+        for number, rank in enumerate(counts):
+            colour = COLOURS[number % len(COLOURS)]
+            ax.bar(counts.index, counts[rank], bottom=bottom, color=colour, label=str(rank))
+            bottom += counts[rank]
+        ax.set_xlabel("facts")
+        ax.set_title(quantity.replace("_", " "))
+        ax.legend(title="rank", frameon=False)
+    axes[0].set_ylabel("classes of databases")
+    return {"ranks": figure}
+
+
+def check(row: dict[str, Any], of: Any, quantity: str = "rank") -> bool:
+    """Verify both certificates of a row."""
+    return all(
+        bool(verify(Certificate.from_dict(json.loads(row[f"{quantity}_{side}_certificate"])), of))
+        for side in ("lower", "upper")
+    )
+
+
+if __name__ == "__main__":
+    main("atlas", run, numbers, plot)

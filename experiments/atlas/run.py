@@ -7,16 +7,17 @@ All functional databases of up to 3 subjects, predicates and objects, partial on
 each class up to renaming; and all 0/1 tensors of 2 x 2 x 2 x 2, up to flips of indices and
 permutations of modes. Each has its certified rank, a database its effective rank too, with the
 certificates of both ends. Every one is searched by `quick`, and what is open after that by
-`standard`, then by `thorough`.
+`standard`. It goes on where it was stopped.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -26,6 +27,7 @@ from capacity.plots.theme import COLOURS, WIDTH
 from capacity.progress import bar
 from capacity.rank import (
     Certificate,
+    Effort,
     RankAnalysis,
     RankInterval,
     concise_core,
@@ -33,13 +35,13 @@ from capacity.rank import (
     rank_interval,
     verify,
 )
-from capacity.rank.effort import EFFORTS
 from experiments.atlas.classes import binary_tensors, database_of, small_databases, tensor_of
-from experiments.common.harness import Tables, main
+from experiments.common.harness import RESUMED, RUNS, Tables, main
 
 MOST, ORDER = 3, 4
 # every so many of them, for the tests
 SMOKE = 97
+EFFORTS: tuple[Effort, ...] = ("quick", "standard")
 QUANTITIES = ("rank", "effective_rank")
 Task = TypeVar("Task")
 
@@ -49,8 +51,8 @@ def run(smoke: bool) -> Tables:
     every = SMOKE if smoke else 1
     codes, numbers = list(small_databases(MOST))[::every], binary_tensors(ORDER)[::every]
     with bar() as tell:
-        databases = list(_done(of_database, codes, tell, "databases", in_process=smoke))
-        tensors = list(_done(of_tensor, numbers, tell, "tensors", in_process=smoke))
+        databases = _done(of_database, codes, tell, "databases", in_process=smoke)
+        tensors = _done(of_tensor, numbers, tell, "tensors", in_process=smoke)
     return {"databases": pd.DataFrame(databases), "tensors": pd.DataFrame(tensors)}
 
 
@@ -61,14 +63,39 @@ def _done(
     name: str,
     *,
     in_process: bool,
-) -> Iterator[dict[str, Any]]:
+) -> list[dict[str, Any]]:
+    """Rows of tasks; they are kept as they come until all are there."""
     if in_process:
-        yield from map(what, tasks)
-        return
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        for done, row in enumerate(pool.map(what, tasks, chunksize=4), start=1):
-            tell(name, done, len(tasks))
-            yield row
+        return list(map(what, tasks))
+    kept = RUNS / f"atlas-{name}.jsonl"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    rows = _kept(kept)
+    if rows:
+        RESUMED.append(kept)
+    todo = [task for task in tasks if str(task) not in rows]
+    with (
+        kept.open("a") as file,
+        ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
+    ):
+        for task, row in zip(todo, pool.map(what, todo, chunksize=4), strict=True):
+            rows[str(task)] = row
+            file.write(json.dumps([str(task), row]) + "\n")
+            file.flush()
+            tell(name, len(rows), len(tasks))
+    kept.unlink()
+    return [rows[str(task)] for task in tasks]
+
+
+def _kept(path: Path) -> dict[str, dict[str, Any]]:
+    """Rows that are there; a line that was cut off is computed again."""
+    rows: dict[str, dict[str, Any]] = {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            task, row = json.loads(line)
+        except ValueError:
+            continue
+        rows[task] = row
+    return rows
 
 
 def of_database(code: str) -> dict[str, Any]:

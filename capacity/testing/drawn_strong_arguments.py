@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
 from capacity.rank import AlderStrassen, Cases, RankOneLocus, View
@@ -125,12 +123,20 @@ class _Tree:
             others = [int(j) for j in np.flatnonzero(state.alive[mode]) if j != i]
             if levels and others and self._choose.chance(1, SPLITS):
                 some = self._choose.some(others, most=2)
-                each = list(itertools.islice(removed(state.copy(), mode, i, some), MOST_CASES + 1))
-                if len(each) <= MOST_CASES:
+                each = _few(state, mode, i, some)
+                if each:
                     self.split += some
                     self.nodes[number] = n_steps, len(some)
                     return n_steps + min([self.grow(case, levels - 1) for case in each])
             (state,) = removed(state, mode, i, [])
+
+
+def _few(state: State, mode: int, i: int, split: list[int]) -> list[State]:
+    """Return the cases of some multipliers; none if there are too many."""
+    try:
+        return removed(state, mode, i, split, most=MOST_CASES)
+    except Refuted:
+        return []
 
 
 def _is_nonzero(state: State, mode: int, i: int) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
+from capacity.rank.shares import OF_AN_END
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.algebra import (
@@ -16,6 +17,7 @@ from capacity.rank.verifier.kinds.algebra import (
     AlderStrassen,
     n_maximal_ideals,
     products,
+    steps_of,
 )
 
 # pairs of vectors that are tried until their maps are nonsingular
@@ -34,7 +36,7 @@ def algebras(problem: Problem, goal: Goal) -> Iterable[Finding]:
     core = problem.core
     T = core.tensor.astype(np.int64)
     n = len(T)
-    if T.shape != (n, n, n) or n > MOST_DIMENSIONS:
+    if T.shape != (n, n, n) or n > MOST_DIMENSIONS or steps_of(T) > OF_AN_END:
         return
     rng = np.random.default_rng(goal.seed)
     for mode in range(3):
@@ -50,7 +52,7 @@ def algebras(problem: Problem, goal: Goal) -> Iterable[Finding]:
             try:
                 t = n_maximal_ideals(products(turned, u, v))
             except Refuted:
-                break
+                continue
             yield (AlderStrassen(View(core.chosen), mode, u, v, 2 * n - t),)
             break
 

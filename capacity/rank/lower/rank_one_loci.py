@@ -18,14 +18,17 @@ from numpy.typing import NDArray
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
+from capacity.rank.shares import OF_AN_END
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.budget import MEMORY
 from capacity.rank.verifier.kinds.rank_one_locus import (
     MOST_MINORS,
     MOST_SLICES,
     RankOneLocus,
     is_combination,
     minors_of,
+    work_of,
 )
 
 STARTS, STEPS, LEAST_DAMPING = 12, 60, 1e-12
@@ -39,7 +42,7 @@ def rank_one_loci(problem: Problem, goal: Goal) -> Iterable[Finding]:
     T = problem.core.tensor.astype(np.int64)
     for mode, n in enumerate(T.shape):
         X = np.moveaxis(T, mode, 0)
-        if n < goal.lower or not _fits(X.shape):
+        if n < goal.lower or not _fits(X) or work_of(X)[0] > goal.work:
             continue
         form = linear_form(X, seed=goal.seed)
         if form is not None:
@@ -130,20 +133,12 @@ def _echelon(M: Array) -> Array:
     return B
 
 
-def _fits(shape: tuple[int, ...]) -> bool:
-    n, b, c = shape
-    return n <= MOST_SLICES and math.comb(b, 2) * math.comb(c, 2) <= MOST_MINORS
+def _fits(X: Indices) -> bool:
+    """Return True if the verifier's budget suffices for a form."""
+    n, b, c = X.shape
+    steps, n_bytes = work_of(X)
+    fits = n <= MOST_SLICES and math.comb(b, 2) * math.comb(c, 2) <= MOST_MINORS
+    return fits and steps <= OF_AN_END and n_bytes <= MEMORY
 
 
-def _cost(problem: Problem) -> int:
-    most = 0
-    for mode, n in enumerate(problem.tensor.shape):
-        b, c = (side for m, side in enumerate(problem.tensor.shape) if m != mode)
-        terms = n * (n + 1) // 2
-        most += terms * (300 * math.comb(b, 2) * math.comb(c, 2) + terms**2)
-    return most
-
-
-RANK_ONE_LOCUS = Method(
-    "rank-one locus", rank_one_loci, sides=("lower",), cost=_cost, effective="observed"
-)
+RANK_ONE_LOCUS = Method("rank-one locus", rank_one_loci, sides=("lower",), effective="observed")

@@ -18,6 +18,7 @@ from capacity.errors import MemoryBudgetError
 from capacity.rank import AlderStrassen, Cases, RankOneLocus, View, rank_interval
 from capacity.rank.lower.case_trees import case_tree, tree_of
 from capacity.rank.lower.rank_one_loci import linear_form
+from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.algebra import n_maximal_ideals, products
@@ -27,7 +28,7 @@ from capacity.rank.verifier.kinds.cases import (
     UNKNOWN,
     VALUE,
     ZERO,
-    cases_of,
+    ratios_of,
     subtracted,
 )
 from capacity.rank.verifier.kinds.rank_one_locus import is_combination, minors_of
@@ -253,9 +254,9 @@ def test_what_is_known_of_a_difference_is_true(
         return np.where(hidden, UNKNOWN, exact).astype(np.int8)
 
     status, gone = known(x, [e[2] for e in entries]), known(y, [e[3] for e in entries])
-    listed = cases_of(status, x, gone, y, np.ones(len(x), bool))
-    assert (listed[0], listed[-1]) == (0, OTHER)
-    case = c if c in listed[:-1] else OTHER
+    pairs = ratios_of(status, x, gone, y, np.ones(len(x), bool)).tolist()
+    assert len({Fraction(p, q) for p, q in pairs}) == len(pairs)
+    case = c if c in (0, *(Fraction(p, q) for p, q in pairs)) else OTHER
     after, values = subtracted(status, x, gone, y, case)
     scale = case.denominator if case is not None else 1
     for state, value, first, second in zip(after, values, x, y, strict=True):
@@ -312,7 +313,7 @@ def test_a_tree_proves_a_step_more_and_needs_every_case() -> None:
     without = tree.nodes.copy()
     without[0, 1] = 0
     assert reason(nodes=without, split=tree.split[1:]) is not None
-    assert reason(split=tree.split[::-1][:0]) == "each slice that is split of one node"
+    assert reason(split=tree.split[::-1][:0]) == "each slice that is split must be of one node"
     assert (
         reason(nodes=np.concatenate([tree.nodes, [[1, 0]]])) == "each removal must be of one node"
     )
@@ -342,6 +343,33 @@ def test_trees_are_paid_for() -> None:
         whole(wide), np.array([[0, 0]]), np.array([[1, n - 1], [0, 0]]), np.arange(1, n), 1
     )
     assert verify(claim(wide, wild), wide).reason == "a case of the tree is missing"
+
+
+def test_ratios_are_paid_for() -> None:
+    # two slices of a million places with as many different ratios
+    n = 10**6
+    one = from_dense(np.eye(2, dtype=int)[:, :, None])
+    P = np.random.default_rng(0).integers(1, 2**20, (n, 2))
+    view = View((np.arange(2), np.arange(2), np.arange(1)), (None, P, None))
+    tree = Cases(view, np.array([[0, 0]]), np.array([[1, 1], [0, 0]]), np.array([1]), 1)
+    budget = CheckBudget()
+    assert verify(claim(one, tree), one, budget=budget).reason == "a case of the tree is missing"
+    # it sorts them, and is charged for that
+    assert STEPS - budget.steps > 600 * n
+
+
+@pytest.mark.slow
+def test_what_the_search_finds_is_within_the_budget() -> None:
+    rng = np.random.default_rng(0)
+    eye = np.eye(20, dtype=np.int64)
+    diagonal = np.einsum("ir,jr,kr->ijk", eye, eye, eye)
+    tensors = [
+        diagonal + rng.integers(0, 2, (20,) * 3) * (rng.random((20,) * 3) < 0.3),
+        polynomials_modulo([0] * 24 + [1]).to_numpy() * 2**25,
+    ]
+    for tensor in map(from_dense, tensors):
+        lower = rank_interval(tensor, methods=MORE, effort="standard").lower
+        assert verify(lower, tensor).proved
 
 
 def test_a_split_of_several_slices_has_a_case_for_each_choice() -> None:

@@ -28,7 +28,7 @@ class AlderStrassen(FromBelow):
     ----------
     view : View
         Sub-tensor T of n x n x n, the product U x V -> W of vectors: W is the `mode`, U and V are
-        the modes before and after it, or the other way round, in ascending order.
+        the other two, in ascending order.
     mode : int
         Mode of the products.
     left, right : ndarray of int64
@@ -57,9 +57,10 @@ def check_algebra(argument: AlderStrassen, entries: Entries) -> Touched:
     """Check that the product is associative, and count the algebra's maximal two-sided ideals.
 
     The tensor of the product has the rank of T: it is T in other bases. The product has the unit
-    e = T(u, v), since e o y = T(u, lambda^-1 y) = y. By the theorem of Alder and Strassen (1981)
-    the rank of an associative algebra A with a unit, over any field, is at least 2 dim A - t, with
-    t its number of maximal two-sided ideals. It remains to count these over the reals.
+    e = T(u, v), since e o y = T(u, lambda^-1 y) = y, and x o e = x likewise. By the theorem of
+    Alder and Strassen (1981) the rank of an associative algebra A with a unit, over any field, is
+    at least 2 dim A - t, with t its number of maximal two-sided ideals. It remains to count these
+    over the reals.
 
     The radical of A is the kernel of the form G(x, y) = tr(L_x L_y), with L_x y = x o y (Dickson;
     the characteristic is 0). A / rad A is a product of simple algebras, one for each maximal
@@ -83,10 +84,16 @@ def check_algebra(argument: AlderStrassen, entries: Entries) -> Touched:
     require(all(len(x) == n for x in vectors), "a vector must have a coefficient for each slice")
     require(max(np.abs(x).max() for x in vectors) <= LARGEST_COEFFICIENT,
             f"a coefficient of a vector exceeds {LARGEST_COEFFICIENT:,}")  # fmt: skip
-    entries.budget.spend(10**6 + 60 * n**5 * (1 + n // 4) * entries.longer)
+    entries.budget.spend(steps_of(T))
     t = n_maximal_ideals(products(T, *vectors))
     require(argument.value == 2 * n - t, f"{n} dimensions and {t} ideals give {2 * n - t}")
     return argument.view.indices
+
+
+def steps_of(T: Indices) -> int:
+    """Estimate the steps of a check: products of n x n matrices, with numbers that grow with n."""
+    n, longer = len(T), 1 + int(np.abs(T).max()).bit_length() // 8
+    return 10**6 + 30 * n**5 * (1 + n // 4) * longer
 
 
 def products(T: Indices, u: Indices, v: Indices) -> list[flint.fmpz_mat]:
@@ -100,8 +107,8 @@ def products(T: Indices, u: Indices, v: Indices) -> list[flint.fmpz_mat]:
     right = [after_u * _matrix(T[i]) for i in range(n)]
     stacked = flint.fmpq_mat(n, n * n, [x for M in right for x in M.entries()])
     whole, _ = (after_v * stacked).numer_denom()
-    entries = whole.entries()
-    M = [flint.fmpz_mat(n, n, entries[a * n * n : (a + 1) * n * n]) for a in range(n)]
+    flat = whole.entries()
+    M = [flint.fmpz_mat(n, n, flat[a * n * n : (a + 1) * n * n]) for a in range(n)]
     # d x o y with the denominator d: d^2 (x o y) o z = sum_c (d x o y)_c (d w_c o z)
     for a in range(n):
         through = M[a] * whole

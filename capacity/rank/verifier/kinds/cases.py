@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, TypeAlias, cast
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from capacity.rank.types import Indices, Mask, Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, View
 from capacity.rank.verifier.budget import require_at_most
-from capacity.rank.verifier.entries import Entries, require
+from capacity.rank.verifier.entries import SORT, Entries, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import view_tensor
 
@@ -23,8 +23,9 @@ ZERO, VALUE, NONZERO, UNKNOWN = range(4)
 # a multiplier that is neither 0 nor a ratio of known entries
 OTHER = None
 Multiplier: TypeAlias = Fraction | None
-# steps for each entry of a tensor and each removal, and for each case
-ENTRY, CASE = 60, 200_000
+# steps for each entry of a tensor and each removal, and for each case; steps and bytes for each
+# place of a slice whose multipliers are distinguished
+ENTRY, CASE, RATIO, RATIO_BYTES = 60, 200_000, 3 * SORT, 120
 MOST_NODES = 20_000
 # values are below this, and differences of products of two below `EXACT` fit 64 bits
 LARGEST, EXACT = 2**31, 2**30
@@ -67,7 +68,11 @@ class Cases(FromBelow):
 
 @dataclass
 class State:
-    """A tensor that is partly known: what of each entry, the values, and the slices that remain."""
+    """A tensor that is partly known: what of each entry, the values, and the slices that remain.
+
+    Values count where the status is `VALUE` alone. Where a slice of another mode has been removed
+    nothing is meant, in any slice.
+    """
 
     status: NDArray[np.int8]
     values: Indices
@@ -105,7 +110,7 @@ def check_cases(argument: Cases, entries: Entries) -> Touched:
     slices, the rank is at least n. For the effective rank the unobserved fibers are unknown from
     the start, and this holds for every completion.
 
-    Multipliers of several slices are independent, and so are the cases. T_j - p/q T_i is replaced
+    For several slices each combination of cases is a child. T_j - p/q T_i is replaced
     by q T_j - p T_i, which has the same rank and the same zeros.
     """
     tensor, known = view_tensor(argument.view, entries)
@@ -117,9 +122,11 @@ def check_cases(argument: Cases, entries: Entries) -> Touched:
     require(sized, "a tree must have nodes, with numbers of steps")
     require_at_most("nodes of a tree", len(nodes), MOST_NODES)
     require(nodes[:, 0].sum() == len(removals), "each removal must be of one node")
-    require(nodes[:, 1].sum() == len(argument.split), "each slice that is split of one node")
+    require(
+        nodes[:, 1].sum() == len(argument.split), "each slice that is split must be of one node"
+    )
     entries.budget.spend(
-        ENTRY * tensor.size * (len(removals) + len(nodes)) + CASE * (len(nodes) + len(removals)),
+        (ENTRY * tensor.size + CASE * max(1, entries.order // 8)) * (len(removals) + len(nodes)),
         12 * tensor.size * (len(nodes) + 2),
     )
     status = np.where(tensor != 0, VALUE, ZERO).astype(np.int8)
@@ -140,58 +147,68 @@ def check_cases(argument: Cases, entries: Entries) -> Touched:
         if not split:
             require(n_steps >= needed, f"a path of the tree lacks {needed - n_steps} steps")
             continue
-        # as many as there are nodes left, so that no list of cases is longer
-        rest = len(nodes) - number - len(stack)
-        children = list(itertools.islice(removed(state, *taken[-1], split), rest + 1))
-        require(len(children) <= rest, "a case of the tree is missing")
+        places = tensor.size * len(split)
+        entries.budget.spend(RATIO * places, RATIO_BYTES * places)
+        # no more than there are nodes left
+        children = removed(state, *taken[-1], split, most=len(nodes) - number - len(stack))
         stack += [(child, needed - n_steps) for child in reversed(children)]
     require(not stack, "a case of the tree is missing")
     return argument.view.indices
 
 
-def removed(state: State, mode: int, index: int, split: list[int]) -> Iterator[State]:
-    """Yield what is known after a slice is removed, in each case of some slices' multipliers.
+def removed(
+    state: State, mode: int, index: int, split: list[int], *, most: int = MOST_NODES
+) -> list[State]:
+    """Return what is known after a slice is removed, in each case of some slices' multipliers.
 
     Parameters
     ----------
     state : State
-        What is known before; it becomes the only state that is yielded if `split` is empty.
+        What is known before.
     mode, index : int
         The slice; it must remain, and be known to be nonzero.
     split : list of int
         Other slices of the mode.
+    most : int
+        Largest number of cases.
     """
     require(0 <= mode < len(state.alive), f"a mode must be from 0 to {len(state.alive) - 1}")
     alive = state.alive[mode]
     inside = all(0 <= i < len(alive) and alive[i] for i in (index, *split))
     require(inside and len({index, *split}) == 1 + len(split), "a slice isn't there")
-    live, before = state.live(mode), state.copy()
-    gone, values = before.slice(mode, index)
-    nonzero = (gone == VALUE) | (gone == NONZERO)
-    require((nonzero & live).any(), f"slice {index} of mode {mode} isn't known to be nonzero")
-    kept = [before.slice(mode, j) for j in split]
-    multipliers = [cases_of(kept_status, kept_values, gone, values, live)
-                   for kept_status, kept_values in kept]  # fmt: skip
-    alive[index] = False
-    np.moveaxis(state.status, mode, 0)[:, gone != ZERO] = UNKNOWN
-    if not split:
-        yield state
-        return
-    for chosen in itertools.product(*multipliers):
+    gone, values = state.slice(mode, index)
+    live = state.live(mode)
+    nonzero = ((gone == VALUE) | (gone == NONZERO)) & live
+    require(nonzero.any(), f"slice {index} of mode {mode} isn't known to be nonzero")
+    kept = [state.slice(mode, j) for j in split]
+    ratios = [ratios_of(status, numbers, gone, values, live) for status, numbers in kept]
+    require(math.prod(len(of) + 2 for of in ratios) <= most, "a case of the tree is missing")
+    cases = [[Fraction(0), *sorted(Fraction(b, a) for b, a in of.tolist()), OTHER] for of in ratios]
+    found: list[State] = []
+    for chosen in itertools.product(*cases):
         after = state.copy()
-        for j, (kept_status, kept_values), c in zip(split, kept, chosen, strict=True):
-            status, numbers = after.slice(mode, j)
-            status[:], numbers[:] = subtracted(kept_status, kept_values, gone, values, c)
-        yield after
+        after.alive[mode][index] = False
+        np.moveaxis(after.status, mode, 0)[:, gone != ZERO] = UNKNOWN
+        for j, (before, numbers), c in zip(split, kept, chosen, strict=True):
+            status, its = after.slice(mode, j)
+            status[:], its[:] = subtracted(before, numbers, gone, values, c)
+        found.append(after)
+    return found
 
 
-def cases_of(
+def ratios_of(
     status: NDArray[np.int8], values: Indices, gone: NDArray[np.int8], by: Indices, live: Mask
-) -> list[Multiplier]:
-    """Multipliers of a slice to be distinguished: 0, ratios in ascending order, and any other."""
+) -> Indices:
+    """Return the different ratios of known entries, in lowest terms: pairs (p, q) with q > 0."""
     both = live & (status == VALUE) & (gone == VALUE)
-    ratios = {Fraction(int(b), int(a)) for a, b in zip(by[both], values[both], strict=True)}
-    return [Fraction(0), *sorted(ratios), OTHER]
+    b, a = values[both], by[both]
+    common = np.gcd(a, b) * np.sign(a)
+    p, q = b // common, a // common
+    order = np.lexsort((q, p))
+    pairs = np.stack([p[order], q[order]], axis=1)
+    new = np.ones(len(pairs), bool)
+    new[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
+    return pairs[new]
 
 
 def subtracted(
@@ -220,4 +237,5 @@ def subtracted(
     return after.astype(np.int8), numbers.astype(np.int64)
 
 
+# not as `removals`, which may follow an unfolding, and whose values add
 KIND = Kind(Cases, lower=check_cases)

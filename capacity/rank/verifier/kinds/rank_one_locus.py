@@ -11,15 +11,15 @@ import numpy as np
 
 from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, View
-from capacity.rank.verifier.budget import DENSE_BYTES, require_at_most, steps_of_rank
+from capacity.rank.verifier.budget import require_at_most, steps_of_rank
 from capacity.rank.verifier.entries import LARGEST_VALUE, Entries, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import PRIME, UNOBSERVED, view_tensor
 
 # quadrics, and slices of a view
 MOST_MINORS, MOST_SLICES = 200_000, 30
-# steps for each coefficient of a minor
-MINOR = 1_000
+# steps and bytes for each coefficient of a minor
+MINOR, MINOR_BYTES = 1_000, 260
 # sums of four products of entries below this fit 64 bits
 EXACT = 2**29
 
@@ -70,21 +70,25 @@ def check_rank_one_locus(argument: RankOneLocus, entries: Entries) -> Touched:
     require(argument.form.any(), "the linear form is zero")
     require_at_most("slices of a view", n, MOST_SLICES)
     require_at_most("minors", math.comb(b, 2) * math.comb(c, 2), MOST_MINORS)
-    # exact ranks, of as many rows at most
-    entries.budget.spend(steps_of_rank(b * c, n) * 10 * entries.longer)
+    entries.budget.spend(*work_of(X))
     rank = flint.fmpz_mat(n, b * c, X.ravel().tolist()).rank()
     require(rank == n, f"{n} slices span a space of dimension {rank}")
-    minors, terms = math.comb(b, 2) * math.comb(c, 2), n * (n + 1) // 2
-    entries.budget.spend(
-        MINOR * entries.longer * minors * terms + steps_of_rank(minors, terms),
-        (DENSE_BYTES + 40) * minors * terms,
-    )
-    Q = minors_of(X)
-    most = len(Q)
-    entries.budget.spend(2 * (most + 1) * terms * most * (10 + most) * entries.longer)
-    spanned = is_combination(Q, argument.form)
+    spanned = is_combination(minors_of(X), argument.form)
     require(spanned, "the square of the linear form is no combination of minors")
     return argument.view.indices
+
+
+def work_of(X: Indices) -> tuple[int, int]:
+    """Estimate the steps and the bytes of a check, for slices X of shape (n, b, c)."""
+    n, b, c = X.shape
+    largest = int(np.abs(X).max(initial=0))
+    longer = (1 + largest.bit_length() // 8) * (1 if largest < EXACT else 3)
+    minors, terms = math.comb(b, 2) * math.comb(c, 2), n * (n + 1) // 2
+    # the matrices of the slices, and of the minors; exact ranks have no more rows than terms
+    steps = steps_of_rank(b * c, n) * 10 * longer
+    steps += MINOR * longer * minors * terms + steps_of_rank(minors, terms)
+    steps += 2 * (terms + 1) * terms**2 * (10 + terms) * longer
+    return steps, MINOR_BYTES * minors * terms
 
 
 def minors_of(X: Indices) -> Indices:
@@ -115,8 +119,13 @@ def minors_of(X: Indices) -> Indices:
     different = sorted({tuple(x // math.gcd(*q) for x in q) for q in quadrics if any(q)})
     flat = [x % PRIME for row in zip(*different, strict=True) for x in row]
     reduced, rank = flint.nmod_mat(len(i) if different else 0, len(different), flat, PRIME).rref()
-    pivots = [[int(x) for x in row] for row in reduced.tolist()[:rank]]
-    chosen = [different[next(k for k, x in enumerate(row) if x)] for row in pivots]
+    column = 0
+    chosen: list[tuple[int, ...]] = []
+    for row in range(rank):
+        # pivots are further and further to the right
+        while int(reduced[row, column]) == 0:
+            column += 1
+        chosen.append(different[column])
     return np.array(chosen, minors.dtype).reshape(-1, len(i))
 
 

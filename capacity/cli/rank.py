@@ -101,13 +101,14 @@ def rank(
     of = read.of
     n = f"{of.n_facts} facts" if isinstance(of, Database) else f"{of.n_entries} entries"
     with spinner(f"bounding the rank of {n}") as say:
-        analysis = RankAnalysis(
-            of,
-            effort=effort,
-            seed=seed,
-            methods=methods,
-            progress=lambda what, _done, _total, _left: say(what),
-        )
+
+        def tell(what: str, *_: object) -> None:
+            say(what)
+            # what may take long is said where it stays
+            if "will try" in what and effort != "quick":
+                print(what, file=sys.stderr)
+
+        analysis = RankAnalysis(of, effort=effort, seed=seed, methods=methods, progress=tell)
         bounds, intervals = analysis.bounds, {"rank": analysis.rank}
         if effective:
             found = analysis.effective_rank

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 Effort: TypeAlias = Literal["quick", "standard", "thorough"]
 # the fields of `Limits` that count attempts
-Limit: TypeAlias = Literal["orders", "bases", "annealing", "flips", "fits"]
+Limit: TypeAlias = Literal["orders", "evolved", "bases", "annealing", "flips", "fits"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
@@ -19,6 +19,8 @@ class Limits:
     ----------
     orders : int
         Greedy runs of the substitution method, or of merging.
+    evolved : int
+        Greedy runs of the substitution method on sparse entries.
     bases : int
         Changes of basis for the substitution method.
     annealing : int
@@ -33,6 +35,7 @@ class Limits:
     """
 
     orders: int
+    evolved: int
     bases: int
     annealing: int
     flips: int
@@ -63,7 +66,9 @@ class Budget:
 
 
 BUDGETS: dict[Effort, Budget] = {
-    "quick": Budget(3 * 10**8, 10**7, 300, Limits(8, 0, 0, 0, 0, 500)),
-    "standard": Budget(10**10, 10**9, 3_000, Limits(50, 4, 20_000, 10**7, 16, 2_000)),
-    "thorough": Budget(3 * 10**10, 10**10, 30_000, Limits(200, 12, 100_000, 3 * 10**7, 40, 2_000)),
+    "quick": Budget(3 * 10**8, 10**7, 300, Limits(8, 0, 0, 0, 0, 0, 500)),
+    "standard": Budget(10**10, 10**9, 3_000, Limits(50, 10_000, 4, 20_000, 10**7, 16, 2_000)),
+    "thorough": Budget(
+        3 * 10**10, 10**10, 30_000, Limits(200, 30_000, 12, 100_000, 3 * 10**7, 40, 2_000)
+    ),
 }

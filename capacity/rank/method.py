@@ -23,7 +23,7 @@ FindInEntries: TypeAlias = Callable[[Component, Goal], Iterable[Finding]]
 Cost: TypeAlias = Callable[[Problem], int]
 
 # names of bounds that need no search
-BOUNDS = ("unfolding", "slices", "independent sets")
+BOUNDS = ("unfolding", "slices", "independent sets", "fiber cover")
 
 
 @briefly_shown
@@ -50,6 +50,8 @@ class Method:
     cost : callable, optional
         ``cost(problem)`` gives the least work with which the method can do anything, in the units
         of ``Goal.work``; with less it isn't called.
+    times : int
+        Factor of the work that the method has, for one that is alone on some tensors.
     dense : bool
         True if the method needs the dense tensor. Otherwise it is also called for tensors that are
         too large to be dense: ``problem.tensor`` is then empty, and ``problem.peeled`` holds the
@@ -97,6 +99,7 @@ class Method:
     sides: tuple[Side, ...] = ("lower", "upper")
     limit: Limit | None = None
     cost: Cost | None = None
+    times: int = 1
     dense: bool = True
     peeled: Literal["never", "instead", "also"] = "never"
     adds: bool = False
@@ -129,6 +132,13 @@ class Method:
                 f"The method {self.name!r} has `find_in_entries`, so it isn't told which fibers "
                 "are observed; its `effective` must be 'no', 'yes' or 'alone'."
             )
+
+
+def applies(method: Method, problem: Problem, goal: Goal) -> bool:
+    """Return True if a method can be called on a tensor, with the work that a goal allows."""
+    if problem.rest is not None:
+        return method.find is not None and not method.dense and method.peeled != "never"
+    return method.cost is None or goal.work >= method.cost(problem)
 
 
 def findings(method: Method, problem: Problem, goal: Goal) -> Iterable[Finding]:
@@ -171,7 +181,7 @@ def findings_in_entries(method: Method, component: Component, goal: Goal) -> Ite
 
 
 def _asked(method: Method, problem: Problem, goal: Goal) -> Iterable[Finding]:
-    if method.find is None or (method.cost is not None and goal.work < method.cost(problem)):
+    if method.find is None or not applies(method, problem, goal):
         return ()
     return _checked(method, method.find(problem, goal))
 

@@ -14,8 +14,8 @@ from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.substitution import Substitution
 
-# fewest steps of annealing that are worth an attempt
-FEWEST_STEPS = 100
+# fewest steps of annealing that are worth an attempt: of all, and for each slice
+FEWEST_STEPS, STEPS_A_SLICE = 100, 5
 
 
 def greedy_orders(problem: Problem, goal: Goal) -> Iterable[Finding]:
@@ -81,7 +81,7 @@ ANNEALED_SUBSTITUTION = Method(
     annealed_orders,
     sides=("lower",),
     limit="annealing",
-    cost=lambda problem: FEWEST_STEPS * 6 * problem.tensor.size,
+    cost=lambda problem: 6 * max(FEWEST_STEPS * problem.tensor.size, STEPS_A_SLICE * problem.size),
     dense=False,
     peeled="also",
     adds=True,

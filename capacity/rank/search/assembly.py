@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.rank.lower.unfolding import as_unfolding
-from capacity.rank.method import Method
+from capacity.rank.method import BOUNDS, Method
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.rank_ledger import RankLedger
@@ -44,6 +44,9 @@ def below(ledger: RankLedger) -> tuple[Indices, Words, dict[int, Finding]]:
 def above(ledger: RankLedger) -> Words:
     """Return the name of the method that gives each component's upper bound."""
     rests_on = np.full(len(ledger.upper), "slices", dtype=object)
+    if ledger.cover is not None:
+        slices = ledger.bounds.slices_by_component.min(axis=1)
+        rests_on[ledger.cover.values < slices] = "fiber cover"
     for c, (_, by) in ledger.above.items():
         rests_on[c] = by
     return rests_on
@@ -74,6 +77,10 @@ def upper_end(ledger: RankLedger, methods: Sequence[Method]) -> tuple[Finding, s
         component,
         np.flatnonzero((rests_on == "slices")[component]),
     )
+    if ledger.cover is not None and (rests_on == "fiber cover").any():
+        more, others = ledger.cover.decomposed(component, rests_on == "fiber cover")
+        box = np.where(more < 0, box, more + box.max(initial=-1) + 1)
+        terms += others
     arguments: list[Argument] = [Boxes(box)] if (box >= 0).any() else []
     for found, _ in ledger.above.values():
         for argument in found:
@@ -119,5 +126,5 @@ def _joined(first: Unfolding, second: Unfolding) -> Unfolding:
 
 
 def _most_advanced(rests_on: Iterable[str], methods: Sequence[Method]) -> str:
-    order = ["unfolding", "slices", "independent sets", *(method.name for method in methods)]
+    order = [*BOUNDS, *(method.name for method in methods)]
     return max(rests_on, key=order.index, default="no entries")

@@ -122,7 +122,7 @@ class EffectiveLedger:
                 Goal(
                     lower - others,
                     upper - others,
-                    self.budget.work // len(places),
+                    method.times * self.budget.work // len(places),
                     self.budget.limits,
                     self._seed,
                     self._start(method, place),

@@ -46,11 +46,23 @@ class Open:
         sides = " x ".join(f"{n:,}" for n in self.shape)
         ends = f"[{self.lower:,}, {self.upper:,}]"
         lines = [f"{self.what}, {sides}, in {ends}", *self.notes]
-        flattened = self.flattened and len(self.shape) == 3
-        if flattened and (highest := highest_bound(self.shape)) < self.upper:
+        if len(self.shape) != 3:
+            return lines
+        slices = sum(self.shape)
+        by_substitution = (
+            "the substitution method could"
+            if slices >= self.upper
+            else f"the substitution method no more than {slices:,}, the number of slices"
+        )
+        if self.flattened and (highest := highest_bound(self.shape)) < self.upper:
             lines.append(
                 f"unfoldings and the Koszul flattenings tried can't prove more than {highest:,}; "
-                "the substitution method could"
+                f"{by_substitution}"
+            )
+        elif not self.flattened and slices < self.upper:
+            lines.append(
+                f"unfoldings, independent sets and substitution can't prove more than {slices:,}, "
+                "the number of slices: the upper end would have to fall"
             )
         return lines
 

@@ -27,6 +27,7 @@ METHODS: list[Method] = [
     _named("lower.single_entries:PEELING"),
     _named("upper.spanning_tree:SPANNING_TREE"),
     _named("lower.substitution:SUBSTITUTION"),
+    _named("lower.sparse_substitution:SPARSE_SUBSTITUTION"),
     _named("lower.pencil:PENCIL"),
     _named("lower.diagonalization:DIAGONALIZATION"),
     _named("lower.algebras:ALGEBRA"),

@@ -10,6 +10,7 @@ from capacity.rank.types import Indices
 
 # reasons, for explanations, why components or the whole aren't searched
 TOO_LARGE = "too large to search at this effort: only bounds that need no search apply"
+NOT_DENSE = "too large at this effort for the methods that need a dense tensor"
 AS_A_WHOLE = "too large to search as a whole: its components are searched one by one"
 TOO_MANY = "not searched: more components are open than this effort searches"
 

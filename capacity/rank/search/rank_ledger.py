@@ -21,13 +21,17 @@ from capacity.rank.method import Method, value_of
 from capacity.rank.problem import Component, Goal, Problem
 from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part
-from capacity.rank.search.places import TOO_LARGE, TOO_MANY, Place
+from capacity.rank.search.places import NOT_DENSE, TOO_LARGE, TOO_MANY, Place
 from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
 from capacity.rank.types import Indices
+from capacity.rank.upper.fiber_cover import FiberCover, fiber_cover
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds import KINDS
 from capacity.tensor.sparse import SparseTensor
+
+# entries of a component for which a cover pays, and nanoseconds for each
+FEWEST_COVERED, A_COVERED_ENTRY = 300, 20_000
 
 
 class RankLedger:
@@ -39,6 +43,8 @@ class RankLedger:
         Bounds that add over components; `lower` is without the strong bounds.
     sets : IndependentSets or None
         Bounds by independent sets, once they are computed.
+    cover : FiberCover or None
+        Bounds by covers of the larger components, once they are computed.
     additive : dict
         For each component the best lower bound found that adds: arguments and method.
     strong : dict
@@ -59,6 +65,7 @@ class RankLedger:
         self.lower = bounds.unfoldings_by_component.max(axis=1)
         self.upper = bounds.slices_by_component.min(axis=1)
         self.sets: IndependentSets | None = None
+        self.cover: FiberCover | None = None
         self.additive: dict[int, tuple[Finding, str]] = {}
         self.strong: dict[int, tuple[Finding, str]] = {}
         self.above: dict[int, tuple[Finding, str]] = {}
@@ -68,7 +75,7 @@ class RankLedger:
         self._small: list[Place] = []
 
     def begin(self, say: Callable[[str], None]) -> None:
-        """Look for independent sets, and choose the components that are small enough."""
+        """Look for independent sets and covers, and choose components that are small enough."""
         if not self._open().size:
             return
         if self.tensor.order == 3:
@@ -76,8 +83,14 @@ class RankLedger:
             sets = independent_sets(self.tensor, self.bounds.component)
             # each of these replaces one object: an interrupt leaves a valid state
             self.sets, self.lower = sets, np.maximum(self.lower, sets.values)
-        order = np.argsort(self.bounds.component, kind="stable")
         counts = np.bincount(self.bounds.component)
+        which = (self.lower < self.upper) & (counts >= FEWEST_COVERED)
+        affordable = A_COVERED_ENTRY * counts[which].sum() <= self.budget.work
+        if self.tensor.order == 3 and which.any() and affordable:
+            say("fiber cover")
+            cover = fiber_cover(self.tensor, self.bounds.component, which)
+            self.cover, self.upper = cover, np.minimum(self.upper, cover.values)
+        order = np.argsort(self.bounds.component, kind="stable")
         self._rows_of = np.split(order, np.cumsum(counts)[:-1])
         self._small = self._chosen()
         self.dense = {p.number for p in self._small if p.problem and p.problem.rest is None}
@@ -100,7 +113,8 @@ class RankLedger:
                     else None
                 )
                 if rest is None:
-                    self.left_out[c] = TOO_LARGE
+                    sparsely = self.tensor.order == 3 and self.budget.limits.evolved
+                    self.left_out[c] = NOT_DENSE if sparsely else TOO_LARGE
                 elif len(different) >= self.budget.problems:
                     self.left_out[c] = TOO_MANY
                 else:
@@ -119,7 +133,7 @@ class RankLedger:
         if method.effective == "alone" or not (method.any_order or self.tensor.order == 3):
             return
         if method.find_in_entries is not None:
-            yield from self._goals_in_entries()
+            yield from self._goals_in_entries(method)
             return
         # only one strong bound counts: the other components need a bound that adds in its place
         adds = method.adds and len(self.strong) > 1
@@ -134,16 +148,18 @@ class RankLedger:
         weights = {id(problem): math.sqrt(size) for _, problem, size in todo}
         total = sum(weights.values())
         for place, problem, _ in todo:
-            work = int(self.budget.work * weights[id(problem)] / total)
+            work = int(method.times * self.budget.work * weights[id(problem)] / total)
             yield place, self._goal(place.number, work)
 
-    def _goals_in_entries(self) -> Iterator[tuple[Place, Goal]]:
+    def _goals_in_entries(self, method: Method) -> Iterator[tuple[Place, Goal]]:
         open_: list[int] = self._open().tolist() if self._rows_of else []
+        total = sum(len(self._rows_of[c]) for c in open_)
         for c in open_:
             rows = self._rows_of[c]
             unfoldings = tuple(self.bounds.unfoldings_by_component[c].tolist())
             component = Component(self.tensor, rows, unfoldings, self._checks.spend)
-            yield Place(c, rows, component=component), self._goal(c, self.budget.work)
+            work = method.times * self.budget.work * len(rows) // total
+            yield Place(c, rows, component=component), self._goal(c, work)
 
     def _goal(self, c: int, work: int) -> Goal:
         return Goal(self.best(c), int(self.upper[c]), work, self.budget.limits, self._seed)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from capacity.progress import Progress
 from capacity.rank.effort import Budget
-from capacity.rank.method import Method, findings, findings_in_entries
+from capacity.rank.method import Method, applies, findings, findings_in_entries
 from capacity.rank.problem import Goal
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.places import Place
@@ -52,7 +52,8 @@ def search(ledger: Ledger, methods: Sequence[Method], progress: Progress | None)
     """Try the methods in order on all open places; improvements are kept at once.
 
     `progress` receives the interval so far with the name of the next method, and the number of
-    methods tried.
+    methods tried. Before the first, it receives the names of all that will be tried, with the most
+    work that they may take.
     """
     tried = 0
 
@@ -63,15 +64,31 @@ def search(ledger: Ledger, methods: Sequence[Method], progress: Progress | None)
             progress(what, tried, len(methods), None)
 
     ledger.begin(say)
+    methods = [m for m in methods if m.limit is None or getattr(ledger.budget.limits, m.limit)]
+    say(_plan(ledger, methods))
     for tried, method in enumerate(methods):  # noqa: B007  `say` counts them
-        if method.limit is not None and not getattr(ledger.budget.limits, method.limit):
-            continue
         if method.find_in_entries is None:
             _search_tensors(ledger, method, say)
         else:
             _search_entries(ledger, method, say)
     tried = len(methods)
     say("done")
+
+
+def _plan(ledger: Ledger, methods: Sequence[Method]) -> str:
+    """Name the methods that will be tried, as things stand, and the most work they may take."""
+    works = {
+        method.name: sum(
+            goal.work
+            for place, goal in ledger.goals(method)
+            if place.problem is None or applies(method, place.problem, goal)
+        )
+        for method in methods
+    }
+    names = [name for name, work in works.items() if work]
+    if not names:
+        return "nothing to try"
+    return f"will try {', '.join(names)}; at most about {sum(works.values()) / 1e9:.0f} s of CPU"
 
 
 def _search_tensors(ledger: Ledger, method: Method, say: Callable[[str], None]) -> None:

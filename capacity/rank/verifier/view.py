@@ -42,10 +42,7 @@ def view_tensor(
     observed fibers and, in other bases, of combinations of observed fibers alone. If slices were
     removed `before`, a fiber along their mode is known where all these slices vanish.
     """
-    order = entries.order
-    require(len(view.indices) == len(view.bases) == order, "a view must have indices of each mode")
-    require(all(len(of) for of in view.indices), "a sub-tensor must have indices in each mode")
-    shape = [len(of) for of in view.indices]
+    order, shape = entries.order, require_indices(view, entries)
     fit = all(P is None or P.shape[1] == n for P, n in zip(view.bases, shape, strict=True))
     require(fit, "a basis doesn't fit the sub-tensor")
     _charge(view, shape, entries)
@@ -74,6 +71,31 @@ def view_tensor(
             hidden = np.moveaxis(np.tensordot(P != 0, hidden, axes=(1, axis)), 0, axis)
     known = np.broadcast_to(np.expand_dims(hidden == 0, across), tensor.shape).copy()
     return tensor, known
+
+
+def sparse_view(
+    view: View, entries: Entries, *, before: Removed | None = None
+) -> tuple[Indices, tuple[int, Indices]]:
+    """Return what `view_tensor` does, for a view of T itself in the given bases, without zeros.
+
+    These are the places of its nonzero entries, shape (n_entries, order), and the fibers of unknown
+    entries: their mode, and their places in the other modes, shape (n_fibers, order - 1).
+    """
+    order = entries.order
+    rows = entries.among(view.indices)
+    places = np.stack(_places(view, entries, rows), axis=1)
+    if before is None:
+        return places, (order - 1, np.zeros((0, order - 1), np.int64))
+    fibers = np.stack(_fibers(view, entries, before.mode, before.slices), axis=1)
+    return places, (before.mode, np.unique(fibers, axis=0))
+
+
+def require_indices(view: View, entries: Entries) -> list[int]:
+    """End the check unless a view has indices of each mode; return their numbers."""
+    order = entries.order
+    require(len(view.indices) == len(view.bases) == order, "a view must have indices of each mode")
+    require(all(len(of) for of in view.indices), "a sub-tensor must have indices in each mode")
+    return [len(of) for of in view.indices]
 
 
 def _charge(view: View, shape: list[int], entries: Entries) -> None:

@@ -1,0 +1,159 @@
+"""Upper bounds by covers of all entries by fibers, for tensors of order 3 of any size.
+
+The entries of a fiber are a simple tensor; so the rank is at most the number of fibers that cover
+all entries, each entry being given by one of them. A cover by fewest fibers is a smallest vertex
+cover of the hypergraph whose edges are the entries, each joining its three fibers. Its linear
+relaxation is solved here and rounded; on graphs of facts its solutions were integers.
+
+Equal slices are merged first. In the end the entries of the fibers along each mode are taken
+together by slices of another mode, whose ranks may be smaller than their numbers of fibers. The sum
+of the ranks of all slices of one mode is the case that all entries are given by fibers of the
+slices of that mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.rank.exact.ranks import sparse_rank_by_group
+from capacity.rank.reductions.equal_slices import Merged, merge_equal_slices
+from capacity.rank.types import Indices, Mask, Term
+from capacity.rank.upper.slices import slice_terms
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.structure import stacked_slice_entries, unfolding_entries
+
+# for the fibers along each mode, the mode of the slices that take them: one that they lie in, or
+# the same for all entries
+CHOICES = (*product((1, 2), (0, 2), (0, 1)), (0, 0, 0), (1, 1, 1), (2, 2, 2))
+
+
+@dataclass(frozen=True)
+class FiberCover:
+    """Upper bounds of components by covers.
+
+    Attributes
+    ----------
+    values : ndarray of int64, shape (n_components,)
+        Upper bound of the rank of each component; a large number for those that aren't covered.
+    choices : ndarray of int64, shape (n_components,)
+        Number of the choice of slices for each component, in `CHOICES`.
+    chosen : ndarray of int64
+        Rows of the entries that are covered.
+    merged : Merged
+        These entries, with equal slices merged.
+    along : ndarray of int64
+        For each row of the smaller tensor the mode of the fiber that covers it.
+    """
+
+    values: Indices
+    choices: Indices
+    chosen: Indices
+    merged: Merged
+    along: Indices
+
+    def decomposed(self, component: Indices, which: Mask) -> tuple[Indices, list[Term]]:
+        """Decompose some components.
+
+        Parameters
+        ----------
+        component : ndarray of int64, shape (n_entries,)
+            The component of each entry of the whole.
+        which : ndarray of bool, shape (n_components,)
+            The components to decompose, all of them covered.
+
+        Returns
+        -------
+        box : ndarray of int64, shape (n_entries,)
+            The box of each entry, or -1 for entries that the terms cover and for all others.
+        terms : list of Term
+            Simple tensors that add up to the other entries of these components.
+        """
+        tensor = self.merged.tensor
+        of = np.zeros(tensor.n_entries, np.int64)
+        of[self.merged.rows] = component[self.chosen]
+        taken_by = np.array(CHOICES)[self.choices[of], self.along]
+        small, terms = np.full(tensor.n_entries, -1), list[Term]()
+        for mode in range(3):
+            mine = np.flatnonzero((taken_by == mode) & which[of])
+            if len(mine):
+                found, more = slice_terms(tensor, (mode,), mine)
+                small[mine] = np.where(found < 0, -1, found + small.max() + 1)
+                terms += more
+        box = np.full(len(component), -1)
+        box[self.chosen] = small[self.merged.rows]
+        return box, self.merged.lifted(terms)
+
+
+def fiber_cover(tensor: SparseTensor, component: Indices, which: Mask) -> FiberCover:
+    """Cover the entries of some components by fibers.
+
+    Parameters
+    ----------
+    tensor : SparseTensor
+        A tensor of order 3.
+    component : ndarray of int64, shape (n_entries,)
+        The component of each entry, numbered from 0.
+    which : ndarray of bool, shape (n_components,)
+        The components to cover, at least one.
+
+    Returns
+    -------
+    FiberCover
+
+    Raises
+    ------
+    MemoryBudgetError
+        If an exact rank needs a dense block over its budget.
+    """
+    chosen = np.flatnonzero(which[component])
+    part = SparseTensor(tensor.indices[chosen], tensor.values[chosen], tensor.shape)
+    merged = merge_equal_slices(part)
+    small = merged.tensor
+    of = np.zeros(small.n_entries, np.int64)
+    of[merged.rows] = component[chosen]
+    along = _covering(small)
+
+    @cache
+    def ranks(mode: int, fibers: tuple[int, ...]) -> Indices:
+        mine = np.isin(along, fibers)
+        rows, columns, _ = stacked_slice_entries(small, (mode,))
+        found = sparse_rank_by_group(rows[mine], columns[mine], of[mine], small.values[mine])
+        return np.pad(found, (0, len(which) - len(found)))
+
+    sums = np.stack([_sum_of(ranks, choice) for choice in CHOICES])
+    values = np.where(which, sums.min(axis=0), np.iinfo(np.int64).max)
+    return FiberCover(values, sums.argmin(axis=0), chosen, merged, along)
+
+
+def _sum_of(ranks: Callable[[int, tuple[int, ...]], Indices], choice: tuple[int, ...]) -> Indices:
+    """Add the ranks of the slices of a choice."""
+    taken = {mode: tuple(m for m in range(3) if choice[m] == mode) for mode in {*choice}}
+    return np.sum([ranks(mode, fibers) for mode, fibers in taken.items()], axis=0)
+
+
+def _covering(tensor: SparseTensor) -> Indices:
+    """Return the mode of the fiber that covers each entry, in a cover by few fibers."""
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    n = tensor.n_entries
+    fibers, total = np.empty((n, 3), np.int64), 0
+    for mode in range(3):
+        _, found = np.unique(unfolding_entries(tensor, mode)[1], return_inverse=True)
+        fibers[:, mode] = total + found.ravel()
+        total = int(fibers[:, mode].max()) + 1
+    incidence: Any = coo_array((-np.ones(3 * n), (np.repeat(np.arange(n), 3), fibers.ravel())))
+    solved: Any = linprog(
+        np.ones(total), incidence.tocsr(), -np.ones(n), bounds=(0, 1), method="highs-ds"
+    )
+    weights: NDArray[np.float64] = solved.x
+    # an entry's heaviest fiber has a third or more; of equal ones, that with most entries
+    sizes = np.bincount(fibers.ravel(), minlength=total)
+    return np.lexsort((sizes[fibers], np.round(weights[fibers], 6)), axis=1)[:, -1]

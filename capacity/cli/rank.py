@@ -105,7 +105,7 @@ def rank(
         def tell(what: str, *_: object) -> None:
             say(what)
             # what may take long is said where it stays
-            if "will try" in what and effort != "quick":
+            if "will try" in what and effort != "quick" and not as_json:
                 print(what, file=sys.stderr)
 
         analysis = RankAnalysis(of, effort=effort, seed=seed, methods=methods, progress=tell)

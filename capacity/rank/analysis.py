@@ -1,7 +1,7 @@
 """Certified intervals of the rank and of the effective rank: their best bounds, with certificates.
 
-Bounds that need no search come first: unfoldings and independent sets from below, slices from
-above, each component in its best mode. Where the interval of a component is still open, the methods
+Bounds that need no search come first: unfoldings and independent sets from below, slices and covers
+by fibers from above, each component in its best mode. Where the interval of a component is still open, the methods
 of `capacity.rank.search.methods` are tried, as far as the effort allows.
 
 The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers D[k,
@@ -61,7 +61,8 @@ class RankAnalysis:
         Seed of the search.
     methods : iterable of str or Method, optional
         Methods to search with, or names of registered ones; all of `capacity.rank.METHODS` if
-        omitted. Unfoldings, slices and independent sets need no search and are always used.
+        omitted. Unfoldings, slices, independent sets and fiber covers need no search and are always
+        used.
     progress : callable, optional
         Called with a text, which has the interval so far and the next method, and the numbers of
         methods tried and of all (`capacity.Progress`).
@@ -217,7 +218,8 @@ def rank_interval(
     of : Database or SparseTensor
         A database, functional or not, or a tensor of integers of order 2 or more.
     effort : {'quick', 'standard', 'thorough'}
-        Work for what is still open; on small databases about 1 s, 30 s, or minutes.
+        Work for what is still open; on small databases about 1 s, 30 s, or minutes, and about a
+        minute at 'standard' on graphs of hundreds of thousands of facts.
     seed : int or numpy.random.Generator
         Seed of the search.
     methods : iterable of str or Method, optional
@@ -264,7 +266,8 @@ def effective_rank_interval(
     of : Database or SparseTensor
         A database, functional or not, or a tensor of integers of order 2 or more.
     effort : {'quick', 'standard', 'thorough'}
-        Work for what is still open; on small databases about 1 s, 30 s, or minutes.
+        Work for what is still open; on small databases about 1 s, 30 s, or minutes, and about a
+        minute at 'standard' on graphs of hundreds of thousands of facts.
     seed : int or numpy.random.Generator
         Seed of the search.
     methods : iterable of str or Method, optional

@@ -137,7 +137,7 @@ class Method:
 def applies(method: Method, problem: Problem, goal: Goal) -> bool:
     """Return True if a method can be called on a tensor, with the work that a goal allows."""
     if problem.rest is not None:
-        return method.find is not None and not method.dense and method.peeled != "never"
+        return method.find is not None and not method.dense
     return method.cost is None or goal.work >= method.cost(problem)
 
 

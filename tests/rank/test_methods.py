@@ -137,7 +137,11 @@ def test_methods_are_picked_by_name() -> None:
         progress=progress_of(lambda _l, _u, method: told.append(method)),
     )
     # in the order of the register
-    assert told == ["independent sets", "spanning tree", "substitution"]
+    first, plan, *others = told
+    assert first == "independent sets"
+    # 0.3 s each at `quick`
+    assert plan == "will try spanning tree, substitution; at most about 1 s of CPU"
+    assert others == ["spanning tree", "substitution"]
 
 
 def test_all_methods_by_name_are_all_methods() -> None:
@@ -200,7 +204,7 @@ def test_findings_are_tuples_of_arguments_of_registered_kinds(found: object) -> 
             interval(matrix_product(2, 2, 2), methods=[spoiled(found)])
 
 
-@pytest.mark.parametrize("name", ["unfolding", "slices", "independent sets"])
+@pytest.mark.parametrize("name", ["unfolding", "slices", "independent sets", "fiber cover"])
 def test_a_method_has_no_name_of_a_bound(name: str) -> None:
     # explanations, and what adds up, go by names
     with pytest.raises(InvalidArgumentError, match="another name"):

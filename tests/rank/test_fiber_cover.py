@@ -1,0 +1,109 @@
+"""Covers by fibers: upper bounds that are proved, and never above the sums of slice ranks."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.rank import RankAnalysis, database_bounds, rank_interval, verify
+from capacity.rank.reductions.equal_slices import merge_equal_slices
+from capacity.rank.search import rank_ledger
+from capacity.rank.upper.fiber_cover import fiber_cover
+from capacity.rank.verifier.kinds.boxes import Boxes
+from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.tensor import SparseTensor
+from tests.second_checker import claim, second_checker
+from tests.tiers import examples
+
+
+def some_tensor(seed: int) -> SparseTensor:
+    """A sum of tensors with equal slices, of several components, with entries from -2 to 2."""
+    rng = np.random.default_rng(seed)
+    parts, first = [], np.zeros(3, np.int64)
+    for _ in range(rng.integers(1, 3)):
+        shape = rng.integers(1, 5, 3)
+        values = rng.integers(-2, 3, shape) * (rng.random(shape) < rng.uniform(0.2, 0.9))
+        values = values if rng.random() < 0.4 else np.abs(np.sign(values))
+        values = values[rng.integers(0, shape[0], shape[0] + 1)]
+        at = np.argwhere(values)
+        parts.append((at + first, values[tuple(at.T)]))
+        first += values.shape
+    places, values = (np.concatenate(x) for x in zip(*parts, strict=True))
+    order = np.lexsort(places.T[::-1])
+    return SparseTensor(places[order], values[order], first.tolist())
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=examples(150), deadline=None)
+def test_equal_slices_are_merged_and_come_back(seed: int) -> None:
+    tensor = some_tensor(seed)
+    if not tensor.n_entries:
+        return
+    merged = merge_equal_slices(tensor)
+    whole, small = tensor.to_numpy(), merged.tensor.to_numpy()
+    for mode in range(3):
+        slices = {part.tobytes() for part in np.moveaxis(small, mode, 0)}
+        assert len(slices) == small.shape[mode]
+        known = np.concatenate(merged.members[mode])
+        assert sorted(known) == np.unique(tensor.indices[:, mode]).tolist()
+        for number, members in enumerate(merged.members[mode]):
+            again = np.moveaxis(whole, mode, 0)[members]
+            assert (again == again[0]).all(), number
+    for row, (place, value) in enumerate(zip(tensor.indices, tensor.values, strict=True)):
+        other = merged.tensor.indices[merged.rows[row]]
+        pairs = zip(merged.members, other, place, strict=True)
+        assert all(p in members[i] for members, i, p in pairs)
+        assert merged.tensor.values[merged.rows[row]] == value
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=examples(150), deadline=None)
+def test_covers_are_proved_and_at_most_the_slices(seed: int) -> None:
+    tensor = some_tensor(seed)
+    if not tensor.n_entries:
+        return
+    bounds = database_bounds(tensor)
+    n = len(bounds.slices_by_component)
+    which = np.random.default_rng(seed).random(n) < 0.8
+    which[0] = True
+    cover = fiber_cover(tensor, bounds.component, which)
+    assert (cover.values[which] <= bounds.slices_by_component.min(axis=1)[which]).all()
+    assert (cover.values[which] >= bounds.unfoldings_by_component.max(axis=1)[which]).all()
+    box, terms = cover.decomposed(bounds.component, which)
+    rest = np.flatnonzero(~which[bounds.component])
+    box[rest] = box.max(initial=-1) + 1 + np.arange(len(rest))
+    boxes = (Boxes(box),) if (box >= 0).any() else ()
+    certificate = claim(
+        tensor, *boxes, *((Decomposition(tuple(terms)),) if terms else ()), side="upper"
+    )
+    assert verify(certificate, tensor).reason is None
+    assert second_checker(certificate, tensor)
+    # a block that is too large to factor takes more terms than its rank; these are small
+    assert certificate.value == cover.values[which].sum() + len(rest)
+
+
+def stars(n: int) -> SparseTensor:
+    """A fiber of n entries along each mode, three simple tensors, joined at one index a mode."""
+    places = [(i, 0, 1) for i in range(n)]
+    places += [(1, i, 0) for i in range(n)] + [(0, 1, i) for i in range(n)]
+    return SparseTensor(np.unique(places, axis=0), np.ones(3 * n, np.int64), (n, n, n))
+
+
+def test_fibers_along_different_modes_make_fewer_terms_than_slices() -> None:
+    tensor = stars(150)
+    assert min(database_bounds(tensor).slices) > 100
+    interval = rank_interval(tensor, methods=[])
+    assert interval.upper.value == 3
+    assert interval.upper.by == "fiber cover"
+    assert interval.closed
+    assert verify(interval, tensor).proved
+
+
+def test_a_cover_that_is_too_costly_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank_ledger, "A_COVERED_ENTRY", 10**9)
+    told: list[str] = []
+    analysis = RankAnalysis(
+        stars(150), methods=[], progress=lambda what, *_: told.append(what.split(": ")[-1])
+    )
+    assert analysis.rank.upper.by == "slices"
+    assert "fiber cover" not in told

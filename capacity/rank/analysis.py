@@ -1,8 +1,8 @@
 """Certified intervals of the rank and of the effective rank: their best bounds, with certificates.
 
 Bounds that need no search come first: unfoldings and independent sets from below, slices and covers
-by fibers from above, each component in its best mode. Where the interval of a component is still open, the methods
-of `capacity.rank.search.methods` are tried, as far as the effort allows.
+by fibers from above, each component in its best mode. Where the interval of a component is still
+open, the methods of `capacity.rank.search.methods` are tried, as far as the effort allows.
 
 The *effective rank* is the lowest rank of a tensor that agrees with D on the observed fibers D[k,
 q, :] (Wong 2025, section 2.1); of a tensor of another order, on the fibers of the last mode that

@@ -30,8 +30,9 @@ SEEDS = 2
 
 def shares(rng: np.random.Generator, n: int, exponent: float) -> NDArray[np.float64]:
     """Shares that fall as a power of their number, in random order."""
-    weights: NDArray[np.float64] = np.arange(1, n + 1) ** -exponent
-    return rng.permutation(weights / weights.sum())
+    weights = np.arange(1, n + 1) ** -exponent
+    order = rng.permutation(n)
+    return (weights / weights.sum())[order]
 
 
 def graph(

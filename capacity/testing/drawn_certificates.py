@@ -19,6 +19,7 @@ from capacity.testing.area import Area, Sides
 from capacity.testing.choices import Choices
 from capacity.testing.drawn_algebraic_terms import algebraic_decomposition
 from capacity.testing.drawn_diagonalizations import diagonalization
+from capacity.testing.drawn_pairs import paired_slices
 from capacity.testing.drawn_strong_arguments import algebra, cases, rank_one_locus
 from capacity.testing.lower_arguments import koszul, pencil, substitution, unfolding
 from capacity.testing.upper_arguments import partition, terms
@@ -48,9 +49,10 @@ WHOLE: dict[str, Maker] = {
     "maximal rank": whole_format,
 }
 SUMS = ("decomposition", "algebraic decomposition")
+PAIRS = "paired slices"
 KINDS: dict[Side, tuple[str, ...]] = {
     "lower": (*ADDING, *STRONG),
-    "upper": ("boxes", *SUMS, *WHOLE),
+    "upper": ("boxes", *SUMS, PAIRS, *WHOLE),
 }
 # attempts at a certificate with the kind that is asked for
 TRIES = 30
@@ -256,6 +258,11 @@ def _upper(
     mine = np.zeros(area.tensor.shape, bool)
     rest = area.of_components(left)
     mine[np.ix_(*rest.indices)] = rest.part() != 0
+    if kind == PAIRS or (area.order == 3 and choose.chance(1, 4)):
+        made = paired_slices(choose, area.tensor, tensor.indices, mine)
+        if made is not None:
+            arguments.append(made)
+            mine[tuple(tensor.indices[made.pair >= 0].T)] = False
     # a box may reach into unobserved fibers of any component
     boxes = partition(choose, area if area.effective else rest, mine)
     in_boxes, in_terms = _two(choose, boxes, kind)

@@ -1,5 +1,7 @@
 """Covers by fibers: upper bounds that are proved, and never above the sums of slice ranks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,8 +11,10 @@ from capacity.rank import RankAnalysis, database_bounds, rank_interval, verify
 from capacity.rank.reductions.equal_slices import merge_equal_slices
 from capacity.rank.search import rank_ledger
 from capacity.rank.upper.fiber_cover import fiber_cover
+from capacity.rank.upper.paired_slices import paired_slices
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
+from capacity.rank.verifier.kinds.paired_slices import PairedSlices
 from capacity.tensor import SparseTensor
 from tests.second_checker import claim, second_checker
 from tests.tiers import examples
@@ -66,16 +70,15 @@ def test_covers_are_proved_and_at_most_the_slices(seed: int) -> None:
     n = len(bounds.slices_by_component)
     which = np.random.default_rng(seed).random(n) < 0.8
     which[0] = True
-    cover = fiber_cover(tensor, bounds.component, which)
+    cover = fiber_cover(tensor, bounds.component, which, steps=10**9)
     assert (cover.values[which] <= bounds.slices_by_component.min(axis=1)[which]).all()
     assert (cover.values[which] >= bounds.unfoldings_by_component.max(axis=1)[which]).all()
-    box, terms = cover.decomposed(bounds.component, which)
+    box, terms, pairs = cover.decomposed(bounds.component, which)
     rest = np.flatnonzero(~which[bounds.component])
     box[rest] = box.max(initial=-1) + 1 + np.arange(len(rest))
     boxes = (Boxes(box),) if (box >= 0).any() else ()
-    certificate = claim(
-        tensor, *boxes, *((Decomposition(tuple(terms)),) if terms else ()), side="upper"
-    )
+    sums = (Decomposition(tuple(terms)),) if terms else ()
+    certificate = claim(tensor, *boxes, *pairs, *sums, side="upper")
     assert verify(certificate, tensor).reason is None
     assert second_checker(certificate, tensor)
     # a block that is too large to factor takes more terms than its rank; these are small
@@ -97,6 +100,49 @@ def test_fibers_along_different_modes_make_fewer_terms_than_slices() -> None:
     assert interval.upper.by == "fiber cover"
     assert interval.closed
     assert verify(interval, tensor).proved
+
+
+def codes() -> SparseTensor:
+    """Two predicates that give the same 152 subjects the same objects, in cycles of 2 to 17."""
+    lengths = range(2, 18)
+    n = sum(lengths)
+    cycles = np.split(np.arange(n), np.cumsum(lengths)[:-1])
+    order = np.concatenate([np.roll(cycle, 1) for cycle in cycles])
+    places = [(i, 0, i) for i in range(n)] + [(i, 1, int(order[i])) for i in range(n)]
+    places += [(i, 2, n + i) for i in range(n)]
+    return SparseTensor(sorted(places), np.ones(3 * n, np.int64), (n, 3, 2 * n))
+
+
+def test_two_slices_on_the_same_indices_cost_little_more_than_one() -> None:
+    tensor, n = codes(), 152
+    assert min(database_bounds(tensor).slices) == 3 * n
+    assert rank_interval(tensor, methods=[]).upper.value == 3 * n
+    interval = rank_interval(tensor, methods=[], effort="standard")
+    # the cube roots of one that aren't real are roots of the cycles of 3, 6, 9, 12 and 15
+    assert interval.upper.value == 2 * n + 5
+    assert [a.kind for a in interval.upper.arguments] == ["paired slices", "boxes"]
+    assert verify(interval, tensor).proved
+
+
+def test_pairs_cost_what_the_verifier_is_told() -> None:
+    tensor = codes()
+    n, chosen = tensor.n_entries, tensor.indices[:, 1] < 2
+    (pair,) = paired_slices(tensor, 1, chosen, 10**9)
+    assert (pair.rank, pair.saved) == (157, 304 - 157)
+    assert not paired_slices(tensor, 1, chosen, pair.steps - 1)
+    label = np.where(chosen, 0, -1)
+    rest = Boxes(np.where(chosen, -1, np.cumsum(~chosen)))
+    paired = PairedSlices(1, label, pair.rank)
+    assert verify(claim(tensor, paired, rest, side="upper"), tensor).proved
+    for wrong, reason in (
+        (replace(paired, value=pair.rank - 1), "the pairs have rank 157"),
+        (replace(paired, pair=np.zeros(n, np.int64)), "pair 0 has entries in 3 slices"),
+        (replace(paired, mode=3), "a mode must be from 0 to 2"),
+        (replace(paired, pair=label[1:]), "each entry must have a pair"),
+        (replace(paired, pair=np.full(n, -1)), "there is no pair"),
+    ):
+        verdict = verify(claim(tensor, wrong, rest, side="upper"), tensor)
+        assert reason in str(verdict.reason)
 
 
 def test_a_cover_that_is_too_costly_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:

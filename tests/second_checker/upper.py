@@ -17,9 +17,11 @@ from capacity.rank import (
     Diagonalization,
     Enclosure,
     MaximalRank,
+    PairedSlices,
     Pencil,
 )
 from tests.second_checker.near import given_by_newton
+from tests.second_checker.slices import rank_of_two_slices
 from tests.second_checker.whole import given_whole
 
 # bits of a root beyond those of the terms' coefficients
@@ -35,6 +37,8 @@ def adds_up(certificate: Certificate, T: np.ndarray, observed: np.ndarray, effec
             given = sum_at_a_root(argument, T)
         elif isinstance(argument, Pencil | Diagonalization | MaximalRank):
             given = given_whole(argument, T)
+        elif isinstance(argument, PairedSlices):
+            given = _paired(argument, T)
         elif isinstance(argument, Enclosure):
             given = given_by_newton(argument, T, observed if effective else None)
         else:
@@ -57,6 +61,24 @@ def _filled(argument: Boxes, T: np.ndarray) -> np.ndarray | None:
         mine = entries[argument.box == number]
         total[np.ix_(*map(np.unique, mine.T))] += T[tuple(mine[0])]
     return total
+
+
+def _paired(argument: PairedSlices, T: np.ndarray) -> np.ndarray | None:
+    """The entries of all pairs, if their ranks by Smith's normal form add up to the value."""
+    entries = np.argwhere(T != 0)
+    if T.ndim != 3 or argument.mode not in (0, 1, 2) or len(argument.pair) != len(entries):
+        return None
+    total, rank = np.zeros(T.shape, dtype=object), 0
+    for number in set(argument.pair[argument.pair >= 0].tolist()):
+        one = np.zeros(T.shape, dtype=object)
+        for place in map(tuple, entries[argument.pair == number].tolist()):
+            one[place] = T[place]
+        slices = [M for M in np.moveaxis(one, argument.mode, 0) if (M != 0).any()]
+        if len(slices) > 2:
+            return None
+        rank += rank_of_two_slices(np.array([slices[0], slices[-1] * (len(slices) - 1)]))
+        total += one
+    return total if rank and rank == argument.value else None
 
 
 def _sum(terms: Any, T: np.ndarray, read: Any) -> np.ndarray | None:

@@ -77,11 +77,13 @@ def upper_end(ledger: RankLedger, methods: Sequence[Method]) -> tuple[Finding, s
         component,
         np.flatnonzero((rests_on == "slices")[component]),
     )
+    arguments: list[Argument] = []
     if ledger.cover is not None and (rests_on == "fiber cover").any():
-        more, others = ledger.cover.decomposed(component, rests_on == "fiber cover")
+        more, others, pairs = ledger.cover.decomposed(component, rests_on == "fiber cover")
         box = np.where(more < 0, box, more + box.max(initial=-1) + 1)
         terms += others
-    arguments: list[Argument] = [Boxes(box)] if (box >= 0).any() else []
+        arguments += pairs
+    arguments += [Boxes(box)] if (box >= 0).any() else []
     for found, _ in ledger.above.values():
         for argument in found:
             if isinstance(argument, Decomposition):

@@ -88,7 +88,9 @@ class RankLedger:
         affordable = A_COVERED_ENTRY * counts[which].sum() <= self.budget.work
         if self.tensor.order == 3 and which.any() and affordable:
             say("fiber cover")
-            cover = fiber_cover(self.tensor, self.bounds.component, which)
+            # pairs of slices are for efforts that search such tensors at all
+            steps = OF_PENCILS if self.budget.limits.evolved else 0
+            cover = fiber_cover(self.tensor, self.bounds.component, which, steps=steps)
             self.cover, self.upper = cover, np.minimum(self.upper, cover.values)
         order = np.argsort(self.bounds.component, kind="stable")
         self._rows_of = np.split(order, np.cumsum(counts)[:-1])

@@ -6,18 +6,18 @@ cover of the hypergraph whose edges are the entries, each joining its three fibe
 relaxation is solved here and rounded; on graphs of facts its solutions were integers.
 
 Equal slices are merged first. In the end the entries of the fibers along each mode are taken
-together by slices of another mode, whose ranks may be smaller than their numbers of fibers. The sum
-of the ranks of all slices of one mode is the case that all entries are given by fibers of the
-slices of that mode.
+together by slices of another mode, whose ranks may be smaller than their numbers of fibers, and
+these by pairs (`capacity.rank.upper.paired_slices`). The sum of the ranks of all slices of one mode
+is the case that all entries are given by fibers of the slices of that mode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,16 @@ from numpy.typing import NDArray
 from capacity.rank.exact.ranks import sparse_rank_by_group
 from capacity.rank.reductions.equal_slices import Merged, merge_equal_slices
 from capacity.rank.types import Indices, Mask, Term
+from capacity.rank.upper.paired_slices import Pair, paired_slices
 from capacity.rank.upper.slices import slice_terms
+from capacity.rank.verifier.kinds.paired_slices import PairedSlices
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import stacked_slice_entries, unfolding_entries
 
+# a mode of slices, and the modes of the fibers whose entries they take
+Taken: TypeAlias = tuple[int, tuple[int, ...]]
+# components may choose differently: the pairs of each choice have this share of the steps
+SHARES = 4
 # for the fibers along each mode, the mode of the slices that take them: one that they lie in, or
 # the same for all entries
 CHOICES = (*product((1, 2), (0, 2), (0, 1)), (0, 0, 0), (1, 1, 1), (2, 2, 2))
@@ -50,6 +56,8 @@ class FiberCover:
         These entries, with equal slices merged.
     along : ndarray of int64
         For each row of the smaller tensor the mode of the fiber that covers it.
+    pairs : dict
+        Pairs of slices of a mode that take the entries of the fibers along some modes.
     """
 
     values: Indices
@@ -57,8 +65,11 @@ class FiberCover:
     chosen: Indices
     merged: Merged
     along: Indices
+    pairs: dict[Taken, Sequence[Pair]]
 
-    def decomposed(self, component: Indices, which: Mask) -> tuple[Indices, list[Term]]:
+    def decomposed(
+        self, component: Indices, which: Mask
+    ) -> tuple[Indices, list[Term], list[PairedSlices]]:
         """Decompose some components.
 
         Parameters
@@ -71,27 +82,50 @@ class FiberCover:
         Returns
         -------
         box : ndarray of int64, shape (n_entries,)
-            The box of each entry, or -1 for entries that the terms cover and for all others.
+            The box of each entry, or -1 for entries that terms or pairs cover and for all others.
         terms : list of Term
-            Simple tensors that add up to the other entries of these components.
+            Simple tensors that add up to the entries without a box or a pair.
+        pairs : list of PairedSlices
+            Pairs of slices.
         """
         tensor = self.merged.tensor
         of = np.zeros(tensor.n_entries, np.int64)
         of[self.merged.rows] = component[self.chosen]
         taken_by = np.array(CHOICES)[self.choices[of], self.along]
-        small, terms = np.full(tensor.n_entries, -1), list[Term]()
+        small, terms, pairs = np.full(tensor.n_entries, -1), list[Term](), list[PairedSlices]()
         for mode in range(3):
-            mine = np.flatnonzero((taken_by == mode) & which[of])
+            left = (taken_by == mode) & which[of]
+            labels, rank = np.full(tensor.n_entries, -1), 0
+            for number, pair in enumerate(self._pairs_of(mode, of, which)):
+                labels[pair.rows], left[pair.rows] = number, False
+                rank += pair.rank
+            if rank:
+                pairs.append(PairedSlices(mode, self._of_whole(labels, component), rank))
+            mine = np.flatnonzero(left)
             if len(mine):
                 found, more = slice_terms(tensor, (mode,), mine)
                 small[mine] = np.where(found < 0, -1, found + small.max() + 1)
                 terms += more
-        box = np.full(len(component), -1)
-        box[self.chosen] = small[self.merged.rows]
-        return box, self.merged.lifted(terms)
+        return self._of_whole(small, component), self.merged.lifted(terms), pairs
+
+    def _pairs_of(self, mode: int, of: Indices, which: Mask) -> Iterator[Pair]:
+        """Yield the pairs of a mode in components whose choice has them."""
+        for taken, pairs in self.pairs.items():
+            for pair in pairs:
+                c = of[pair.rows[0]]
+                if which[c] and taken[0] == mode and taken in _taken(CHOICES[self.choices[c]]):
+                    yield pair
+
+    def _of_whole(self, small: Indices, component: Indices) -> Indices:
+        """Return for each entry of the whole the number of its row in the smaller tensor."""
+        whole = np.full(len(component), -1)
+        whole[self.chosen] = small[self.merged.rows]
+        return whole
 
 
-def fiber_cover(tensor: SparseTensor, component: Indices, which: Mask) -> FiberCover:
+def fiber_cover(
+    tensor: SparseTensor, component: Indices, which: Mask, *, steps: int = 0
+) -> FiberCover:
     """Cover the entries of some components by fibers.
 
     Parameters
@@ -102,6 +136,8 @@ def fiber_cover(tensor: SparseTensor, component: Indices, which: Mask) -> FiberC
         The component of each entry, numbered from 0.
     which : ndarray of bool, shape (n_components,)
         The components to cover, at least one.
+    steps : int
+        Steps that the verifier may need for pairs of slices; none are looked for if 0.
 
     Returns
     -------
@@ -120,22 +156,38 @@ def fiber_cover(tensor: SparseTensor, component: Indices, which: Mask) -> FiberC
     of[merged.rows] = component[chosen]
     along = _covering(small)
 
+    # a pair's slices must be single ones in the whole
+    single = [np.array([len(one) == 1 for one in members]) for members in merged.members]
+
     @cache
-    def ranks(mode: int, fibers: tuple[int, ...]) -> Indices:
+    def pairs(taken: Taken) -> Sequence[Pair]:
+        mode, fibers = taken
+        chosen = np.isin(along, fibers) & single[mode][small.indices[:, mode]]
+        return paired_slices(small, mode, chosen, steps // SHARES) if steps else []
+
+    @cache
+    def ranks(taken: Taken) -> Indices:
+        mode, fibers = taken
         mine = np.isin(along, fibers)
         rows, columns, _ = stacked_slice_entries(small, (mode,))
         found = sparse_rank_by_group(rows[mine], columns[mine], of[mine], small.values[mine])
-        return np.pad(found, (0, len(which) - len(found)))
+        saved = np.zeros(len(which), np.int64)
+        for pair in pairs(taken):
+            saved[of[pair.rows[0]]] += pair.saved
+        return np.pad(found, (0, len(which) - len(found))) - saved
 
-    sums = np.stack([_sum_of(ranks, choice) for choice in CHOICES])
+    sums = np.stack([sum(map(ranks, _taken(choice))) for choice in CHOICES])
     values = np.where(which, sums.min(axis=0), np.iinfo(np.int64).max)
-    return FiberCover(values, sums.argmin(axis=0), chosen, merged, along)
+    choices = sums.argmin(axis=0)
+    numbers: list[int] = np.unique(choices[which]).tolist()
+    used = {taken for number in numbers for taken in _taken(CHOICES[number])}
+    found = {taken: pairs(taken) for taken in sorted(used)}
+    return FiberCover(values, choices, chosen, merged, along, found)
 
 
-def _sum_of(ranks: Callable[[int, tuple[int, ...]], Indices], choice: tuple[int, ...]) -> Indices:
-    """Add the ranks of the slices of a choice."""
-    taken = {mode: tuple(m for m in range(3) if choice[m] == mode) for mode in {*choice}}
-    return np.sum([ranks(mode, fibers) for mode, fibers in taken.items()], axis=0)
+def _taken(choice: tuple[int, ...]) -> list[Taken]:
+    """For each mode whose slices take anything, the modes of the fibers that they take."""
+    return [(m, tuple(n for n in range(3) if choice[n] == m)) for m in sorted({*choice})]
 
 
 def _covering(tensor: SparseTensor) -> Indices:

@@ -15,6 +15,7 @@ argument                  side   value
 `RankOneLocus`            lower  n + 1 if n slices have no basis of combinations of rank one
 `Cases`                   lower  the steps of the substitution method, cases being distinguished
 `Pencil`                  both   the rank of two slices, by Kronecker's canonical form
+`PairedSlices`            upper  the sum of the ranks of pairs of slices, computed likewise
 `Boxes`                   upper  the number of boxes that equal entries fill
 `Decomposition`           upper  the number of simple tensors that add up to the entries
 `AlgebraicDecomposition`  upper  the number of such tensors with coefficients in a number field

@@ -52,6 +52,8 @@ class Method:
         of ``Goal.work``; with less it isn't called.
     times : int
         Factor of the work that the method has, for one that is alone on some tensors.
+    fewest : int
+        Entries that a component must have for `find_in_entries` to be called.
     dense : bool
         True if the method needs the dense tensor. Otherwise it is also called for tensors that are
         too large to be dense: ``problem.tensor`` is then empty, and ``problem.peeled`` holds the
@@ -100,6 +102,7 @@ class Method:
     limit: Limit | None = None
     cost: Cost | None = None
     times: int = 1
+    fewest: int = 1
     dense: bool = True
     peeled: Literal["never", "instead", "also"] = "never"
     adds: bool = False

@@ -145,6 +145,26 @@ def test_pairs_cost_what_the_verifier_is_told() -> None:
         assert reason in str(verdict.reason)
 
 
+def test_without_a_solution_the_bounds_are_those_of_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("capacity.rank.upper.fiber_cover.ITERATIONS", 0)
+    monkeypatch.setattr("capacity.rank.upper.fiber_cover.AN_ITERATION", 10**9)
+    places = np.unique(np.random.default_rng(0).integers(0, 20, (900, 3)), axis=0)
+    tensor = SparseTensor(places, np.ones(len(places), np.int64), (20, 20, 20))
+    interval = rank_interval(tensor, methods=[])
+    assert interval.upper.value <= min(database_bounds(tensor).slices)
+    assert verify(interval, tensor).proved
+
+
+def test_a_cover_whose_terms_are_too_costly_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    places = np.unique(np.minimum(rng.integers(0, 12, (900, 3)), [11, 3, 11]), axis=0)
+    tensor = SparseTensor(places, np.ones(len(places), np.int64), (12, 4, 12))
+    monkeypatch.setattr(rank_ledger, "OF_AN_END", -1)
+    interval = rank_interval(tensor, methods=[])
+    assert interval.upper.by == "slices"
+    assert verify(interval, tensor).proved
+
+
 def test_a_cover_that_is_too_costly_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_ledger, "A_COVERED_ENTRY", 10**9)
     told: list[str] = []

@@ -17,6 +17,7 @@ from capacity.rank import (
 from capacity.rank import analysis as analysis_module
 from capacity.rank.effort import EFFORTS
 from capacity.rank.verifier.checker import verify
+from capacity.tensor import SparseTensor
 from capacity.testing import databases
 from tests.oracles import KNOWN_RANKS, database, example_2_4, figure_1
 from tests.searches import progress_of
@@ -232,3 +233,16 @@ def test_games_go_on_where_only_one_of_two_bounds_counts() -> None:
     # 4 by one flattening, and 4 by substitution where another flattening doesn't add
     assert (one.lower.value, two.lower.value) == (5, 9)
     assert verify(two.lower, twice).proved
+
+
+def test_indices_without_an_entry_change_nothing() -> None:
+    rng = np.random.default_rng(0)
+    places = np.argwhere(rng.random((3, 4, 4)) < 0.6)
+    ones = np.ones(len(places), np.int64)
+    small = SparseTensor(places, ones, (3, 4, 4))
+    large = SparseTensor(places + np.array([2, 1, 3]), ones, (10**8, 10**8, 8))
+    for effort in ("quick", "standard"):
+        one, other = (RankAnalysis(t, effort=effort) for t in (small, large))
+        assert str(one.rank) == str(other.rank)
+        assert str(one.effective_rank) == str(other.effective_rank)
+        assert verify((other.rank.lower, other.effective_rank.upper), large).proved

@@ -19,6 +19,7 @@ from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.cases import (
     LARGEST,
     NONZERO,
@@ -68,7 +69,11 @@ def case_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
         seed, rebased, sure, bases = goal.seed + attempt, tensor, known, ()
         if attempt:
             rebased, sure, bases = sparser(tensor, known, np.random.default_rng(seed))
-        tree = case_tree(rebased, sure, lower + 1, work=each, seed=seed)
+        try:
+            tree = case_tree(rebased, sure, lower + 1, work=each, seed=seed)
+        except Refuted:
+            # entries become too large for the checker
+            continue
         if tree is not None:
             lower += 1
             yield (tree_of(tree, View(of, bases), lower),)

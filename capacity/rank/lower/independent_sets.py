@@ -183,8 +183,10 @@ def independent_sets(tensor: SparseTensor, component: Indices) -> IndependentSet
     values = np.zeros((2, n_components), np.int64)
     minors: list[tuple[int, int, Minor]] = []
     for mode in (0, 1):
-        a, of = largest_independent_set(at[:, mode], at[:, 2], tensor.shape[mode], tensor.shape[2])
-        for some, of_mode in ((of[at[:, 2]], 2), (a[at[:, mode]], mode)):
+        # there may be far more indices than entries
+        left, right = (np.unique(at[:, m], return_inverse=True)[1].ravel() for m in (mode, 2))
+        a, of = largest_independent_set(left, right, int(left.max()) + 1, int(right.max()) + 1)
+        for some, of_mode in ((of[right], 2), (a[left], mode)):
             rows, columns = (x[some] for x in unfolding_entries(tensor, of_mode))
             ranks, minor = minor_by_group(rows, columns, component[some], tensor.values[some])
             values[mode, : len(ranks)] += ranks

@@ -78,7 +78,7 @@ def sparse_orders(component: Component, goal: Goal) -> Iterable[Finding]:
 
     n = len(component.rows)
     orders = min(goal.limits.evolved, goal.work // (AN_ENTRY * n))
-    if n < FEWEST_ENTRIES or not orders:
+    if not orders:
         return
     part = Part.of(component.tensor, component.rows)
     component.spend(*cost_of_sparse_removals(n, 3, sum(part.shape), 0))
@@ -166,5 +166,6 @@ SPARSE_SUBSTITUTION = Method(
     sides=("lower",),
     limit="evolved",
     times=4,
+    fewest=FEWEST_ENTRIES,
     adds=True,
 )

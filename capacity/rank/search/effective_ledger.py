@@ -197,7 +197,16 @@ class EffectiveLedger:
                 found += argument.terms
             elif isinstance(argument, Boxes):
                 found += _box_terms(argument, self.tensor)
-        return tuple(found)
+        return tuple(found) if place.part is None else tuple(_within(found, place.part))
+
+
+def _within(terms: list[Term], part: Part) -> Iterator[Term]:
+    """Convert terms to the indices of a part, which lacks those without an entry."""
+    for term in terms:
+        yield tuple(
+            (tuple(np.searchsorted(of, indices).tolist()), values)
+            for of, (indices, values) in zip(part.indices, term, strict=True)
+        )
 
 
 def _is_observed(problem: Problem) -> bool:

@@ -48,11 +48,12 @@ class Open:
         lines = [f"{self.what}, {sides}, in {ends}", *self.notes]
         if len(self.shape) != 3:
             return lines
-        slices = sum(self.shape)
+        # an entry of the slice that is removed lies in one slice of each of the other modes
+        slices = sum(self.shape) - 2
         by_substitution = (
             "the substitution method could"
             if slices >= self.upper
-            else f"the substitution method no more than {slices:,}, the number of slices"
+            else f"the substitution method no more than {slices:,}, the number of slices but two"
         )
         if self.flattened and (highest := highest_bound(self.shape)) < self.upper:
             lines.append(
@@ -62,7 +63,7 @@ class Open:
         elif not self.flattened and slices < self.upper:
             lines.append(
                 f"unfoldings, independent sets and substitution can't prove more than {slices:,}, "
-                "the number of slices: the upper end would have to fall"
+                "the number of slices but two: the upper end would have to fall"
             )
         return lines
 

@@ -28,6 +28,7 @@ from capacity.rank.upper.fiber_cover import FiberCover, fiber_cover
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds import KINDS
+from capacity.rank.verifier.kinds.decomposition import PRODUCT, products_of_terms
 from capacity.tensor.sparse import SparseTensor
 
 # entries of a component for which a cover pays, and nanoseconds for each
@@ -61,7 +62,7 @@ class RankLedger:
 
     def __init__(self, tensor: SparseTensor, bounds: Bounds, budget: Budget, seed: int) -> None:
         self.tensor, self.bounds, self.budget, self._seed = tensor, bounds, budget, seed
-        self._checks = CheckBudget(OF_PENCILS)
+        self._checks: dict[str, CheckBudget] = {}
         self.lower = bounds.unfoldings_by_component.max(axis=1)
         self.upper = bounds.slices_by_component.min(axis=1)
         self.sets: IndependentSets | None = None
@@ -89,9 +90,12 @@ class RankLedger:
         if self.tensor.order == 3 and which.any() and affordable:
             say("fiber cover")
             # pairs of slices are for efforts that search such tensors at all
-            steps = OF_PENCILS if self.budget.limits.evolved else 0
+            steps = OF_PENCILS // 2 if self.budget.limits.evolved else 0
             cover = fiber_cover(self.tensor, self.bounds.component, which, steps=steps)
-            self.cover, self.upper = cover, np.minimum(self.upper, cover.values)
+            better = cover.values < self.upper
+            _, terms, _ = cover.decomposed(self.bounds.component, better)
+            if PRODUCT * products_of_terms(terms) <= OF_AN_END:
+                self.cover, self.upper = cover, np.minimum(self.upper, cover.values)
         order = np.argsort(self.bounds.component, kind="stable")
         self._rows_of = np.split(order, np.cumsum(counts)[:-1])
         self._small = self._chosen()
@@ -155,11 +159,13 @@ class RankLedger:
 
     def _goals_in_entries(self, method: Method) -> Iterator[tuple[Place, Goal]]:
         open_: list[int] = self._open().tolist() if self._rows_of else []
+        open_ = [c for c in open_ if len(self._rows_of[c]) >= method.fewest]
         total = sum(len(self._rows_of[c]) for c in open_)
+        spend = self._checks.setdefault(method.name, CheckBudget(OF_PENCILS)).spend
         for c in open_:
             rows = self._rows_of[c]
             unfoldings = tuple(self.bounds.unfoldings_by_component[c].tolist())
-            component = Component(self.tensor, rows, unfoldings, self._checks.spend)
+            component = Component(self.tensor, rows, unfoldings, spend)
             work = method.times * self.budget.work * len(rows) // total
             yield Place(c, rows, component=component), self._goal(c, work)
 

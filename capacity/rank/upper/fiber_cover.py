@@ -3,7 +3,8 @@
 The entries of a fiber are a simple tensor; so the rank is at most the number of fibers that cover
 all entries, each entry being given by one of them. A cover by fewest fibers is a smallest vertex
 cover of the hypergraph whose edges are the entries, each joining its three fibers. Its linear
-relaxation is solved here and rounded; on graphs of facts its solutions were integers.
+relaxation is solved here, in a limited number of iterations, and rounded; on graphs of facts its
+solutions were integers.
 
 Equal slices are merged first. In the end the entries of the fibers along each mode are taken
 together by slices of another mode, whose ranks may be smaller than their numbers of fibers, and
@@ -35,6 +36,9 @@ from capacity.tensor.structure import stacked_slice_entries, unfolding_entries
 Taken: TypeAlias = tuple[int, tuple[int, ...]]
 # components may choose differently: the pairs of each choice have this share of the steps
 SHARES = 4
+# iterations of the simplex method: graphs took up to a fifth of their entries, and those that take
+# far more, such as random tensors, have no cover that is better than slices
+ITERATIONS, AN_ITERATION = 500, 4
 # for the fibers along each mode, the mode of the slices that take them: one that they lie in, or
 # the same for all entries
 CHOICES = (*product((1, 2), (0, 2), (0, 1)), (0, 0, 0), (1, 1, 1), (2, 2, 2))
@@ -203,9 +207,15 @@ def _covering(tensor: SparseTensor) -> Indices:
         total = int(fibers[:, mode].max()) + 1
     incidence: Any = coo_array((-np.ones(3 * n), (np.repeat(np.arange(n), 3), fibers.ravel())))
     solved: Any = linprog(
-        np.ones(total), incidence.tocsr(), -np.ones(n), bounds=(0, 1), method="highs-ds"
+        np.ones(total),
+        incidence.tocsr(),
+        -np.ones(n),
+        bounds=(0, 1),
+        method="highs-ds",
+        options={"maxiter": ITERATIONS + n // AN_ITERATION},
     )
-    weights: NDArray[np.float64] = solved.x
+    # without a solution, the longest fibers: the slices of one mode may do better then
+    weights: NDArray[np.float64] = np.zeros(total) if solved.x is None else solved.x
     # an entry's heaviest fiber has a third or more; of equal ones, that with most entries
     sizes = np.bincount(fibers.ravel(), minlength=total)
     return np.lexsort((sizes[fibers], np.round(weights[fibers], 6)), axis=1)[:, -1]

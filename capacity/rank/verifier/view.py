@@ -87,6 +87,7 @@ def sparse_view(
     if before is None:
         return places, (order - 1, np.zeros((0, order - 1), np.int64))
     fibers = np.stack(_fibers(view, entries, before.mode, before.slices), axis=1)
+    entries.budget.spend(order * SORT * len(fibers))
     return places, (before.mode, np.unique(fibers, axis=0))
 
 

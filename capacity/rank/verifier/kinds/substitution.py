@@ -74,7 +74,8 @@ def check_substitution(argument: Substitution, entries: Entries, before: Removed
     require(inside.all(), "a slice is out of range")
     each = REMOVAL_ENTRY * max(1, entries.order // 4)
     size = math.prod(shape)
-    if not entries.effective and all(P is None for P in view.bases):
+    # of higher order, an entry has too many patterns
+    if entries.order <= 3 and not entries.effective and all(P is None for P in view.bases):
         places, fibers = sparse_view(view, entries, before=before)
         sizes = len(places), entries.order, len(removals), len(fibers[1])
         if cost_of_sparse_removals(*sizes)[0] < (ENTRY + each) * size + REMOVAL * len(removals):

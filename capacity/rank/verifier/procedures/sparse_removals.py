@@ -19,18 +19,19 @@ from capacity.rank.verifier.entries import require
 # slices in ascending order, numbered through all modes
 Pattern: TypeAlias = tuple[int, ...]
 # steps for an entry in a slice that is removed, of a tensor of order 3, and for a slice or a fiber;
-# bytes for each entry in each of its slices, and for a fiber
-VISIT, SLICE = 1_200, 5_000
-VISIT_BYTES, FIBER_BYTES = 250, 400
+# bytes for each entry in each of its slices, and for a slice or a fiber
+VISIT, SLICE = 1_200, 3_000
+VISIT_BYTES, SLICE_BYTES = 400, 500
 
 
 def cost_of_sparse_removals(
     n_entries: int, order: int, n_removals: int, n_fibers: int
 ) -> tuple[int, int]:
     """Return the steps and the bytes that `require_sparse_removals` takes at most."""
-    visits = order * n_entries
-    steps = VISIT * visits * max(1, 2 ** (order - 3)) + SLICE * (n_removals + n_fibers)
-    return steps, VISIT_BYTES * visits + FIBER_BYTES * n_fibers
+    # an entry or a fiber has that many patterns in the end, as slices of it are removed
+    patterns = 2 ** max(0, order - 3)
+    visits, others = patterns * order * n_entries, n_removals + 2 * patterns * n_fibers
+    return VISIT * visits + SLICE * others, VISIT_BYTES * visits + SLICE_BYTES * others
 
 
 def require_sparse_removals(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from capacity.errors import MemoryBudgetError
 from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
 from capacity.rank.lower.independent_sets import IndependentSets, independent_sets
@@ -23,7 +24,7 @@ from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.search.places import NOT_DENSE, TOO_LARGE, TOO_MANY, Place
 from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
-from capacity.rank.types import Indices
+from capacity.rank.types import Indices, Mask
 from capacity.rank.upper.fiber_cover import FiberCover, fiber_cover
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
@@ -89,17 +90,24 @@ class RankLedger:
         affordable = A_COVERED_ENTRY * counts[which].sum() <= self.budget.work
         if self.tensor.order == 3 and which.any() and affordable:
             say("fiber cover")
-            # pairs of slices are for efforts that search such tensors at all
-            steps = OF_PENCILS // 2 if self.budget.limits.evolved else 0
-            cover = fiber_cover(self.tensor, self.bounds.component, which, steps=steps)
-            better = cover.values < self.upper
-            _, terms, _ = cover.decomposed(self.bounds.component, better)
-            if PRODUCT * products_of_terms(terms) <= OF_AN_END:
-                self.cover, self.upper = cover, np.minimum(self.upper, cover.values)
+            self._cover_with_fibers(which)
         order = np.argsort(self.bounds.component, kind="stable")
         self._rows_of = np.split(order, np.cumsum(counts)[:-1])
         self._small = self._chosen()
         self.dense = {p.number for p in self._small if p.problem and p.problem.rest is None}
+
+    def _cover_with_fibers(self, which: Mask) -> None:
+        """Cover some components, and keep the bounds if the verifier can afford their terms."""
+        # pairs of slices are for efforts that search such tensors at all
+        steps = OF_PENCILS // 2 if self.budget.limits.evolved else 0
+        try:
+            cover = fiber_cover(self.tensor, self.bounds.component, which, steps=steps)
+        except MemoryBudgetError:
+            # a rank of merged slices needs too large a block; those of slices are known
+            return
+        _, terms, _ = cover.decomposed(self.bounds.component, cover.values < self.upper)
+        if PRODUCT * products_of_terms(terms) <= OF_AN_END:
+            self.cover, self.upper = cover, np.minimum(self.upper, cover.values)
 
     def _chosen(self) -> list[Place]:
         """Return the open components that are small enough, the smallest first.

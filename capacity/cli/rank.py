@@ -96,6 +96,7 @@ def rank(
         print_rank(counts, chosen, as_json)
         return
     from capacity.rank.analysis import RankAnalysis
+    from capacity.rank.search.scheduler import PLAN
 
     read = read_input(file, format=format, multi=multi, arity=arity, chosen=chosen)
     of = read.of
@@ -105,7 +106,7 @@ def rank(
         def tell(what: str, *_: object) -> None:
             say(what)
             # what may take long is said where it stays
-            if "will try" in what and effort != "quick" and not as_json:
+            if PLAN in what and effort != "quick" and not as_json:
                 print(what, file=sys.stderr)
 
         analysis = RankAnalysis(of, effort=effort, seed=seed, methods=methods, progress=tell)

@@ -82,6 +82,34 @@ def unfolding_entries(tensor: SparseTensor, mode: int) -> tuple[Indices, Indices
     return tensor.indices[:, mode], columns
 
 
+def numbered_fibers(places: Indices, sides: Sequence[int]) -> Indices:
+    """Number the fibers through entries, without gaps, those along the first mode first.
+
+    Parameters
+    ----------
+    places : ndarray of int64, shape (n_entries, order)
+        Places of the entries.
+    sides : sequence of int
+        Sizes of the modes.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_entries, order)
+        For each entry the numbers of its fibers along each mode.
+
+    Examples
+    --------
+    >>> numbered_fibers(np.array([[0, 0], [0, 1], [1, 1]]), (2, 2)).tolist()
+    [[0, 2], [1, 2], [1, 3]]
+    """
+    fibers, n = np.empty_like(places), 0
+    for mode in range(places.shape[1]):
+        others = [m for m in range(places.shape[1]) if m != mode]
+        fibers[:, mode] = n + compacted(numbered(places[:, others], [sides[m] for m in others]))
+        n = int(fibers[:, mode].max(initial=n - 1)) + 1
+    return fibers
+
+
 def slice_modes(order: int) -> list[tuple[int, ...]]:
     """Modes that are fixed in the matrix slices of a tensor; of order 3, one mode at a time."""
     return list(combinations(range(order), max(0, order - 2)))

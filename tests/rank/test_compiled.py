@@ -13,7 +13,7 @@ from capacity.rank.compilation import MOST_STEPS, pays_to_compile
 from capacity.rank.exact import compiled_rank, modular_rank
 from capacity.rank.exact.modular_rank import PRIME, rank_modulo, ranks_of_differences
 from capacity.rank.exact.ranks import matrix_rank
-from capacity.rank.lower.greedy_substitution import greedy_removals
+from capacity.rank.lower.substitution.greedy import greedy_removals
 from tests.tiers import examples
 
 

@@ -12,6 +12,7 @@ from capacity.rank.reductions.equal_slices import merge_equal_slices
 from capacity.rank.search import rank_ledger
 from capacity.rank.upper.fiber_cover import fiber_cover
 from capacity.rank.upper.paired_slices import paired_slices
+from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.paired_slices import PairedSlices
@@ -129,11 +130,15 @@ def test_pairs_cost_what_the_verifier_is_told() -> None:
     n, chosen = tensor.n_entries, tensor.indices[:, 1] < 2
     (pair,) = paired_slices(tensor, 1, chosen, 10**9)
     assert (pair.rank, pair.saved) == (157, 304 - 157)
-    assert not paired_slices(tensor, 1, chosen, pair.steps - 1)
     label = np.where(chosen, 0, -1)
     rest = Boxes(np.where(chosen, -1, np.cumsum(~chosen)))
     paired = PairedSlices(1, label, pair.rank)
-    assert verify(claim(tensor, paired, rest, side="upper"), tensor).proved
+    budget = CheckBudget()
+    assert verify(claim(tensor, paired, rest, side="upper"), tensor, budget=budget).proved
+    # the search charges the pair, which is most of what the verifier does
+    charged = STEPS - budget.steps
+    assert paired_slices(tensor, 1, chosen, charged)
+    assert not paired_slices(tensor, 1, chosen, charged // 2)
     for wrong, reason in (
         (replace(paired, value=pair.rank - 1), "the pairs have rank 157"),
         (replace(paired, pair=np.zeros(n, np.int64)), "pair 0 has entries in 3 slices"),

@@ -15,7 +15,7 @@ from capacity.rank.cp.normal_equations import MOST_DENSE, normal_matrix, solver
 from capacity.rank.cp.rationalize import exact_terms
 from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.single_entries import PEELING
-from capacity.rank.lower.substitution import SUBSTITUTION, SUBSTITUTION_IN_OTHER_BASES
+from capacity.rank.lower.substitution.dense import SUBSTITUTION, SUBSTITUTION_IN_OTHER_BASES
 from capacity.rank.method import findings, value_of
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.singleton_slices import peel_singles

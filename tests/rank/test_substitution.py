@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from capacity.database import Database
 from capacity.rank import Substitution, View
 from capacity.rank.effort import BUDGETS
-from capacity.rank.lower.annealed_substitution import annealed_removals
-from capacity.rank.lower.greedy_substitution import greedy_removals
-from capacity.rank.lower.sparse_bases import sparser
-from capacity.rank.lower.substitution import annealed_orders, greedy_orders, rebased_orders
+from capacity.rank.lower.substitution.annealed import annealed_removals
+from capacity.rank.lower.substitution.dense import annealed_orders, greedy_orders, rebased_orders
+from capacity.rank.lower.substitution.greedy import greedy_removals
+from capacity.rank.lower.substitution.sparse_bases import sparser
 from capacity.rank.method import Find, value_of
 from capacity.rank.problem import (
     Goal,

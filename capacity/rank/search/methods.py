@@ -26,8 +26,8 @@ METHODS: list[Method] = [
     _named("upper.merging:MERGING"),
     _named("lower.single_entries:PEELING"),
     _named("upper.spanning_tree:SPANNING_TREE"),
-    _named("lower.substitution:SUBSTITUTION"),
-    _named("lower.sparse_substitution:SPARSE_SUBSTITUTION"),
+    _named("lower.substitution.dense:SUBSTITUTION"),
+    _named("lower.substitution.sparse:SPARSE_SUBSTITUTION"),
     _named("lower.pencil:PENCIL"),
     _named("lower.diagonalization:DIAGONALIZATION"),
     _named("lower.algebras:ALGEBRA"),
@@ -35,9 +35,9 @@ METHODS: list[Method] = [
     _named("lower.rank_one_loci:RANK_ONE_LOCUS"),
     _named("upper.flip_search:FLIP_GRAPH"),
     _named("cp.exact_fits:LEAST_SQUARES"),
-    _named("lower.substitution:ANNEALED_SUBSTITUTION"),
-    _named("lower.substitution:SUBSTITUTION_IN_OTHER_BASES"),
-    _named("lower.case_trees:CASES"),
+    _named("lower.substitution.dense:ANNEALED_SUBSTITUTION"),
+    _named("lower.substitution.dense:SUBSTITUTION_IN_OTHER_BASES"),
+    _named("lower.substitution.case_trees:CASES"),
     # a theorem gives no terms, so it comes after all that look for some
     _named("upper.maximal_rank:MAXIMAL_RANK"),
 ]

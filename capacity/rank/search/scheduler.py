@@ -12,6 +12,9 @@ from capacity.rank.problem import Goal
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.places import Place
 
+# first words of the message of progress that names what will be tried
+PLAN = "will try"
+
 
 class Ledger(Protocol):
     """The best bounds so far, with their arguments.
@@ -65,7 +68,8 @@ def search(ledger: Ledger, methods: Sequence[Method], progress: Progress | None)
 
     ledger.begin(say)
     methods = [m for m in methods if m.limit is None or getattr(ledger.budget.limits, m.limit)]
-    say(_plan(ledger, methods))
+    if progress is not None:
+        say(_plan(ledger, methods))
     for tried, method in enumerate(methods):  # noqa: B007  `say` counts them
         if method.find_in_entries is None:
             _search_tensors(ledger, method, say)
@@ -88,7 +92,7 @@ def _plan(ledger: Ledger, methods: Sequence[Method]) -> str:
     names = [name for name, work in works.items() if work]
     if not names:
         return "nothing to try"
-    return f"will try {', '.join(names)}; at most about {sum(works.values()) / 1e9:.0f} s of CPU"
+    return f"{PLAN} {', '.join(names)}; at most about {sum(works.values()) / 1e9:.0f} s of CPU"
 
 
 def _search_tensors(ledger: Ledger, method: Method, say: Callable[[str], None]) -> None:

@@ -30,7 +30,7 @@ from capacity.rank.upper.paired_slices import Pair, paired_slices
 from capacity.rank.upper.slices import slice_terms
 from capacity.rank.verifier.kinds.paired_slices import PairedSlices
 from capacity.tensor.sparse import SparseTensor
-from capacity.tensor.structure import stacked_slice_entries, unfolding_entries
+from capacity.tensor.structure import numbered_fibers, stacked_slice_entries
 
 # a mode of slices, and the modes of the fibers whose entries they take
 Taken: TypeAlias = tuple[int, tuple[int, ...]]
@@ -199,12 +199,8 @@ def _covering(tensor: SparseTensor) -> Indices:
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
 
-    n = tensor.n_entries
-    fibers, total = np.empty((n, 3), np.int64), 0
-    for mode in range(3):
-        _, found = np.unique(unfolding_entries(tensor, mode)[1], return_inverse=True)
-        fibers[:, mode] = total + found.ravel()
-        total = int(fibers[:, mode].max()) + 1
+    fibers = numbered_fibers(tensor.indices, tensor.shape)
+    n, total = tensor.n_entries, int(fibers.max()) + 1
     incidence: Any = coo_array((-np.ones(3 * n), (np.repeat(np.arange(n), 3), fibers.ravel())))
     solved: Any = linprog(
         np.ones(total),

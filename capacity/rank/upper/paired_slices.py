@@ -30,8 +30,6 @@ from capacity.tensor.sparse import SparseTensor
 MOST_SLICES, PAIRS_A_SLICE = 1_000, 6
 # factor of the second slice in a generic combination
 GENERIC = 7_919
-# the least saving that is worth a pair
-LEAST = 1
 
 
 class Pair(NamedTuple):
@@ -43,14 +41,11 @@ class Pair(NamedTuple):
         Rows of their entries.
     rank, saved : int
         Their rank together, and what it is less than the sum of their ranks.
-    steps : int
-        Steps that the verifier needs for it.
     """
 
     rows: Indices
     rank: int
     saved: int
-    steps: int
 
 
 def paired_slices(tensor: SparseTensor, mode: int, chosen: Mask, steps: int) -> Sequence[Pair]:
@@ -143,9 +138,8 @@ def _paired(
     generic = both[:, 0] + GENERIC * both[:, 1]
     there = generic != 0
     rank = sparse_rank(*np.divmod(places[there], width), generic[there])
-    if apart - (stacked + beside - rank) < LEAST:
+    if stacked + beside - rank >= apart:
         return None
-    before = budget.steps
     budget.spend(PAIR)
     # the verifier takes longer for larger entries
     longer = 1 + tensor.largest.bit_length() // 8
@@ -154,5 +148,4 @@ def _paired(
         budget.spend(steps * longer, memory)
 
     together = sparse_pencil_rank(*np.divmod(places, width), both, spend=spend)
-    saved = apart - together
-    return Pair(rows, together, saved, before - budget.steps) if saved >= LEAST else None
+    return Pair(rows, together, apart - together) if together < apart else None

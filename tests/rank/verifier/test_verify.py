@@ -32,7 +32,7 @@ from capacity.rank import (
 from capacity.rank.cp.krawczyk_box import enclose
 from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
 from capacity.rank.effort import Limits
-from capacity.rank.lower.substitution import rebased_orders
+from capacity.rank.lower.substitution.dense import rebased_orders
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.checker import verify

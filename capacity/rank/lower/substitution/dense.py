@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from capacity.rank.lower.greedy_substitution import greedy_removals
-from capacity.rank.lower.sparse_bases import sparser
+from capacity.rank.lower.substitution.greedy import greedy_removals
+from capacity.rank.lower.substitution.sparse_bases import sparser
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
@@ -32,7 +32,7 @@ def greedy_orders(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 def annealed_orders(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Search greedily and then by annealing, on each of `Problem.parts`."""
-    from capacity.rank.lower.annealed_substitution import annealed_removals
+    from capacity.rank.lower.substitution.annealed import annealed_removals
 
     steps = min(goal.limits.annealing, goal.work // (6 * problem.tensor.size))
     for of in problem.parts:
@@ -46,7 +46,7 @@ def annealed_orders(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
 def rebased_orders(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Search greedily and then by annealing, in sparser bases of the smallest part."""
-    from capacity.rank.lower.annealed_substitution import annealed_removals
+    from capacity.rank.lower.substitution.annealed import annealed_removals
 
     of = problem.parts[-1]
     tensor, known = problem.part(of)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.rank.lower.greedy_substitution import greedy_removals
-from capacity.rank.lower.sparse_bases import sparser
+from capacity.rank.lower.substitution.greedy import greedy_removals
+from capacity.rank.lower.substitution.sparse_bases import sparser
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding

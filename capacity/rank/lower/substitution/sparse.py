@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.rank.lower.substitution.sparse_layout import SparseLayout
 from capacity.rank.method import Method
 from capacity.rank.problem import Component, Goal
 from capacity.rank.reductions.subtensor import Finding, Part
@@ -30,7 +31,7 @@ from capacity.rank.verifier.kinds.substitution import Substitution
 from capacity.rank.verifier.procedures.sparse_removals import cost_of_sparse_removals
 
 if TYPE_CHECKING:
-    from capacity.rank.lower.sparse_orders import Costs, SparseLayout
+    from capacity.rank.lower.substitution.sparse_orders import Costs
 
 Vector = NDArray[np.float64]
 
@@ -74,8 +75,6 @@ DEVIATIONS = np.array([0.6, 0.8, 0.6, 2.0, 1.2, 1.2, 1.0, 0.5, 0.5, 0.5])
 
 def sparse_orders(component: Component, goal: Goal) -> Iterable[Finding]:
     """Evolve greedy orders of the slices of a component, and yield each that is longer."""
-    from capacity.rank.lower.sparse_orders import SparseLayout
-
     n = len(component.rows)
     orders = min(goal.limits.evolved, goal.work // (AN_ENTRY * n))
     if not orders:
@@ -99,7 +98,7 @@ def sparse_orders(component: Component, goal: Goal) -> Iterable[Finding]:
 
 def _evolved(layout: SparseLayout, n: int, rng: np.random.Generator) -> Iterator[Indices]:
     """Yield orders by evolving traits, and by making the end of the best order anew."""
-    from capacity.rank.lower.sparse_orders import sparse_order
+    from capacity.rank.lower.substitution.sparse_orders import sparse_order
 
     best = np.zeros(0, np.int64)
     found: list[tuple[int, Traits]] = []
@@ -144,7 +143,7 @@ def _changed(traits: Traits, rng: np.random.Generator) -> Traits:
 
 
 def _costs(traits: Traits, layout: SparseLayout, rng: np.random.Generator) -> Costs:
-    from capacity.rank.lower.sparse_orders import Costs
+    from capacity.rank.lower.substitution.sparse_orders import Costs
 
     scales, powers = np.exp(traits.numbers[:7]), np.maximum(traits.numbers[7:], 0)
     sizes = np.diff(layout.in_slice[1]).astype(np.float64)

@@ -1,0 +1,1 @@
+"""The substitution method: greedy and annealed orders of steps, other bases, cases."""

@@ -126,8 +126,12 @@ class Scratch:
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement with bound values, and return its rows; Ctrl-C ends it at once."""
-        # the main thread must be free: the database doesn't look at signals
-        future = self._pool.submit(lambda: self.con.execute(sql, list(values)).fetchall())
+        return self._wait(lambda: self.con.execute(sql, list(values)).fetchall())
+
+    def _wait(self, work: Callable[[], Any]) -> Any:
+        # the main thread must be free: the database doesn't look at signals, and takes one that
+        # comes in its calls to Python for an error of its own
+        future = self._pool.submit(work)
         try:
             return future.result()
         except KeyboardInterrupt:
@@ -167,11 +171,14 @@ class Scratch:
         return n_rows
 
     def _insert(self, table: str, rows: pa.Table) -> None:
-        self.con.register("incoming", rows)
-        try:
-            self.run(f"insert into {table} select * from incoming")
-        finally:
-            self.con.unregister("incoming")
+        def insert() -> None:
+            self.con.register("incoming", rows)
+            try:
+                self.con.execute(f"insert into {table} select * from incoming")
+            finally:
+                self.con.unregister("incoming")
+
+        self._wait(insert)
 
     def close(self) -> None:
         """Close the database."""

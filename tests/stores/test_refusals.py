@@ -308,6 +308,28 @@ count_duckdb({os.fspath(folder / "a.nt")!r}, temp_folder={os.fspath(folder / "te
     assert not list((folder / "temporary").iterdir())
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_an_interruption_while_rows_are_registered_stays_one() -> None:
+    class Connection:
+        # as DuckDB does, whose calls to Python take a signal for an error of theirs
+        def register(self, name: str, rows: object) -> None:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.2)
+            except KeyboardInterrupt as error:
+                raise duckdb.InvalidInputException("reading the schema") from error
+
+        def execute(self, sql: str) -> None: ...
+        def unregister(self, name: str) -> None: ...
+        def interrupt(self) -> None: ...
+        def close(self) -> None: ...
+
+    db = Scratch(Connection(), "", 10**9, None)  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        db.append("facts", iter([pa.record_batch({"s": [1]})]), lambda _: None)
+    db.close()
+
+
 def test_errors_of_this_program_arent_hidden(folder: Path) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError

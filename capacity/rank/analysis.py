@@ -134,13 +134,10 @@ class RankAnalysis:
     def _rank(self) -> RankInterval:
         ledger = RankLedger(self.tensor, self.bounds, self._budget, self._seed)
         interrupted = self._search(ledger)
-        found = RankInterval(
-            self._certificate("rank", "lower", *lower_end(ledger, self._methods)),
-            self._certificate("rank", "upper", *upper_end(ledger, self._methods)),
-            interrupted,
-            explain_rank(ledger) + INTERRUPTED * interrupted,
-            self.tensor,
-        )
+        lower = self._certificate("rank", "lower", *lower_end(ledger, self._methods))
+        upper = self._certificate("rank", "upper", *upper_end(ledger, self._methods))
+        why = explain_rank(ledger, upper.value) + INTERRUPTED * interrupted
+        found = RankInterval(lower, upper, interrupted, why, self.tensor)
         return self._by_groupings(found)
 
     @cached_property

@@ -13,7 +13,9 @@ from capacity.database import Database, random_database
 from capacity.rank import RankAnalysis, effective_rank_interval, rank_interval
 from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.koszul import best_flattening, highest_bound
+from capacity.rank.upper import slices
 from capacity.rank.verifier.checker import verify
+from capacity.tensor import from_dense
 from tests.oracles import database
 from tests.searches import progress_of
 from tests.tiers import examples
@@ -116,6 +118,20 @@ def test_the_upper_bound_of_the_rank_is_named_as_such() -> None:
     effective, rank = analysis.effective_rank, rank_interval(db)
     same = effective.upper.value == rank.upper.value
     assert same is effective.explanation[1].endswith(f"by the rank's upper bound ({rank.upper.by})")
+
+
+def test_blocks_that_are_too_large_to_factor_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    M = np.random.default_rng(0).integers(0, 2, (12, 12))
+    M[0] = M[1] + M[2]
+    tensor = from_dense(np.stack([M, np.eye(12, dtype=np.int64)]))
+    before = rank_interval(tensor, methods=[])
+    monkeypatch.setattr(slices, "FACTORED_ENTRIES", 100)
+    found = rank_interval(tensor, methods=[])
+    assert found.upper.value == before.upper.value + 1
+    assert verify(found.upper, tensor).proved
+    assert "1 by lines of blocks that are too large to factor" in found.explanation[1]
+    assert numbers(found.explanation[1]) == (found.upper.value, found.upper.value)
+    assert f", {found.upper.value}]" in found.explanation[2]
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, 2**70, "one"])

@@ -131,24 +131,34 @@ def explained(
     return (*lines, f"open: {open_}{first}", *others)
 
 
-def explain_rank(ledger: RankLedger) -> tuple[str, ...]:
-    """Explain the bounds of the rank, and the gap between them."""
+def explain_rank(ledger: RankLedger, upper: int) -> tuple[str, ...]:
+    """Explain the bounds of the rank, whose certified upper end is given, and the gap between them.
+
+    That end is larger than the ledger's where a block is too large to factor: it takes a simple
+    tensor for each of its rows or columns, instead of as many as its rank.
+    """
     lower, rests_on, _ = below(ledger)
     if not len(lower):
         return ("the tensor is zero",)
+    more = upper - int(ledger.upper.sum())
     gaps = ledger.upper - lower
     c = int(gaps.argmax())
     rows = np.flatnonzero(ledger.bounds.component == c)
-    bounds = int(lower[c]), int(ledger.upper[c])
+    # a component's own upper end has no more than the whole's
+    bounds = int(lower[c]), int(ledger.upper[c]) + more
     notes = (ledger.left_out[c],) if c in ledger.left_out else ()
     if ledger.best(c) > lower[c]:
         found, by = ledger.strong[c]
         notes += (f"at least {value_of(found):,} on its own, by {by}, which doesn't add",)
     shape = Part.of(ledger.tensor, rows).shape
     widest = Open(_counted(rows, ledger.tensor), shape, *bounds, notes, c in ledger.dense)
+    others = [(more, "lines of blocks that are too large to factor")] if more else []
     return explained(
         (lower, rests_on),
-        (ledger.upper, above(ledger)),
+        (
+            np.array([*ledger.upper, *(n for n, _ in others)]),
+            np.array([*above(ledger), *(by for _, by in others)], object),
+        ),
         widest if gaps[c] > 0 else None,
         int((gaps > 0).sum()),
         len(lower),

@@ -1,19 +1,20 @@
 """Search for trees of the substitution method with distinctions of cases.
 
-An order of slices is drawn greedily, and cut at random; the multiplier of a slice that its last
-removal touches is distinguished there, and each case must reach the rest of the steps, by a greedy
-order or with fewer distinctions.
+Of small tensors every tree is searched. Of others an order of slices is drawn greedily, and cut at
+random; the multiplier of a slice that its last removal touches is distinguished there, and each
+case must reach the rest of the steps, by a greedy order or with fewer distinctions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from capacity.rank.lower.substitution.exhaustive import SMALL, Exhaustive, UnfinishedError
 from capacity.rank.lower.substitution.greedy import greedy_removals
 from capacity.rank.lower.substitution.sparse_bases import sparser
+from capacity.rank.lower.substitution.trees import Node, tree_of
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
@@ -22,11 +23,11 @@ from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.cases import (
     LARGEST,
+    MOST_NODES,
     NONZERO,
     UNKNOWN,
     VALUE,
     ZERO,
-    Cases,
     State,
     removed,
 )
@@ -38,21 +39,6 @@ DRAWS = 60
 SHARES = (0.4, 0.4, 0.2)
 # nanoseconds that a call of the greedy search takes whatever the size, and each order and state
 CALL, EACH = 200_000, 40_000
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node of a tree: steps, slices whose multipliers are distinguished, a child for each."""
-
-    steps: list[tuple[int, int]]
-    split: list[int]
-    children: list[Node]
-
-    def preorder(self) -> Iterable[Node]:
-        """Yield the node and what is below it, in the order of a certificate."""
-        yield self
-        for child in self.children:
-            yield from child.preorder()
 
 
 def case_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
@@ -77,18 +63,6 @@ def case_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
         if tree is not None:
             lower += 1
             yield (tree_of(tree, View(of, bases), lower),)
-
-
-def tree_of(root: Node, view: View, value: int) -> Cases:
-    """Write a tree as an argument about a view."""
-    nodes = list(root.preorder())
-    return Cases(
-        view,
-        np.array([step for node in nodes for step in node.steps], np.int64).reshape(-1, 2),
-        np.array([(len(node.steps), len(node.split)) for node in nodes], np.int64),
-        np.array([j for node in nodes for j in node.split], np.int64),
-        value,
-    )
 
 
 def case_tree(tensor: Indices, known: Mask, needed: int, *, work: int, seed: int) -> Node | None:
@@ -116,6 +90,14 @@ def case_tree(tensor: Indices, known: Mask, needed: int, *, work: int, seed: int
         return None
     status = np.where(known, np.where(tensor != 0, VALUE, ZERO), UNKNOWN).astype(np.int8)
     root = State(status, tensor.copy(), [np.ones(n, bool) for n in tensor.shape])
+    if np.count_nonzero(status == VALUE) <= SMALL:
+        try:
+            tree = Exhaustive(work // 2).tree(root, needed)
+        except UnfinishedError:
+            work //= 2
+        else:
+            small = tree is not None and sum(1 for _ in tree.preorder()) <= MOST_NODES
+            return tree if small else None
     search = _Search(seed)
     # a level gains a step or two
     lacking = needed - len(search.order(root, ORDERS, needed))

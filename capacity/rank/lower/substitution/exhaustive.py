@@ -1,0 +1,123 @@
+"""Every tree of the substitution method with distinctions of cases, for small tensors.
+
+More distinctions never prove less: a proof without them holds in each case. So at each removal the
+multipliers of all slices that it touches are distinguished, and the choice of the slice alone is
+searched, from the least hidden to the most. States are met again and again, and are kept. A search
+that ends without a tree shows that the method proves no more in this basis.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity.rank.lower.substitution.trees import Node, joined, renumbered
+from capacity.rank.types import Indices
+from capacity.rank.verifier.entries import Refuted
+from capacity.rank.verifier.kinds.cases import NONZERO, UNKNOWN, VALUE, ZERO, State, removed
+
+# nonzero entries up to which trees are searched exhaustively
+SMALL = 12
+# nanoseconds for a state, and for each of its cases
+STATE, CASE = 150_000, 80_000
+
+
+class UnfinishedError(Exception):
+    """The work is spent."""
+
+
+class Exhaustive:
+    """A search of all trees, which keeps what it has shown of each state.
+
+    Parameters
+    ----------
+    work : int
+        Work allowed, in units of about a nanosecond.
+    """
+
+    def __init__(self, work: int) -> None:
+        self.work = work
+        # of each state the most steps that are proved, with their tree, and the least that aren't
+        self._proved: dict[tuple[object, ...], tuple[int, Node]] = {}
+        self._refused: dict[tuple[object, ...], int] = {}
+
+    def tree(self, state: State, needed: int) -> Node | None:
+        """Return a tree of that many steps; None if there is none.
+
+        Raises
+        ------
+        UnfinishedError
+            If the work is spent before.
+        """
+        if needed <= 0:
+            return Node([], [], [])
+        status, values = _what_remains(state)
+        if needed > _at_most(status):
+            return None
+        key = (status.shape, status.tobytes(), np.where(status == VALUE, values, 0).tobytes())
+        most, tree = self._proved.get(key, (0, None))
+        alive = [np.flatnonzero(x) for x in state.alive]
+        if tree is not None and most >= needed:
+            return renumbered(tree, alive)
+        if needed >= self._refused.get(key, needed + 1):
+            return None
+        found = self._by_some_slice(state, needed)
+        if found is None:
+            self._refused[key] = needed
+        else:
+            self._proved[key] = needed, renumbered(found, [_places(x) for x in state.alive])
+        return found
+
+    def _by_some_slice(self, state: State, needed: int) -> Node | None:
+        for _, mode, index, touched in sorted(_removals(state)):
+            split = touched if needed > 1 else []
+            self.work -= STATE
+            try:
+                cases = removed(state, mode, index, split)
+            except Refuted:
+                # entries become too large for the checker, or cases too many
+                continue
+            self.work -= CASE * len(cases)
+            if self.work < 0:
+                raise UnfinishedError
+            # where least is known there is no tree first
+            order = sorted(range(len(cases)), key=lambda i: _at_most(_what_remains(cases[i])[0]))
+            children: dict[int, Node] = {}
+            for i in order:
+                child = self.tree(cases[i], needed - 1)
+                if child is None:
+                    break
+                children[i] = child
+            else:
+                return joined((mode, index), split, [children[i] for i in range(len(cases))])
+        return None
+
+
+def _removals(state: State) -> list[tuple[int, int, int, list[int]]]:
+    """Removals that are possible: known entries that are hidden, mode, index, slices touched."""
+    found: list[tuple[int, int, int, list[int]]] = []
+    for mode, remain in enumerate(state.alive):
+        live, slices = state.live(mode), np.moveaxis(state.status, mode, 0)
+        for index in np.flatnonzero(remain).tolist():
+            gone = slices[index]
+            if not ((gone != ZERO) & (gone != UNKNOWN) & live).any():
+                continue
+            hidden = (gone != ZERO) & (slices != UNKNOWN) & live
+            counts = hidden.reshape(len(remain), -1).sum(axis=1) * remain
+            counts[index] = 0
+            found.append((int(counts.sum()), mode, index, np.flatnonzero(counts).tolist()))
+    return found
+
+
+def _what_remains(state: State) -> tuple[np.ndarray, Indices]:
+    remain = np.ix_(*(np.flatnonzero(x) for x in state.alive))
+    return state.status[remain], state.values[remain]
+
+
+def _at_most(status: np.ndarray) -> int:
+    """Return the rank of some tensor of which this is known, or more: its fibers, by a mode."""
+    nonzero = (status == VALUE) | (status == NONZERO)
+    return min(int(nonzero.any(axis=mode).sum()) for mode in range(status.ndim))
+
+
+def _places(remain: np.ndarray) -> Indices:
+    return np.cumsum(remain) - 1

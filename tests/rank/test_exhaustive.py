@@ -1,0 +1,115 @@
+"""Exhaustive search for trees of the substitution method with distinctions of cases."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.database import Database
+from capacity.rank import RankAnalysis, View, verify
+from capacity.rank.lower.substitution.case_trees import case_tree
+from capacity.rank.lower.substitution.exhaustive import Exhaustive, UnfinishedError
+from capacity.rank.lower.substitution.greedy import greedy_removals
+from capacity.rank.lower.substitution.trees import tree_of
+from capacity.rank.types import Indices, Mask
+from capacity.rank.verifier.entries import Refuted
+from capacity.rank.verifier.kinds.cases import UNKNOWN, VALUE, ZERO, State, removed
+from capacity.tensor import from_dense
+from tests.second_checker import claim, second_checker
+from tests.tiers import examples
+
+
+def state_of(T: Indices, known: Mask) -> State:
+    status = np.where(known, np.where(T != 0, VALUE, ZERO), UNKNOWN).astype(np.int8)
+    return State(status, T.copy(), [np.ones(n, bool) for n in T.shape])
+
+
+def most(T: Indices, known: Mask, work: int = 10**10) -> int:
+    """The most steps of a tree that the search finds."""
+    search, steps = Exhaustive(work), 0
+    while search.tree(state_of(T, known), steps + 1) is not None:
+        steps += 1
+    return steps
+
+
+def most_by_definition(state: State) -> int:
+    """The most steps of any tree: every slice, every set of others, nothing kept or cut off."""
+    best = 0
+    for mode, remain in enumerate(state.alive):
+        for index in np.flatnonzero(remain).tolist():
+            others = [j for j in np.flatnonzero(remain).tolist() if j != index]
+            for size in range(len(others) + 1):
+                for split in itertools.combinations(others, size):
+                    try:
+                        cases = removed(state, mode, index, list(split))
+                    except Refuted:
+                        continue
+                    best = max(best, 1 + min(map(most_by_definition, cases)))
+    return best
+
+
+def drawn(seed: int, shape: tuple[int, ...]) -> tuple[Indices, Mask]:
+    rng = np.random.default_rng(seed)
+    T = rng.integers(-1, 3, shape) * (rng.random(shape) < 0.6)
+    return T, rng.random(shape) < rng.choice([0.7, 1.0])
+
+
+@given(st.integers(0, 2**20), st.sampled_from([(2, 2, 2), (3, 2, 1), (2, 2, 2, 1)]))
+@settings(max_examples=examples(30))
+def test_no_tree_proves_more(seed: int, shape: tuple[int, ...]) -> None:
+    T, known = drawn(seed, shape)
+    assert most(T, known) == most_by_definition(state_of(T, known))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_no_tree_proves_more_of_a_larger_tensor(seed: int) -> None:
+    T, known = drawn(seed, (3, 2, 2))
+    assert most(T, known) == most_by_definition(state_of(T, known))
+
+
+@given(st.integers(0, 2**20))
+@settings(max_examples=examples(6))
+def test_trees_are_true_and_no_weaker_than_orders_and_dont_depend_on_names(seed: int) -> None:
+    T, known = drawn(seed, (3, 3, 3))
+    found = most(T, known)
+    orders = greedy_removals((T != 0) & known, known, orders=20, seed=seed, target=9)
+    assert len(orders) <= found
+    rng = np.random.default_rng(seed)
+    places = np.ix_(*(rng.permutation(n) for n in T.shape))
+    modes = rng.permutation(3)
+    assert most(T[places].transpose(modes), known[places].transpose(modes)) == found
+    if known.all() and T.any():
+        tree = Exhaustive(10**10).tree(state_of(T, known), found)
+        assert tree is not None
+        tensor = from_dense(T)
+        # indices without an entry stay out of a tensor
+        view = View(tuple(np.arange(n) for n in T.shape))
+        if tensor.shape == T.shape:
+            said = claim(tensor, tree_of(tree, view, found))
+            assert verify(said, tensor).proved
+            assert second_checker(said, tensor)
+
+
+def test_an_effective_rank_of_the_atlas_that_no_other_method_closes() -> None:
+    rows = enumerate(("011", "123", "232"))
+    db = Database.from_triples(
+        (f"s{k}", f"p{q}", f"o{v}") for k, row in rows for q, v in enumerate(row) if v != "0"
+    )
+    interval = RankAnalysis(db, effort="standard").effective_rank
+    assert (interval.lower.value, interval.upper.value) == (4, 4)
+    assert interval.lower.by == "cases"
+    assert second_checker(interval.lower, db)
+
+
+def test_work_is_limited() -> None:
+    T, known = drawn(1, (3, 3, 3))
+    needed = most(T, known)
+    with pytest.raises(UnfinishedError):
+        Exhaustive(200_000).tree(state_of(T, known), needed)
+    # the search goes on at random
+    assert case_tree(T, known, 10, work=10**6, seed=0) is None

@@ -44,6 +44,7 @@ from capacity.rank import (
     Enclosure,
     Koszul,
     Pencil,
+    RankOneCompletion,
     RankOneLocus,
     Unfolding,
 )
@@ -55,7 +56,9 @@ from capacity.testing.known_databases import known_effective_rank, known_rank
 from capacity.testing.small_databases import hard_database
 from tests.second_checker import second_checker
 
-STRONG = Koszul | Diagonalization | Pencil | AlderStrassen | RankOneLocus | Cases
+STRONG = (
+    Koszul | Diagonalization | Pencil | AlderStrassen | RankOneLocus | RankOneCompletion | Cases
+)
 # claims of each way in a trial
 CLAIMS = {"valid": 6, "mutated": 8, "borrowed": 8, "relabelled": 2, "paired": 4, "stacked": 4,
           "short": 4}  # fmt: skip

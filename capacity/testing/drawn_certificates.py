@@ -20,7 +20,12 @@ from capacity.testing.choices import Choices
 from capacity.testing.drawn_algebraic_terms import algebraic_decomposition
 from capacity.testing.drawn_diagonalizations import diagonalization
 from capacity.testing.drawn_pairs import paired_slices
-from capacity.testing.drawn_strong_arguments import algebra, cases, rank_one_locus
+from capacity.testing.drawn_strong_arguments import (
+    algebra,
+    cases,
+    rank_one_completion,
+    rank_one_locus,
+)
 from capacity.testing.lower_arguments import koszul, pencil, substitution, unfolding
 from capacity.testing.upper_arguments import partition, terms
 from capacity.testing.whole_components import (
@@ -40,6 +45,7 @@ STRONG: dict[str, Maker] = {
     "diagonalization": diagonalization,
     "algebra": algebra,
     "rank-one locus": rank_one_locus,
+    "rank-one completion": rank_one_completion,
     "cases": cases,
 }
 WHOLE: dict[str, Maker] = {

@@ -1,15 +1,19 @@
-"""Random arguments for lower bounds by algebras, loci of rank one, and distinctions of cases."""
+"""Random arguments for lower bounds that don't add: algebras, rank one, distinctions of cases."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from capacity.rank import AlderStrassen, Cases, RankOneLocus, View
+from capacity.errors import MemoryBudgetError
+from capacity.rank import AlderStrassen, Cases, RankOneCompletion, RankOneLocus, View
+from capacity.rank.lower.rank_one_completions import spanning
 from capacity.rank.lower.rank_one_loci import linear_form
 from capacity.rank.reductions.core import concise_core
+from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.algebra import n_maximal_ideals, products
 from capacity.rank.verifier.kinds.cases import NONZERO, UNKNOWN, VALUE, ZERO, State, removed
+from capacity.rank.verifier.kinds.rank_one_completion import NONE, fibers_of
 from capacity.testing.area import Area, seen
 from capacity.testing.choices import Choices
 from capacity.testing.lower_arguments import random_view
@@ -56,6 +60,30 @@ def rank_one_locus(choose: Choices, area: Area) -> RankOneLocus | None:
         form = linear_form(np.moveaxis(T, mode, 0), seed=choose.seed())
         if form is not None:
             return RankOneLocus(view, mode, form * choose.one([1, -1, 7]))
+    return None
+
+
+def rank_one_completion(choose: Choices, area: Area) -> RankOneCompletion | None:
+    """Choose indices whose known fibers have at most one entry, and a form on their objects."""
+    modes = [area.order - 1] if area.effective else choose.order(range(area.order))
+    for _ in range(TRIES):
+        small = area.some(choose, most=choose.one([MOST, MOST, 2]))
+        for mode in modes:
+            fibers = fibers_of(small.part(), small.sure(), mode)
+            # objects without a fiber are omitted
+            present = [] if fibers is None else sorted({*fibers.object_of} - {NONE})
+            sides = [*small.indices]
+            sides[mode] = [sides[mode][v] for v in present]
+            view = View(tuple(np.array(choose.order(side), np.int64) for side in sides))
+            fibers = fibers_of(*seen(area, view), mode) if present else None
+            if fibers is None:
+                continue
+            try:
+                _, form = spanning(fibers, CheckBudget(10**8))
+            except MemoryBudgetError:
+                continue
+            if form is not None:
+                return RankOneCompletion(view, mode, form * choose.one([1, -1, 7]))
     return None
 
 

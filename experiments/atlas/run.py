@@ -7,7 +7,7 @@ All functional databases of up to 3 subjects, predicates and objects, partial on
 each class up to renaming; and all 0/1 tensors of 2 x 2 x 2 x 2, up to flips of indices and
 permutations of modes. Each has its certified rank, a database its effective rank too, with the
 certificates of both ends. Every one is searched by `quick`, and what is open after that by
-`standard`. It goes on where it was stopped.
+`standard` and `thorough`. It goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from experiments.common.harness import RESUMED, RUNS, Tables, main
 MOST, ORDER = 3, 4
 # every so many of them, for the tests
 SMOKE = 97
-EFFORTS: tuple[Effort, ...] = ("quick", "standard")
+EFFORTS: tuple[Effort, ...] = ("quick", "standard", "thorough")
 QUANTITIES = ("rank", "effective_rank")
 Task = TypeVar("Task")
 

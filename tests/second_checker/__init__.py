@@ -15,6 +15,7 @@ from capacity.rank import (
     Diagonalization,
     Koszul,
     Pencil,
+    RankOneCompletion,
     RankOneLocus,
     Substitution,
     Unfolding,
@@ -71,7 +72,9 @@ def _proves(certificate: Certificate, of: Database | SparseTensor) -> bool:
     ]  # fmt: skip
     if any(t is None for t in touched):
         return False
-    strong = (Koszul, Pencil, Diagonalization, AlderStrassen, RankOneLocus, Cases)
+    strong = (
+        Koszul, Pencil, Diagonalization, AlderStrassen, RankOneLocus, RankOneCompletion, Cases,
+    )  # fmt: skip
     if sum(isinstance(a, strong) for a in certificate.arguments) > 1:
         return False
     names = component_names(T)

@@ -16,11 +16,13 @@ from capacity.rank import (
     Diagonalization,
     Koszul,
     Pencil,
+    RankOneCompletion,
     RankOneLocus,
     Substitution,
     Unfolding,
 )
 from tests.second_checker.algebras import proves_algebra
+from tests.second_checker.completions import proves_completion
 from tests.second_checker.slices import diagonal, rank_of_two_slices, square_slices
 from tests.second_checker.trees import proves_cases, proves_locus
 from tests.second_checker.views import dense, indices_of, rational_rank, tensor_of
@@ -60,6 +62,8 @@ def proves_lower(
         return proves_removals(argument, D, observed, effective)
     if isinstance(argument, Cases):
         return proves_cases(argument, D, observed, effective)
+    if isinstance(argument, RankOneCompletion):
+        return proves_completion(argument, D, observed, effective)
     if D.ndim != 3:
         return None
     if isinstance(argument, Koszul | Diagonalization | AlderStrassen | RankOneLocus):

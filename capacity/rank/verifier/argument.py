@@ -13,6 +13,7 @@ argument                  side   value
 `Diagonalization`         both   n if n x n slices are diagonal in common bases, or else n + 1
 `AlderStrassen`           lower  2 n - t for an algebra of n dimensions with t maximal ideals
 `RankOneLocus`            lower  n + 1 if n slices have no basis of combinations of rank one
+`RankOneCompletion`       lower  n + 1 if completions of rank one don't span the space of n objects
 `Cases`                   lower  the steps of the substitution method, cases being distinguished
 `Pencil`                  both   the rank of two slices, by Kronecker's canonical form
 `PairedSlices`            upper  the sum of the ranks of pairs of slices, computed likewise

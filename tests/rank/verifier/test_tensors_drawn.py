@@ -166,6 +166,9 @@ def test_each_kind_is_drawn_of_large_entries(quantity: Any, side: Any, kind: str
     if kind == "rank-one locus":
         # the product of x + y e with e^2 = 0, in other bases
         tensor = from_dense(np.array([[[1, 0], [0, 1]], [[1, 1], [0, 1]]]) * LARGEST)
+    if kind == "rank-one completion":
+        # it is about facts: those of the cyclic group of three elements
+        tensor = from_dense(np.eye(3, dtype=int)[(np.arange(3)[:, None] + np.arange(3)) % 3])
     if kind == "diagonalization" and side == "upper":
         tensor = from_dense(ghz_state(3, 2).to_numpy() * LARGEST)
     certificate = drawn_certificate(

@@ -113,7 +113,7 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
         drawn = drawn_certificate(Choices.seeded(seed), four, quantity=quantity, kind=kind)
         pool.append((four, drawn))
     for quantity, seed in itertools.product(("rank", "effective_rank"), range(10)):
-        for kind in ("cases", "rank-one locus", "algebra"):
+        for kind in ("cases", "rank-one locus", "rank-one completion", "algebra"):
             of = w if quantity == "rank" else four
             drawn = drawn_certificate(Choices.seeded(seed), of, quantity=quantity, kind=kind)
             pool.append((of, drawn))

@@ -20,7 +20,7 @@ from capacity.rank import (
     rank_interval,
     verify,
 )
-from capacity.rank.exact.completions import completions
+from capacity.rank.lower.completions import completions
 from capacity.rank.lower.rank_one_completions import components, spanning
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.kinds.rank_one_completion import (

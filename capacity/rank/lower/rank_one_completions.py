@@ -16,7 +16,7 @@ import flint
 import numpy as np
 
 from capacity.errors import MemoryBudgetError
-from capacity.rank.exact.completions import Completion, completions, terms_of
+from capacity.rank.lower.completions import Completion, completions, terms_of
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding

@@ -1,4 +1,5 @@
 from . import database as database
+from . import embedding as embedding
 from . import errors as errors
 from . import evaluator as evaluator
 from . import layer as layer

@@ -1,0 +1,11 @@
+from .exact_sizes import joint_rank as joint_rank
+from .exact_sizes import object_rank as object_rank
+from .exact_sizes import relation_rank as relation_rank
+from .graph import QueryGraph as QueryGraph
+from .one_way import Obstruction as Obstruction
+from .one_way import asymmetric_relations as asymmetric_relations
+from .one_way import one_way_cycles as one_way_cycles
+from .one_way import one_way_facts as one_way_facts
+from .one_way import one_way_paths as one_way_paths
+from .shattered import Shattered as Shattered
+from .shattered import shattered as shattered

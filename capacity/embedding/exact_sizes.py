@@ -1,0 +1,66 @@
+"""Ranks that are the sizes of models whose scores are the facts themselves, 0 and 1.
+
+With H and E arbitrary, T = H E^T is the tensor if and only if their width is at least the rank of
+its object unfolding. If an entity has one vector on both sides, the columns of every T_q and of
+every T_q^T lie in the span of these vectors; so RESCAL (E W_q E^T) and TuckER need the *joint*
+rank, that of the subject unfolding beside the object unfolding, with a row for each entity. It is
+enough, too: with E a basis of that space, W_q = E^+ T_q (E^+)^T. TuckER's relation vectors need the
+rank of the relation unfolding likewise.
+
+All of them are exact (`capacity.rank.exact.ranks`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity.embedding.graph import QueryGraph
+from capacity.rank.exact.ranks import sparse_rank
+
+
+def object_rank(graph: QueryGraph) -> int:
+    """Rank of the object unfolding: the width of any linear output layer with exact scores.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If a part that has to be dense exceeds its budget.
+    """
+    return sparse_rank(graph.facts[:, 2], graph.query_of)
+
+
+def relation_rank(graph: QueryGraph) -> int:
+    """Rank of the relation unfolding: the width of TuckER's relation vectors with exact scores.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If a part that has to be dense exceeds its budget.
+    """
+    s, q, o = graph.facts.T
+    return sparse_rank(q, s * graph.shape[2] + o)
+
+
+def joint_rank(graph: QueryGraph) -> int:
+    """Rank of the subject unfolding beside the object unfolding, by entities that are shared.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the entities aren't shared.
+    MemoryBudgetError
+        If a part that has to be dense exceeds its budget.
+
+    Examples
+    --------
+    >>> from capacity import Database
+    >>> db = Database.from_triples([("a", "p", "b"), ("b", "p", "c")])
+    >>> joint_rank(QueryGraph.of(db))
+    3
+    """
+    s, q, o = graph.triples.T
+    n = graph.n_entities
+    width = graph.shape[1] * n
+    rows = np.concatenate([s, o])
+    columns = np.concatenate([q * n + o, width + q * n + s])
+    return sparse_rank(rows, columns)

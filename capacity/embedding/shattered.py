@@ -1,0 +1,105 @@
+"""Points that every pattern of signs occurs on, up to its negation: lower bounds of dimensions.
+
+Let scores be bilinear, <h_i, e_j> in d dimensions, with a sign that is demanded of some pairs (row
+i, point j). If m points show all 2^m patterns of signs among the rows, counting a pattern and its
+negation as one, then d >= m: with d < m some sum of l_j e_j is zero, l not; a row whose signs are
+those of l, or their negation, would have a sum of l_j <h_i, e_j> that isn't zero. This is the bound
+by Vapnik and Chervonenkis' dimension (Alon, Haussler, Welzl 1987; Paturi and Simon 1986 for sign
+ranks), with half the patterns.
+
+If scores are only ranked, each row has a threshold between its answers and all else: d + 1
+dimensions, with the signs. So d >= m - 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.display import briefly_shown
+from capacity.limits import Seed, generator
+from capacity.rank.types import Indices
+
+Signs = NDArray[np.int8]
+# restarts of the greedy search
+RESTARTS = 12
+# no more patterns than this are looked for: 2^19 rows
+MOST_POINTS = 20
+
+
+@briefly_shown
+@dataclass(frozen=True, eq=False)
+class Shattered:
+    """Points on which rows show every pattern of signs, up to its negation.
+
+    Attributes
+    ----------
+    points : ndarray of int64, shape (m,)
+        The points.
+    rows : ndarray of int64, shape (2^(m - 1),)
+        A row for each pattern.
+    """
+
+    points: Indices
+    rows: Indices
+
+    @property
+    def dimension(self) -> int:
+        """Least dimension of scores with these signs: the number of points."""
+        return len(self.points)
+
+
+def shattered(signs: Signs, *, seed: Seed = 0, restarts: int = RESTARTS) -> Shattered:
+    """Look for many points that are shattered up to negation, greedily.
+
+    Parameters
+    ----------
+    signs : ndarray of int8, shape (n_rows, n_points)
+        1, -1, or 0 where no sign is demanded.
+    seed : int or numpy.random.Generator
+        Seed of the order in which points are tried.
+    restarts : int
+        Number of first points.
+
+    Returns
+    -------
+    Shattered
+        The most points found; none if no sign is demanded.
+
+    Examples
+    --------
+    All patterns of three signs up to negation, and a row more:
+
+    >>> signs = np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1], [-1, -1, -1]], np.int8)
+    >>> shattered(signs).dimension
+    3
+    """
+    rng = generator(seed)
+    best = Shattered(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    named: Indices = np.flatnonzero(signs.any(axis=0))
+    for _ in range(restarts if len(named) else 0):
+        found = _grown(signs, rng.permutation(named))
+        if found.dimension > best.dimension:
+            best = found
+    return best
+
+
+def _grown(signs: Signs, order: Indices) -> Shattered:
+    """Take each point of an order that leaves all patterns there."""
+    points: list[int] = []
+    rows: Indices = np.arange(len(signs))
+    patterns: Indices = np.zeros(len(signs), np.int64)
+    for j in order.tolist():
+        column = signs[rows, j]
+        defined = column != 0
+        first = signs[rows, points[0]] if points else column
+        # a pattern and its negation agree relative to their first sign
+        wider = 2 * patterns + (column != first)
+        seen = np.unique(wider[defined])
+        if len(points) < MOST_POINTS and len(seen) == 2 ** len(points):
+            points.append(j)
+            rows, patterns = rows[defined], wider[defined]
+    _, first_rows = np.unique(patterns, return_index=True)
+    return Shattered(np.array(points, np.int64), rows[first_rows] if points else rows[:0])

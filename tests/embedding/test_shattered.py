@@ -1,0 +1,96 @@
+"""Shattered points, and the sizes of exact scores."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.database import Database, random_database
+from capacity.embedding import (
+    QueryGraph,
+    Shattered,
+    joint_rank,
+    object_rank,
+    relation_rank,
+    shattered,
+)
+from capacity.rank import unfolding_rank
+from tests.tiers import examples
+
+
+def is_shattered(signs: np.ndarray, found: Shattered) -> bool:
+    rows = signs[np.ix_(found.rows, found.points)]
+    seen = {tuple(row * row[0]) for row in rows.tolist() for row in [np.array(row)]}
+    expected = {(1, *rest) for rest in itertools.product((1, -1), repeat=found.dimension - 1)}
+    return seen == expected if found.dimension else not len(found.rows)
+
+
+@given(st.integers(0, 2**20))
+@settings(max_examples=examples(100))
+def test_every_pattern_occurs_on_shattered_points(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, n = rng.integers(1, 60), rng.integers(1, 9)
+    signs = rng.choice([-1, 0, 1], (m, n), p=[0.45, 0.1, 0.45]).astype(np.int8)
+    found = shattered(signs, seed=seed)
+    assert is_shattered(signs, found)
+    assert len({*found.points.tolist()}) == found.dimension
+    assert found.dimension <= 1 + np.log2(len(np.unique(signs, axis=0)))
+    # greed may miss some, and never finds more than there are
+    if n <= 5:
+        best = max(
+            (size for size in range(1, n + 1) for points in itertools.combinations(range(n), size)
+             if is_pattern_complete(signs[:, points])), default=0,
+        )  # fmt: skip
+        assert min(best, 1) <= found.dimension <= best
+
+
+def is_pattern_complete(signs: np.ndarray) -> bool:
+    rows = signs[(signs != 0).all(axis=1)]
+    return len({tuple(row * row[0]) for row in rows}) == 2 ** (signs.shape[1] - 1)
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 9])
+def test_all_patterns_up_to_negation_are_as_many_points(m: int) -> None:
+    half = [(1, *rest) for rest in itertools.product((1, -1), repeat=m - 1)]
+    assert shattered(np.array(half, np.int8)).dimension == m
+    if m > 1:
+        assert shattered(np.array(half[1:], np.int8)).dimension < m
+
+
+def test_a_low_dimension_is_never_exceeded() -> None:
+    rng = np.random.default_rng(0)
+    for d in range(1, 6):
+        signs = np.sign(rng.normal(size=(400, d)) @ rng.normal(size=(d, 12))).astype(np.int8)
+        assert shattered(signs).dimension <= d
+
+
+@given(st.integers(0, 2**20))
+@settings(max_examples=examples(40))
+def test_sizes_of_exact_scores_are_ranks(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    db = random_database(seed, triples=(3, 40))
+    graph = QueryGraph.of(db)
+    assert graph.n_facts == db.n_triples
+    assert graph.answers.sum() == db.n_triples
+    assert (graph.n_queries, graph.n_named) == (len({(s, q) for s, q, _ in db.triples.tolist()}),
+                                                db.shape[2])  # fmt: skip
+    assert object_rank(graph) == unfolding_rank(db, 2)
+    assert relation_rank(graph) == unfolding_rank(db, 1)
+    n = int(rng.integers(2, 6))
+    facts = rng.integers(0, n, (int(rng.integers(2, 12)), 3))
+    facts[:, 1] %= 2
+    both = Database.from_triples(
+        [(f"e{s}", f"r{q}", f"e{o}") for s, q, o in facts.tolist()], multi="keep"
+    )
+    mine = QueryGraph.of(both, shared=True)
+    T = np.zeros((mine.n_entities, mine.shape[1], mine.n_entities))
+    T[tuple(mine.triples.T)] = 1
+    stacked = np.concatenate([T.reshape(len(T), -1), T.transpose(2, 0, 1).reshape(len(T), -1)], 1)
+    assert joint_rank(mine) == np.linalg.matrix_rank(stacked)
+    # its column space carries exact scores
+    E = np.linalg.svd(stacked)[0][:, : joint_rank(mine)]
+    assert np.allclose(np.einsum("ai,aqb,bj,ci,dj->cqd", E, T, E, E, E), T)

@@ -1,6 +1,6 @@
 """The atlas: the certified rank of every small database of facts, up to renaming.
 
-    python -m experiments.atlas.run --run     (20 minutes on two cores)
+    python -m experiments.atlas.run --run     (ten minutes)
     python -m experiments.atlas.run --plot
 
 All functional databases of up to 3 subjects, predicates and objects, partial ones included, one of
@@ -157,6 +157,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
     db, tensors = tables["databases"], tables["tensors"]
     closed = db[(db.rank_lower == db.rank_upper)
                 & (db.effective_rank_lower == db.effective_rank_upper)]  # fmt: skip
+    above = Counter((closed.effective_rank_upper - closed.objects).tolist())
     multilinear = closed[[f"multilinear_{mode}" for mode in range(3)]].max(axis=1)
     return {
         "databases": {
@@ -165,6 +166,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
             "complete": int(db.complete.sum()),
             "both_closed": len(closed),
             "effective_below_rank": int((closed.effective_rank_upper < closed.rank_upper).sum()),
+            "effective_rank_above_objects": {str(k): n for k, n in sorted(above.items())},
             "rank_above_multilinear": int((closed.rank_upper > multilinear).sum()),
             "rank_below_paper_bound": int((closed.rank_upper < closed.paper).sum()),
             "largest_gap_to_paper_bound": int((closed.paper - closed.rank_upper).max()),

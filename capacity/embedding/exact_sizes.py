@@ -29,6 +29,18 @@ def object_rank(graph: QueryGraph) -> int:
     return sparse_rank(graph.facts[:, 2], graph.query_of)
 
 
+def subject_rank(graph: QueryGraph) -> int:
+    """Rank of the subject unfolding.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If a part that has to be dense exceeds its budget.
+    """
+    s, q, o = graph.facts.T
+    return sparse_rank(s, q * graph.shape[2] + o)
+
+
 def relation_rank(graph: QueryGraph) -> int:
     """Rank of the relation unfolding: the width of TuckER's relation vectors with exact scores.
 

@@ -14,6 +14,7 @@ dimensions, with the signs. So d >= m - 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,9 @@ from capacity.display import briefly_shown
 from capacity.limits import Seed, generator
 from capacity.rank.types import Indices
 
-Signs = NDArray[np.int8]
+Signs: TypeAlias = NDArray[np.int8]
+# what the points are; the rows are queries, objects and subjects
+Points: TypeAlias = Literal["objects", "queries", "comparisons"]
 # restarts of the greedy search
 RESTARTS = 12
 # no more patterns than this are looked for: 2^19 rows
@@ -36,12 +39,16 @@ class Shattered:
 
     Attributes
     ----------
-    points : ndarray of int64, shape (m,)
-        The points.
+    kind : {'objects', 'queries', 'comparisons'}
+        The points: objects, whose rows are queries; queries, whose rows are objects; comparisons of
+        two objects in a relation, whose rows are subjects.
+    points : ndarray of int64, shape (m,) or (m, 3)
+        The points; of comparisons the relation and the two objects.
     rows : ndarray of int64, shape (2^(m - 1),)
         A row for each pattern.
     """
 
+    kind: Points
     points: Indices
     rows: Indices
 
@@ -51,7 +58,7 @@ class Shattered:
         return len(self.points)
 
 
-def shattered(signs: Signs, *, seed: Seed = 0, restarts: int = RESTARTS) -> Shattered:
+def shattered(signs: Signs, *, seed: Seed = 0, restarts: int = RESTARTS) -> tuple[Indices, Indices]:
     """Look for many points that are shattered up to negation, greedily.
 
     Parameters
@@ -65,28 +72,31 @@ def shattered(signs: Signs, *, seed: Seed = 0, restarts: int = RESTARTS) -> Shat
 
     Returns
     -------
-    Shattered
+    points : ndarray of int64, shape (m,)
         The most points found; none if no sign is demanded.
+    rows : ndarray of int64, shape (2^(m - 1),)
+        A row for each pattern.
 
     Examples
     --------
     All patterns of three signs up to negation, and a row more:
 
     >>> signs = np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1], [-1, -1, -1]], np.int8)
-    >>> shattered(signs).dimension
-    3
+    >>> points, rows = shattered(signs)
+    >>> len(points), len(rows)
+    (3, 4)
     """
     rng = generator(seed)
-    best = Shattered(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    best = np.zeros(0, np.int64), np.zeros(0, np.int64)
     named: Indices = np.flatnonzero(signs.any(axis=0))
     for _ in range(restarts if len(named) else 0):
         found = _grown(signs, rng.permutation(named))
-        if found.dimension > best.dimension:
+        if len(found[0]) > len(best[0]):
             best = found
     return best
 
 
-def _grown(signs: Signs, order: Indices) -> Shattered:
+def _grown(signs: Signs, order: Indices) -> tuple[Indices, Indices]:
     """Take each point of an order that leaves all patterns there."""
     points: list[int] = []
     rows: Indices = np.arange(len(signs))
@@ -102,4 +112,4 @@ def _grown(signs: Signs, order: Indices) -> Shattered:
             points.append(j)
             rows, patterns = rows[defined], wider[defined]
     _, first_rows = np.unique(patterns, return_index=True)
-    return Shattered(np.array(points, np.int64), rows[first_rows] if points else rows[:0])
+    return np.array(points, np.int64), rows[first_rows] if points else rows[:0]

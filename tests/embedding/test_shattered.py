@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from capacity.database import Database, random_database
 from capacity.embedding import (
     QueryGraph,
-    Shattered,
     joint_rank,
     object_rank,
     relation_rank,
@@ -22,11 +21,11 @@ from capacity.rank import unfolding_rank
 from tests.tiers import examples
 
 
-def is_shattered(signs: np.ndarray, found: Shattered) -> bool:
-    rows = signs[np.ix_(found.rows, found.points)]
+def is_shattered(signs: np.ndarray, points: np.ndarray, found: np.ndarray) -> bool:
+    rows = signs[np.ix_(found, points)]
     seen = {tuple(row * row[0]) for row in rows.tolist() for row in [np.array(row)]}
-    expected = {(1, *rest) for rest in itertools.product((1, -1), repeat=found.dimension - 1)}
-    return seen == expected if found.dimension else not len(found.rows)
+    expected = {(1, *rest) for rest in itertools.product((1, -1), repeat=len(points) - 1)}
+    return seen == expected if len(points) else not len(found)
 
 
 @given(st.integers(0, 2**20))
@@ -35,17 +34,17 @@ def test_every_pattern_occurs_on_shattered_points(seed: int) -> None:
     rng = np.random.default_rng(seed)
     m, n = rng.integers(1, 60), rng.integers(1, 9)
     signs = rng.choice([-1, 0, 1], (m, n), p=[0.45, 0.1, 0.45]).astype(np.int8)
-    found = shattered(signs, seed=seed)
-    assert is_shattered(signs, found)
-    assert len({*found.points.tolist()}) == found.dimension
-    assert found.dimension <= 1 + np.log2(len(np.unique(signs, axis=0)))
+    points, rows = shattered(signs, seed=seed)
+    assert is_shattered(signs, points, rows)
+    assert len({*points.tolist()}) == len(points)
+    assert len(points) <= 1 + np.log2(len(np.unique(signs, axis=0)))
     # greed may miss some, and never finds more than there are
     if n <= 5:
         best = max(
             (size for size in range(1, n + 1) for points in itertools.combinations(range(n), size)
              if is_pattern_complete(signs[:, points])), default=0,
         )  # fmt: skip
-        assert min(best, 1) <= found.dimension <= best
+        assert min(best, 1) <= len(points) <= best
 
 
 def is_pattern_complete(signs: np.ndarray) -> bool:
@@ -56,16 +55,16 @@ def is_pattern_complete(signs: np.ndarray) -> bool:
 @pytest.mark.parametrize("m", [1, 2, 5, 9])
 def test_all_patterns_up_to_negation_are_as_many_points(m: int) -> None:
     half = [(1, *rest) for rest in itertools.product((1, -1), repeat=m - 1)]
-    assert shattered(np.array(half, np.int8)).dimension == m
+    assert len(shattered(np.array(half, np.int8))[0]) == m
     if m > 1:
-        assert shattered(np.array(half[1:], np.int8)).dimension < m
+        assert len(shattered(np.array(half[1:], np.int8))[0]) < m
 
 
 def test_a_low_dimension_is_never_exceeded() -> None:
     rng = np.random.default_rng(0)
     for d in range(1, 6):
         signs = np.sign(rng.normal(size=(400, d)) @ rng.normal(size=(d, 12))).astype(np.int8)
-        assert shattered(signs).dimension <= d
+        assert len(shattered(signs)[0]) <= d
 
 
 @given(st.integers(0, 2**20))

@@ -1,0 +1,171 @@
+"""The dimension that an embedding of a graph needs."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import get_args
+
+from capacity.database import Database
+from capacity.embedding import models
+from capacity.embedding.estimate import estimate
+from capacity.embedding.graph import QueryGraph
+from capacity.embedding.model import Model, Reason, Side, Task
+from capacity.embedding.quantities import Quantities
+from capacity.embedding.result import Dimension
+from capacity.embedding.witness import Witness
+from capacity.errors import InvalidArgumentError
+from capacity.limits import Seed, integer_seed
+from capacity.options import require_choice
+from capacity.progress import Progress
+from capacity.rank import Effort
+from capacity.rank.effort import BUDGETS
+
+# scores of queries and objects that a witness may have, and its steps of training
+SEARCH: dict[Effort, tuple[int, int]] = {
+    "quick": (10_000_000, 1_000),
+    "standard": (10_000_000, 4_000),
+    "thorough": (40_000_000, 16_000),
+}
+# largest dimension that is trained
+MOST = 512
+
+
+def _found() -> dict[str, Model]:
+    names = sorted(one.name for one in pkgutil.iter_modules(models.__path__))
+    room = models.__name__
+    found = [importlib.import_module(f"{room}.{name}").MODEL for name in names]
+    return {model.name: model for model in found}
+
+
+MODELS = _found()
+
+
+def dimension(
+    db: Database,
+    model: str = "CP",
+    task: Task = "ranking",
+    *,
+    shared: bool | None = None,
+    effort: Effort = "quick",
+    seed: Seed = 0,
+    witness: bool = True,
+    progress: Progress | None = None,
+) -> Dimension:
+    """Bound the dimension that a family of models needs for the facts of a graph.
+
+    Parameters
+    ----------
+    db : Database
+        The graph: triples, functional or not.
+    model : str
+        The family: linear (any model with a linear output layer), CP, DistMult, ComplEx, SimplE,
+        RESCAL or TuckER, whose dimension is that of entities.
+    task : {'exact', 'signs', 'ranking', 'both-sides'}
+        What scores must do: be the facts, 0 and 1; be above 0 at exactly the facts; rank the
+        answers of every (s, q, ?) above all else; of every (?, q, o), too.
+    shared : bool, optional
+        Whether an entity has the same vectors as subject and as object; if omitted, it does where
+        some entity is both. CP has separate ones.
+    effort : {'quick', 'standard', 'thorough'}
+        Work for ranks and for a witness.
+    seed : int or numpy.random.Generator
+        Seed of all searches.
+    witness : bool
+        Whether to look for a witness, which is a trained model, by torch; for rankings alone.
+    progress : callable, optional
+        Told what is tried (`capacity.Progress`).
+
+    Returns
+    -------
+    Dimension
+        The bounds with their reasons.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an option is unknown, the facts aren't triples, or there is none; for ``both-sides`` of
+        a linear output layer, which has no vectors of subjects.
+    MemoryBudgetError
+        If an exact rank needs a dense block over its budget.
+
+    Examples
+    --------
+    Everybody knows the next person. Symmetric scores can't rank a directed cycle; CP can.
+
+    >>> circle = [(a, "knows", b) for a, b in ("AB", "BC", "CA")]
+    >>> db = Database.from_triples(circle)
+    >>> print(dimension(db, "DistMult", witness=False))
+    DistMult: no dimension does
+    >>> print(dimension(db, "CP", witness=False))
+    CP: [2, 2]
+    """
+    require_choice("`model`", model, MODELS)
+    require_choice("`task`", task, get_args(Task))
+    require_choice("`effort`", effort, BUDGETS)
+    family, number = MODELS[model], integer_seed(seed)
+    if task == "both-sides" and not family.both_sides:
+        raise InvalidArgumentError(
+            f"The queries (?, q, o) need a model with vectors of subjects; {model!r} is any "
+            "encoder of (s, q). Ask for task='ranking', or for another model."
+        )
+    graph = QueryGraph.of(db, shared)
+    of = Quantities(db, graph, effort, number)
+    reasons = _best_first([*family.bounds(of, task)])
+    found, notes = None, ()
+    if reasons[0].side != "impossible" and task == "ranking" and witness:
+        found, notes = _searched(of, family, reasons, progress)
+    return Dimension(
+        model,
+        task,
+        graph.entities is not None,
+        reasons,
+        found,
+        estimate(of) if (model, task) == ("CP", "ranking") else None,
+        notes,
+        db.facts_sha256,
+        db.multi,
+    )
+
+
+def _best_first(reasons: list[Reason]) -> tuple[Reason, ...]:
+    order: dict[Side, int] = {"impossible": 0, "necessary": 1, "sufficient": 2}
+
+    def key(one: Reason) -> tuple[int, int]:
+        return order[one.side], -one.value if one.side == "necessary" else one.value
+
+    return tuple(sorted(reasons, key=key))
+
+
+def _searched(
+    of: Quantities, family: Model, reasons: tuple[Reason, ...], progress: Progress | None
+) -> tuple[Witness | None, tuple[str, ...]]:
+    """Look for a witness below the best upper bound."""
+    cells, steps = SEARCH[of.effort]
+    graph = of.graph
+    size = graph.n_queries * graph.shape[2]
+    if size > cells:
+        return None, (f"no witness searched: {size:,} scores, and {of.effort!r} trains {cells:,}",)
+    try:
+        from capacity.embedding.training import least_witness
+    except ImportError:
+        return None, ("no witness searched: it needs torch (extra 'layers')",)
+    least = max((one.value for one in reasons if one.side == "necessary"), default=1)
+    most = min(one.value for one in reasons if one.side == "sufficient") - 1
+    if most < least:
+        return None, ()
+    guess = estimate(of)
+    bits = guess.bits / (2 * family.parameters(of))
+    found = least_witness(
+        graph,
+        family.name,
+        least=least,
+        start=round(bits),
+        most=min(most, MOST),
+        steps=steps,
+        seed=of.seed,
+        tell=None if progress is None else lambda what: progress(what, 0, 1, None),
+    )
+    return found, () if found is not None else (
+        f"no witness found up to dimension {min(most, MOST):,}, which proves nothing",
+    )

@@ -1,0 +1,130 @@
+"""The factors of each family of models, and its scores <h(s, q), e(o)> as torch computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from capacity.embedding.graph import QueryGraph
+from capacity.rank.types import Indices
+
+Shapes: TypeAlias = dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Queries by the rows of factors that their scores are made of.
+
+    Attributes
+    ----------
+    subjects, relations : ndarray of int64, shape (n_queries,)
+        The entity, or the subject, of each query, and its relation.
+    objects : ndarray of int64, shape (n_objects,)
+        The entity, or the object, of each score.
+    sizes : tuple of int
+        Numbers of subjects, relations, objects, entities and queries.
+    """
+
+    subjects: Indices
+    relations: Indices
+    objects: Indices
+    sizes: tuple[int, int, int, int, int]
+
+
+def queries_of(graph: QueryGraph, queries: Indices, *, entities: bool) -> Queries:
+    """Return queries of a graph, by entities or by subjects and objects.
+
+    Where subjects and objects have separate vectors they are different entities.
+    """
+    k, q, v = graph.shape
+    subjects, objects = np.arange(k), np.arange(v)
+    n = graph.n_entities
+    if entities and graph.entities is not None:
+        subjects, objects = graph.entities
+    elif entities:
+        objects, n = k + objects, k + v
+    sizes = (k, q, v, n, len(queries))
+    return Queries(subjects[queries[:, 0]], queries[:, 1], objects, sizes)
+
+
+@dataclass(frozen=True)
+class Form:
+    """The factors of a family, and the two sides of its scores.
+
+    Attributes
+    ----------
+    shapes : callable
+        ``shapes(sizes, d)`` names the factors, with their shapes.
+    query, answer : callables
+        Vectors of queries and of objects, given factors by name.
+    entities : bool
+        Whether subjects and objects are rows of the same factors.
+    """
+
+    shapes: Callable[[tuple[int, int, int, int, int], int], Shapes]
+    query: Callable[[Mapping[str, Tensor], Tensor, Tensor], Tensor]
+    answer: Callable[[Mapping[str, Tensor], Tensor], Tensor]
+    entities: bool = True
+
+
+def _joined(*parts: Tensor) -> Tensor:
+    return torch.cat(parts, dim=-1)
+
+
+def _by_matrix(of_subjects: Tensor, matrices: Tensor, relation: Tensor) -> Tensor:
+    """Multiply each subject's vector by its relation's matrix, relation by relation."""
+    found = torch.empty_like(of_subjects)
+    for q in relation.unique().tolist():
+        mine = relation == q
+        found = found.masked_scatter(mine[:, None], of_subjects[mine] @ matrices[q])
+    return found
+
+
+FORMS: dict[str, Form] = {
+    "linear": Form(
+        lambda n, d: {"h": (n[4], d), "e": (n[2], d)},
+        lambda f, *_: f["h"],
+        lambda f, _: f["e"],
+        entities=False,
+    ),
+    "CP": Form(
+        lambda n, d: {"a": (n[0], d), "b": (n[1], d), "c": (n[2], d)},
+        lambda f, s, q: f["a"][s] * f["b"][q],
+        lambda f, _: f["c"],
+        entities=False,
+    ),
+    "DistMult": Form(
+        lambda n, d: {"e": (n[3], d), "w": (n[1], d)},
+        lambda f, s, q: f["e"][s] * f["w"][q],
+        lambda f, o: f["e"][o],
+    ),
+    "ComplEx": Form(
+        lambda n, d: {"x": (n[3], d), "y": (n[3], d), "u": (n[1], d), "v": (n[1], d)},
+        lambda f, s, q: _joined(
+            f["x"][s] * f["u"][q] - f["y"][s] * f["v"][q],
+            f["x"][s] * f["v"][q] + f["y"][s] * f["u"][q],
+        ),
+        lambda f, o: _joined(f["x"][o], f["y"][o]),
+    ),
+    "SimplE": Form(
+        lambda n, d: {"a": (n[3], d), "b": (n[3], d), "v": (n[1], d), "w": (n[1], d)},
+        lambda f, s, q: _joined(f["a"][s] * f["v"][q], f["b"][s] * f["w"][q]),
+        lambda f, o: _joined(f["b"][o], f["a"][o]),
+    ),
+    "RESCAL": Form(
+        lambda n, d: {"e": (n[3], d), "W": (n[1], d, d)},
+        lambda f, s, q: _by_matrix(f["e"][s], f["W"], q),
+        lambda f, o: f["e"][o],
+    ),
+    "TuckER": Form(
+        lambda n, d: {"e": (n[3], d), "w": (n[1], min(n[1], d)), "W": (min(n[1], d), d, d)},
+        lambda f, s, q: _by_matrix(f["e"][s], (f["w"] @ f["W"].flatten(1)).unflatten(
+            1, f["W"].shape[1:]), q),
+        lambda f, o: f["e"][o],
+    ),
+}  # fmt: skip

@@ -1,0 +1,81 @@
+"""A family of models, with the theorems about its dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from capacity.display import briefly_shown
+from capacity.embedding.one_way import Obstruction
+from capacity.embedding.quantities import Quantities
+from capacity.embedding.shattered import Shattered
+
+# what scores must do: be the facts, 0 and 1; be above 0 exactly at facts; rank the answers of
+# every (s, q, ?) above all else; of every (?, q, o), too
+Task: TypeAlias = Literal["exact", "signs", "ranking", "both-sides"]
+Side: TypeAlias = Literal["necessary", "sufficient", "impossible"]
+Certificate: TypeAlias = Shattered | tuple[Obstruction, ...]
+
+
+@briefly_shown
+@dataclass(frozen=True, eq=False)
+class Reason:
+    """A bound of the dimension, with its reason.
+
+    Attributes
+    ----------
+    side : {'necessary', 'sufficient', 'impossible'}
+        A lower bound, an upper bound, or none: no dimension does.
+    value : int
+        The bound; 0 where no dimension does.
+    words : str
+        Its theorem, with the source.
+    certificate : Shattered, tuple of Obstruction, or None
+        What proves it, beside the facts; None for a rank or a count, which is computed again.
+    """
+
+    side: Side
+    value: int
+    words: str
+    certificate: Certificate | None = None
+
+    def at(self, value: int, words: str) -> Reason:
+        """Return the bound that another family has by this one."""
+        return replace(self, value=value, words=f"{words}: {self.words}")
+
+
+Bounds: TypeAlias = Callable[[Quantities, Task], Iterator[Reason]]
+Parameters: TypeAlias = Callable[[Quantities], int]
+
+
+@briefly_shown
+@dataclass(frozen=True)
+class Model:
+    """A family of models that score triples.
+
+    Attributes
+    ----------
+    name : str
+        Its name, as in the literature.
+    scores : str
+        Its scores, in a formula.
+    bounds : callable
+        ``bounds(quantities, task)`` yields reasons.
+    parameters : callable
+        ``parameters(quantities)`` counts the numbers of a model that grow with its dimension, for
+        each dimension.
+    both_sides : bool
+        False if (?, q, o) isn't asked of it.
+    """
+
+    name: str
+    scores: str
+    bounds: Bounds
+    parameters: Parameters
+    both_sides: bool = True
+
+
+def nonzero(side: Side, value: int, words: str, proof: Certificate | None = None) -> Reason:
+    """Make a reason; a model has one dimension at least."""
+    return Reason(side, max(value, 1), words, proof)

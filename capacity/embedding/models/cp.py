@@ -1,0 +1,58 @@
+"""CP: sum_r a_s[r] b_q[r] c_o[r], with separate vectors for subjects and objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from capacity.embedding.model import Model, Reason, Task, nonzero
+from capacity.embedding.models import linear
+from capacity.embedding.quantities import Quantities
+
+
+def necessary(of: Quantities, task: Task) -> Iterator[Reason]:
+    """Yield lower bounds of models whose scores are linear in d numbers of either entity."""
+    yield from linear.necessary(of, task)
+    if task == "exact":
+        return
+    comparisons = of.shattered_comparisons
+    if comparisons.dimension > 1:
+        m = comparisons.dimension
+        words = f"{m} comparisons of answers on which subjects show all patterns, up to negation"
+        yield nonzero("necessary", m, words, comparisons)
+
+
+def sufficient(of: Quantities, task: Task) -> Iterator[Reason]:
+    """Yield upper bounds of CP."""
+    upper = of.rank.upper.value
+    if task == "exact":
+        yield nonzero("sufficient", upper, "the rank, certified")
+        return
+    more = 1 if task == "signs" else 0
+    yield nonzero("sufficient", upper + more, "exact scores: the rank, certified")
+    words = "a moment curve for each relation, of objects or of subjects, or the rank of its matrix"
+    yield nonzero("sufficient", int(of.curve_terms.sum()) + more, words)
+    words = "a moment curve for each subject"
+    yield nonzero("sufficient", int(of.curve_terms_of_subjects.sum()) + more, words)
+    if task == "ranking":
+        yield nonzero("sufficient", of.effective_rank.upper.value, "the effective rank, certified")
+        for terms, whose in (
+            (of.common_terms, "relation"),
+            (of.common_terms_of_subjects, "subject"),
+        ):
+            value = 1 + int(np.maximum(terms - 1, 0).sum())
+            words = f"one moment curve of objects, whose first coordinate each {whose} shares"
+            yield nonzero("sufficient", value, words)
+
+
+def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
+    """Yield the bounds of CP."""
+    if task == "exact":
+        yield nonzero("necessary", of.rank.lower.value, "the rank, certified")
+    else:
+        yield from necessary(of, task)
+    yield from sufficient(of, task)
+
+
+MODEL = Model("CP", "sum_r a_s[r] b_q[r] c_o[r]", bounds, lambda of: sum(of.graph.shape) - 2)

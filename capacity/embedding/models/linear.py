@@ -1,0 +1,55 @@
+"""Any model with a linear output layer: <h(s, q), e_o>, whatever the encoder h is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capacity.embedding.model import Model, Reason, Task, nonzero
+from capacity.embedding.quantities import Quantities
+
+
+def necessary(of: Quantities, task: Task) -> Iterator[Reason]:
+    """Yield lower bounds of every model whose scores are linear in d numbers of the object."""
+    if task == "exact":
+        yield nonzero("necessary", of.object_rank, "the rank of the object unfolding")
+        return
+    less = 0 if task == "signs" else 1
+    words = "patterns of answers, up to negation (Paturi, Simon 1986; Alon, Haussler, Welzl 1987)"
+    if less:
+        words += ", less one for the threshold of each query"
+    for found, what in (
+        (of.shattered_objects, "objects on which queries show all"),
+        (of.shattered_queries, "queries on which objects show all"),
+    ):
+        if found.dimension > less:
+            value = found.dimension
+            yield nonzero("necessary", value - less, f"{value} {what} {words}", found)
+
+
+def sufficient(of: Quantities, task: Task) -> Iterator[Reason]:
+    """Yield upper bounds of linear output layers with any encoder."""
+    rank = "the rank of the object unfolding"
+    if task == "exact":
+        yield nonzero("sufficient", of.object_rank, rank)
+        return
+    more = 1 if task == "signs" else 0
+    curve = "objects on a moment curve, in an order with few sign changes (Alon, Frankl, Rodl 1985)"
+    yield nonzero("sufficient", of.changes + more, curve)
+    yield nonzero("sufficient", of.object_rank + more, f"exact scores: {rank}")
+    if not more:
+        yield nonzero("sufficient", of.effective_rank.upper.value, "the effective rank, certified")
+
+
+def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
+    """Yield the bounds of any linear output layer."""
+    yield from necessary(of, task)
+    yield from sufficient(of, task)
+
+
+MODEL = Model(
+    "linear",
+    "<h(s, q), e_o> with any h",
+    bounds,
+    lambda of: of.graph.n_queries + of.graph.n_named - 1,
+    both_sides=False,
+)

@@ -1,0 +1,183 @@
+"""What the theorems about dimensions are made of, each computed when it is first asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from capacity.database import Database
+from capacity.display import briefly_shown
+from capacity.embedding import exact_sizes
+from capacity.embedding.curves import changes_of_rows, seriated, sign_changes
+from capacity.embedding.graph import QueryGraph
+from capacity.embedding.one_way import (
+    Obstruction,
+    asymmetric_relations,
+    one_way_cycles,
+    one_way_paths,
+)
+from capacity.embedding.patterns import (
+    shattered_comparisons,
+    shattered_objects,
+    shattered_queries,
+)
+from capacity.embedding.shattered import Shattered
+from capacity.rank import Effort, RankInterval, effective_rank_interval, rank_interval
+from capacity.rank.exact.ranks import sparse_rank_by_group
+from capacity.rank.types import Indices
+
+
+@briefly_shown
+@dataclass(frozen=True, eq=False)
+class Quantities:
+    """Numbers of a graph from which bounds of dimensions follow.
+
+    Attributes
+    ----------
+    db : Database
+        The facts.
+    graph : QueryGraph
+        The same, as queries and answers.
+    effort : str
+        Work for intervals of ranks, as for `rank_interval`.
+    seed : int
+        Seed of all searches.
+    """
+
+    db: Database
+    graph: QueryGraph
+    effort: Effort
+    seed: int
+
+    @cached_property
+    def rank(self) -> RankInterval:
+        """The certified interval of the rank."""
+        return rank_interval(self.db, effort=self.effort, seed=self.seed)
+
+    @cached_property
+    def effective_rank(self) -> RankInterval:
+        """The certified interval of the effective rank, whose scores rank every query."""
+        return effective_rank_interval(self.db, effort=self.effort, seed=self.seed)
+
+    @cached_property
+    def object_rank(self) -> int:
+        """Rank of the object unfolding."""
+        return exact_sizes.object_rank(self.graph)
+
+    @cached_property
+    def subject_rank(self) -> int:
+        """Rank of the subject unfolding."""
+        return exact_sizes.subject_rank(self.graph)
+
+    @cached_property
+    def relation_rank(self) -> int:
+        """Rank of the relation unfolding."""
+        return exact_sizes.relation_rank(self.graph)
+
+    @cached_property
+    def joint_rank(self) -> int:
+        """Rank of the subject and object unfoldings beside each other, by shared entities."""
+        return exact_sizes.joint_rank(self.graph)
+
+    @cached_property
+    def relation_ranks(self) -> Indices:
+        """Rank of the matrix of each relation, shape (n_relations,)."""
+        s, q, o = self.graph.facts.T
+        return sparse_rank_by_group(q * self.graph.shape[0] + s, q * self.graph.shape[2] + o, q)
+
+    @cached_property
+    def symmetric_ranks(self) -> Indices:
+        """Rank of M_q + M_q^T for each relation, shape (n_relations,), by shared entities."""
+        s, q, o = self.graph.triples.T
+        n = self.graph.n_entities
+        places = np.concatenate([(q * n + s) * n + o, (q * n + o) * n + s])
+        found, values = np.unique(places, return_counts=True)
+        rest, column = np.divmod(found, n)
+        relation = rest // n
+        return sparse_rank_by_group(rest, relation * n + column, relation, values)
+
+    @cached_property
+    def asymmetric(self) -> list[Obstruction]:
+        """A one-way fact of each relation that has one."""
+        return asymmetric_relations(self.graph)
+
+    @cached_property
+    def cycles(self) -> list[Obstruction]:
+        """A cycle of one-way facts of each relation that has one."""
+        return one_way_cycles(self.graph)
+
+    @cached_property
+    def paths(self) -> list[Obstruction]:
+        """A path of two one-way facts of each relation that has one."""
+        return one_way_paths(self.graph)
+
+    @cached_property
+    def common_order(self) -> Indices:
+        """An order of the objects along which no query has many sign changes."""
+        graph = self.graph
+        return seriated(graph.query_of, graph.facts[:, 2], graph.shape[2], from_minus=False)
+
+    @cached_property
+    def changes(self) -> int:
+        """Most sign changes of a query along `common_order`."""
+        graph = self.graph
+        return sign_changes(graph.query_of, graph.facts[:, 2], self.common_order, from_minus=False)
+
+    @cached_property
+    def curve_terms(self) -> Indices:
+        """Terms of each relation's matrix, by a curve of objects or of subjects, or by its rank."""
+        s, q, o = self.graph.facts.T
+        return np.minimum.reduce([_by_group(q, s, o), _by_group(q, o, s), self.relation_ranks])
+
+    @cached_property
+    def curve_terms_of_subjects(self) -> Indices:
+        """The same for each subject's matrix of relations and objects."""
+        s, q, o = self.graph.facts.T
+        return np.minimum(_by_group(s, q, o), _by_group(s, o, q))
+
+    @cached_property
+    def common_terms(self) -> Indices:
+        """Sign changes of each relation's subjects, along an order that all relations share."""
+        return self._along_common_order(1)
+
+    @cached_property
+    def common_terms_of_subjects(self) -> Indices:
+        """Sign changes of each subject's relations, along an order that all subjects share."""
+        return self._along_common_order(0)
+
+    def _along_common_order(self, mode: int) -> Indices:
+        group, row = self.graph.facts[:, mode], self.graph.query_of
+        found = np.zeros(self.graph.shape[mode], np.int64)
+        changes = changes_of_rows(row, self.graph.facts[:, 2], self.common_order, from_minus=True)
+        np.maximum.at(found, group, changes[row])
+        return found
+
+    @cached_property
+    def shattered_objects(self) -> Shattered:
+        """Objects on which queries show all patterns of answers, up to negation."""
+        return shattered_objects(self.graph, self.seed)
+
+    @cached_property
+    def shattered_queries(self) -> Shattered:
+        """Queries on which objects show all patterns of being answers, up to negation."""
+        return shattered_queries(self.graph, self.seed)
+
+    @cached_property
+    def shattered_comparisons(self) -> Shattered:
+        """Comparisons on which subjects show all patterns, up to negation."""
+        return shattered_comparisons(self.graph, self.seed)
+
+
+def _by_group(group: Indices, row: Indices, column: Indices) -> Indices:
+    """Most sign changes of a row of each group's matrix, along an order of the columns."""
+    order = np.argsort(group, kind="stable")
+    ends = np.flatnonzero(np.diff(group[order])) + 1
+    return np.array([_changes(row[part], column[part]) for part in np.split(order, ends)])
+
+
+def _changes(row: Indices, column: Indices) -> int:
+    named, at = np.unique(column, return_inverse=True)
+    order = seriated(row, at, len(named), from_minus=True)
+    return sign_changes(row, at, order, from_minus=True)

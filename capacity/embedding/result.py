@@ -1,0 +1,89 @@
+"""`Dimension`: what is proved about the dimension that a family of models needs for a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from capacity.display import briefly_shown
+from capacity.embedding.estimate import Estimate
+from capacity.embedding.model import Reason, Task
+from capacity.embedding.witness import Witness
+
+WORDS: dict[Task, str] = {
+    "exact": "to have the score 1 at every fact of this graph and 0 everywhere else",
+    "signs": "to have a score above 0 at exactly the facts of this graph",
+    "ranking": "to rank every fact of this graph above all that is none, query by query (s, q, ?)",
+    "both-sides": "to rank every fact of this graph in the queries (s, q, ?) and (?, q, o)",
+}
+
+
+@briefly_shown
+@dataclass(frozen=True, eq=False)
+class Dimension:
+    """An interval of the least dimension, with its reasons.
+
+    It is about the graph itself, and not about predicting new facts: the least dimension that fits
+    a graph isn't the best one.
+
+    Attributes
+    ----------
+    model : str
+        The family of models.
+    task : {'exact', 'signs', 'ranking', 'both-sides'}
+        What scores must do.
+    shared : bool
+        Whether an entity has the same vectors as subject and as object.
+    reasons : tuple of Reason
+        All bounds, the best first on each side.
+    witness : Witness or None
+        A model with integer factors that does it; None if none was found or searched.
+    estimate : Estimate or None
+        An estimate, for CP and rankings alone.
+    notes : tuple of str
+        What wasn't searched, and why.
+    facts_sha256, multi : str
+        The facts, and the policy for several objects of a pair.
+    """
+
+    model: str
+    task: Task
+    shared: bool
+    reasons: tuple[Reason, ...]
+    witness: Witness | None
+    estimate: Estimate | None
+    notes: tuple[str, ...]
+    facts_sha256: str
+    multi: str
+
+    @cached_property
+    def impossible(self) -> Reason | None:
+        """The reason why no dimension does, with the relations that stop it; None if one does."""
+        return next((one for one in self.reasons if one.side == "impossible"), None)
+
+    @property
+    def necessary(self) -> int | None:
+        """The best lower bound; None if no dimension does."""
+        if self.impossible is not None:
+            return None
+        return max((one.value for one in self.reasons if one.side == "necessary"), default=1)
+
+    @property
+    def sufficient(self) -> int | None:
+        """The best upper bound; None if no dimension does."""
+        if self.impossible is not None:
+            return None
+        values = [one.value for one in self.reasons if one.side == "sufficient"]
+        if self.witness is not None:
+            values.append(self.witness.dimension)
+        return min(values)
+
+    def best(self, side: str) -> Reason:
+        """Return the reason of the best bound of a side."""
+        mine = [one for one in self.reasons if one.side == side]
+        return (max if side == "necessary" else min)(mine, key=lambda one: one.value)
+
+    def __str__(self) -> str:
+        if self.impossible is not None:
+            return f"{self.model}: no dimension does"
+        return f"{self.model}: [{self.necessary}, {self.sufficient}]"

@@ -1,0 +1,243 @@
+"""Bounds of dimensions: oracles, order among tasks, witnesses, and what a check refuses."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.database import Database
+from capacity.embedding import MODELS, Dimension, Obstruction, Witness, dimension, verify_dimension
+from capacity.errors import CertificateError, InvalidArgumentError
+from tests.tiers import examples
+
+TASKS = ("exact", "signs", "ranking", "both-sides")
+
+
+def graph_of(rows: list[tuple[int, int, int]], *, separate: bool = False) -> Database:
+    other = "o" if separate else "e"
+    named = [(f"e{s}", f"r{q}", f"{other}{o}") for s, q, o in rows]
+    return Database.from_triples(named, multi="keep")
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Database:
+    n, q = draw(st.integers(2, 5)), draw(st.integers(1, 3))
+    every = [*itertools.product(range(n), range(q), range(n))]
+    rows = draw(st.sets(st.sampled_from(every), min_size=1, max_size=12))
+    return graph_of(sorted(rows), separate=draw(st.booleans()))
+
+
+def both(found: Dimension) -> tuple[int | None, int | None]:
+    return found.necessary, found.sufficient
+
+
+@given(graphs())
+@settings(max_examples=examples(25))
+def test_bounds_are_in_order_and_tasks_are_one_after_another(db: Database) -> None:
+    for model in MODELS:
+        ends = {
+            task: both(dimension(db, model, task, witness=False))  # type: ignore[arg-type]
+            for task in TASKS
+            if MODELS[model].both_sides or task != "both-sides"
+        }
+        for least, most in ends.values():
+            assert (least is None) == (most is None)
+            assert least is None or 1 <= least <= most
+        (_, exact), (signs_least, signs) = ends["exact"], ends["signs"]
+        least, ranking = ends["ranking"]
+        both_sides = ends.get("both-sides", (least, ranking))[1]
+        if exact is not None:
+            assert signs is not None
+            assert signs <= exact + 1
+        if signs is not None:
+            assert both_sides is not None
+            assert both_sides <= signs
+            assert least is not None
+            assert least <= signs_least
+        if both_sides is not None:
+            assert ranking is not None
+            assert ranking <= both_sides
+
+
+@given(graphs())
+@settings(max_examples=examples(8))
+def test_witnesses_are_between_the_bounds_and_check(db: Database) -> None:
+    for model in MODELS:
+        found = dimension(db, model)
+        assert verify_dimension(found, db).proved
+        if found.witness is not None:
+            assert found.necessary is not None
+            assert found.necessary <= found.witness.dimension == found.sufficient
+
+
+def test_functional_facts_take_two_dimensions_of_any_output_layer() -> None:
+    rng = np.random.default_rng(0)
+    rows = [(s, q, int(rng.integers(9))) for s in range(8) for q in range(4)]
+    assert both(dimension(graph_of(rows, separate=True), "linear", witness=False)) == (2, 2)
+    # two objects lie on a line
+    two = [(s, q, (s + q) % 2) for s in range(3) for q in range(2)]
+    assert both(dimension(graph_of(two, separate=True), "linear", witness=False)) == (1, 1)
+
+
+@pytest.mark.parametrize("c", [1, 2])
+def test_all_sets_of_c_objects_take_2c_dimensions(c: int) -> None:
+    sets = [*itertools.combinations(range(2 * c + 3), c)]
+    rows = [(s, 0, o) for s, objects in enumerate(sets) for o in objects]
+    db = graph_of(rows, separate=True)
+    assert both(dimension(db, "linear", "ranking", witness=False)) == (2 * c, 2 * c)
+    assert both(dimension(db, "linear", "signs", witness=False)) == (2 * c + 1, 2 * c + 1)
+
+
+@pytest.mark.parametrize("n_relations", [2, 3, 4])
+def test_the_cube_takes_a_dimension_for_each_relation(n_relations: int) -> None:
+    answers = [*itertools.product((0, 1), repeat=n_relations)]
+    rows = [(s, q, o) for s, row in enumerate(answers) for q, o in enumerate(row)]
+    db = graph_of(rows, separate=True)
+    for model in ("CP", "DistMult", "SimplE", "ComplEx"):
+        found = dimension(db, model, effort="standard")
+        least = n_relations if model in ("CP", "DistMult") else -(-n_relations // 2)
+        assert found.necessary == least
+        assert found.sufficient == n_relations or model in ("SimplE", "ComplEx")
+    # and 2 c + 1 = 3 dimensions of a linear output layer
+    assert both(dimension(db, "linear", "signs", witness=False))[1] <= 3
+
+
+def test_what_distmult_cannot_do() -> None:
+    circle = graph_of([(0, 0, 1), (1, 0, 2), (2, 0, 0)])
+    path = graph_of([(0, 0, 1), (1, 0, 2)])
+    pair = graph_of([(0, 0, 1), (1, 0, 0)])
+    expected = {"circle": (None,) * 4, "path": (None, None, 3, None), "pair": (2, 3, 3, 2)}
+    for name, db in (("circle", circle), ("path", path), ("pair", pair)):
+        found = [dimension(db, "DistMult", task, witness=False) for task in TASKS]  # type: ignore[arg-type]
+        assert [one.sufficient is None for one in found] == [x is None for x in expected[name]]
+        assert all(verify_dimension(one, db).proved for one in found)
+    found = dimension(circle, "DistMult", witness=False)
+    assert found.impossible is not None
+    assert found.impossible.certificate == (Obstruction(0, (0, 1, 2, 0)),)
+    # with separate vectors it is CP
+    assert dimension(circle, "DistMult", shared=False, witness=False).sufficient is not None
+    # training agrees where theory allows it
+    assert dimension(path, "DistMult").witness is not None
+
+
+def test_rescal_takes_the_joint_rank_for_exact_scores() -> None:
+    db = graph_of([(0, 0, 1), (1, 0, 2), (2, 1, 3), (3, 1, 0)])
+    assert both(dimension(db, "RESCAL", "exact")) == (4, 4)
+    assert both(dimension(db, "TuckER", "exact")) == (4, 4)
+    assert both(dimension(db, "linear", "exact")) == (4, 4)
+
+
+def ranked(witness: Witness, db: Database) -> bool:
+    """Whether a CP witness ranks every query, in Python's integers."""
+    a, b, c = (witness.factors[name].tolist() for name in "abc")
+    facts = {(s, q, o) for s, q, o in db.triples.tolist()}
+    for s, q in {(s, q) for s, q, _ in facts}:
+        scores = [sum(x * y * z for x, y, z in zip(a[s], b[q], row, strict=True)) for row in c]
+        true = [x for o, x in enumerate(scores) if (s, q, o) in facts]
+        false = [x for o, x in enumerate(scores) if (s, q, o) not in facts]
+        if false and min(true) <= max(false):
+            return False
+    return True
+
+
+def test_tampered_witnesses_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    rows = [(s, q, int(rng.integers(6))) for s in range(7) for q in range(5)]
+    db = graph_of(rows, separate=True)
+    found = dimension(db, "CP")
+    assert found.witness is not None
+    refused = 0
+    for _ in range(400):
+        factors = {name: x.copy() for name, x in found.witness.factors.items()}
+        name = str(rng.choice([*factors]))
+        place = tuple(int(rng.integers(n)) for n in factors[name].shape)
+        others = [0, -int(factors[name][place]), int(rng.integers(-900, 900))]
+        factors[name][place] = others[int(rng.integers(3))]
+        changed = replace(found, witness=replace(found.witness, factors=factors))
+        verdict = verify_dimension(changed, db)
+        assert verdict.proved == ranked(changed.witness, db)  # type: ignore[arg-type]
+        refused += not verdict.proved
+    assert refused > 100
+    for what, wrong in (
+        ({"dimension": found.witness.dimension - 1}, "aren't of dimension"),
+        ({"factors": {}}, "don't fit"),
+        ({"model": "ComplEx"}, "of another model"),
+    ):
+        changed = replace(found, witness=replace(found.witness, **what))
+        assert wrong in str(verify_dimension(changed, db).reason)
+    for value in (2**40, -(2**63)):
+        factors = {name: np.full_like(x, value) for name, x in found.witness.factors.items()}
+        changed = replace(found, witness=replace(found.witness, factors=factors))
+        assert "too large" in str(verify_dimension(changed, db).reason)
+    floats = {name: x.astype(float) for name, x in found.witness.factors.items()}
+    changed = replace(found, witness=replace(found.witness, factors=floats))
+    assert "isn't of integers" in str(verify_dimension(changed, db).reason)
+
+
+@given(graphs(), st.integers(0, 2**20))
+@settings(max_examples=examples(40))
+def test_tampered_points_and_cycles_are_refused(db: Database, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for model, task in (("CP", "ranking"), ("linear", "signs"), ("DistMult", "both-sides")):
+        found = dimension(db, model, task, witness=False)  # type: ignore[arg-type]
+        assert verify_dimension(found, db).proved
+        for i, reason in enumerate(found.reasons):
+            proof = reason.certificate
+            if proof is None:
+                continue
+            if isinstance(proof, tuple):
+                one = proof[0]
+                wrong = [
+                    (replace(one, relation=99),),
+                    (replace(one, entities=one.entities[::-1]),),
+                    (replace(one, entities=one.entities[:1]),),
+                    (),
+                ]
+            else:
+                at = int(rng.integers(len(proof.rows)))
+                wrong = [
+                    replace(proof, rows=np.delete(proof.rows, at)),
+                    # one dimension needs no proof
+                    *([replace(proof, points=proof.points[:-1])] if reason.value > 1 else []),
+                    replace(proof, points=np.concatenate([proof.points[:1], proof.points])),
+                    replace(proof, points=proof.points + 10**6),
+                    replace(proof, rows=np.full_like(proof.rows, -1)),
+                ]
+            for tampered in wrong:
+                reasons = list(found.reasons)
+                reasons[i] = replace(reason, certificate=tampered)  # type: ignore[arg-type]
+                assert not verify_dimension(replace(found, reasons=tuple(reasons)), db).proved
+            if reason.side == "necessary":
+                reasons = list(found.reasons)
+                reasons[i] = replace(reason, value=reason.value + 1)
+                assert not verify_dimension(replace(found, reasons=tuple(reasons)), db).proved
+
+
+def test_wrong_arguments_are_told() -> None:
+    db = graph_of([(0, 0, 1)])
+    for changed in ({"model": "TransE"}, {"task": "rank"}, {"effort": "much"}):
+        with pytest.raises(InvalidArgumentError, match=next(iter(changed))):
+            dimension(db, **changed)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="vectors of subjects"):
+        dimension(db, "linear", "both-sides")
+    found = dimension(db, witness=False)
+    with pytest.raises(CertificateError, match="of these facts"):
+        verify_dimension(found, graph_of([(0, 0, 2)]))
+
+
+def test_an_estimate_is_refused_where_it_fails() -> None:
+    rng = np.random.default_rng(0)
+    often = graph_of([(s, q, int(rng.integers(9))) for s in range(30) for q in range(6)],
+                     separate=True)  # fmt: skip
+    once = graph_of([(s, q, 6 * s + q) for s in range(30) for q in range(6)], separate=True)
+    assert (found := dimension(often, witness=False).estimate) is not None
+    assert found.dimension is not None
+    assert (found := dimension(once, witness=False).estimate) is not None
+    assert found.dimension is None
+    assert "single fact" in found.words
+    assert dimension(often, "CP", "signs", witness=False).estimate is None

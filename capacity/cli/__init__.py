@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from capacity import __version__
-from capacity.cli import attention, describe, layers, rank, verify
+from capacity.cli import attention, describe, dimension, layers, rank, verify
 from capacity.cli.advice import in_options
 from capacity.errors import (
     AnnotationWarning,
@@ -41,6 +41,7 @@ for command in (
     rank.rank,
     verify.verify,
     describe.describe,
+    dimension.dimension,
     layers.train,
     layers.sweep,
     layers.grid,

@@ -1,5 +1,7 @@
 from .dimensions import MODELS as MODELS
 from .dimensions import dimension as dimension
+from .dimensions import dimensions as dimensions
+from .dimensions import models_of as models_of
 from .estimate import Estimate as Estimate
 from .exact_sizes import joint_rank as joint_rank
 from .exact_sizes import object_rank as object_rank
@@ -12,6 +14,8 @@ from .one_way import asymmetric_relations as asymmetric_relations
 from .one_way import one_way_cycles as one_way_cycles
 from .one_way import one_way_facts as one_way_facts
 from .one_way import one_way_paths as one_way_paths
+from .page import in_words as in_words
+from .page import to_dict as to_dict
 from .result import Dimension as Dimension
 from .shattered import Shattered as Shattered
 from .shattered import shattered as shattered

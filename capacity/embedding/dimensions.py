@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 from typing import get_args
 
 from capacity.database import Database
-from capacity.embedding import models
+from capacity.embedding import models as families
 from capacity.embedding.estimate import estimate
 from capacity.embedding.graph import QueryGraph
 from capacity.embedding.model import Model, Reason, Side, Task
@@ -32,8 +33,8 @@ MOST = 512
 
 
 def _found() -> dict[str, Model]:
-    names = sorted(one.name for one in pkgutil.iter_modules(models.__path__))
-    room = models.__name__
+    names = sorted(one.name for one in pkgutil.iter_modules(families.__path__))
+    room = families.__name__
     found = [importlib.import_module(f"{room}.{name}").MODEL for name in names]
     return {model.name: model for model in found}
 
@@ -100,31 +101,90 @@ def dimension(
     >>> print(dimension(db, "CP", witness=False))
     CP: [2, 2]
     """
-    require_choice("`model`", model, MODELS)
+    (found,) = dimensions(
+        db, (model,), task, shared=shared, effort=effort, seed=seed, witness=witness,
+        progress=progress,
+    )  # fmt: skip
+    return found
+
+
+def dimensions(
+    db: Database,
+    models: Iterable[str] | None = None,
+    task: Task = "ranking",
+    *,
+    shared: bool | None = None,
+    effort: Effort = "quick",
+    seed: Seed = 0,
+    witness: bool = True,
+    progress: Progress | None = None,
+) -> tuple[Dimension, ...]:
+    r"""Bound the dimensions that several families of models need for the facts of a graph.
+
+    Parameters
+    ----------
+    db : Database
+        The graph: triples, functional or not.
+    models : iterable of str, optional
+        Families; if omitted, all that can do the task.
+    task, shared, effort, seed, witness, progress : optional
+        As for `dimension`.
+
+    Returns
+    -------
+    tuple of Dimension
+        One for each family.
+
+    Raises
+    ------
+    InvalidArgumentError
+        As for `dimension`.
+    MemoryBudgetError
+        If an exact rank needs a dense block over its budget.
+
+    Examples
+    --------
+    >>> db = Database.from_triples([("A", "knows", "B"), ("B", "knows", "A")])
+    >>> print(*dimensions(db, ["DistMult", "RESCAL"], "exact"), sep="\n")
+    DistMult: [2, 2]
+    RESCAL: [2, 2]
+    """
     require_choice("`task`", task, get_args(Task))
     require_choice("`effort`", effort, BUDGETS)
-    family, number = MODELS[model], integer_seed(seed)
-    if task == "both-sides" and not family.both_sides:
-        raise InvalidArgumentError(
-            f"The queries (?, q, o) need a model with vectors of subjects; {model!r} is any "
-            "encoder of (s, q). Ask for task='ranking', or for another model."
-        )
-    graph = QueryGraph.of(db, shared)
-    of = Quantities(db, graph, effort, number)
+    names = models_of(task) if models is None else tuple(models)
+    for name in names:
+        require_choice("`model`", name, MODELS)
+        if name not in models_of(task):
+            raise InvalidArgumentError(
+                f"The queries (?, q, o) need a model with vectors of subjects; {name!r} is any "
+                "encoder of (s, q). Ask for task='ranking', or for another model."
+            )
+    of = Quantities(db, QueryGraph.of(db, shared), effort, integer_seed(seed))
+    return tuple(_one(of, MODELS[name], task, witness, progress) for name in names)
+
+
+def models_of(task: Task) -> tuple[str, ...]:
+    """Names of the families that can be asked for a task."""
+    return tuple(n for n, model in MODELS.items() if model.both_sides or task != "both-sides")
+
+
+def _one(
+    of: Quantities, family: Model, task: Task, witness: bool, progress: Progress | None
+) -> Dimension:
     reasons = _best_first([*family.bounds(of, task)])
     found, notes = None, ()
     if reasons[0].side != "impossible" and task == "ranking" and witness:
         found, notes = _searched(of, family, reasons, progress)
     return Dimension(
-        model,
+        family.name,
         task,
-        graph.entities is not None,
+        of.graph.entities is not None,
         reasons,
         found,
-        estimate(of) if (model, task) == ("CP", "ranking") else None,
+        estimate(of) if (family.name, task) == ("CP", "ranking") else None,
         notes,
-        db.facts_sha256,
-        db.multi,
+        of.db.facts_sha256,
+        of.db.multi,
     )
 
 
@@ -164,7 +224,9 @@ def _searched(
         most=min(most, MOST),
         steps=steps,
         seed=of.seed,
-        tell=None if progress is None else lambda what: progress(what, 0, 1, None),
+        tell=None
+        if progress is None
+        else lambda what: progress(f"{family.name}: {what}", 0, 1, None),
     )
     return found, () if found is not None else (
         f"no witness found up to dimension {min(most, MOST):,}, which proves nothing",

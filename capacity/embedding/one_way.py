@@ -79,7 +79,8 @@ def one_way_facts(graph: QueryGraph) -> Indices:
     --------
     >>> from capacity import Database
     >>> facts = [("Ada", "knows", "Bob"), ("Bob", "knows", "Ada"), ("Bob", "knows", "Eve")]
-    >>> one_way_facts(QueryGraph.of(Database.from_triples(facts))).tolist()
+    >>> db = Database.from_triples(facts, multi="keep")
+    >>> one_way_facts(QueryGraph.of(db)).tolist()
     [[1, 0, 2]]
     """
     triples = graph.triples

@@ -1,4 +1,4 @@
-"""What the theorems about dimensions are made of, each computed when it is first asked for."""
+"""Numbers that the theorems about dimensions use, each computed when it is first asked for."""
 
 from __future__ import annotations
 

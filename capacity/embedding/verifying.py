@@ -32,7 +32,7 @@ LARGEST, EXACT = 2**31, 2**62
 
 
 class _RefutedError(Exception):
-    """What is wrong with a dimension."""
+    """The reason why a dimension isn't proved."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def sufficient(of: Quantities, task: Task) -> Iterator[Reason]:
             (of.common_terms_of_subjects, "subject"),
         ):
             value = 1 + int(np.maximum(terms - 1, 0).sum())
-            words = f"one moment curve of objects, whose first coordinate each {whose} shares"
+            words = f"one moment curve of objects; each {whose} shares its first coordinate"
             yield nonzero("sufficient", value, words)
 
 

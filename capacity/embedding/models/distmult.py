@@ -8,7 +8,7 @@ from capacity.embedding.model import Model, Reason, Task, nonzero
 from capacity.embedding.models import cp
 from capacity.embedding.quantities import Quantities
 
-SYMMETRIC = "scores that are symmetric in subject and object"
+SYMMETRIC = "scores are symmetric in subject and object"
 
 
 def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
@@ -18,13 +18,14 @@ def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
         yield from cp.bounds(of, task)
         return
     if task in ("exact", "signs"):
-        stopped, what = of.asymmetric, "have a fact whose reverse is none"
+        stopped, what = of.asymmetric, "a fact whose reverse is none"
     elif task == "ranking":
-        stopped, what = of.cycles, "have a directed cycle of facts whose reverses are none"
+        stopped, what = of.cycles, "a cycle of facts without reverses"
     else:
-        stopped, what = of.paths, "have a path of two facts whose reverses are none"
+        stopped, what = of.paths, "a path of two facts without reverses"
     if stopped:
-        words = f"{SYMMETRIC}: {len(stopped):,} relations {what}"
+        n = len(stopped)
+        words = f"{SYMMETRIC}: {n:,} relation{'s have' if n > 1 else ' has'} {what}"
         yield Reason("impossible", 0, words, tuple(stopped))
         return
     if task == "exact":

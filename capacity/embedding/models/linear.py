@@ -14,6 +14,9 @@ def necessary(of: Quantities, task: Task) -> Iterator[Reason]:
         yield nonzero("necessary", of.object_rank, "the rank of the object unfolding")
         return
     less = 0 if task == "signs" else 1
+    if less and of.graph.answers.max() == 1 and of.graph.n_named > 2:
+        words = "each query has one answer, and only two objects are at the ends of a line"
+        yield nonzero("necessary", 2, words)
     words = "patterns of answers, up to negation (Paturi, Simon 1986; Alon, Haussler, Welzl 1987)"
     if less:
         words += ", less one for the threshold of each query"

@@ -1,0 +1,66 @@
+"""The command ``capacity dimension``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from capacity.cli.output import File, FormatOption, Json, MultiOption, print_json
+from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
+from capacity.embedding.model import Task
+from capacity.progress import spinner
+from capacity.rank.effort import Effort
+
+
+@with_selection
+def dimension(
+    file: File,
+    format: FormatOption = None,
+    multi: MultiOption = None,
+    chosen: Chosen = ALL,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="Family of models; may be repeated. By default all.", show_default=False),
+    ] = None,
+    task: Annotated[Task, typer.Option(help="What scores must do.")] = "ranking",
+    shared: Annotated[
+        bool | None,
+        typer.Option(
+            "--shared/--separate",
+            help="Whether an entity has the same vectors as subject and as object; by default if "
+            "some entity is both.",
+            show_default=False,
+        ),
+    ] = None,
+    effort: Annotated[Effort, typer.Option(help="Work for ranks and witnesses.")] = "quick",
+    witness: Annotated[
+        bool, typer.Option("--witness/--no-witness", help="Whether to train witnesses.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="Seed of all searches.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Bound the dimension that an embedding of a graph needs: proofs, witnesses, an estimate.
+
+    It is about the graph itself, and not about predicting new facts.
+
+    Examples: capacity dimension examples/countries.ttl
+    capacity dimension examples/countries.ttl --model CP --task exact
+    """
+    from capacity.embedding.dimensions import dimensions
+    from capacity.embedding.page import in_words, to_dict
+
+    db = load_chosen(file, chosen, format=format, multi=multi)
+    with spinner(f"bounding dimensions for {db.n_facts} facts") as say:
+        options: Any = {"shared": shared, "effort": effort, "seed": seed}
+        found = dimensions(
+            db, model or None, task, witness=witness, progress=lambda what, *_: say(what), **options
+        )
+        exact = () if task == "exact" else dimensions(db, model or None, "exact", **options)
+    if as_json:
+        of_file = {"source": db.source and db.source.name, "sha256": db.source and db.source.sha256,
+                   "facts_sha256": db.facts_sha256, "multi": db.multi,
+                   "selection": selection_json(db, chosen)}  # fmt: skip
+        print_json({**of_file, "models": [to_dict(one, db) for one in (*found, *exact)]})
+    else:
+        print(in_words(found, db, exact=exact))

@@ -1,0 +1,194 @@
+"""The bounds of the dimensions of a graph in about ten lines, and as JSON has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from capacity.database import Database
+from capacity.embedding.graph import QueryGraph
+from capacity.embedding.model import Reason
+from capacity.embedding.one_way import Obstruction
+from capacity.embedding.result import WORDS, Dimension
+from capacity.embedding.shattered import Shattered
+from capacity.errors import InvalidArgumentError
+
+
+def in_words(found: Sequence[Dimension], db: Database, *, exact: Sequence[Dimension] = ()) -> str:
+    r"""Describe dimensions of several families for one task.
+
+    Parameters
+    ----------
+    found : sequence of Dimension
+        What `dimensions` returns, one at least.
+    db : Database
+        The facts that they are about.
+    exact : sequence of Dimension
+        Those for exact scores, which are told apart.
+
+    Returns
+    -------
+    str
+        Lines for people.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is none.
+
+    Examples
+    --------
+    >>> from capacity.embedding import dimensions
+    >>> db = Database.from_triples([("A", "knows", "B"), ("B", "knows", "C"), ("C", "knows", "A")])
+    >>> lines = in_words(dimensions(db, ["CP", "DistMult"], witness=False), db).splitlines()
+    >>> print(lines[0])
+    3 facts, 3 entities, 1 relation; 3 queries (s, q, ?) of up to 1 answer; entities are shared
+    >>> print(*(line[:60] for line in lines[3:5]), sep="\n")
+    model     at least  enough
+    CP               2       2  a moment curve for each relation
+    >>> print(lines[5].split(": ", 1)[1])
+    1 relation has a cycle of facts without reverses, such as knows: A, B, C, A
+    """
+    if not found:
+        raise InvalidArgumentError("A page must have one dimension at least; got none.")
+    graph = QueryGraph.of(db, found[0].shared)
+    width = max(8, *(len(one.model) for one in found))
+    lines = [
+        _counts(graph, found[0].shared),
+        f"{WORDS[found[0].task]};",
+        "it is about this graph, and not about predicting new facts",
+        f"{'model':{width}}  at least  enough",
+        *(_row(one, width, db, graph) for one in found),
+        *_exact(exact),
+        *_estimates(found),
+        *(f"{one.model}: {note}" for one in found for note in one.notes),
+    ]
+    return "\n".join(lines)
+
+
+def _counts(graph: QueryGraph, shared: bool) -> str:
+    def several(n: int, one: str, more: str) -> str:
+        return f"{n:,} {one if n == 1 else more}"
+
+    who = (
+        f"{several(graph.n_entities, 'entity', 'entities')}"
+        if shared
+        else f"{several(graph.shape[0], 'subject', 'subjects')}, "
+        f"{several(graph.shape[2], 'object', 'objects')}"
+    )
+    return (
+        f"{several(graph.n_facts, 'fact', 'facts')}, {who}, "
+        f"{several(graph.shape[1], 'relation', 'relations')}; "
+        f"{several(graph.n_queries, 'query', 'queries')} (s, q, ?) of up to "
+        f"{several(int(graph.answers.max()), 'answer', 'answers')}; "
+        f"{'entities are shared' if shared else 'subjects and objects have separate vectors'}"
+    )
+
+
+def _row(one: Dimension, width: int, db: Database, graph: QueryGraph) -> str:
+    if one.impossible is not None:
+        name = f"{one.model:{width}}      none    does  "
+        return name + one.impossible.words + _example(one.impossible, db, graph)
+    witness = one.witness is not None and one.witness.dimension == one.sufficient
+    why = "a witness, checked in integers" if witness else one.best("sufficient").words
+    return f"{one.model:{width}}  {one.necessary:8,}  {one.sufficient:6,}  {why}"
+
+
+def _example(reason: Reason, db: Database, graph: QueryGraph) -> str:
+    if not isinstance(reason.certificate, tuple):
+        return ""
+    one = reason.certificate[0]
+    return f", such as {db.name(db.predicates[one.relation])}: " + ", ".join(
+        db.name(db.tokens[i]) for i in _tokens(one, db, graph)
+    )
+
+
+def _tokens(one: Obstruction, db: Database, graph: QueryGraph) -> list[int]:
+    if graph.entities is None:
+        return []
+    token = np.zeros(graph.n_entities, np.int64)
+    token[graph.entities[0]], token[graph.entities[1]] = db.role_ids[0], db.role_ids[2]
+    return [int(token[i]) for i in one.entities]
+
+
+def _exact(found: Sequence[Dimension]) -> Iterator[str]:
+    ends: dict[str, list[str]] = {}
+    for one in found:
+        least, most = one.necessary, one.sufficient
+        if least is None or most is None:
+            said = "none does"
+        else:
+            said = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        ends.setdefault(said, []).append(one.model)
+    if ends:
+        parts = "; ".join(f"{', '.join(models)} {said}" for said, models in ends.items())
+        yield f"{WORDS['exact']}: {parts}"
+
+
+def _estimates(found: Sequence[Dimension]) -> Iterator[str]:
+    for one in found:
+        if one.estimate is None:
+            continue
+        if one.estimate.dimension is None:
+            yield f"no estimate for {one.model}: {one.estimate.words}"
+        else:
+            yield f"an estimate, no bound: {one.estimate.dimension:,} is {one.estimate.words}"
+
+
+def to_dict(one: Dimension, db: Database) -> dict[str, Any]:
+    """Write a dimension as JSON has it, with names of relations and entities.
+
+    Parameters
+    ----------
+    one : Dimension
+        The dimension.
+    db : Database
+        The facts that it is about.
+
+    Returns
+    -------
+    dict
+        Its model and task, the ends (None if no dimension does), the reasons with what proves
+        them, the witness' dimension and the estimate.
+    """
+    graph = QueryGraph.of(db, one.shared)
+    return {
+        "model": one.model,
+        "task": one.task,
+        "shared": one.shared,
+        "necessary": one.necessary,
+        "sufficient": one.sufficient,
+        "reasons": [
+            {"side": reason.side, "value": reason.value, "words": reason.words,
+             "certificate": _certificate(reason, db, graph)}
+            for reason in one.reasons
+        ],
+        "impossible": [] if one.impossible is None else _certificate(one.impossible, db, graph),
+        "witness": one.witness and {
+            "dimension": one.witness.dimension,
+            "factors": {name: x.tolist() for name, x in one.witness.factors.items()},
+        },
+        "estimate": one.estimate and {
+            "dimension": one.estimate.dimension, "bits": one.estimate.bits,
+            "words": one.estimate.words,
+        },
+        "notes": [*one.notes],
+    }  # fmt: skip
+
+
+def _certificate(reason: Reason, db: Database, graph: QueryGraph) -> Any:
+    proof = reason.certificate
+    if isinstance(proof, Shattered):
+        points: Any = proof.points.tolist()
+        return {"kind": proof.kind, "points": points, "rows": proof.rows.tolist()}
+    if proof is None:
+        return None
+    return [
+        {
+            "relation": db.name(db.predicates[stopped.relation]),
+            "entities": [db.name(db.tokens[i]) for i in _tokens(stopped, db, graph)],
+        }
+        for stopped in proof
+    ]

@@ -8,7 +8,7 @@ import typer
 
 from capacity.cli.output import File, FormatOption, Json, MultiOption, print_json
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
-from capacity.embedding.model import Task
+from capacity.embedding.tasks import Task
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
 
@@ -47,7 +47,7 @@ def dimension(
     Examples: capacity dimension examples/countries.ttl
     capacity dimension examples/countries.ttl --model CP --task exact
     """
-    from capacity.embedding.dimensions import dimensions
+    from capacity.embedding.families import dimensions
     from capacity.embedding.page import in_words, to_dict
 
     db = load_chosen(file, chosen, format=format, multi=multi)

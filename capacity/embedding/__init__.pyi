@@ -1,11 +1,11 @@
-from .dimensions import MODELS as MODELS
-from .dimensions import dimension as dimension
-from .dimensions import dimensions as dimensions
-from .dimensions import models_of as models_of
 from .estimate import Estimate as Estimate
 from .exact_sizes import joint_rank as joint_rank
 from .exact_sizes import object_rank as object_rank
 from .exact_sizes import relation_rank as relation_rank
+from .families import MODELS as MODELS
+from .families import dimension as dimension
+from .families import dimensions as dimensions
+from .families import models_of as models_of
 from .graph import QueryGraph as QueryGraph
 from .model import Model as Model
 from .model import Reason as Reason
@@ -17,7 +17,7 @@ from .one_way import one_way_paths as one_way_paths
 from .page import in_words as in_words
 from .page import to_dict as to_dict
 from .result import Dimension as Dimension
-from .shattered import Shattered as Shattered
-from .shattered import shattered as shattered
+from .sign_patterns import Shattered as Shattered
+from .sign_patterns import shattered as shattered
 from .verifying import verify_dimension as verify_dimension
 from .witness import Witness as Witness

@@ -9,11 +9,9 @@ from typing import Literal, TypeAlias
 from capacity.display import briefly_shown
 from capacity.embedding.one_way import Obstruction
 from capacity.embedding.quantities import Quantities
-from capacity.embedding.shattered import Shattered
+from capacity.embedding.sign_patterns import Shattered
+from capacity.embedding.tasks import Task
 
-# what scores must do: be the facts, 0 and 1; be above 0 exactly at facts; rank the answers of
-# every (s, q, ?) above all else; of every (?, q, o), too
-Task: TypeAlias = Literal["exact", "signs", "ranking", "both-sides"]
 Side: TypeAlias = Literal["necessary", "sufficient", "impossible"]
 Certificate: TypeAlias = Shattered | tuple[Obstruction, ...]
 

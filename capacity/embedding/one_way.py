@@ -152,7 +152,8 @@ def _cycle(edges: csr_array, labels: Indices, start: int) -> list[int]:
     """Return a shortest cycle through a vertex of a strongly connected part, by breadth first."""
     before: dict[int, int] = {}
     queue = deque([start])
-    while queue:
+    # its part is strongly connected, so there is one
+    while True:
         vertex = queue.popleft()
         for after in edges.indices[edges.indptr[vertex] : edges.indptr[vertex + 1]].tolist():
             if after == start:
@@ -163,4 +164,3 @@ def _cycle(edges: csr_array, labels: Indices, start: int) -> list[int]:
             if after not in before and labels[after] == labels[start]:
                 before[after] = vertex
                 queue.append(after)
-    raise AssertionError("a strongly connected part has a cycle through each of its vertices")

@@ -12,7 +12,7 @@ from capacity.embedding.graph import QueryGraph
 from capacity.embedding.model import Reason
 from capacity.embedding.one_way import Obstruction
 from capacity.embedding.result import WORDS, Dimension
-from capacity.embedding.shattered import Shattered
+from capacity.embedding.sign_patterns import Shattered
 from capacity.errors import InvalidArgumentError
 
 

@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 
 from capacity.embedding.graph import QueryGraph
-from capacity.embedding.shattered import Points, Shattered, Signs, shattered
+from capacity.embedding.sign_patterns import Points, Shattered, Signs, shattered
 from capacity.rank.types import Indices
 
 MOST_POINTS, MOST_ROWS = 256, 20_000

@@ -23,7 +23,7 @@ from capacity.embedding.patterns import (
     shattered_objects,
     shattered_queries,
 )
-from capacity.embedding.shattered import Shattered
+from capacity.embedding.sign_patterns import Shattered
 from capacity.rank import Effort, RankInterval, effective_rank_interval, rank_interval
 from capacity.rank.exact.ranks import sparse_rank_by_group
 from capacity.rank.types import Indices

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from capacity.display import briefly_shown
 from capacity.embedding.estimate import Estimate
-from capacity.embedding.model import Reason, Task
+from capacity.embedding.model import Reason
+from capacity.embedding.tasks import Task
 from capacity.embedding.witness import Witness
 
 WORDS: dict[Task, str] = {

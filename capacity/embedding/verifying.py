@@ -18,7 +18,7 @@ from capacity.database import Database
 from capacity.embedding.model import Reason
 from capacity.embedding.one_way import Obstruction
 from capacity.embedding.result import Dimension
-from capacity.embedding.shattered import Shattered
+from capacity.embedding.sign_patterns import Shattered
 from capacity.embedding.witness import Witness
 from capacity.errors import CertificateError
 from capacity.rank import Verdict

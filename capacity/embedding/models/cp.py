@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capacity.embedding.model import Model, Reason, Task, nonzero
+from capacity.embedding.model import Model, Reason, nonzero
 from capacity.embedding.models import linear
 from capacity.embedding.quantities import Quantities
+from capacity.embedding.tasks import Task
 
 
 def necessary(of: Quantities, task: Task) -> Iterator[Reason]:

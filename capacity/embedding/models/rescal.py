@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity.embedding.model import Model, Reason, Task, nonzero
+from capacity.embedding.model import Model, Reason, nonzero
 from capacity.embedding.models import cp
 from capacity.embedding.quantities import Quantities
+from capacity.embedding.tasks import Task
 
 
 def of_entities(of: Quantities, task: Task) -> Iterator[Reason]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity.embedding.model import Model, Reason, Task
+from capacity.embedding.model import Model, Reason
 from capacity.embedding.models import rescal
 from capacity.embedding.quantities import Quantities
+from capacity.embedding.tasks import Task
 
 
 def bounds(of: Quantities, task: Task) -> Iterator[Reason]:

@@ -11,9 +11,10 @@ from capacity.database import Database
 from capacity.embedding import models as families
 from capacity.embedding.estimate import estimate
 from capacity.embedding.graph import QueryGraph
-from capacity.embedding.model import Model, Reason, Side, Task
+from capacity.embedding.model import Model, Reason, Side
 from capacity.embedding.quantities import Quantities
 from capacity.embedding.result import Dimension
+from capacity.embedding.tasks import Task
 from capacity.embedding.witness import Witness
 from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, integer_seed

@@ -10,6 +10,7 @@ rank of L the capacity of the layer (L. Z. Wong, Paying Attention to Facts, 2025
 `rank_interval`, `effective_rank_interval`   certified intervals of the rank, the effective rank
 `verify`                                     check a certificate, or both ends of an interval
 `cp_estimate`                                an estimate of the rank by CP decompositions
+`dimension`                                  the dimension that an embedding of a graph needs
 `LayerConfig`, `AttentionLayer`              an attention layer (extra ``layers``, as all below)
 `Recipe`, `train`, `evaluate`                train it on a database, and measure what it recalls
 `Progress`, `Seed`                           types of the arguments of that name
@@ -18,7 +19,8 @@ rank of L the capacity of the layer (L. Z. Wong, Paying Attention to Facts, 2025
 The rest is in rooms: `capacity.tensor` (integer tensors of any order), `capacity.database`
 (readers, writers, policies), `capacity.rank` (bounds, certificates, methods), `capacity.stores`
 (facts of any size, counted where they are), `capacity.layer` (engines, constructions),
-`capacity.evaluator` (accuracies, grids, laws), `capacity.sweep` (thousands of runs),
+`capacity.embedding` (dimensions of embeddings), `capacity.evaluator` (accuracies, grids, laws),
+`capacity.sweep` (thousands of runs),
 `capacity.transformer` (pretrained models), `capacity.plots`, `capacity.testing` (Hypothesis
 strategies) and `capacity.errors`. Names load on first use: asking for a rank imports neither torch
 nor seaborn. The command is ``capacity --help``.

@@ -13,6 +13,7 @@ from . import transformer as transformer
 from ._version import __version__ as __version__
 from .database.facts import Database as Database
 from .database.io.readers import load as load
+from .embedding.families import dimension as dimension
 from .evaluator.accuracy import evaluate as evaluate
 from .layer.config import LayerConfig as LayerConfig
 from .layer.model import AttentionLayer as AttentionLayer

@@ -65,7 +65,8 @@ def test_a_sweep_by_the_fused_engine_needs_no_torch(workers: int, tmp_path: Path
 def test_every_public_name_loads() -> None:
     code = """
 import capacity
-rooms = ("tensor", "database", "rank", "stores", "layer", "evaluator", "sweep", "transformer")
+rooms = ("tensor", "database", "rank", "stores", "layer", "evaluator", "embedding", "sweep",
+         "transformer")
 for room in (capacity, *(getattr(capacity, room) for room in rooms)):
     for name in room.__all__:
         assert getattr(room, name) is not None, name

@@ -7,8 +7,12 @@ from .families import dimension as dimension
 from .families import dimensions as dimensions
 from .families import models_of as models_of
 from .graph import QueryGraph as QueryGraph
+from .model import Bounds as Bounds
+from .model import Certificate as Certificate
 from .model import Model as Model
+from .model import Parameters as Parameters
 from .model import Reason as Reason
+from .model import Side as Side
 from .one_way import Obstruction as Obstruction
 from .one_way import asymmetric_relations as asymmetric_relations
 from .one_way import one_way_cycles as one_way_cycles
@@ -16,8 +20,10 @@ from .one_way import one_way_facts as one_way_facts
 from .one_way import one_way_paths as one_way_paths
 from .page import in_words as in_words
 from .page import to_dict as to_dict
+from .quantities import Quantities as Quantities
 from .result import Dimension as Dimension
+from .sign_patterns import Points as Points
 from .sign_patterns import Shattered as Shattered
-from .sign_patterns import shattered as shattered
+from .tasks import Task as Task
 from .verifying import verify_dimension as verify_dimension
 from .witness import Witness as Witness

@@ -13,7 +13,7 @@ from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.algebra import n_maximal_ideals, products
 from capacity.rank.verifier.kinds.cases import NONZERO, UNKNOWN, VALUE, ZERO, State, removed
-from capacity.rank.verifier.kinds.rank_one_completion import NONE, fibers_of
+from capacity.rank.verifier.kinds.rank_one_completion import fibers_of
 from capacity.testing.area import Area, seen
 from capacity.testing.choices import Choices
 from capacity.testing.lower_arguments import random_view
@@ -71,7 +71,7 @@ def rank_one_completion(choose: Choices, area: Area) -> RankOneCompletion | None
         for mode in modes:
             fibers = fibers_of(small.part(), small.sure(), mode)
             # objects without a fiber are omitted
-            present = [] if fibers is None else sorted({*fibers.object_of} - {NONE})
+            present = [v for v, of in enumerate(fibers.of_object) if of] if fibers else []
             sides = [*small.indices]
             sides[mode] = [sides[mode][v] for v in present]
             view = View(tuple(np.array(choose.order(side), np.int64) for side in sides))

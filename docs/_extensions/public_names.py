@@ -16,6 +16,7 @@ ROOMS = {
     "capacity.rank": "Exact ranks, bounds, certificates, methods of search, CP estimates.",
     "capacity.stores": "Facts of any size, counted in files and stores, and never loaded.",
     "capacity.layer": "Attention layers, their tensor L, training, facts written by hand.",
+    "capacity.embedding": "The dimension that an embedding of a graph needs: proofs and witnesses.",
     "capacity.evaluator": "Accuracies, grids of them, the capacity law, terms of a layer's logits.",
     "capacity.sweep": "Plans, and many runs.",
     "capacity.transformer": "What attention of pretrained models uses.",

@@ -15,8 +15,8 @@ from capacity.embedding import (
     joint_rank,
     object_rank,
     relation_rank,
-    shattered,
 )
+from capacity.embedding.sign_patterns import shattered
 from capacity.rank import unfolding_rank
 from tests.tiers import examples
 

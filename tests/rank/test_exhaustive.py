@@ -112,5 +112,11 @@ def test_work_is_limited() -> None:
     needed = most(T, known)
     with pytest.raises(UnfinishedError):
         Exhaustive(200_000).tree(state_of(T, known), needed)
+    # distinctions whose entries would be too large
+    large = np.array([[1073741789, 1073741783], [0, 1073741741]])[:, :, None]
+    everywhere = np.ones(large.shape, bool)
+    with pytest.raises(UnfinishedError):
+        Exhaustive(10**10).tree(state_of(large, everywhere), 2)
+    assert case_tree(large, everywhere, 2, work=10**8, seed=0) is not None
     # the search goes on at random
     assert case_tree(T, known, 10, work=10**6, seed=0) is None

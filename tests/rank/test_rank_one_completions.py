@@ -24,7 +24,6 @@ from capacity.rank.lower.completions import completions
 from capacity.rank.lower.rank_one_completions import components, spanning
 from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.kinds.rank_one_completion import (
-    NONE,
     Fibers,
     fibers_of,
     supports,
@@ -39,20 +38,24 @@ from tests.tiers import examples
 def fibers_drawn(seed: int, *, zeros: bool = False) -> Fibers:
     rng = np.random.default_rng(seed)
     k, q = rng.integers(2, 5, 2)
-    objects = rng.integers(-1 - zeros, rng.integers(2, 6), (k, q))
-    at = [(int(i), int(k + j)) for i, j in np.argwhere(objects != -2)]
-    of = [int(objects[i, j - k]) for i, j in at]
-    kept = [i for i, v in enumerate(of) if v != NONE or zeros]
-    used = sorted({of[i] for i in kept} - {NONE})
-    number = {NONE: NONE} | {v: i for i, v in enumerate(used)}
-    return Fibers([number[of[i]] for i in kept], [[*at[i]] for i in kept], len(used))
+    # -2 for no fiber, -1 for one of zeros
+    objects = rng.integers(-2, rng.integers(2, 6), (k, q))
+    used = sorted({*objects[objects >= 0].tolist()})
+    of = [[[int(i), int(k + j)] for i, j in np.argwhere(objects == v)] for v in (*used, -1)]
+    return Fibers(of[:-1], of[-1] if zeros else [])
+
+
+def each_fiber(fibers: Fibers) -> list[tuple[int, list[int]]]:
+    """The object of each fiber, -1 for none, and its indices."""
+    named = [(v, places) for v, of in enumerate(fibers.of_object) for places in of]
+    return [*named, *((-1, places) for places in fibers.zeros)]
 
 
 @given(st.integers(0, 2**20), st.booleans())
 @settings(max_examples=examples(60))
 def test_supports_are_those_of_the_definition(seed: int, zeros: bool) -> None:
     fibers = fibers_drawn(seed, zeros=zeros)
-    of = [*zip(fibers.object_of, map(set, fibers.indices), strict=True)]
+    of = [(v, {*places}) for v, places in each_fiber(fibers)]
 
     def possible(support: set[int]) -> bool:
         reached = set[int]().union(*(places for v, places in of if v in support))
@@ -82,12 +85,12 @@ def test_completions_have_the_entries_of_the_fibers_and_the_form_vanishes(
         drawn = [
             one
             for support in supports(part, CheckBudget())
-            for one in completions(part, support, 2, np.random.default_rng(seed))
+            for one in completions(part, support, 2, np.random.default_rng(seed), CheckBudget())
         ]
         for one in [*basis, *drawn]:
-            for v, places in zip(part.object_of, part.indices, strict=True):
+            for v, places in each_fiber(part):
                 product = np.prod([float(one.factors.get(i, 0)) for i in places])
-                assert product == (0 if v == NONE else float(one.entries[v]))
+                assert product == pytest.approx(0 if v < 0 else float(one.entries[v]))
             if form is not None:
                 assert sum(int(c) * x for c, x in zip(form, one.entries, strict=True)) == 0
 
@@ -126,6 +129,16 @@ def test_signs_and_absolute_values_are_told_apart() -> None:
     # a cycle of length three in each: g0^3 = g1^3 leaves g0 = g1 over the reals
     cube = database_of("012/120/201")
     assert effective_rank_interval(cube, methods=["rank-one completion"]).lower.value == 3
+
+
+@pytest.mark.parametrize(("a", "b"), [(2, 8), (2, 15), (3, 8), (5, 5), (6, 6)])
+def test_products_of_polynomials_are_found(a: int, b: int) -> None:
+    # Toom and Cook: a + b - 1 terms, from as many points
+    db = database([(i, j, i + j) for i in range(a) for j in range(b)])
+    found = rank_interval(db, methods=["rank-one completion"])
+    assert (found.lower.value, found.upper.value) == (a + b - 1, a + b - 1)
+    assert found.upper.by == "rank-one completion"
+    assert verify(found, db).proved
 
 
 def test_components_are_joined_to_one_decomposition() -> None:
@@ -197,3 +210,22 @@ def test_supports_are_paid_for() -> None:
     with pytest.raises(MemoryBudgetError, match="more steps"):
         spanning(fibers, budget)
     assert budget.steps < STEPS
+
+
+def test_wide_views_are_paid_for() -> None:
+    def cost(of: Database | SparseTensor, shape: tuple[int, ...], form: list[int]) -> str:
+        said = claim(of, RankOneCompletion(whole(shape), len(shape) - 1, np.array(form)))
+        with pytest.raises(MemoryBudgetError, match="too costly to check") as caught:
+            verify(said, of)
+        return str(caught.value)
+
+    n = 3000
+    assert "steps" in cost(from_dense(np.eye(n, dtype=int)[:, :, None]), (n, n, 1), [1])
+    long = np.eye(2, dtype=int)[np.arange(60_000) % 2]
+    assert "bytes" in cost(from_dense(long), long.shape, [1, -1])
+    # a chain in which each support has one object more: no recursion
+    q = 1_100
+    db = database([(0, j, j) for j in range(q)] + [(1, j, j + 1) for j in range(q)])
+    first = RankOneCompletion(whole((2, q, q + 1)), 2, np.eye(1, q + 1, dtype=np.int64)[0])
+    with pytest.raises(MemoryBudgetError, match="too costly to check"):
+        verify(claim(db, first, quantity="effective_rank"), db)

@@ -5,12 +5,14 @@ place of each observed fiber of v (`capacity.rank.verifier.kinds.rank_one_comple
 are a basis, with dual basis c_r, then sum_r M_r (x) c_r represents the facts: its fiber there is
 sum_r g_r[v] c_r, the unit vector of v.
 
-The completions with one support are +-2^w, with w in the kernel of a matrix of integers, and the
-signs in its kernel modulo 2. Some of small exponents are drawn.
+The completions with one support are +-exp(w), with w in the kernel of a matrix of integers, and the
+signs in its kernel modulo 2. Drawn are products of powers of 2, 3 and 5 with small exponents: those
+of 2 alone are few points of a curve, and the decompositions by Toom and Cook need n - 2 of them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,10 +22,11 @@ import numpy as np
 
 from capacity.rank.exact.sparse_terms import term, vector
 from capacity.rank.types import Indices, Term
+from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds.rank_one_completion import Fibers, kernels, relations
 
-# largest exponent of 2, and combinations of the kernel's basis for each completion that is wanted
-LARGEST_EXPONENT, DRAWS = 12, 12
+# bases of powers, their largest exponent, and draws for each completion that is wanted
+PRIMES, LARGEST_EXPONENT, DRAWS = (2, 3, 5), 24, 24
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,11 @@ class Completion:
 
 
 def completions(
-    fibers: Fibers, support: list[int], wanted: int, rng: np.random.Generator
+    fibers: Fibers,
+    support: list[int],
+    wanted: int,
+    rng: np.random.Generator,
+    budget: CheckBudget,
 ) -> Iterator[Completion]:
     """Draw completions that differ from zero on a set of objects, the simplest first.
 
@@ -57,20 +64,28 @@ def completions(
         Number of independent ones that are looked for.
     rng : numpy.random.Generator
         Generator of the combinations.
+    budget : CheckBudget
+        Work that is left.
     """
-    M, numbers = relations(fibers, support)
+    M, numbers = relations(fibers, support, budget)
     powers, signs = kernels(M)
     for draw in range(DRAWS * wanted + len(powers)):
+        # a vector of the basis, signs alone, or any combination for one prime or for all of them
+        combinations = np.zeros((len(PRIMES), len(powers)), np.int64)
         if draw < len(powers):
-            exponents = powers[draw]
-        else:
-            exponents = rng.integers(-1, 2, len(powers)) @ powers if draw % 3 else 0 * M[0]
+            combinations[0, draw] = 1
+        elif draw % 4:
+            chosen = slice(None) if draw % 4 == 1 else [int(rng.integers(len(PRIMES)))]
+            combinations[chosen] = rng.integers(-1, 2, combinations[chosen].shape)
+        exponents = combinations @ powers
         negative = rng.integers(0, 2, len(signs)) @ signs % 2 if draw else 0 * M[0]
-        if np.abs(exponents).max() > LARGEST_EXPONENT:
+        if np.abs(exponents).max(initial=0) > LARGEST_EXPONENT:
             continue
         values = [
-            Fraction(2) ** int(w) * (-1) ** int(s) for w, s in zip(exponents, negative, strict=True)
-        ]
+            math.prod((Fraction(p) ** int(w) for p, w in zip(PRIMES, of, strict=True)),
+                      start=Fraction(-1 if minus else 1))
+            for of, minus in zip(exponents.T, negative.tolist(), strict=True)
+        ]  # fmt: skip
         entries = [Fraction(0)] * fibers.n_objects
         for v, value in zip(support, values[: len(support)], strict=True):
             entries[v] = value

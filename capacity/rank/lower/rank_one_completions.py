@@ -1,9 +1,10 @@
-"""Decide if the rank is the number n of objects, where each known fiber has at most one.
+"""The number n of objects as a rank, where each known fiber has at most one object.
 
-It is if and only if vectors g whose partial matrix has a completion of rank one span the space of
-objects. For each set of objects on which g may differ from zero they span the vectors that are
-constant on classes (`capacity.rank.verifier.kinds.rank_one_completion`). Completions that span it
-are a decomposition of n terms; otherwise a linear form that vanishes at all of them proves n + 1.
+It is the rank if and only if vectors g whose partial matrix has a completion of rank one span the
+space of objects. For each set of objects on which g may differ from zero they span the vectors that
+are constant on classes (`capacity.rank.verifier.kinds.rank_one_completion`). If all of them span
+less, a linear form that vanishes there proves n + 1. Otherwise a basis of completions is drawn, and
+is a decomposition of n terms; it may need larger numbers than those that are drawn.
 """
 
 from __future__ import annotations
@@ -26,27 +27,34 @@ from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.rank_one_completion import (
-    NONE,
     Fibers,
     RankOneCompletion,
     classes,
     fibers_of,
     supports,
+    work_of,
 )
 from capacity.tensor.graphs import connected_labels
 
 
 def rank_one_completions(problem: Problem, goal: Goal) -> Iterable[Finding]:
-    """Decide whether the rank is the number of objects, if that improves a bound."""
+    """Prove that the rank exceeds the number of objects, or find as many terms."""
     of = problem.parts[0]
     tensor, known = problem.part(of)
     last = tensor.ndim - 1
     for mode in [last] if problem.known is not None else range(tensor.ndim):
         n = tensor.shape[mode]
-        fibers = fibers_of(tensor, known, mode) if n >= goal.lower else None
-        if fibers is None or len({*fibers.object_of} - {NONE}) < n:
-            continue
         budget = CheckBudget(min(OF_AN_END, goal.work))
+        try:
+            # either end can move only if n is between them
+            if not goal.lower <= n < goal.upper:
+                continue
+            budget.spend(*work_of(tensor.shape, mode))
+        except MemoryBudgetError:
+            continue
+        fibers = fibers_of(tensor, known, mode)
+        if fibers is None or not all(fibers.of_object):
+            continue
         parts = list(components(fibers))
         basis: list[Completion] = []
         for part, objects in parts:
@@ -61,7 +69,7 @@ def rank_one_completions(problem: Problem, goal: Goal) -> Iterable[Finding]:
                 break
             basis += [_among(one, objects, n) for one in found]
         else:
-            if n < goal.upper and len(basis) == n:
+            if len(basis) == n:
                 yield (Decomposition(terms_of(basis, tensor.shape, mode)),)
 
 
@@ -72,25 +80,13 @@ def components(fibers: Fibers) -> Iterator[tuple[Fibers, list[int]]]:
     """
     n = fibers.n_objects
     ends = [
-        (v, n + i)
-        for v, places in zip(fibers.object_of, fibers.indices, strict=True)
-        if v != NONE
-        for i in places
+        (v, n + index) for v, of in enumerate(fibers.of_object) for places in of for index in places
     ]
     first, second = np.array(ends).T
     labels = connected_labels(first, second, int(second.max()) + 1)[:n]
     for label in np.unique(labels):
         objects: list[int] = np.flatnonzero(labels == label).tolist()
-        number = {NONE: NONE} | {v: i for i, v in enumerate(objects)}
-        kept = [i for i, v in enumerate(fibers.object_of) if v in number]
-        yield (
-            Fibers(
-                [number[fibers.object_of[i]] for i in kept],
-                [fibers.indices[i] for i in kept],
-                len(objects),
-            ),
-            objects,
-        )
+        yield Fibers([fibers.of_object[v] for v in objects], fibers.zeros), objects
 
 
 def spanning(
@@ -132,7 +128,7 @@ def spanning(
         spanned = _joined(spanned, more)
         if spanned.nrows() == before:
             continue
-        for one in completions(fibers, support, len(more), rng):
+        for one in completions(fibers, support, len(more), rng, budget):
             wider = _joined(found, [one.entries])
             if wider.nrows() > found.nrows():
                 found, basis = wider, [*basis, one]

@@ -144,8 +144,7 @@ def explain_rank(ledger: RankLedger, upper: int) -> tuple[str, ...]:
     gaps = ledger.upper - lower
     c = int(gaps.argmax())
     rows = np.flatnonzero(ledger.bounds.component == c)
-    # a component's own upper end has no more than the whole's
-    bounds = int(lower[c]), int(ledger.upper[c]) + more
+    bounds = int(lower[c]), int(ledger.upper[c])
     notes = (ledger.left_out[c],) if c in ledger.left_out else ()
     if ledger.best(c) > lower[c]:
         found, by = ledger.strong[c]
@@ -153,7 +152,7 @@ def explain_rank(ledger: RankLedger, upper: int) -> tuple[str, ...]:
     shape = Part.of(ledger.tensor, rows).shape
     widest = Open(_counted(rows, ledger.tensor), shape, *bounds, notes, c in ledger.dense)
     others = [(more, "lines of blocks that are too large to factor")] if more else []
-    return explained(
+    lines = explained(
         (lower, rests_on),
         (
             np.array([*ledger.upper, *(n for n, _ in others)]),
@@ -163,6 +162,8 @@ def explain_rank(ledger: RankLedger, upper: int) -> tuple[str, ...]:
         int((gaps > 0).sum()),
         len(lower),
     )
+    proved = f"the ranks of slices give {upper - more:,}, which no certificate here shows"
+    return (*lines, proved) if more else lines
 
 
 def explain_effective(ledger: EffectiveLedger) -> tuple[str, ...]:

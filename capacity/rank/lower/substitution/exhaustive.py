@@ -22,7 +22,7 @@ STATE, CASE = 150_000, 80_000
 
 
 class UnfinishedError(Exception):
-    """The work is spent."""
+    """The work is spent, or a removal has too many cases, or entries that are too large."""
 
 
 class Exhaustive:
@@ -46,7 +46,7 @@ class Exhaustive:
         Raises
         ------
         UnfinishedError
-            If the work is spent before.
+            If the work is spent before, or not all cases of a removal can be distinguished.
         """
         if needed <= 0:
             return Node([], [], [])
@@ -73,9 +73,10 @@ class Exhaustive:
             self.work -= STATE
             try:
                 cases = removed(state, mode, index, split)
-            except Refuted:
-                # entries become too large for the checker, or cases too many
-                continue
+            except Refuted as error:
+                # entries become too large for the checker, or cases too many: fewer distinctions
+                # may be possible
+                raise UnfinishedError from error
             self.work -= CASE * len(cases)
             if self.work < 0:
                 raise UnfinishedError
@@ -109,15 +110,17 @@ def _removals(state: State) -> list[tuple[int, int, int, list[int]]]:
 
 
 def _what_remains(state: State) -> tuple[np.ndarray, Indices]:
+    """Return the status and the values at the slices that remain."""
     remain = np.ix_(*(np.flatnonzero(x) for x in state.alive))
     return state.status[remain], state.values[remain]
 
 
 def _at_most(status: np.ndarray) -> int:
-    """Return the rank of some tensor of which this is known, or more: its fibers, by a mode."""
+    """Return the number of nonzero fibers of a mode: no tree proves more than a tensor's rank."""
     nonzero = (status == VALUE) | (status == NONZERO)
     return min(int(nonzero.any(axis=mode).sum()) for mode in range(status.ndim))
 
 
 def _places(remain: np.ndarray) -> Indices:
+    """Return the number of each slice among those that remain."""
     return np.cumsum(remain) - 1

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, cast
 
 import flint
 import numpy as np
 
 from capacity.rank.types import Indices, Mask, Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, View
-from capacity.rank.verifier.budget import CheckBudget, require_at_most, steps_of_rank
+from capacity.rank.verifier.budget import DENSE_BYTES, CheckBudget, require_at_most, steps_of_rank
 from capacity.rank.verifier.entries import Entries, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.view import view_tensor
 
 MOST_SUPPORTS = 20_000
-# steps for each fiber that is compared with a support, of an exact kernel, times a rank's, and for
-# two kernels of any size
-FIBER, KERNEL, CALL = 150, 8, 100_000
-# a fiber of zeros
-NONE = -1
+# steps for each place of a fiber that is listed, for each fiber that is compared with a support,
+# for a kernel over the rationals and modulo 2, times those of a rank, and for both of any size
+PLACE, FIBER, KERNEL, CALL = 3_000, 150, 8, 150_000
+# bytes for each place of a fiber, beside a bit for each index
+PLACE_BYTES = 500
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,22 +52,27 @@ class RankOneCompletion(FromBelow):
         return len(self.form) + 1
 
 
-class Fibers(NamedTuple):
-    """The known fibers of a tensor along a mode.
+@dataclass(frozen=True)
+class Fibers:
+    """The known fibers of a tensor along a mode, each by its indices in the other modes.
+
+    Indices of these modes are numbered together.
 
     Attributes
     ----------
-    object_of : list of int
-        The object of each fiber; `NONE` where it is zero.
-    indices : list of list of int
-        Its indices in the other modes, which are numbered together.
-    n_objects : int
-        The number of objects.
+    of_object : list of list of list of int
+        The fibers of each object.
+    zeros : list of list of int
+        The fibers of zeros.
     """
 
-    object_of: list[int]
-    indices: list[list[int]]
-    n_objects: int
+    of_object: list[list[list[int]]]
+    zeros: list[list[int]]
+
+    @property
+    def n_objects(self) -> int:
+        """The number of objects."""
+        return len(self.of_object)
 
 
 def check_rank_one_completion(argument: RankOneCompletion, entries: Entries) -> Touched:
@@ -90,23 +96,31 @@ def check_rank_one_completion(argument: RankOneCompletion, entries: Entries) -> 
     """
     entries.require_mode(argument.mode)
     tensor, known = view_tensor(argument.view, entries)
+    entries.budget.spend(*work_of(tensor.shape, argument.mode))
     fibers = fibers_of(tensor, known, argument.mode)
     require(fibers is not None, "a known fiber isn't zero or a single 1, or is known in part")
     found = cast("Fibers", fibers)
     form: list[int] = argument.form.tolist()
     require(len(form) == found.n_objects, "each object must have a coefficient")
     require(any(form), "the linear form is zero")
-    require(len({*found.object_of} - {NONE}) == len(form), "an object has no known fiber")
+    require(all(found.of_object), "an object has no known fiber")
     for support in supports(found, entries.budget):
         for some in classes(found, support, entries.budget):
             require(sum(form[v] for v in some) == 0, "the form doesn't vanish at a completion")
     return argument.view.indices
 
 
+def work_of(shape: tuple[int, ...], mode: int) -> tuple[int, int]:
+    """Estimate the steps and the bytes of listing the fibers along a mode."""
+    n_fibers, n_indices = math.prod(shape) // max(1, shape[mode]), sum(shape) - shape[mode]
+    # a mask of all indices for each fiber
+    each = PLACE_BYTES * len(shape) + n_indices // 8
+    return n_fibers * (PLACE * len(shape) + n_indices // 8), n_fibers * each
+
+
 def fibers_of(tensor: Indices, known: Mask, mode: int) -> Fibers | None:
     """List the known fibers along a mode; None if one isn't zero or a single 1."""
     T, seen = (np.moveaxis(x, mode, -1) for x in (tensor, known))
-    n = T.shape[-1]
     whole = seen.all(axis=-1)
     if (seen.any(axis=-1) != whole).any():
         return None
@@ -114,9 +128,15 @@ def fibers_of(tensor: Indices, known: Mask, mode: int) -> Fibers | None:
     counts = (rows != 0).sum(axis=1)
     if (counts > 1).any() or (rows.sum(axis=1) != counts).any():
         return None
-    objects = np.where(counts == 1, (rows != 0).argmax(axis=1), NONE)
-    first = np.cumsum([0, *T.shape[:-2]])
-    return Fibers(objects.tolist(), (at + first).tolist(), n)
+    numbers: list[list[int]] = (at + np.cumsum([0, *T.shape[:-2]])).tolist()
+    objects: list[int] = rows.argmax(axis=1).tolist()
+    found = Fibers([[] for _ in range(T.shape[-1])], [])
+    for v, one, places in zip(objects, counts.tolist(), numbers, strict=True):
+        if one:
+            found.of_object[v].append(places)
+        else:
+            found.zeros.append(places)
+    return found
 
 
 def supports(fibers: Fibers, budget: CheckBudget) -> Iterator[list[int]]:
@@ -125,28 +145,28 @@ def supports(fibers: Fibers, budget: CheckBudget) -> Iterator[list[int]]:
     Such a set S has every object whose fiber has all its indices in fibers of S, and no fiber of
     zeros does.
     """
-    masks = [sum(1 << i for i in places) for places in fibers.indices]
-    of = list(zip(fibers.object_of, masks, strict=True))
-    reach = [0] * fibers.n_objects
-    for v, mask in of:
-        if v != NONE:
-            reach[v] |= mask
+    masks = [[_mask(places) for places in of] for of in fibers.of_object]
+    zeros = [_mask(places) for places in fibers.zeros]
+    reach = [_mask([index for places in of for index in places]) for of in fibers.of_object]
+    n_fibers = len(zeros) + sum(map(len, masks))
     count = 0
 
-    def closed(start: int, reached: int) -> tuple[int, int] | None:
+    def closed(support: int, reached: int) -> tuple[int, int] | None:
         """Add objects that must be in the set, too; None if a fiber of zeros is one of them."""
-        budget.spend(FIBER * len(of))
-        support = start
-        for v, mask in of:
-            if mask & ~reached == 0:
-                if v == NONE:
-                    return None
+        while True:
+            budget.spend(FIBER * n_fibers * (1 + reached.bit_length() // 1_000))
+            if any(mask & ~reached == 0 for mask in zeros):
+                return None
+            more = [
+                v
+                for v, of in enumerate(masks)
+                if not support >> v & 1 and any(mask & ~reached == 0 for mask in of)
+            ]
+            if not more:
+                return support, reached
+            for v in more:
                 support |= 1 << v
-        if support == start:
-            return support, reached
-        for v in _members(support & ~start):
-            reached |= reach[v]
-        return closed(support, reached)
+                reached |= reach[v]
 
     # sets, what they reach, and objects that have had their turn
     stack = [(0, 0, 0)]
@@ -155,7 +175,7 @@ def supports(fibers: Fibers, budget: CheckBudget) -> Iterator[list[int]]:
         if support:
             count += 1
             require_at_most("supports of completions", count, MOST_SUPPORTS)
-            yield [*_members(support)]
+            yield [v for v in range(fibers.n_objects) if support >> v & 1]
         for v in range(fibers.n_objects):
             if (support | done) >> v & 1:
                 continue
@@ -167,34 +187,31 @@ def supports(fibers: Fibers, budget: CheckBudget) -> Iterator[list[int]]:
 
 def classes(fibers: Fibers, support: list[int], budget: CheckBudget) -> Iterable[list[int]]:
     """Return classes of objects on which all completions with this support agree."""
-    n_fibers = sum(v in support for v in fibers.object_of)
-    n_indices = len({i for places in fibers.indices for i in places})
-    n_columns = len(support) + n_indices
-    budget.spend(CALL + KERNEL * steps_of_rank(n_fibers, n_columns))
-    over_q, over_2 = kernels(relations(fibers, support)[0])
+    M, _ = relations(fibers, support, budget)
+    budget.spend(CALL + KERNEL * steps_of_rank(*M.shape), 2 * DENSE_BYTES * M.size)
+    over_q, over_2 = kernels(M)
     of: dict[tuple[int, ...], list[int]] = {}
     for i, v in enumerate(support):
         of.setdefault((*over_q[:, i].tolist(), *over_2[:, i].tolist()), []).append(v)
     return of.values()
 
 
-def relations(fibers: Fibers, support: list[int]) -> tuple[Indices, list[int]]:
+def relations(fibers: Fibers, support: list[int], budget: CheckBudget) -> tuple[Indices, list[int]]:
     """Return the relations between logarithms, and the indices that they are about.
 
     A row is that of a fiber: 1 at its object, by its place in the support, and -1 at each of its
     indices, by its place in the second result, which comes after the objects.
     """
-    rows = [
-        (v, places)
-        for v, places in zip(fibers.object_of, fibers.indices, strict=True)
-        if v in support
-    ]
-    numbers = sorted({i for _, places in rows for i in places})
+    budget.spend(PLACE * sum(len(fibers.of_object[v]) for v in support))
+    rows = [(i, places) for i, v in enumerate(support) for places in fibers.of_object[v]]
+    numbers = sorted({index for _, places in rows for index in places})
+    size = len(rows) * (len(support) + len(numbers))
+    budget.spend(PLACE * len(rows) + size, 8 * size)
     column = {number: len(support) + i for i, number in enumerate(numbers)}
     M = np.zeros((len(rows), len(support) + len(numbers)), np.int64)
-    for row, (v, places) in zip(M, rows, strict=True):
-        row[support.index(v)] = 1
-        row[[column[i] for i in places]] = -1
+    for row, (i, places) in zip(M, rows, strict=True):
+        row[i] = 1
+        row[[column[index] for index in places]] = -1
     return M, numbers
 
 
@@ -215,12 +232,8 @@ def kernels(M: Indices) -> tuple[Indices, Indices]:
     return first, second.astype(np.int64)
 
 
-def _members(bits: int) -> Iterator[int]:
-    """Yield the numbers of the bits that are set."""
-    while bits:
-        least = bits & -bits
-        yield least.bit_length() - 1
-        bits ^= least
+def _mask(places: list[int]) -> int:
+    return sum(1 << index for index in {*places})
 
 
 KIND = Kind(RankOneCompletion, lower=check_rank_one_completion)

@@ -5,7 +5,7 @@ sum log2 C(V, c) bits over the queries. Trained to the end, models store about t
 number (the known figure of language models; Allen-Zhu and Li 2024), so that CP takes about half as
 many numbers. Measured on 13 random and shuffled graphs of up to 60 entities the dimension found was
 within 21 % of this, and on four new ones within 30 %; real graphs, which have structure, took 1.5
-to 2.5 times less. Where most objects have a single fact it fails, by 2.6 times in the case tried.
+to 5 times less. Where most objects have a single fact it fails, by 2.6 times in the case tried.
 """
 
 from __future__ import annotations

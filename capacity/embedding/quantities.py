@@ -27,6 +27,7 @@ from capacity.embedding.sign_patterns import Shattered
 from capacity.rank import Effort, RankInterval, effective_rank_interval, rank_interval
 from capacity.rank.exact.ranks import sparse_rank_by_group
 from capacity.rank.types import Indices
+from capacity.tensor.graphs import connected_labels
 
 
 @briefly_shown
@@ -112,6 +113,28 @@ class Quantities:
     def paths(self) -> list[Obstruction]:
         """A path of two one-way facts of each relation that has one."""
         return one_way_paths(self.graph)
+
+    @cached_property
+    def fits_a_line(self) -> bool | None:
+        """Whether one dimension ranks all queries, where each has one answer; None elsewhere.
+
+        Each answer is then the largest or the smallest of the objects' numbers, so there are two
+        at most, and the sign of a_s b_q tells which: signs on the edges of a bipartite graph, which
+        are such products if and only if the graph is balanced (Harary 1953).
+        """
+        graph = self.graph
+        if graph.answers.max() > 1:
+            return None
+        named, sign = np.unique(graph.facts[:, 2], return_inverse=True)
+        if len(named) != 2:
+            return len(named) < 2
+        s, q, _ = graph.facts.T
+        k, n = graph.shape[0], sum(graph.shape[:2])
+        # two copies of each vertex; an edge of sign -1 leads to the other copy
+        first = np.concatenate([s, s + n])
+        second = np.concatenate([k + q + n * sign, k + q + n * (1 - sign)])
+        labels = connected_labels(first, second, 2 * n)
+        return bool((labels[:n] != labels[n:]).all())
 
     @cached_property
     def common_order(self) -> Indices:

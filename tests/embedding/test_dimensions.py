@@ -83,6 +83,26 @@ def test_functional_facts_take_two_dimensions_of_any_output_layer() -> None:
     assert both(dimension(graph_of(two, separate=True), "linear", witness=False)) == (1, 1)
 
 
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 2**20))
+@settings(max_examples=examples(60))
+def test_one_dimension_is_decided_where_a_query_has_one_answer(k: int, q: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = [
+        (i, j, int(rng.integers(2))) for i in range(k) for j in range(q) if rng.random() < 0.8
+    ] or [(0, 0, 0)]
+    db = graph_of(rows, separate=True)
+    signs = np.zeros((k, q), int)
+    for i, j, o in rows:
+        signs[i, j] = 2 * o - 1
+    fits = len({o for _, _, o in rows}) < 2 or any(
+        (signs * np.outer(a, b) >= 0).all()
+        for a in itertools.product((1, -1), repeat=k)
+        for b in itertools.product((1, -1), repeat=q)
+    )
+    found = dimension(db, "CP", witness=False)
+    assert both(found) == (1, 1) if fits else found.necessary == 2
+
+
 @pytest.mark.parametrize("c", [1, 2])
 def test_all_sets_of_c_objects_take_2c_dimensions(c: int) -> None:
     sets = [*itertools.combinations(range(2 * c + 3), c)]

@@ -17,6 +17,9 @@ def necessary(of: Quantities, task: Task) -> Iterator[Reason]:
     yield from linear.necessary(of, task)
     if task == "exact":
         return
+    if of.fits_a_line is False:
+        words = "the signs of one dimension, at most two answers, aren't balanced (Harary 1953)"
+        yield nonzero("necessary", 2, words)
     comparisons = of.shattered_comparisons
     if comparisons.dimension > 1:
         m = comparisons.dimension
@@ -37,6 +40,8 @@ def sufficient(of: Quantities, task: Task) -> Iterator[Reason]:
     words = "a moment curve for each subject"
     yield nonzero("sufficient", int(of.curve_terms_of_subjects.sum()) + more, words)
     if task == "ranking":
+        if of.fits_a_line:
+            yield nonzero("sufficient", 1, "at most two answers, whose signs are balanced")
         yield nonzero("sufficient", of.effective_rank.upper.value, "the effective rank, certified")
         for terms, whose in (
             (of.common_terms, "relation"),

@@ -29,6 +29,9 @@ from capacity.rank.exact.ranks import sparse_rank_by_group
 from capacity.rank.types import Indices
 from capacity.tensor.graphs import connected_labels
 
+# groups up to which an order is sought for each
+MOST_ORDERS = 2_000
+
 
 @briefly_shown
 @dataclass(frozen=True, eq=False)
@@ -194,7 +197,21 @@ class Quantities:
 
 
 def _by_group(group: Indices, row: Indices, column: Indices) -> Indices:
-    """Most sign changes of a row of each group's matrix, along an order of the columns."""
+    """Most sign changes of a row of each group's matrix, along an order of its columns.
+
+    Where there are many groups, the order is that of the columns' numbers.
+    """
+    n_groups = int(group.max()) + 1
+    if n_groups > MOST_ORDERS:
+        _, at = np.unique(group * (int(column.max()) + 1) + column, return_inverse=True)
+        _, line = np.unique(group * (int(row.max()) + 1) + row, return_inverse=True)
+        first = np.full(n_groups, len(at))
+        np.minimum.at(first, group, at)
+        at -= first[group]
+        changes = changes_of_rows(line, at, np.arange(int(at.max()) + 2), from_minus=True)
+        found = np.zeros(n_groups, np.int64)
+        np.maximum.at(found, group, changes[line])
+        return found
     order = np.argsort(group, kind="stable")
     ends = np.flatnonzero(np.diff(group[order])) + 1
     return np.array([_changes(row[part], column[part]) for part in np.split(order, ends)])

@@ -119,7 +119,7 @@ class Quantities:
 
     @cached_property
     def fits_a_line(self) -> bool | None:
-        """Whether one dimension ranks all queries, where each has one answer; None elsewhere.
+        """True if one dimension ranks all queries of one answer each; None if some have more.
 
         Each answer is then the largest or the smallest of the objects' numbers, so there are two
         at most, and the sign of a_s b_q tells which: signs on the edges of a bipartite graph, which

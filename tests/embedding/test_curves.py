@@ -20,7 +20,8 @@ def matrix(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     M = rng.random((rng.integers(1, 6), rng.integers(1, 8))) < rng.choice([0.2, 0.5])
     M[0, 0] = True
-    return M, *np.nonzero(M)
+    rows, columns = np.nonzero(M)
+    return M, rows, columns
 
 
 @given(st.integers(0, 2**20), st.booleans())
@@ -83,8 +84,9 @@ def test_relations_on_curves_have_the_signs_of_the_facts(seed: int) -> None:
     n_terms = 1
     for q in range(2):
         M = D[:, q]
-        order = seriated(*np.nonzero(M), 5, from_minus=True)
-        k = sign_changes(*np.nonzero(M), order, from_minus=True)
+        rows, columns = np.nonzero(M)
+        order = seriated(rows, columns, 5, from_minus=True)
+        k = sign_changes(rows, columns, order, from_minus=True)
         n_terms += k
         # objects without a fact of the relation are at 0
         x = np.zeros(5, int)

@@ -23,12 +23,14 @@ from capacity.progress import Progress
 from capacity.rank import Effort
 from capacity.rank.effort import BUDGETS
 
-# scores of queries and objects that a witness may have, and its steps of training
-SEARCH: dict[Effort, tuple[int, int]] = {
-    "quick": (10_000_000, 1_000),
-    "standard": (10_000_000, 4_000),
-    "thorough": (40_000_000, 16_000),
+# scores of queries and objects that a witness may have, its steps of training, and the starts of
+# each dimension where there are few scores
+SEARCH: dict[Effort, tuple[int, int, int]] = {
+    "quick": (10_000_000, 1_000, 2),
+    "standard": (10_000_000, 4_000, 12),
+    "thorough": (40_000_000, 16_000, 48),
 }
+FEW_SCORES = 10_000
 # largest dimension that is trained
 MOST = 512
 
@@ -202,7 +204,7 @@ def _searched(
     of: Quantities, family: Model, reasons: tuple[Reason, ...], progress: Progress | None
 ) -> tuple[Witness | None, tuple[str, ...]]:
     """Look for a witness below the best upper bound."""
-    cells, steps = SEARCH[of.effort]
+    cells, steps, starts = SEARCH[of.effort]
     graph = of.graph
     size = graph.n_queries * graph.shape[2]
     if size > cells:
@@ -224,6 +226,7 @@ def _searched(
         start=round(bits),
         most=min(most, MOST),
         steps=steps,
+        starts=starts if size <= FEW_SCORES else 1,
         seed=of.seed,
         tell=None
         if progress is None

@@ -33,6 +33,7 @@ def least_witness(
     start: int,
     most: int,
     steps: int,
+    starts: int,
     seed: int,
     tell: Callable[[str], object] | None = None,
 ) -> Witness | None:
@@ -49,7 +50,9 @@ def least_witness(
     start : int
         The dimension to begin with.
     steps : int
-        Steps of training at most for each dimension.
+        Steps of training at most for each start.
+    starts : int
+        Starts at most for each dimension.
     seed : int
         Seed of the initial factors.
     tell : callable, optional
@@ -65,7 +68,8 @@ def least_witness(
     while d <= most:
         if tell is not None:
             tell(f"a witness of dimension {d}")
-        found = trained(graph, model, d, steps=steps, seed=seed)
+        each = (trained(graph, model, d, steps=steps, seed=seed + i) for i in range(starts))
+        found = next((one for one in each if one is not None), None)
         if found is not None:
             best, most = found, d - 1
         else:

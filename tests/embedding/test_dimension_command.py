@@ -1,0 +1,57 @@
+"""The command ``capacity dimension``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from capacity.cli import main
+from tests.commands import run_json
+
+
+@pytest.fixture
+def circle(tmp_path: Path) -> Path:
+    file = tmp_path / "circle.tsv"
+    file.write_text("Ada\tknows\tBob\nBob\tknows\tEve\nEve\tknows\tAda\n")
+    return file
+
+
+def test_the_page_has_a_line_a_family(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["dimension", str(circle), "--no-witness"])
+    assert ended.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("3 facts, 3 entities, 1 relation; 3 queries (s, q, ?)")
+    assert "not about predicting new facts" in lines[2]
+    rows = {line.split()[0]: line for line in lines[4:11]}
+    assert {*rows} == {"linear", "CP", "DistMult", "ComplEx", "SimplE", "RESCAL", "TuckER"}
+    assert "none    does" in rows["DistMult"]
+    assert rows["DistMult"].endswith("such as knows: Ada, Bob, Eve, Ada")
+    assert "score 1 at every fact" in lines[11]
+
+
+def test_json_has_reasons_witnesses_and_what_stops_a_family(
+    circle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run_json(capsys, "dimension", str(circle), "--model", "CP", "--model", "DistMult")
+    by = {(one["model"], one["task"]): one for one in found["models"]}
+    assert {*by} == {(m, t) for m in ("CP", "DistMult") for t in ("ranking", "exact")}
+    cp, distmult = by["CP", "ranking"], by["DistMult", "ranking"]
+    assert (cp["necessary"], cp["sufficient"]) == (2, 2)
+    assert all(reason["words"] for reason in cp["reasons"])
+    assert (distmult["necessary"], distmult["sufficient"]) == (None, None)
+    (stopped,) = distmult["impossible"]
+    assert stopped == {"relation": "knows", "entities": ["Ada", "Bob", "Eve", "Ada"]}
+    separate = run_json(capsys, "dimension", str(circle), "--separate", "--model", "DistMult")
+    assert separate["models"][0]["sufficient"] == 2
+    assert not separate["models"][0]["shared"]
+
+
+def test_wrong_options_are_told(circle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for options in (["--model", "TransE"], ["--task", "rank"], ["--model", "linear", "--task",
+                                                                "both-sides"]):  # fmt: skip
+        with pytest.raises(SystemExit) as ended:
+            main(["dimension", str(circle), *options])
+        assert ended.value.code == 2
+        assert capsys.readouterr().err

@@ -1,7 +1,5 @@
 from .estimate import Estimate as Estimate
 from .exact_sizes import joint_rank as joint_rank
-from .exact_sizes import object_rank as object_rank
-from .exact_sizes import relation_rank as relation_rank
 from .families import MODELS as MODELS
 from .families import dimension as dimension
 from .families import dimensions as dimensions
@@ -26,4 +24,4 @@ from .sign_patterns import Points as Points
 from .sign_patterns import Shattered as Shattered
 from .tasks import Task as Task
 from .verifying import verify_dimension as verify_dimension
-from .witness import Witness as Witness
+from .witnesses.witness import Witness as Witness

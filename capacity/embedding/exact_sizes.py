@@ -18,41 +18,6 @@ from capacity.embedding.graph import QueryGraph
 from capacity.rank.exact.ranks import sparse_rank
 
 
-def object_rank(graph: QueryGraph) -> int:
-    """Rank of the object unfolding: the width of any linear output layer with exact scores.
-
-    Raises
-    ------
-    MemoryBudgetError
-        If a part that has to be dense exceeds its budget.
-    """
-    return sparse_rank(graph.facts[:, 2], graph.query_of)
-
-
-def subject_rank(graph: QueryGraph) -> int:
-    """Rank of the subject unfolding.
-
-    Raises
-    ------
-    MemoryBudgetError
-        If a part that has to be dense exceeds its budget.
-    """
-    s, q, o = graph.facts.T
-    return sparse_rank(s, q * graph.shape[2] + o)
-
-
-def relation_rank(graph: QueryGraph) -> int:
-    """Rank of the relation unfolding: the width of TuckER's relation vectors with exact scores.
-
-    Raises
-    ------
-    MemoryBudgetError
-        If a part that has to be dense exceeds its budget.
-    """
-    s, q, o = graph.facts.T
-    return sparse_rank(q, s * graph.shape[2] + o)
-
-
 def joint_rank(graph: QueryGraph) -> int:
     """Rank of the subject unfolding beside the object unfolding, by entities that are shared.
 

@@ -15,7 +15,8 @@ from capacity.embedding.model import Model, Reason, Side
 from capacity.embedding.quantities import Quantities
 from capacity.embedding.result import Dimension
 from capacity.embedding.tasks import Task
-from capacity.embedding.witness import Witness
+from capacity.embedding.witnesses.integer_scores import is_witness
+from capacity.embedding.witnesses.witness import Witness
 from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, integer_seed
 from capacity.options import require_choice
@@ -186,6 +187,8 @@ def _one(
         found,
         estimate(of) if (family.name, task) == ("CP", "ranking") else None,
         notes,
+        of.effort,
+        of.seed,
         of.db.facts_sha256,
         of.db.multi,
     )
@@ -210,7 +213,7 @@ def _searched(
     if size > cells:
         return None, (f"no witness searched: {size:,} scores, and {of.effort!r} trains {cells:,}",)
     try:
-        from capacity.embedding.training import least_witness
+        from capacity.embedding.witnesses.training import least_witness
     except ImportError:
         return None, ("no witness searched: it needs torch (extra 'layers')",)
     least = max((one.value for one in reasons if one.side == "necessary"), default=1)
@@ -232,6 +235,8 @@ def _searched(
         if progress is None
         else lambda what: progress(f"{family.name}: {what}", 0, 1, None),
     )
+    if found is not None and not is_witness(found, of.db, shared=graph.entities is not None):
+        return None, ("a model was found, but its integers are too large to be checked",)
     return found, () if found is not None else (
         f"no witness found up to dimension {min(most, MOST):,}, which proves nothing",
     )

@@ -9,8 +9,8 @@ import numpy as np
 
 from capacity.database import Database
 from capacity.display import briefly_shown
-from capacity.embedding import exact_sizes
 from capacity.embedding.curves import changes_of_rows, seriated, sign_changes
+from capacity.embedding.exact_sizes import joint_rank
 from capacity.embedding.graph import QueryGraph
 from capacity.embedding.one_way import (
     Obstruction,
@@ -24,7 +24,13 @@ from capacity.embedding.patterns import (
     shattered_queries,
 )
 from capacity.embedding.sign_patterns import Shattered
-from capacity.rank import Effort, RankInterval, effective_rank_interval, rank_interval
+from capacity.rank import (
+    Effort,
+    RankInterval,
+    effective_rank_interval,
+    rank_interval,
+    unfolding_rank,
+)
 from capacity.rank.exact.ranks import sparse_rank_by_group
 from capacity.rank.types import Indices
 from capacity.tensor.graphs import connected_labels
@@ -68,22 +74,22 @@ class Quantities:
     @cached_property
     def object_rank(self) -> int:
         """Rank of the object unfolding."""
-        return exact_sizes.object_rank(self.graph)
+        return unfolding_rank(self.db, 2)
 
     @cached_property
     def subject_rank(self) -> int:
         """Rank of the subject unfolding."""
-        return exact_sizes.subject_rank(self.graph)
+        return unfolding_rank(self.db, 0)
 
     @cached_property
     def relation_rank(self) -> int:
         """Rank of the relation unfolding."""
-        return exact_sizes.relation_rank(self.graph)
+        return unfolding_rank(self.db, 1)
 
     @cached_property
     def joint_rank(self) -> int:
         """Rank of the subject and object unfoldings beside each other, by shared entities."""
-        return exact_sizes.joint_rank(self.graph)
+        return joint_rank(self.graph)
 
     @cached_property
     def relation_ranks(self) -> Indices:

@@ -9,7 +9,8 @@ from capacity.display import briefly_shown
 from capacity.embedding.estimate import Estimate
 from capacity.embedding.model import Reason
 from capacity.embedding.tasks import Task
-from capacity.embedding.witness import Witness
+from capacity.embedding.witnesses.witness import Witness
+from capacity.rank.effort import Effort
 
 WORDS: dict[Task, str] = {
     "exact": "to have the score 1 at every fact of this graph and 0 everywhere else",
@@ -43,6 +44,8 @@ class Dimension:
         An estimate, for CP and rankings alone.
     notes : tuple of str
         What wasn't searched, and why.
+    effort, seed : str, int
+        Work for ranks, and the seed of all searches.
     facts_sha256, multi : str
         The facts, and the policy for several objects of a pair.
     """
@@ -54,6 +57,8 @@ class Dimension:
     witness: Witness | None
     estimate: Estimate | None
     notes: tuple[str, ...]
+    effort: Effort
+    seed: int
     facts_sha256: str
     multi: str
 

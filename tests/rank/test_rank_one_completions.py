@@ -1,4 +1,4 @@
-"""Whether the rank is the number of objects: forms that prove it isn't, terms if it is."""
+"""The number of objects as the rank: forms that prove that it is larger, and terms if it is."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Witness:
     dimension : int
         Its dimension d.
     factors : mapping of str to ndarray of int64
-        Its factors, by the names in `capacity.embedding.forms`.
+        Its factors, by the names in `capacity.embedding.witnesses.forms`.
     """
 
     model: str

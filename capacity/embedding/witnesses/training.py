@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from capacity.embedding.forms import FORMS, Queries, queries_of
 from capacity.embedding.graph import QueryGraph
-from capacity.embedding.witness import Witness
+from capacity.embedding.witnesses.forms import FORMS, Queries, queries_of
+from capacity.embedding.witnesses.witness import Witness
 
 # steps of training before each attempt at rounding, and scales that are tried
 EVERY, SCALES = 50, (4, 16, 64, 256, 1024)

@@ -1,0 +1,131 @@
+"""A check of a witness by the definition of its family, in integers, apart from its search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.database import Database
+from capacity.embedding.witnesses.witness import Witness
+
+Integers = NDArray[np.int64]
+Fact = tuple[int, int, int]
+# numbers of an object and of a subject for each dimension
+NUMBERS = {"linear": 1, "CP": 1, "DistMult": 1, "ComplEx": 2, "SimplE": 2, "RESCAL": 1, "TuckER": 1}
+# integers of a witness are below this, and so are its scores
+LARGEST, EXACT = 2**31, 2**62
+
+
+class WrongError(Exception):
+    """The reason why a dimension isn't proved."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts by numbers: of subjects, relations and objects, and of entities."""
+
+    triples: set[Fact]
+    shape: tuple[int, int, int]
+    subjects: list[int]
+    objects: list[int]
+
+    @classmethod
+    def of(cls, db: Database, *, shared: bool) -> Facts:
+        """Number the facts of a database, with entities that are shared or not."""
+        k, q, v = db.shape
+        subjects, objects = [*range(k)], [*range(k, k + v)]
+        if shared:
+            tokens = sorted({*db.role_ids[0].tolist(), *db.role_ids[2].tolist()})
+            number = {token: i for i, token in enumerate(tokens)}
+            subjects = [number[token] for token in db.role_ids[0].tolist()]
+            objects = [number[token] for token in db.role_ids[2].tolist()]
+        return cls({(s, q, o) for s, q, o in db.triples.tolist()}, (k, q, v), subjects, objects)
+
+
+def require(holds: object, reason: str) -> None:
+    """Raise `WrongError` with a reason unless something holds."""
+    if not holds:
+        raise WrongError(reason)
+
+
+def is_witness(witness: Witness, db: Database, *, shared: bool) -> bool:
+    """Return True if a witness ranks the answers of every (s, q, ?) above all else."""
+    try:
+        check_witness(witness, Facts.of(db, shared=shared))
+    except WrongError:
+        return False
+    return True
+
+
+def check_witness(witness: Witness, facts: Facts) -> None:
+    """Raise `WrongError` unless a witness ranks the answers of every (s, q, ?) above all else."""
+    d = witness.dimension
+    factors = dict(witness.factors)
+    for name, x in factors.items():
+        require(np.issubdtype(x.dtype, np.integer), f"{name} isn't of integers")
+        # the absolute value of -2^63 isn't positive
+        small = x.min(initial=0) > -LARGEST and x.max(initial=0) < LARGEST
+        require(small, f"{name} has too large numbers")
+    queries = sorted({(s, q) for s, q, _ in facts.triples})
+    answers: dict[tuple[int, int], list[int]] = {}
+    for s, q, o in facts.triples:
+        answers.setdefault((s, q), []).append(o)
+    try:
+        rows = _scores(witness.model, factors, d, queries, facts)
+        for query, scores in zip(queries, rows, strict=True):
+            is_answer = np.zeros(len(scores), bool)
+            is_answer[answers[query]] = True
+            ranked = is_answer.all() or scores[is_answer].min() > scores[~is_answer].max()
+            require(ranked, f"query {query} isn't ranked")
+    except (KeyError, IndexError, ValueError) as error:
+        raise WrongError(f"the factors don't fit: {error}") from error
+
+
+def _scores(
+    model: str, f: Mapping[str, Integers], d: int, queries: list[tuple[int, int]], facts: Facts
+) -> Iterator[Integers]:
+    """Yield the scores of each query at all objects, by the definition of the model."""
+    s_of, o_of = facts.subjects, facts.objects
+    for number, (s, q) in enumerate(queries):
+        if model == "linear":
+            h, e = f["h"][number], f["e"]
+        elif model == "CP":
+            h, e = _product(f["a"][s], f["b"][q]), f["c"]
+        elif model == "DistMult":
+            h, e = _product(f["e"][s_of[s]], f["w"][q]), f["e"][o_of]
+        elif model == "ComplEx":
+            x, y, u, v = f["x"][s_of[s]], f["y"][s_of[s]], f["u"][q], f["v"][q]
+            # the real part of (x + i y)(u + i v) times the conjugate of (x' + i y')
+            h = np.concatenate([_product(x, u) - _product(y, v), _product(x, v) + _product(y, u)])
+            e = np.concatenate([f["x"][o_of], f["y"][o_of]], axis=1)
+        elif model == "SimplE":
+            h = np.concatenate([_product(f["a"][s_of[s]], f["v"][q]),
+                                _product(f["b"][s_of[s]], f["w"][q])])  # fmt: skip
+            e = np.concatenate([f["b"][o_of], f["a"][o_of]], axis=1)
+        else:
+            W = f["W"][q] if model == "RESCAL" else _sum(f["w"][q], f["W"])
+            h, e = _sum(f["e"][s_of[s]], W), f["e"][o_of]
+        parts = NUMBERS[model]
+        require(h.shape == (parts * d,) and e.shape == (facts.shape[2], parts * d),
+                 f"the factors aren't of dimension {d}")  # fmt: skip
+        require(f.get("W", np.zeros(0)).ndim != 3 or f["W"].shape[1:] == (d, d),
+                 f"the matrices aren't of dimension {d}")  # fmt: skip
+        yield _sum(h, e.T)
+
+
+def _product(a: Integers, b: Integers) -> Integers:
+    _fits(int(np.abs(a).max(initial=0)) * int(np.abs(b).max(initial=0)))
+    return a * b
+
+
+def _sum(a: Integers, B: Integers) -> Integers:
+    """Return sum_i a[i] B[i]."""
+    _fits(int(np.abs(a).max(initial=0)) * int(np.abs(B).max(initial=0)) * len(a))
+    return np.tensordot(a, B, axes=1)
+
+
+def _fits(largest: int) -> None:
+    require(largest < EXACT, "the scores are too large for 64 bits")

@@ -12,7 +12,7 @@ from capacity.rank.reductions.core import concise_core
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.algebra import n_maximal_ideals, products
-from capacity.rank.verifier.kinds.cases import NONZERO, UNKNOWN, VALUE, ZERO, State, removed
+from capacity.rank.verifier.kinds.cases import NONZERO, VALUE, State, removed
 from capacity.rank.verifier.kinds.rank_one_completion import fibers_of
 from capacity.testing.area import Area, seen
 from capacity.testing.choices import Choices
@@ -110,13 +110,11 @@ def cases(choose: Choices, area: Area) -> Cases | None:
     """Choose steps of the substitution method on a view, and slices whose multipliers matter."""
     view = random_view(choose, area, most=MOST)
     tensor, known = seen(area, view)
-    status = np.where(known, np.where(tensor != 0, VALUE, ZERO), UNKNOWN).astype(np.int8)
-    root = State(status, tensor.copy(), [np.ones(n, bool) for n in tensor.shape])
     tree = _Tree(choose)
     try:
-        value = tree.grow(root, MOST_LEVELS)
+        value = tree.grow(State.of(tensor, known), MOST_LEVELS)
     except Refuted:
-        # entries of differences have become too large
+        # entries of the view or of differences are too large
         return None
     if not value:
         return None

@@ -17,21 +17,16 @@ from capacity.rank.lower.substitution.greedy import greedy_removals
 from capacity.rank.lower.substitution.trees import tree_of
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.entries import Refuted
-from capacity.rank.verifier.kinds.cases import UNKNOWN, VALUE, ZERO, State, removed
+from capacity.rank.verifier.kinds.cases import State, removed
 from capacity.tensor import from_dense
 from tests.second_checker import claim, second_checker
 from tests.tiers import examples
 
 
-def state_of(T: Indices, known: Mask) -> State:
-    status = np.where(known, np.where(T != 0, VALUE, ZERO), UNKNOWN).astype(np.int8)
-    return State(status, T.copy(), [np.ones(n, bool) for n in T.shape])
-
-
 def most(T: Indices, known: Mask, work: int = 10**10) -> int:
     """The most steps of a tree that the search finds."""
     search, steps = Exhaustive(work), 0
-    while search.tree(state_of(T, known), steps + 1) is not None:
+    while search.tree(State.of(T, known), steps + 1) is not None:
         steps += 1
     return steps
 
@@ -62,14 +57,14 @@ def drawn(seed: int, shape: tuple[int, ...]) -> tuple[Indices, Mask]:
 @settings(max_examples=examples(30))
 def test_no_tree_proves_more(seed: int, shape: tuple[int, ...]) -> None:
     T, known = drawn(seed, shape)
-    assert most(T, known) == most_by_definition(state_of(T, known))
+    assert most(T, known) == most_by_definition(State.of(T, known))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_no_tree_proves_more_of_a_larger_tensor(seed: int) -> None:
     T, known = drawn(seed, (3, 2, 2))
-    assert most(T, known) == most_by_definition(state_of(T, known))
+    assert most(T, known) == most_by_definition(State.of(T, known))
 
 
 @given(st.integers(0, 2**20))
@@ -84,7 +79,7 @@ def test_trees_are_true_and_no_weaker_than_orders_and_dont_depend_on_names(seed:
     modes = rng.permutation(3)
     assert most(T[places].transpose(modes), known[places].transpose(modes)) == found
     if known.all() and T.any():
-        tree = Exhaustive(10**10).tree(state_of(T, known), found)
+        tree = Exhaustive(10**10).tree(State.of(T, known), found)
         assert tree is not None
         tensor = from_dense(T)
         # indices without an entry stay out of a tensor
@@ -111,12 +106,12 @@ def test_work_is_limited() -> None:
     T, known = drawn(1, (3, 3, 3))
     needed = most(T, known)
     with pytest.raises(UnfinishedError):
-        Exhaustive(200_000).tree(state_of(T, known), needed)
+        Exhaustive(200_000).tree(State.of(T, known), needed)
     # distinctions whose entries would be too large
     large = np.array([[1073741789, 1073741783], [0, 1073741741]])[:, :, None]
     everywhere = np.ones(large.shape, bool)
     with pytest.raises(UnfinishedError):
-        Exhaustive(10**10).tree(state_of(large, everywhere), 2)
+        Exhaustive(10**10).tree(State.of(large, everywhere), 2)
     assert case_tree(large, everywhere, 2, work=10**8, seed=0) is not None
     # the search goes on at random
     assert case_tree(T, known, 10, work=10**6, seed=0) is None

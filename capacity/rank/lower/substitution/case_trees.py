@@ -22,7 +22,6 @@ from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.cases import (
-    LARGEST,
     MOST_NODES,
     NONZERO,
     UNKNOWN,
@@ -85,12 +84,14 @@ def case_tree(tensor: Indices, known: Mask, needed: int, *, work: int, seed: int
     -------
     Node or None
         The root of a tree; None if none was found.
+
+    Raises
+    ------
+    Refuted
+        If entries become too large for the checker.
     """
-    if np.abs(tensor).max() >= LARGEST:
-        return None
-    status = np.where(known, np.where(tensor != 0, VALUE, ZERO), UNKNOWN).astype(np.int8)
-    root = State(status, tensor.copy(), [np.ones(n, bool) for n in tensor.shape])
-    if np.count_nonzero(status == VALUE) <= SMALL:
+    root = State.of(tensor, known)
+    if np.count_nonzero(root.status == VALUE) <= SMALL:
         try:
             tree = Exhaustive(work // 2).tree(root, needed)
         except UnfinishedError:

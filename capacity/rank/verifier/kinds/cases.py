@@ -78,6 +78,13 @@ class State:
     values: Indices
     alive: list[Mask]
 
+    @classmethod
+    def of(cls, tensor: Indices, known: Mask) -> State:
+        """Return the state from which the steps start: all slices, and the known entries."""
+        require((np.abs(tensor) < LARGEST).all(), "an entry of the view is too large")
+        status = np.where(known, np.where(tensor != 0, VALUE, ZERO), UNKNOWN).astype(np.int8)
+        return cls(status, tensor.copy(), [np.ones(n, bool) for n in tensor.shape])
+
     def copy(self) -> State:
         """Copy the state."""
         return State(self.status.copy(), self.values.copy(), [x.copy() for x in self.alive])
@@ -114,8 +121,6 @@ def check_cases(argument: Cases, entries: Entries) -> Touched:
     by q T_j - p T_i, which has the same rank and the same zeros.
     """
     tensor, known = view_tensor(argument.view, entries)
-    small = (np.abs(tensor) < LARGEST).all()
-    require(small, "an entry of the view is too large")
     removals, nodes = argument.removals, argument.nodes
     most = max(len(removals), len(argument.split))
     sized = len(nodes) and nodes.min() >= 0 and nodes.max() <= most
@@ -129,9 +134,7 @@ def check_cases(argument: Cases, entries: Entries) -> Touched:
         (ENTRY * tensor.size + CASE * max(1, entries.order // 8)) * (len(removals) + len(nodes)),
         12 * tensor.size * (len(nodes) + 2),
     )
-    status = np.where(tensor != 0, VALUE, ZERO).astype(np.int8)
-    status[~known] = UNKNOWN
-    root = State(status, tensor.copy(), [np.ones(n, bool) for n in tensor.shape])
+    root = State.of(tensor, known)
     pairs: list[tuple[int, int]] = [(mode, index) for mode, index in removals.tolist()]
     steps, splits = iter(pairs), iter(cast("list[int]", argument.split.tolist()))
     # states of the nodes to come, and the steps that are still needed there

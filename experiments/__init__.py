@@ -19,4 +19,5 @@ EXPERIMENTS = {
     "effective_attention": "experiments.effective_attention.run",
     "decomposition": "experiments.decomposition.run",
     "atlas": "experiments.atlas.run",
+    "dimension_least": "experiments.dimension.least",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -38,6 +39,9 @@ def dimension(
         bool, typer.Option("--witness/--no-witness", help="Whether to train witnesses.")
     ] = True,
     seed: Annotated[int, typer.Option(help="Seed of all searches.")] = 0,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write the bounds with their proofs to this JSON file.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Bound the dimension that an embedding of a graph needs: proofs, witnesses, an estimate.
@@ -45,7 +49,7 @@ def dimension(
     It is about the graph itself, and not about predicting new facts.
 
     Examples: capacity dimension examples/countries.ttl
-    capacity dimension examples/countries.ttl --model CP --task exact
+    capacity dimension examples/countries.ttl --model CP --certificate cp.json
     """
     from capacity.embedding.families import dimensions
     from capacity.embedding.page import in_words, to_dict
@@ -57,6 +61,10 @@ def dimension(
             db, model or None, task, witness=witness, progress=lambda what, *_: say(what), **options
         )
         exact = () if task == "exact" else dimensions(db, model or None, "exact", **options)
+    if certificate is not None:
+        from capacity.embedding.serialization import save_dimensions
+
+        save_dimensions((*found, *exact), certificate)
     if as_json:
         of_file = {"source": db.source and db.source.name, "sha256": db.source and db.source.sha256,
                    "facts_sha256": db.facts_sha256, "multi": db.multi,

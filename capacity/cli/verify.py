@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,10 @@ from capacity.errors import (
 )
 from capacity.tensor.sparse import SparseTensor
 
+if TYPE_CHECKING:
+    from capacity.rank.verifier.budget import CheckBudget
+    from capacity.rank.verifier.checker import Verdict
+
 
 @with_selection
 def verify(
@@ -47,7 +51,7 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check that certificates prove their bounds for a file.
+    """Check that certificates prove their bounds for a file: of ranks, or of dimensions.
 
     Each certificate names the policy for multi-valued pairs that its facts were made under; --multi
     requires a certain one. The options that choose facts must be those that the certificate was
@@ -55,15 +59,14 @@ def verify(
 
     Examples: capacity verify rank.json examples/countries.ttl
     capacity verify rank.json tensor.npy
+    capacity verify dimension.json examples/countries.ttl
     """
     from capacity.rank.verifier.budget import CheckBudget
-    from capacity.rank.verifier.checker import verify as check
-    from capacity.rank.verifier.serialization import MAX_BYTES, load_certificates
 
     tensor = is_tensor(file, format)
     if tensor:
         refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())
-    certificates = load_certificates(certificate, max_bytes=certificate_bytes or MAX_BYTES)
+    certificates = _read(certificate, certificate_bytes)
     for one in certificates:
         if multi is not None and one.multi != multi:
             about = "a tensor" if one.multi is None else f"those under multi={one.multi[:60]}"
@@ -79,11 +82,9 @@ def verify(
         budget = CheckBudget.of(_size(every))
         of = {policy: _under(every, policy) for policy in {c.multi for c in certificates}}
         for one in certificates:
-            verdict = check(one, of[one.multi], budget=budget)
+            claim, verdict = _checked(one, of[one.multi], budget)
             row = {
-                "quantity": one.quantity,
-                "side": one.side,
-                "value": one.value,
+                **claim,
                 **_about(one.multi, of[one.multi], every),
                 "proved": verdict.proved,
                 "reason": verdict.reason,
@@ -101,6 +102,38 @@ def verify(
         print_json({"proved": reason is None, **selection, "certificates": rows,
                     "lower": lower, "upper": upper, "reason": reason})  # fmt: skip
     raise typer.Exit(code=0 if reason is None else 1)
+
+
+def _read(path: Path, max_bytes: int | None) -> list[Any]:
+    """Read certificates of ranks, or dimensions, by the format that each names."""
+    from capacity.embedding.serialization import FORMAT, dimension_from_dict
+    from capacity.rank.verifier.certificate import Certificate
+    from capacity.rank.verifier.serialization import MAX_BYTES, read_claims
+
+    def of(item: Any) -> Any:
+        dimension = isinstance(item, dict) and item.get("format") == FORMAT
+        return dimension_from_dict(item) if dimension else Certificate.from_dict(item)
+
+    return read_claims(path, of, max_bytes=max_bytes or MAX_BYTES, command="rank")
+
+
+def _checked(
+    one: Any, of: Database | SparseTensor, budget: CheckBudget
+) -> tuple[dict[str, Any], Verdict]:
+    """Return what is claimed, and the verdict."""
+    from capacity.embedding.result import Dimension
+    from capacity.rank.verifier.checker import verify as check
+
+    if not isinstance(one, Dimension):
+        claim = {"quantity": one.quantity, "side": one.side, "value": one.value}
+        return claim, check(one, of, budget=budget)
+    from capacity.embedding.verifying import verify_dimension
+
+    if not isinstance(of, Database):
+        raise CertificateError("a dimension is about facts; got a tensor. Give the file of facts.")
+    ends = {"lower": one.necessary, "upper": one.sufficient}
+    claim = {"quantity": "dimension", "model": one.model, "task": one.task, **ends}
+    return claim, verify_dimension(one, of)
 
 
 def _under(every: Database | SparseTensor, policy: str | None) -> Database | SparseTensor:
@@ -125,7 +158,11 @@ def _about(
 
 def _in_words(row: dict[str, Any]) -> str:
     """Describe a verdict in one line: the bound, its facts, and whether it is proved."""
-    bound = f"{row['side']} bound {row['value']} of the {row['quantity'].replace('_', ' ')}"
+    if "model" in row:
+        ends = "none" if row["lower"] is None else f"{row['lower']} to {row['upper']}"
+        bound = f"dimension of {row['model']} for {row['task']}: {ends}"
+    else:
+        bound = f"{row['side']} bound {row['value']} of the {row['quantity'].replace('_', ' ')}"
     verdict = "proved" if row["proved"] else f"not proved, {row['reason']}"
     if "entries" in row:
         return f"{bound}, for the tensor of {row['entries']:,} entries: {verdict}"

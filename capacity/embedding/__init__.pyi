@@ -19,9 +19,15 @@ from .one_way import one_way_paths as one_way_paths
 from .page import in_words as in_words
 from .page import to_dict as to_dict
 from .quantities import Quantities as Quantities
+from .quantities import SignProof as SignProof
 from .result import Dimension as Dimension
-from .sign_patterns import Points as Points
-from .sign_patterns import Shattered as Shattered
+from .serialization import dimension_from_dict as dimension_from_dict
+from .serialization import dimension_to_dict as dimension_to_dict
+from .serialization import load_dimensions as load_dimensions
+from .serialization import save_dimensions as save_dimensions
+from .signs.matrices import Points as Points
+from .signs.shattered import Shattered as Shattered
+from .signs.spectral import SmallNorm as SmallNorm
 from .tasks import Task as Task
 from .verifying import verify_dimension as verify_dimension
 from .witnesses.witness import Witness as Witness

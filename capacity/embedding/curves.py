@@ -81,6 +81,20 @@ def changes_of_rows(
     return changes
 
 
+def has_gap(rows: Indices, columns: Indices, order: Indices) -> bool:
+    """Return True if no row has ones on both sides of some place between two columns of an order.
+
+    A column of zeros fits there and changes no signs.
+    """
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    at = place[columns]
+    sorted_ = np.lexsort((at, rows))
+    row, at = rows[sorted_], at[sorted_]
+    together = (row[1:] == row[:-1]) & (at[1:] == at[:-1] + 1)
+    return len(np.unique(at[1:][together])) < len(order) - 1
+
+
 def seriated(rows: Indices, columns: Indices, n_columns: int, *, from_minus: bool) -> Indices:
     """Order the columns of a 0/1 matrix so that no row has many sign changes, by heuristics.
 

@@ -70,14 +70,14 @@ def dimension(
         What scores must do: be the facts, 0 and 1; be above 0 at exactly the facts; rank the
         answers of every (s, q, ?) above all else; of every (?, q, o), too.
     shared : bool, optional
-        Whether an entity has the same vectors as subject and as object; if omitted, it does where
-        some entity is both. CP has separate ones.
+        Whether subjects and objects are the same entities, with the same vectors in families that
+        share them, and all entities may answer any query; if omitted, where some entity is both.
     effort : {'quick', 'standard', 'thorough'}
         Work for ranks and for a witness.
     seed : int or numpy.random.Generator
         Seed of all searches.
     witness : bool
-        Whether to look for a witness, which is a trained model, by torch; for rankings alone.
+        Whether to look for a witness, which is a trained model, by torch; not for exact scores.
     progress : callable, optional
         Told what is tried (`capacity.Progress`).
 
@@ -177,8 +177,8 @@ def _one(
 ) -> Dimension:
     reasons = _best_first([*family.bounds(of, task)])
     found, notes = None, ()
-    if reasons[0].side != "impossible" and task == "ranking" and witness:
-        found, notes = _searched(of, family, reasons, progress)
+    if reasons[0].side != "impossible" and task != "exact" and witness:
+        found, notes = _searched(of, family, task, reasons, progress)
     return Dimension(
         family.name,
         task,
@@ -204,12 +204,18 @@ def _best_first(reasons: list[Reason]) -> tuple[Reason, ...]:
 
 
 def _searched(
-    of: Quantities, family: Model, reasons: tuple[Reason, ...], progress: Progress | None
+    of: Quantities,
+    family: Model,
+    task: Task,
+    reasons: tuple[Reason, ...],
+    progress: Progress | None,
 ) -> tuple[Witness | None, tuple[str, ...]]:
     """Look for a witness below the best upper bound."""
     cells, steps, starts = SEARCH[of.effort]
     graph = of.graph
-    size = graph.n_queries * graph.shape[2]
+    n_subjects, n_relations, n_objects = graph.places
+    n_queries = graph.n_queries if task == "ranking" else n_subjects * n_relations
+    size = n_queries * n_objects
     if size > cells:
         return None, (f"no witness searched: {size:,} scores, and {of.effort!r} trains {cells:,}",)
     try:
@@ -222,9 +228,10 @@ def _searched(
         return None, ()
     guess = estimate(of)
     bits = guess.bits / (2 * family.parameters(of))
-    found = least_witness(
+    found, failed = least_witness(
         graph,
         family.name,
+        task,
         least=least,
         start=round(bits),
         most=min(most, MOST),
@@ -235,8 +242,10 @@ def _searched(
         if progress is None
         else lambda what: progress(f"{family.name}: {what}", 0, 1, None),
     )
-    if found is not None and not is_witness(found, of.db, shared=graph.entities is not None):
+    if found is not None and not is_witness(found, of.db, task, shared=graph.entities is not None):
         return None, ("a model was found, but its integers are too large to be checked",)
-    return found, () if found is not None else (
-        f"no witness found up to dimension {min(most, MOST):,}, which proves nothing",
-    )
+    if found is None:
+        return None, (f"no witness found up to dimension {failed:,}, which proves nothing",)
+    if failed >= least:
+        return found, (f"no witness found at dimension {failed:,}, which proves nothing",)
+    return found, ()

@@ -31,7 +31,8 @@ class QueryGraph:
         Numbers of subjects, relations and objects.
     entities : tuple of ndarray of int64, or None
         The entity of each subject, and of each object, if a model has one vector for an entity on
-        both sides; None if it has separate vectors.
+        both sides; None if subjects and objects are apart. Where they are shared, all entities may
+        answer a query, those that are never an object, too.
     n_entities : int
         Number of entities: subjects and objects together.
     """
@@ -123,6 +124,17 @@ class QueryGraph:
         of_subject, of_object = self.entities
         s, q, o = self.facts.T
         return np.stack([of_subject[s], q, of_object[o]], axis=1)
+
+    @property
+    def placed(self) -> Indices:
+        """The facts by numbers of all that may be a subject or an object, shape (n_facts, 3)."""
+        return self.facts if self.entities is None else self.triples
+
+    @property
+    def places(self) -> tuple[int, int, int]:
+        """Numbers of what may be a subject, of relations, and of what may be an object."""
+        k, q, v = self.shape
+        return (k, q, v) if self.entities is None else (self.n_entities, q, self.n_entities)
 
     @property
     def _keys(self) -> Indices:

@@ -8,12 +8,11 @@ from typing import Literal, TypeAlias
 
 from capacity.display import briefly_shown
 from capacity.embedding.one_way import Obstruction
-from capacity.embedding.quantities import Quantities
-from capacity.embedding.sign_patterns import Shattered
+from capacity.embedding.quantities import Quantities, SignProof
 from capacity.embedding.tasks import Task
 
 Side: TypeAlias = Literal["necessary", "sufficient", "impossible"]
-Certificate: TypeAlias = Shattered | tuple[Obstruction, ...]
+Certificate: TypeAlias = SignProof | tuple[Obstruction, ...]
 
 
 @briefly_shown
@@ -29,7 +28,7 @@ class Reason:
         The bound; 0 where no dimension does.
     words : str
         Its theorem, with the source.
-    certificate : Shattered, tuple of Obstruction, or None
+    certificate : Shattered, SmallNorm, tuple of Obstruction, or None
         What proves it, beside the facts; None for a rank or a count, which is computed again.
     """
 

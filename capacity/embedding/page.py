@@ -12,7 +12,7 @@ from capacity.embedding.graph import QueryGraph
 from capacity.embedding.model import Reason
 from capacity.embedding.one_way import Obstruction
 from capacity.embedding.result import WORDS, Dimension
-from capacity.embedding.sign_patterns import Shattered
+from capacity.embedding.serialization import dimension_to_dict
 from capacity.errors import InvalidArgumentError
 
 
@@ -150,45 +150,16 @@ def to_dict(one: Dimension, db: Database) -> dict[str, Any]:
     Returns
     -------
     dict
-        Its model and task, the ends (None if no dimension does), the reasons with what proves
-        them, the witness' dimension and the estimate.
+        As `dimension_to_dict` writes it, with the facts that stop it by their names.
     """
     graph = QueryGraph.of(db, one.shared)
-    return {
-        "model": one.model,
-        "task": one.task,
-        "shared": one.shared,
-        "necessary": one.necessary,
-        "sufficient": one.sufficient,
-        "reasons": [
-            {"side": reason.side, "value": reason.value, "words": reason.words,
-             "certificate": _certificate(reason, db, graph)}
-            for reason in one.reasons
-        ],
-        "impossible": [] if one.impossible is None else _certificate(one.impossible, db, graph),
-        "witness": one.witness and {
-            "dimension": one.witness.dimension,
-            "factors": {name: x.tolist() for name, x in one.witness.factors.items()},
-        },
-        "estimate": one.estimate and {
-            "dimension": one.estimate.dimension, "bits": one.estimate.bits,
-            "words": one.estimate.words,
-        },
-        "notes": [*one.notes],
-    }  # fmt: skip
-
-
-def _certificate(reason: Reason, db: Database, graph: QueryGraph) -> Any:
-    proof = reason.certificate
-    if isinstance(proof, Shattered):
-        points: Any = proof.points.tolist()
-        return {"kind": proof.kind, "points": points, "rows": proof.rows.tolist()}
-    if proof is None:
-        return None
-    return [
+    stopped = () if one.impossible is None else one.impossible.certificate
+    facts = stopped if isinstance(stopped, tuple) else ()
+    named = [
         {
-            "relation": db.name(db.predicates[stopped.relation]),
-            "entities": [db.name(db.tokens[i]) for i in _tokens(stopped, db, graph)],
+            "relation": db.name(db.predicates[each.relation]),
+            "entities": [db.name(db.tokens[i]) for i in _tokens(each, db, graph)],
         }
-        for stopped in proof
+        for each in facts
     ]
+    return {**dimension_to_dict(one), "impossible": named}

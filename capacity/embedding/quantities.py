@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
 from capacity.database import Database
 from capacity.display import briefly_shown
-from capacity.embedding.curves import changes_of_rows, seriated, sign_changes
+from capacity.embedding.curves import changes_of_rows, has_gap, seriated, sign_changes
 from capacity.embedding.exact_sizes import joint_rank
 from capacity.embedding.graph import QueryGraph
 from capacity.embedding.one_way import (
@@ -18,12 +20,9 @@ from capacity.embedding.one_way import (
     one_way_cycles,
     one_way_paths,
 )
-from capacity.embedding.patterns import (
-    shattered_comparisons,
-    shattered_objects,
-    shattered_queries,
-)
-from capacity.embedding.sign_patterns import Shattered
+from capacity.embedding.signs.matrices import SignMatrix, of_comparisons, of_objects, of_queries
+from capacity.embedding.signs.shattered import Shattered, shattered
+from capacity.embedding.signs.spectral import SmallNorm, small_norm
 from capacity.rank import (
     Effort,
     RankInterval,
@@ -35,6 +34,7 @@ from capacity.rank.exact.ranks import sparse_rank_by_group
 from capacity.rank.types import Indices
 from capacity.tensor.graphs import connected_labels
 
+SignProof: TypeAlias = Shattered | SmallNorm
 # groups up to which an order is sought for each
 MOST_ORDERS = 2_000
 
@@ -153,9 +153,11 @@ class Quantities:
 
     @cached_property
     def changes(self) -> int:
-        """Most sign changes of a query along `common_order`."""
-        graph = self.graph
-        return sign_changes(graph.query_of, graph.facts[:, 2], self.common_order, from_minus=False)
+        """Most sign changes of a query along `common_order`, with entities that answer none."""
+        graph, order = self.graph, self.common_order
+        query, o = graph.query_of, graph.facts[:, 2]
+        apart = graph.places[2] == graph.shape[2] or has_gap(query, o, order)
+        return sign_changes(query, o, order, from_minus=not apart)
 
     @cached_property
     def curve_terms(self) -> Indices:
@@ -187,19 +189,20 @@ class Quantities:
         return found
 
     @cached_property
-    def shattered_objects(self) -> Shattered:
-        """Objects on which queries show all patterns of answers, up to negation."""
-        return shattered_objects(self.graph, self.seed)
+    def signs_of_objects(self) -> list[SignProof]:
+        """Signs that <h, e_o> must have, or less a threshold for each row: of two matrices."""
+        return [*self._proofs(of_objects(self.graph)), *self._proofs(of_queries(self.graph))]
 
     @cached_property
-    def shattered_queries(self) -> Shattered:
-        """Queries on which objects show all patterns of being answers, up to negation."""
-        return shattered_queries(self.graph, self.seed)
+    def signs_of_subjects(self) -> list[SignProof]:
+        """Signs of subjects at comparisons of two objects."""
+        return [*self._proofs(of_comparisons(self.graph))]
 
-    @cached_property
-    def shattered_comparisons(self) -> Shattered:
-        """Comparisons on which subjects show all patterns, up to negation."""
-        return shattered_comparisons(self.graph, self.seed)
+    def _proofs(self, matrix: SignMatrix) -> Iterator[SignProof]:
+        yield shattered(matrix, self.seed)
+        small = small_norm(matrix, self.seed)
+        if small is not None:
+            yield small
 
 
 def _by_group(group: Indices, row: Indices, column: Indices) -> Indices:

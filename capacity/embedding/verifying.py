@@ -1,13 +1,16 @@
 """A check of a `Dimension` by the facts alone, in integers.
 
-Witnesses, shattered points and the facts that stop symmetric scores are checked by definition, by
-code apart from the search. Bounds without a certificate are ranks and counts, which follow from the
+Witnesses, signs and the facts that stop symmetric scores are checked by definition, by code apart
+from the search. Bounds without a certificate are ranks and counts, which follow from the
 facts: they are computed again, by the same code and with the same effort and seed.
 """
 
 from __future__ import annotations
 
 import itertools
+
+import numpy as np
+from numpy.typing import NDArray
 
 from capacity.database import Database
 from capacity.embedding.families import MODELS
@@ -16,7 +19,8 @@ from capacity.embedding.model import Reason
 from capacity.embedding.one_way import Obstruction
 from capacity.embedding.quantities import Quantities
 from capacity.embedding.result import Dimension
-from capacity.embedding.sign_patterns import Shattered
+from capacity.embedding.signs.shattered import Shattered
+from capacity.embedding.signs.spectral import LONG, SHORT, SmallNorm
 from capacity.embedding.witnesses.integer_scores import (
     NUMBERS,
     Facts,
@@ -34,7 +38,7 @@ def verify_dimension(found: Dimension, db: Database) -> Verdict:
     Parameters
     ----------
     found : Dimension
-        The bounds, with their witness, shattered points, and facts that stop symmetric scores.
+        The bounds, with their witness, signs, and facts that stop symmetric scores.
     db : Database
         The facts that it is about, under the same policy.
 
@@ -68,7 +72,7 @@ def verify_dimension(found: Dimension, db: Database) -> Verdict:
         _check_counts(found, db)
         if found.witness is not None:
             require(found.witness.model == found.model, "the witness is of another model")
-            check_witness(found.witness, facts)
+            check_witness(found.witness, facts, found.task)
     except WrongError as refuted:
         return Verdict(False, str(refuted))
     return Verdict(True)
@@ -93,17 +97,16 @@ def _check(reason: Reason, found: Dimension, facts: Facts) -> None:
         require(isinstance(proof, tuple) and proof, "nothing stops the scores")
         for one in proof if isinstance(proof, tuple) else ():
             _check_obstruction(one, found.task, facts)
-    elif isinstance(reason.certificate, Shattered):
-        require(reason.side == "necessary", "shattered points are a lower bound")
-        _check_shattered(reason.certificate, facts)
-        m = len(reason.certificate.points)
+    elif isinstance(reason.certificate, Shattered | SmallNorm):
+        require(reason.side == "necessary", "signs are a lower bound")
+        m = _dimension_of_signs(reason.certificate, facts)
         ranked = found.task in ("ranking", "both-sides")
         m -= ranked and reason.certificate.kind != "comparisons"
-        require(found.task != "exact", "exact scores aren't bounded by shattered points here")
+        require(found.task != "exact", "exact scores aren't bounded by signs here")
         require(reason.certificate.kind != "comparisons" or found.model != "linear",
                  "a linear output layer has no vectors of subjects")  # fmt: skip
         most = max(1, -(-m // NUMBERS[found.model]))
-        require(reason.value <= most, f"the points prove {most}, and not {reason.value}")
+        require(reason.value <= most, f"the signs prove {most}, and not {reason.value}")
 
 
 def _check_obstruction(one: Obstruction, task: str, facts: Facts) -> None:
@@ -124,26 +127,46 @@ def _check_obstruction(one: Obstruction, task: str, facts: Facts) -> None:
         require(len(steps) >= 2, "the facts are no path of two")
 
 
-def _check_shattered(found: Shattered, facts: Facts) -> None:
+def _dimension_of_signs(found: Shattered | SmallNorm, facts: Facts) -> int:
+    """Return the dimension that scores with the signs of the facts need, by what was found."""
+    W = _signs(found, facts)
+    if isinstance(found, Shattered):
+        seen = {tuple(row[0] * x for x in row) for row in W}
+        require(len(seen) == 2 ** (W.shape[1] - 1), "a pattern of signs is missing")
+        return W.shape[1]
+    short, long = sorted(W.shape)
+    require(short <= SHORT and long <= LONG, "the matrix of signs is too large to be checked")
+    W = W if len(W) == short else W.T
+    A2 = (W @ W.T) @ (W @ W.T)
+    A4 = (A2 @ A2).tolist()
+    # the 8th power of ||W||^2 is at most these
+    largest = min(max(sum(map(abs, row)) for row in A4) ** 2, sum(x * x for row in A4 for x in row))
+    d = found.dimension
+    require(1 <= d <= short, "no dimension is that large")
+    require((d - 1) ** 16 * largest < W.size**8, f"the norm of the signs doesn't prove {d}")
+    return d
+
+
+def _signs(found: Shattered | SmallNorm, facts: Facts) -> NDArray[np.int64]:
+    """Return the signs of rows at points, which must all be demanded by the facts."""
+    wide = 2 if found.kind == "comparisons" else 1
+    require(found.points.ndim == wide and found.rows.ndim == 1, "the points have another form")
+    require(found.points.size and found.rows.size, "there are no points")
+    require(wide == 1 or found.points.shape[1] == 3, "a comparison is of three numbers")
     points, rows = found.points.tolist(), found.rows.tolist()
     queries = sorted({(s, q) for s, q, _ in facts.triples})
+    objects = {"objects": points, "queries": rows}.get(found.kind, [])
+    of_queries = {"objects": rows, "queries": points}.get(found.kind, [])
+    require(all(0 <= o < facts.shape[2] for o in objects), "an object isn't there")
+    require(all(0 <= i < len(queries) for i in of_queries), "a query isn't there")
 
     def sign(row: int, point: int | list[int]) -> int:
         if isinstance(point, list):
-            relation, first, second = point
-            return ((row, relation, first) in facts.triples) - (
-                (row, relation, second) in facts.triples
-            )
+            q, first, second = point
+            return ((row, q, first) in facts.triples) - ((row, q, second) in facts.triples)
         query, o = (row, point) if found.kind == "objects" else (point, row)
-        require(0 <= query < len(queries), "a query isn't there")
         return 1 if (*queries[query], o) in facts.triples else -1
 
-    named = facts.shape[2]
-    objects = {"objects": points, "queries": rows}.get(found.kind, [])
-    require(all(0 <= o < named for o in objects), "an object isn't there")
-    seen: set[tuple[int, ...]] = set()
-    for row in rows:
-        signs = [sign(row, point) for point in points]
-        require(all(signs), "no sign is demanded of a row at a point")
-        seen.add(tuple(signs[0] * x for x in signs))
-    require(points and len(seen) == 2 ** (len(points) - 1), "a pattern of signs is missing")
+    W = np.array([[sign(row, point) for point in points] for row in rows], np.int64)
+    require(W.all(), "no sign is demanded of a row at a point")
+    return W

@@ -14,11 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -36,14 +32,13 @@ from capacity.rank import (
     verify,
 )
 from experiments.atlas.classes import binary_tensors, database_of, small_databases, tensor_of
-from experiments.common.harness import RESUMED, RUNS, Tables, main
+from experiments.common.harness import Tables, main, rows_of
 
 MOST, ORDER = 3, 4
 # every so many of them, for the tests
 SMOKE = 97
 EFFORTS: tuple[Effort, ...] = ("quick", "standard", "thorough")
 QUANTITIES = ("rank", "effective_rank")
-Task = TypeVar("Task")
 
 
 def run(smoke: bool) -> Tables:
@@ -51,51 +46,9 @@ def run(smoke: bool) -> Tables:
     every = SMOKE if smoke else 1
     codes, numbers = list(small_databases(MOST))[::every], binary_tensors(ORDER)[::every]
     with bar() as tell:
-        databases = _done(of_database, codes, tell, "databases", in_process=smoke)
-        tensors = _done(of_tensor, numbers, tell, "tensors", in_process=smoke)
+        databases = rows_of("atlas-databases", of_database, codes, tell, in_process=smoke)
+        tensors = rows_of("atlas-tensors", of_tensor, numbers, tell, in_process=smoke)
     return {"databases": pd.DataFrame(databases), "tensors": pd.DataFrame(tensors)}
-
-
-def _done(
-    what: Callable[[Task], dict[str, Any]],
-    tasks: Sequence[Task],
-    tell: Callable[[str, int, int], None],
-    name: str,
-    *,
-    in_process: bool,
-) -> list[dict[str, Any]]:
-    """Rows of tasks; they are kept as they come until all are there."""
-    if in_process:
-        return list(map(what, tasks))
-    kept = RUNS / f"atlas-{name}.jsonl"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    rows = _kept(kept)
-    if rows:
-        RESUMED.append(kept)
-    todo = [task for task in tasks if str(task) not in rows]
-    with (
-        kept.open("a") as file,
-        ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
-    ):
-        for task, row in zip(todo, pool.map(what, todo, chunksize=4), strict=True):
-            rows[str(task)] = row
-            file.write(json.dumps([str(task), row]) + "\n")
-            file.flush()
-            tell(name, len(rows), len(tasks))
-    kept.unlink()
-    return [rows[str(task)] for task in tasks]
-
-
-def _kept(path: Path) -> dict[str, dict[str, Any]]:
-    """Rows that are there; a line that was cut off is computed again."""
-    rows: dict[str, dict[str, Any]] = {}
-    for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            task, row = json.loads(line)
-        except ValueError:
-            continue
-        rows[task] = row
-    return rows
 
 
 def of_database(code: str) -> dict[str, Any]:

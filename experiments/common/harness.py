@@ -15,9 +15,11 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import MISSING, fields, replace
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -46,6 +48,7 @@ DROPPED = {
 # sweeps that were begun before
 RESUMED: list[Path] = []
 Tables = dict[str, pd.DataFrame]
+Task = TypeVar("Task")
 # the defaults of `Recipe`, and the best recipe that was found
 PLAIN: dict[str, Any] = {}
 BEST = {"learning_rate": 0.03, "schedule": "cosine", "beta2": 0.9}
@@ -121,6 +124,48 @@ def sweep(name: str, plan: Plan, *, workers: int = 2) -> pd.DataFrame:
         run_sweep(plan, folder, workers=_processes(workers), device="cpu", progress=tell)
     shutil.copytree(folder / "ranks", shared, dirs_exist_ok=True)
     return load(folder)
+
+
+def rows_of(
+    name: str,
+    what: Callable[[Task], dict[str, Any]],
+    tasks: Sequence[Task],
+    tell: Callable[[str, int, int], None],
+    *,
+    in_process: bool,
+) -> list[dict[str, Any]]:
+    """Rows of tasks by two processes; they are kept as they come, until all are there."""
+    if in_process:
+        return list(map(what, tasks))
+    kept = RUNS / f"{name}.jsonl"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    rows = _kept(kept)
+    if rows:
+        RESUMED.append(kept)
+    todo = [task for task in tasks if str(task) not in rows]
+    with (
+        kept.open("a") as file,
+        ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
+    ):
+        for task, row in zip(todo, pool.map(what, todo), strict=True):
+            rows[str(task)] = row
+            file.write(json.dumps([str(task), row]) + "\n")
+            file.flush()
+            tell(name, len(rows), len(tasks))
+    kept.unlink()
+    return [rows[str(task)] for task in tasks]
+
+
+def _kept(path: Path) -> dict[str, dict[str, Any]]:
+    """Rows that are there; a line that was cut off is computed again."""
+    rows: dict[str, dict[str, Any]] = {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            task, row = json.loads(line)
+        except ValueError:
+            continue
+        rows[task] = row
+    return rows
 
 
 def measure(runs: Sequence[Run], what: Measure, *, workers: int = 2) -> pd.DataFrame:

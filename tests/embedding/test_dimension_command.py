@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from capacity.cli import main
-from tests.commands import run_json
+from tests.commands import run, run_json
 
 
 @pytest.fixture
@@ -55,3 +56,38 @@ def test_wrong_options_are_told(circle: Path, capsys: pytest.CaptureFixture[str]
             main(["dimension", str(circle), *options])
         assert ended.value.code == 2
         assert capsys.readouterr().err
+
+
+def test_what_is_written_is_checked_from_the_shell(
+    circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "dimension.json"
+    code, _, _ = run(capsys, "dimension", circle, "--certificate", file)
+    assert code == 0
+    code, out, err = run(capsys, "verify", file, circle)
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) == 14
+    assert "dimension of CP for ranking: 2 to 2, for all 3 facts (multi=keep): proved" in out
+    assert "dimension of DistMult for ranking: none, for all 3 facts (multi=keep): proved" in out
+    found = run_json(capsys, "verify", file, circle)
+    assert found["proved"]
+    assert {row["quantity"] for row in found["certificates"]} == {"dimension"}
+    data = json.loads(file.read_text())
+    (cp,) = (one for one in data if (one["model"], one["task"]) == ("CP", "ranking"))
+    for reason in cp["reasons"]:
+        reason["value"] += 1 if reason["side"] == "necessary" else -1
+    file.write_text(json.dumps([cp]))
+    code, out, _ = run(capsys, "verify", file, circle)
+    assert code == 1
+    assert "not proved" in out
+    for name, wrong in {
+        "task": "rank", "shared": 1, "reasons": {}, "effort": "much", "seed": "0", "notes": None,
+        "witness": {"dimension": 1, "factors": {"a": [[1.5]]}},
+        "estimate": {"dimension": "1"},
+    }.items():  # fmt: skip
+        file.write_text(json.dumps([{**cp, name: wrong}]))
+        code, _, err = run(capsys, "verify", file, circle)
+        assert code == 2
+        assert name in err or "factor" in err or "`dimension`" in err
+    code, _, err = run(capsys, "verify", tmp_path / "none.json", circle)
+    assert code == 2

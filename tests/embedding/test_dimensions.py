@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.embedding import MODELS, Dimension, Obstruction, Witness, dimension, verify_dimension
+from capacity.embedding.signs.shattered import Shattered
+from capacity.embedding.signs.spectral import SmallNorm
 from capacity.errors import CertificateError, InvalidArgumentError
 from tests.tiers import examples
 
@@ -224,14 +226,24 @@ def test_tampered_points_and_cycles_are_refused(db: Database, seed: int) -> None
                     (),
                 ]
             else:
-                at = int(rng.integers(len(proof.rows)))
                 wrong = [
+                    replace(proof, points=proof.points + 10**6),
+                    replace(proof, points=proof.points[None]),
+                    replace(proof, rows=np.full_like(proof.rows, -1)),
+                    replace(
+                        proof, kind="queries" if proof.kind == "comparisons" else "comparisons"
+                    ),
+                ]
+            if isinstance(proof, SmallNorm):
+                wrong.append(replace(proof, dimension=proof.dimension + 1))
+                wrong.append(replace(proof, dimension=0))
+            elif isinstance(proof, Shattered):
+                at = int(rng.integers(len(proof.rows)))
+                wrong += [
                     replace(proof, rows=np.delete(proof.rows, at)),
                     # one dimension needs no proof
                     *([replace(proof, points=proof.points[:-1])] if reason.value > 1 else []),
                     replace(proof, points=np.concatenate([proof.points[:1], proof.points])),
-                    replace(proof, points=proof.points + 10**6),
-                    replace(proof, rows=np.full_like(proof.rows, -1)),
                 ]
             for tampered in wrong:
                 reasons = list(found.reasons)

@@ -14,7 +14,7 @@ from capacity.embedding import (
     QueryGraph,
     joint_rank,
 )
-from capacity.embedding.sign_patterns import shattered
+from capacity.embedding.signs.shattered import shattered_points
 from tests.tiers import examples
 
 
@@ -31,7 +31,7 @@ def test_every_pattern_occurs_on_shattered_points(seed: int) -> None:
     rng = np.random.default_rng(seed)
     m, n = rng.integers(1, 60), rng.integers(1, 9)
     signs = rng.choice([-1, 0, 1], (m, n), p=[0.45, 0.1, 0.45]).astype(np.int8)
-    points, rows = shattered(signs, seed=seed)
+    points, rows = shattered_points(signs, seed=seed)
     assert is_shattered(signs, points, rows)
     assert len({*points.tolist()}) == len(points)
     assert len(points) <= 1 + np.log2(len(np.unique(signs, axis=0)))
@@ -52,16 +52,16 @@ def is_pattern_complete(signs: np.ndarray) -> bool:
 @pytest.mark.parametrize("m", [1, 2, 5, 9])
 def test_all_patterns_up_to_negation_are_as_many_points(m: int) -> None:
     half = [(1, *rest) for rest in itertools.product((1, -1), repeat=m - 1)]
-    assert len(shattered(np.array(half, np.int8))[0]) == m
+    assert len(shattered_points(np.array(half, np.int8))[0]) == m
     if m > 1:
-        assert len(shattered(np.array(half[1:], np.int8))[0]) < m
+        assert len(shattered_points(np.array(half[1:], np.int8))[0]) < m
 
 
 def test_a_low_dimension_is_never_exceeded() -> None:
     rng = np.random.default_rng(0)
     for d in range(1, 6):
         signs = np.sign(rng.normal(size=(400, d)) @ rng.normal(size=(d, 12))).astype(np.int8)
-        assert len(shattered(signs)[0]) <= d
+        assert len(shattered_points(signs)[0]) <= d
 
 
 @given(st.integers(0, 2**20))

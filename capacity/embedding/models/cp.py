@@ -20,11 +20,7 @@ def necessary(of: Quantities, task: Task) -> Iterator[Reason]:
     if of.fits_a_line is False:
         words = "the signs of one dimension, at most two answers, aren't balanced (Harary 1953)"
         yield nonzero("necessary", 2, words)
-    comparisons = of.shattered_comparisons
-    if comparisons.dimension > 1:
-        m = comparisons.dimension
-        words = f"{m} comparisons of answers on which subjects show all patterns, up to negation"
-        yield nonzero("necessary", m, words, comparisons)
+    yield from linear.by_signs(of.signs_of_subjects, 0)
 
 
 def sufficient(of: Quantities, task: Task) -> Iterator[Reason]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from capacity.embedding.model import Model, Reason, nonzero
-from capacity.embedding.quantities import Quantities
+from capacity.embedding.quantities import Quantities, SignProof
+from capacity.embedding.signs.shattered import Shattered
 from capacity.embedding.tasks import Task
+
+# what has the signs at each kind of points
+ROWS = {"objects": "queries", "queries": "objects", "comparisons": "subjects"}
 
 
 def necessary(of: Quantities, task: Task) -> Iterator[Reason]:
@@ -18,16 +22,23 @@ def necessary(of: Quantities, task: Task) -> Iterator[Reason]:
     if less and of.graph.answers.max() == 1 and of.graph.n_named > 2:
         words = "each query has one answer, and only two objects are at the ends of a line"
         yield nonzero("necessary", 2, words)
-    words = "patterns of answers, up to negation (Paturi, Simon 1986; Alon, Haussler, Welzl 1987)"
-    if less:
-        words += ", less one for the threshold of each query"
-    for found, what in (
-        (of.shattered_objects, "objects on which queries show all"),
-        (of.shattered_queries, "queries on which objects show all"),
-    ):
-        if found.dimension > less:
-            value = found.dimension
-            yield nonzero("necessary", value - less, f"{value} {what} {words}", found)
+    yield from by_signs(of.signs_of_objects, less)
+
+
+def by_signs(proofs: Iterable[SignProof], less: int) -> Iterator[Reason]:
+    """Yield lower bounds by the signs of scores, less the dimensions that thresholds take."""
+    for found in proofs:
+        if found.dimension <= less:
+            continue
+        if isinstance(found, Shattered):
+            shown = f"{found.dimension} {found.kind} on which {ROWS[found.kind]} show all patterns"
+            words = f"{shown}, up to negation (Paturi, Simon 1986; Alon, Haussler, Welzl 1987)"
+        else:
+            m, n = len(found.rows), len(found.points)
+            shown = f"the norm of {m} x {n} signs, of {ROWS[found.kind]} at {found.kind}"
+            words = f"{shown} (Forster 2002)"
+        words += ", less one for the threshold of each row" if less else ""
+        yield nonzero("necessary", found.dimension - less, words, found)
 
 
 def sufficient(of: Quantities, task: Task) -> Iterator[Reason]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,42 +13,40 @@ from capacity.embedding.graph import QueryGraph
 from capacity.rank.types import Indices
 
 Shapes: TypeAlias = dict[str, tuple[int, ...]]
+Sizes: TypeAlias = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Queries:
-    """Queries by the rows of factors that their scores are made of.
+class Rows:
+    """The rows of factors that scores are made of.
 
     Attributes
     ----------
-    subjects, relations : ndarray of int64, shape (n_queries,)
-        The entity, or the subject, of each query, and its relation.
-    objects : ndarray of int64, shape (n_objects,)
-        The entity, or the object, of each score.
+    subjects, relations : Tensor of int64, shape (n_queries,)
+        Of each query.
+    objects : Tensor of int64, shape (n_objects,)
+        Of each object.
     sizes : tuple of int
         Numbers of subjects, relations, objects, entities and queries.
     """
 
-    subjects: Indices
-    relations: Indices
-    objects: Indices
-    sizes: tuple[int, int, int, int, int]
+    subjects: Tensor
+    relations: Tensor
+    objects: Tensor
+    sizes: Sizes
 
 
-def queries_of(graph: QueryGraph, queries: Indices, *, entities: bool) -> Queries:
-    """Return queries of a graph, by entities or by subjects and objects.
+def rows_of(graph: QueryGraph, queries: Indices, *, entities: bool) -> Rows:
+    """Return the rows of queries, by entities or by subjects and objects.
 
-    Where subjects and objects have separate vectors they are different entities.
+    Where subjects and objects have separate vectors they are different entities, the subjects
+    first.
     """
-    k, q, v = graph.shape
-    subjects, objects = np.arange(k), np.arange(v)
-    n = graph.n_entities
-    if entities and graph.entities is not None:
-        subjects, objects = graph.entities
-    elif entities:
-        objects, n = k + objects, k + v
-    sizes = (k, q, v, n, len(queries))
-    return Queries(subjects[queries[:, 0]], queries[:, 1], objects, sizes)
+    k, q, v = graph.places
+    apart = entities and graph.entities is None
+    objects = torch.arange(v) + (k if apart else 0)
+    s, relation = torch.from_numpy(queries).T
+    return Rows(s, relation, objects, (k, q, v, k + v if apart else graph.n_entities, len(queries)))
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class Form:
         Whether subjects and objects are rows of the same factors.
     """
 
-    shapes: Callable[[tuple[int, int, int, int, int], int], Shapes]
+    shapes: Callable[[Sizes, int], Shapes]
     query: Callable[[Mapping[str, Tensor], Tensor, Tensor], Tensor]
     answer: Callable[[Mapping[str, Tensor], Tensor], Tensor]
     entities: bool = True

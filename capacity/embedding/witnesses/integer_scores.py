@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database import Database
+from capacity.embedding.tasks import Task
 from capacity.embedding.witnesses.witness import Witness
 
 Integers = NDArray[np.int64]
@@ -25,12 +27,25 @@ class WrongError(Exception):
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts by numbers: of subjects, relations and objects, and of entities."""
+    """Facts by numbers.
+
+    Attributes
+    ----------
+    triples : set of tuple of int
+        Subject, relation and object of each fact.
+    shape : tuple of int
+        Numbers of subjects, relations and objects.
+    subjects, objects : list of int
+        The entity of each. Those that have separate vectors are different entities.
+    shared : bool
+        Whether entities are shared, so that each may answer any query.
+    """
 
     triples: set[Fact]
     shape: tuple[int, int, int]
     subjects: list[int]
     objects: list[int]
+    shared: bool
 
     @classmethod
     def of(cls, db: Database, *, shared: bool) -> Facts:
@@ -42,7 +57,16 @@ class Facts:
             number = {token: i for i, token in enumerate(tokens)}
             subjects = [number[token] for token in db.role_ids[0].tolist()]
             objects = [number[token] for token in db.role_ids[2].tolist()]
-        return cls({(s, q, o) for s, q, o in db.triples.tolist()}, (k, q, v), subjects, objects)
+        triples = {(s, q, o) for s, q, o in db.triples.tolist()}
+        return cls(triples, (k, q, v), subjects, objects, shared)
+
+    def all_that_score(self) -> Facts:
+        """Return the facts with every entity as a subject and as an object, where they may be."""
+        if not self.shared:
+            return self
+        n = 1 + max(*self.subjects, *self.objects)
+        triples = {(self.subjects[s], q, self.objects[o]) for s, q, o in self.triples}
+        return Facts(triples, (n, self.shape[1], n), [*range(n)], [*range(n)], True)
 
 
 def require(holds: object, reason: str) -> None:
@@ -51,37 +75,50 @@ def require(holds: object, reason: str) -> None:
         raise WrongError(reason)
 
 
-def is_witness(witness: Witness, db: Database, *, shared: bool) -> bool:
-    """Return True if a witness ranks the answers of every (s, q, ?) above all else."""
+def is_witness(witness: Witness, db: Database, task: Task, *, shared: bool) -> bool:
+    """Return True if a witness does a task."""
     try:
-        check_witness(witness, Facts.of(db, shared=shared))
+        check_witness(witness, Facts.of(db, shared=shared), task)
     except WrongError:
         return False
     return True
 
 
-def check_witness(witness: Witness, facts: Facts) -> None:
-    """Raise `WrongError` unless a witness ranks the answers of every (s, q, ?) above all else."""
-    d = witness.dimension
-    factors = dict(witness.factors)
-    for name, x in factors.items():
+def check_witness(witness: Witness, facts: Facts, task: Task) -> None:
+    """Raise `WrongError` unless the integer scores of a witness do a task, by its definition."""
+    require(task in ("signs", "ranking", "both-sides"), f"no witness is known for {task} scores")
+    facts = facts.all_that_score()
+    n_subjects, n_relations, n_objects = facts.shape
+    for name, x in witness.factors.items():
         require(np.issubdtype(x.dtype, np.integer), f"{name} isn't of integers")
         # the absolute value of -2^63 isn't positive
         small = x.min(initial=0) > -LARGEST and x.max(initial=0) < LARGEST
         require(small, f"{name} has too large numbers")
-    queries = sorted({(s, q) for s, q, _ in facts.triples})
     answers: dict[tuple[int, int], list[int]] = {}
     for s, q, o in facts.triples:
         answers.setdefault((s, q), []).append(o)
+    every = itertools.product(range(n_subjects), range(n_relations))
+    queries = sorted(answers) if task == "ranking" else [*every]
+    # of each (?, q, o) the lowest score of a fact, and the highest of all else
+    lowest = np.full((n_relations, n_objects), EXACT)
+    highest = np.full((n_relations, n_objects), -EXACT)
     try:
-        rows = _scores(witness.model, factors, d, queries, facts)
-        for query, scores in zip(queries, rows, strict=True):
-            is_answer = np.zeros(len(scores), bool)
-            is_answer[answers[query]] = True
-            ranked = is_answer.all() or scores[is_answer].min() > scores[~is_answer].max()
-            require(ranked, f"query {query} isn't ranked")
+        rows = _scores(witness.model, witness.factors, witness.dimension, queries, facts)
+        for (s, q), scores in zip(queries, rows, strict=True):
+            is_answer = np.zeros(n_objects, bool)
+            is_answer[answers.get((s, q), [])] = True
+            if task == "signs":
+                require(((scores > 0) == is_answer).all(), f"a sign of {s, q} is another")
+                continue
+            true, false = scores[is_answer], scores[~is_answer]
+            ranked = not len(true) or not len(false) or true.min() > false.max()
+            require(ranked, f"query {s, q} isn't ranked")
+            lowest[q] = np.where(is_answer, np.minimum(lowest[q], scores), lowest[q])
+            highest[q] = np.where(is_answer, highest[q], np.maximum(highest[q], scores))
     except (KeyError, IndexError, ValueError) as error:
         raise WrongError(f"the factors don't fit: {error}") from error
+    # where there is no fact, the lowest score is larger than all
+    require(task != "both-sides" or (lowest > highest).all(), "a query (?, q, o) isn't ranked")
 
 
 def _scores(

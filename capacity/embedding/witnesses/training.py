@@ -1,6 +1,7 @@
-"""Models that rank every query of a graph, trained here and rounded to integers.
+"""Models that do a task on a graph, trained here and rounded to integers.
 
-Full-batch Adam on a squared hinge loss, with a free threshold for each query (Kingma and Ba 2015).
+Full-batch Adam on a squared hinge loss, with a free threshold for each query that is ranked (Kingma
+and Ba 2015).
 Rounded to integers at some scale, a model's scores are integers, and all comparisons exact. That a
 search finds none proves nothing.
 """
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from capacity.embedding.graph import QueryGraph
-from capacity.embedding.witnesses.forms import FORMS, Queries, queries_of
+from capacity.embedding.tasks import Task
+from capacity.embedding.witnesses.asked import Asked
+from capacity.embedding.witnesses.forms import FORMS, Form, Rows, rows_of
 from capacity.embedding.witnesses.witness import Witness
 
 # steps of training before each attempt at rounding, and scales that are tried
@@ -28,6 +31,7 @@ EXACT = 2.0**53
 def least_witness(
     graph: QueryGraph,
     model: str,
+    task: Task = "ranking",
     *,
     least: int,
     start: int,
@@ -36,7 +40,7 @@ def least_witness(
     starts: int,
     seed: int,
     tell: Callable[[str], object] | None = None,
-) -> Witness | None:
+) -> tuple[Witness | None, int]:
     """Look for a witness of a small dimension, by bisection.
 
     Parameters
@@ -45,6 +49,8 @@ def least_witness(
         The facts.
     model : str
         A family of `FORMS`.
+    task : str
+        What the scores must do; not exact scores.
     least, most : int
         The smallest and the largest dimension of interest.
     start : int
@@ -60,15 +66,18 @@ def least_witness(
 
     Returns
     -------
-    Witness or None
+    witness : Witness or None
         The one of the least dimension found.
+    failed : int
+        The largest dimension that was tried in vain; `least` - 1 if none was.
     """
     best: Witness | None = None
+    asked = Asked(graph, task)
     failed, d = least - 1, min(max(start, least), most)
     while d <= most:
         if tell is not None:
             tell(f"a witness of dimension {d}")
-        each = (trained(graph, model, d, steps=steps, seed=seed + i) for i in range(starts))
+        each = (trained(graph, model, asked, d, steps=steps, seed=seed + i) for i in range(starts))
         found = next((one for one in each if one is not None), None)
         if found is not None:
             best, most = found, d - 1
@@ -82,35 +91,33 @@ def least_witness(
             break
         else:
             d = (best.dimension + failed) // 2
-    return best
+    return best, failed
 
 
-def trained(graph: QueryGraph, model: str, d: int, *, steps: int, seed: int) -> Witness | None:
-    """Train a model until its integer factors rank every query (s, q, ?), or give up."""
+def trained(
+    graph: QueryGraph, model: str, asked: Asked, d: int, *, steps: int, seed: int
+) -> Witness | None:
+    """Train a model until its integer factors do what is asked, or give up."""
     form = FORMS[model]
-    queries = queries_of(graph, graph.queries, entities=form.entities)
-    answers = np.zeros((graph.n_queries, graph.shape[2]), bool)
-    answers[graph.query_of, graph.facts[:, 2]] = True
-    true = torch.from_numpy(answers)
-    signs = true.float() * 2 - 1
+    rows = rows_of(graph, asked.queries, entities=form.entities)
     generator = torch.Generator().manual_seed(seed)
     factors = {
-        name: _initial(shape, generator) for name, shape in form.shapes(queries.sizes, d).items()
+        name: _initial(shape, generator) for name, shape in form.shapes(rows.sizes, d).items()
     }
-    threshold = torch.zeros(graph.n_queries, 1, requires_grad=True)
-    optimiser = torch.optim.Adam([*factors.values(), threshold], lr=RATE, betas=BETAS)
-    s, q, o = (torch.from_numpy(x) for x in (queries.subjects, queries.relations, queries.objects))
+    thresholds = asked.thresholds()
+    free = [x for x in (*factors.values(), *thresholds) if x.requires_grad]
+    optimiser = torch.optim.Adam(free, lr=RATE, betas=BETAS)
     for step in range(1, steps + 1):
         for group in optimiser.param_groups:
             group["lr"] = RATE * min(1.0, 2 * (1 - step / steps) + 0.02)
-        scores = form.query(factors, s, q) @ form.answer(factors, o).T
-        if step % EVERY == 0 and _ranked(scores.detach(), true):
+        h = form.query(factors, rows.subjects, rows.relations)
+        scores = h @ form.answer(factors, rows.objects).T
+        if step % EVERY == 0 and asked.met(scores.detach()):
             for rounded in _rounded(factors):
-                if ranks(rounded, model, queries, answers):
+                if does(rounded, form, rows, asked):
                     return Witness(model, d, rounded)
-        loss = torch.relu(1 - (scores - threshold) * signs).square().sum()
         optimiser.zero_grad()
-        loss.backward()
+        asked.loss(scores, thresholds).backward()
         optimiser.step()
     return None
 
@@ -121,12 +128,6 @@ def _initial(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     return (torch.randn(*shape, generator=generator) * size).requires_grad_()
 
 
-def _ranked(scores: Tensor, true: Tensor) -> bool:
-    lowest = torch.where(true, scores, torch.inf).amin(1)
-    highest = torch.where(true, -torch.inf, scores).amax(1)
-    return bool((lowest > highest).all())
-
-
 def _rounded(factors: Mapping[str, Tensor]) -> Iterator[dict[str, NDArray[np.int64]]]:
     for scale in SCALES:
         yield {
@@ -135,21 +136,11 @@ def _rounded(factors: Mapping[str, Tensor]) -> Iterator[dict[str, NDArray[np.int
         }
 
 
-def ranks(
-    factors: Mapping[str, NDArray[np.int64]],
-    model: str,
-    queries: Queries,
-    answers: NDArray[np.bool_],
-) -> bool:
-    """Return True if integer factors rank each query's answers above all else, exactly."""
-    form = FORMS[model]
+def does(factors: Mapping[str, NDArray[np.int64]], form: Form, rows: Rows, asked: Asked) -> bool:
+    """Return True if integer factors do what is asked, exactly."""
     exact = {name: torch.from_numpy(x.astype(np.float64)) for name, x in factors.items()}
-    s, q, o = (torch.from_numpy(x) for x in (queries.subjects, queries.relations, queries.objects))
-    h, e = form.query(exact, s, q).numpy(), form.answer(exact, o).numpy()
-    largest = np.abs(h).max(initial=0) * np.abs(e).max(initial=0) * h.shape[1]
-    if largest >= EXACT:
+    h = form.query(exact, rows.subjects, rows.relations)
+    e = form.answer(exact, rows.objects)
+    if h.abs().max() * e.abs().max() * h.shape[1] >= EXACT:
         return False
-    scores = h @ e.T
-    lowest = np.where(answers, scores, np.inf).min(axis=1)
-    highest = np.where(answers, -np.inf, scores).max(axis=1)
-    return bool((lowest > highest).all())
+    return asked.met(h @ e.T)

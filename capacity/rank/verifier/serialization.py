@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from capacity.errors import CertificateError, StorageError
 from capacity.limits import shown
@@ -20,6 +20,7 @@ from capacity.rank.verifier.ends import TwoEnds, each_certificate
 from capacity.safe_files import read_file, write_whole
 
 MAX_BYTES = 64 * 2**20
+Claim = TypeVar("Claim")
 # limits on parts that take about 100 bytes of memory each, from as few as three in the file
 MOST = {
     "lists and objects": ((b"[", b"{"), 5_000_000),
@@ -96,24 +97,57 @@ def load_certificates(
     >>> bound.quantity, bound.side, bound.value, verify(bound, db).proved
     ('rank', 'upper', 1, True)
     """
+    return read_claims(path, Certificate.from_dict, max_bytes=max_bytes, command="rank")
+
+
+def read_claims(
+    path: str | os.PathLike[str],
+    convert: Callable[[Any], Claim],
+    *,
+    max_bytes: int = MAX_BYTES,
+    command: str,
+) -> list[Claim]:
+    """Read a JSON file with a list of claims that nobody has checked yet.
+
+    Parameters
+    ----------
+    path : path
+        The file; ``-`` is standard input.
+    convert : callable
+        ``convert(item)`` makes a claim of an item of the list, or raises `CertificateError`.
+    max_bytes : int
+        Largest size of the file in bytes; a larger file is refused before it is read.
+    command : str
+        The command that writes such files.
+
+    Returns
+    -------
+    list
+        The claims, at least one.
+
+    Raises
+    ------
+    CertificateError
+        If the file can't be read, is too large, or doesn't hold at least one claim.
+    """
     try:
         text = read_file(path, max_bytes=max_bytes)
         for what, (signs, most) in MOST.items():
             if sum(map(text.count, signs)) > most * max(1, max_bytes // MAX_BYTES):
                 raise CertificateError(f"it has more than {most:,} {what}.")
         data: object = json.loads(text.decode(), object_pairs_hook=_once)
-        certificates = [Certificate.from_dict(item) for item in items(data, None, "the file")]
-        if not certificates:
+        claims = [convert(item) for item in items(data, None, "the file")]
+        if not claims:
             raise CertificateError("it holds none.")
     except (StorageError, ValueError, RecursionError) as error:
         reason = error.reason if isinstance(error, StorageError) else str(error)
         if isinstance(error, json.JSONDecodeError):
             reason = f"it is no JSON: {reason}"
         raise CertificateError(
-            f"{os.fspath(path)} must hold certificates, as `capacity rank --certificate` writes "
-            f"them; {reason}"
+            f"{os.fspath(path)} must hold certificates, as `capacity {command} --certificate` "
+            f"writes them; {reason}"
         ) from None
-    return certificates
+    return claims
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,18 +14,14 @@ dimensions, with the signs. So d >= m - 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
+from capacity.embedding.signs.matrices import Points, SignMatrix, Signs
 from capacity.limits import Seed, generator
 from capacity.rank.types import Indices
 
-Signs: TypeAlias = NDArray[np.int8]
-# what the points are; the rows are queries, objects and subjects
-Points: TypeAlias = Literal["objects", "queries", "comparisons"]
 # restarts of the greedy search
 RESTARTS = 12
 # no more patterns than this are looked for: 2^19 rows
@@ -40,8 +36,7 @@ class Shattered:
     Attributes
     ----------
     kind : {'objects', 'queries', 'comparisons'}
-        The points: objects, whose rows are queries; queries, whose rows are objects; comparisons of
-        two objects in a relation, whose rows are subjects.
+        What the points are, as in `SignMatrix`.
     points : ndarray of int64, shape (m,) or (m, 3)
         The points; of comparisons the relation and the two objects.
     rows : ndarray of int64, shape (2^(m - 1),)
@@ -58,7 +53,15 @@ class Shattered:
         return len(self.points)
 
 
-def shattered(signs: Signs, *, seed: Seed = 0, restarts: int = RESTARTS) -> tuple[Indices, Indices]:
+def shattered(matrix: SignMatrix, seed: int) -> Shattered:
+    """Look for many points of a matrix of signs that are shattered."""
+    points, rows = shattered_points(matrix.signs, seed=seed)
+    return Shattered(matrix.kind, matrix.points[points], matrix.rows[rows])
+
+
+def shattered_points(
+    signs: Signs, *, seed: Seed = 0, restarts: int = RESTARTS
+) -> tuple[Indices, Indices]:
     """Look for many points that are shattered up to negation, greedily.
 
     Parameters
@@ -82,7 +85,7 @@ def shattered(signs: Signs, *, seed: Seed = 0, restarts: int = RESTARTS) -> tupl
     All patterns of three signs up to negation, and a row more:
 
     >>> signs = np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1], [-1, -1, -1]], np.int8)
-    >>> points, rows = shattered(signs)
+    >>> points, rows = shattered_points(signs)
     >>> len(points), len(rows)
     (3, 4)
     """

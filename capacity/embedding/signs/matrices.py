@@ -7,30 +7,60 @@ most facts, so that a matrix of signs stays small.
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from capacity.display import briefly_shown
 from capacity.embedding.graph import QueryGraph
-from capacity.embedding.sign_patterns import Points, Shattered, Signs, shattered
 from capacity.rank.types import Indices
 
+Signs: TypeAlias = NDArray[np.int8]
+# what the points are; the rows are queries, objects and subjects
+Points: TypeAlias = Literal["objects", "queries", "comparisons"]
 MOST_POINTS, MOST_ROWS = 256, 20_000
 
 
-def shattered_objects(graph: QueryGraph, seed: int) -> Shattered:
-    """Find objects on which queries show all patterns of answers, up to negation."""
-    return _shattered("objects", graph.query_of, graph.facts[:, 2], seed)
+@briefly_shown
+@dataclass(frozen=True, eq=False)
+class SignMatrix:
+    """Signs that scores must have, or the scores less a threshold for each row.
+
+    Attributes
+    ----------
+    kind : {'objects', 'queries', 'comparisons'}
+        The points: objects, whose rows are queries; queries, whose rows are objects; comparisons of
+        two objects in a relation, whose rows are subjects.
+    signs : ndarray of int8, shape (n_rows, n_points)
+        1, -1, or 0 where no sign is demanded.
+    points : ndarray of int64, shape (n_points,) or (n_points, 3)
+        The points; of comparisons the relation and the two objects.
+    rows : ndarray of int64, shape (n_rows,)
+        The rows.
+    """
+
+    kind: Points
+    signs: Signs
+    points: Indices
+    rows: Indices
 
 
-def shattered_queries(graph: QueryGraph, seed: int) -> Shattered:
-    """Find queries on which objects show all patterns of being answers, up to negation."""
-    return _shattered("queries", graph.facts[:, 2], graph.query_of, seed)
+def of_objects(graph: QueryGraph) -> SignMatrix:
+    """Signs of queries at objects: 1 at the answers."""
+    return _of_facts("objects", graph.query_of, graph.facts[:, 2])
 
 
-def shattered_comparisons(graph: QueryGraph, seed: int) -> Shattered:
-    """Find comparisons on which subjects show all patterns, up to negation.
+def of_queries(graph: QueryGraph) -> SignMatrix:
+    """Signs of objects at queries: 1 at the answers."""
+    return _of_facts("queries", graph.facts[:, 2], graph.query_of)
 
-    A model whose scores are linear in the subject's d numbers needs d >= m for m of them.
+
+def of_comparisons(graph: QueryGraph) -> SignMatrix:
+    """Signs of subjects at comparisons: 1 if the first object answers and the second doesn't.
+
+    A model whose scores are linear in the subject's d numbers has differences of rank d.
     """
     s, q, o = graph.facts.T
     # the relation's most frequent objects, all pairs of them
@@ -53,14 +83,12 @@ def shattered_comparisons(graph: QueryGraph, seed: int) -> Shattered:
         for a, b in itertools.combinations(range(len(named)), 2):
             compared.append((relation, int(named[a]), int(named[b])))
             columns.append(there[:, a] - there[:, b])
-    if not columns:
-        return Shattered("comparisons", np.zeros((0, 3), np.int64), np.zeros(0, np.int64))
-    points, rows = shattered(np.stack(columns, axis=1), seed=seed)
-    return Shattered("comparisons", np.array(compared, np.int64)[points], subjects[rows])
+    signs = np.stack(columns, axis=1) if columns else np.zeros((len(subjects), 0), np.int8)
+    return SignMatrix("comparisons", signs, np.array(compared, np.int64).reshape(-1, 3), subjects)
 
 
-def _shattered(kind: Points, row: Indices, point: Indices, seed: int) -> Shattered:
-    """Find shattered points of a 0/1 matrix, given the places of its ones."""
+def _of_facts(kind: Points, row: Indices, point: Indices) -> SignMatrix:
+    """Return the signs of a 0/1 matrix, given the places of its ones."""
     n_rows = int(row.max()) + 1
     counts = np.bincount(point)
     points = np.sort(np.argsort(-np.minimum(counts, n_rows - counts), kind="stable")[:MOST_POINTS])
@@ -73,8 +101,7 @@ def _shattered(kind: Points, row: Indices, point: Indices, seed: int) -> Shatter
     kept &= at[row] >= 0
     signs = np.full((len(rows), len(points)), -1, np.int8)
     signs[at[row[kept]], place[point[kept]]] = 1
-    found, shown = shattered(signs, seed=seed)
-    return Shattered(kind, points[found], rows[shown])
+    return SignMatrix(kind, signs, points, rows)
 
 
 def _most(numbers: Indices, most: int) -> Indices:

@@ -1,0 +1,1 @@
+"""Signs that a graph demands of scores, and the dimensions that they need."""

@@ -1,0 +1,179 @@
+"""The least dimension at which training fits a graph, beside what is proved and what rules say.
+
+    python -m experiments.dimension.least --run     (about an hour)
+    python -m experiments.dimension.least --plot
+
+Nations, Kinships and UMLS, their shuffles, the countries of the examples and their shuffles, and
+twenty random graphs; four families, three seeds. `capacity.dimension` bounds each and looks for a
+witness; it is checked by `verify_dimension` in integers. Graphs, families, seeds and rules were
+fixed before the run. It goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from capacity import dimension, effective_rank_interval, rank_interval
+from capacity.embedding import QueryGraph, verify_dimension
+from capacity.plots.theme import COLOURS, WIDTH
+from capacity.progress import bar
+from capacity.rank import unfolding_rank
+from experiments.common.harness import REPLICATES, Tables, main, rows_of
+from experiments.dimension.graphs import graph, names
+
+MODELS = ("linear", "CP", "ComplEx", "TuckER")
+# what people use: a name, its source, and the dimension that it gives for a row
+Rule = Callable[[pd.DataFrame], "pd.Series[float]"]
+RULES: dict[str, tuple[str, Rule]] = {
+    "fourth root": ("N^(1/4), TensorFlow's guide", lambda t: t.entities**0.25),
+    "logarithm": ("log2 N", lambda t: np.log2(t.entities)),
+    "fast.ai": ("min(600, 1.6 N^0.56)", lambda t: (1.6 * t.entities**0.56).clip(upper=600)),
+    "half": ("min(50, N / 2), fast.ai before", lambda t: (t.entities / 2).clip(upper=50)),
+    "50": ("PyKEEN's usual default", lambda t: t.entities * 0 + 50.0),
+    "200": ("ComplEx and ConvE as published", lambda t: t.entities * 0 + 200.0),
+    "entities": ("a dimension for each entity", lambda t: t.entities * 1.0),
+    "rank": ("the lower end of the certified CP rank", lambda t: t.rank_lower * 1.0),
+    "effective rank": ("its lower end", lambda t: t.effective_rank_lower * 1.0),
+    "2c + 1": ("Badreddine et al. 2025", lambda t: 2.0 * t.answers + 1),
+    "curves": ("the best closed form here", lambda t: t.closed_form * 1.0),
+    "counting": ("2 bits a parameter, for CP", lambda t: t.bits / (2 * t.parameters)),
+}
+
+
+def run(smoke: bool) -> Tables:
+    """A row for each graph, family and seed."""
+    tasks = [(name, model, seed) for name in names() for model in MODELS for seed in REPLICATES]
+    if smoke:
+        tasks = [("random 5", model, 0) for model in ("CP", "linear")]
+    with bar() as tell:
+        rows = rows_of("dimension_least", row_of, tasks, tell, in_process=smoke)
+    return {"runs": pd.DataFrame(rows)}
+
+
+def row_of(task: tuple[str, str, int]) -> dict[str, Any]:
+    """Bounds and a witness of one family for one graph."""
+    name, model, seed = task
+    db = graph(name, seed)
+    of = QueryGraph.of(db)
+    start = time.perf_counter()
+    found = dimension(db, model, seed=seed)
+    seconds = time.perf_counter() - start
+    if not verify_dimension(found, db):
+        raise RuntimeError(f"{task} isn't proved")
+    rank, effective = rank_interval(db), effective_rank_interval(db)
+    closed = min(one.value for one in found.reasons if one.side == "sufficient")
+    numbers = dimension(db, "CP", witness=False).estimate
+    assert numbers is not None
+    return {
+        "graph": name, "model": model, "seed": seed, "seconds": round(seconds, 1),
+        "entities": of.places[0] if found.shared else of.n_entities,
+        "subjects": of.shape[0], "relations": of.shape[1], "objects": of.shape[2],
+        "facts": of.n_facts, "queries": of.n_queries, "answers": int(of.answers.max()),
+        "shared": found.shared, "bits": numbers.bits, "estimate": numbers.dimension,
+        "parameters": sum(of.shape) - 2,
+        "rank_lower": rank.lower.value, "rank_upper": rank.upper.value,
+        "effective_rank_lower": effective.lower.value,
+        "effective_rank_upper": effective.upper.value,
+        "object_rank": unfolding_rank(db, 2),
+        "necessary": found.necessary, "closed_form": closed, "sufficient": found.sufficient,
+        "witness": None if found.witness is None else found.witness.dimension,
+        "notes": "; ".join(found.notes),
+    }  # fmt: skip
+
+
+def numbers(tables: Tables) -> dict[str, Any]:
+    """The least dimension found, by graph and family; for each rule its ratio to that of CP."""
+    runs = tables["runs"]
+    runs = runs.assign(fits=runs.witness.fillna(runs.sufficient))
+    graphs = {
+        name: {
+            **_sizes(of.iloc[0]),
+            "models": {model: _found(rows) for model, rows in of.groupby("model", sort=False)},
+        }
+        for name, of in runs.groupby("graph", sort=False)
+    }
+    cp = runs[runs.model == "CP"]
+    return {"graphs": graphs, "rules": {name: _rule(cp, rule) for name, (_, rule) in RULES.items()},
+            "sources": {name: source for name, (source, _) in RULES.items()}}  # fmt: skip
+
+
+def _sizes(row: pd.Series[Any]) -> dict[str, Any]:
+    of = ("entities", "subjects", "relations", "objects", "facts", "queries", "answers",
+          "rank_lower", "rank_upper", "effective_rank_lower", "effective_rank_upper",
+          "estimate")  # fmt: skip
+    return {name: None if pd.isna(row[name]) else int(row[name]) for name in of}
+
+
+def _found(rows: pd.DataFrame) -> dict[str, Any]:
+    ends = {name: int(rows[name].iloc[0]) for name in ("necessary", "closed_form")}
+    fits = rows.fits.astype(int).tolist()
+    return {
+        **ends,
+        "least": min(fits),
+        "most": max(fits),
+        "witnesses": int(rows.witness.notna().sum()),
+    }
+
+
+def _rule(cp: pd.DataFrame, rule: Rule) -> dict[str, Any]:
+    """Ratios of a rule to the least dimension found for each graph, by kind of graph."""
+    says = rule(cp).round().clip(lower=1)
+    each = pd.DataFrame({
+        "kind": cp.graph.map(kind_of), "graph": cp.graph,
+        "ratio": says / cp.fits, "refuted": says < cp.necessary,
+    })  # fmt: skip
+    by_graph = each.groupby(["kind", "graph"]).agg(
+        ratio=("ratio", "median"), refuted=("refuted", "all")
+    )
+    return {
+        kind: {
+            "graphs": len(of), "least": of.ratio.min(), "median": of.ratio.median(),
+            "most": of.ratio.max(), "within_2": int(of.ratio.between(0.5, 2).sum()),
+            "below_what_is_proved": int(of.refuted.sum()),
+        }
+        for kind, of in by_graph.groupby("kind")
+    }  # fmt: skip
+
+
+def kind_of(name: str) -> str:
+    """Whether a graph is real, a shuffled one, or random."""
+    if name.startswith("random"):
+        return "random"
+    return "shuffled" if name.endswith("shuffled") else "real"
+
+
+def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
+    """The least dimension of CP beside what is proved, the estimate, and the exact rank."""
+    graphs = found["graphs"]
+    figure = Figure(figsize=(WIDTH, 0.75 * WIDTH), layout="constrained")
+    ax = figure.subplots()
+    for at, of in enumerate(graphs.values()):
+        cp = of["models"].get("CP")
+        if cp is None:
+            continue
+        ax.plot([cp["necessary"], cp["closed_form"]], [at, at], color=COLOURS[0], lw=1)
+        marks = (
+            ("proved: necessary, enough", (cp["necessary"], cp["closed_form"]), "|", COLOURS[0]),
+            ("witness, three seeds", (cp["least"], cp["most"]), "o", COLOURS[1]),
+            ("estimate", (of["estimate"],), "x", COLOURS[2]),
+            ("certified rank, lower end", (of["rank_lower"],), "d", COLOURS[3]),
+        )
+        for label, values, marker, colour in marks:
+            ax.plot([x for x in values if x], [at] * sum(x is not None for x in values), marker,
+                    color=colour, label=label if not at else None, ms=4)  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_yticks(range(len(graphs)), list(graphs), fontsize=6)
+    ax.invert_yaxis()
+    ax.set_xlabel("dimension of CP")
+    ax.legend(frameon=False, fontsize=7)
+    return {"cp": figure}
+
+
+if __name__ == "__main__":
+    main("dimension_least", run, numbers, plot)

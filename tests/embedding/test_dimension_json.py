@@ -1,0 +1,104 @@
+"""Dimensions as JSON: what is read back is checked, and what was changed proves no more."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.database import Database
+from capacity.embedding import MODELS, Dimension, dimension, verify_dimension
+from capacity.embedding.serialization import dimension_from_dict, dimension_to_dict
+from capacity.embedding.tasks import Task
+from capacity.errors import CertificateError
+from tests.tiers import examples
+
+TASKS: tuple[Task, ...] = ("exact", "signs", "ranking", "both-sides")
+VALUES: tuple[Any, ...] = (
+    0, 1, -1, 2, 7, 2**40, -(2**63), 2**70, 0.5, None, True, "x", "", [], {}, [[0]], [0, [0]],
+)  # fmt: skip
+
+
+def through_json(one: Dimension) -> Dimension:
+    return dimension_from_dict(json.loads(json.dumps(dimension_to_dict(one))))
+
+
+def a_graph(rng: np.random.Generator) -> Database:
+    every = [*itertools.product(range(4), range(2), range(4))]
+    rows = [every[i] for i in rng.permutation(len(every))[: rng.integers(1, 12)]]
+    return Database.from_triples([(f"e{s}", f"r{q}", f"e{o}") for s, q, o in rows], multi="keep")
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Paths of all values within JSON data."""
+    inside = (
+        data.items()
+        if isinstance(data, dict)
+        else enumerate(data)
+        if isinstance(data, list)
+        else ()
+    )
+    return [path, *(p for key, value in inside for p in places(value, (*path, key)))]
+
+
+def changed(rng: np.random.Generator, data: Any) -> Any:
+    data = json.loads(json.dumps(data))
+    paths = places(data)[1:]
+    *front, last = paths[int(rng.integers(len(paths)))]
+    inside = data
+    for key in front:
+        inside = inside[key]
+    new = VALUES[int(rng.integers(len(VALUES)))]
+    if isinstance(inside[last], int) and rng.random() < 0.7:
+        new = inside[last] + int(rng.choice([-1, 1]))
+    inside[last] = new
+    return data
+
+
+@given(st.integers(0, 2**20))
+@settings(max_examples=examples(30))
+def test_what_is_read_back_is_what_was_written_and_proved(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    db = a_graph(rng)
+    task = TASKS[int(rng.integers(4))]
+    names = [name for name, model in MODELS.items() if model.both_sides or task != "both-sides"]
+    found = dimension(db, str(rng.choice(names)), task)
+    again = through_json(found)
+    assert dimension_to_dict(again) == dimension_to_dict(found)
+    assert verify_dimension(again, db).proved
+
+
+@given(st.integers(0, 2**20))
+@settings(max_examples=examples(20))
+def test_what_was_changed_is_refused_or_proves_no_more(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    db = a_graph(rng)
+    model, task = (("CP", "ranking"), ("DistMult", "both-sides"), ("RESCAL", "signs"))[seed % 3]
+    found = dimension(db, model, task)  # type: ignore[arg-type]
+    data = dimension_to_dict(found)
+    for _ in range(15):
+        try:
+            other = dimension_from_dict(changed(rng, data))
+            verdict = verify_dimension(other, db)
+        except CertificateError:
+            continue
+        if verdict.proved and (other.model, other.task, other.shared) == (
+            model,
+            task,
+            found.shared,
+        ):
+            assert (other.impossible is None) == (found.impossible is None)
+            if found.impossible is None:
+                assert (other.necessary or 0) <= (found.sufficient or 0)
+                assert (other.sufficient or 0) >= (found.necessary or 0)
+
+
+@pytest.mark.parametrize("data", [None, [], 3, {}, {"format": "capacity certificate 1"}])
+def test_what_is_no_dimension_is_told(data: Any) -> None:
+    with pytest.raises(CertificateError):
+        dimension_from_dict(data)

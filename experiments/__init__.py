@@ -11,6 +11,7 @@ EXPERIMENTS = {
     "d_head_qk": "experiments.facts.d_head_qk",
     "measured_ranks": "experiments.facts.measured_ranks",
     "tau_rank": "experiments.facts.tau_rank",
+    "argmax_rank": "experiments.facts.argmax_rank",
     "capacity_law": "experiments.facts.capacity_law",
     "by_hand": "experiments.facts.by_hand",
     "nonsense": "experiments.facts.nonsense",
@@ -20,4 +21,5 @@ EXPERIMENTS = {
     "decomposition": "experiments.decomposition.run",
     "atlas": "experiments.atlas.run",
     "dimension_least": "experiments.dimension.least",
+    "dimension_held_out": "experiments.dimension.held_out",
 }

@@ -26,6 +26,7 @@ EXTRAS = {
     "rdflib": "rdflib",
     "tensorly": "cp",
     "pyttb": "pyttb",
+    "pykeen": "pykeen",
     "hypothesis": "testing",
     "dask": "distributed",
     "distributed": "distributed",

@@ -40,6 +40,7 @@ def without(package: str, code: str) -> str:
      ("tensorly", "capacity.cp_estimate(capacity.load(FILE))", "cp"),
      ("tensorly", "capacity.rank.cp_decompose(capacity.load(FILE), 5)", "cp"),
      ("pyttb", "capacity.rank.cp_decompose(capacity.load(FILE), 5, method='lbfgs')", "pyttb"),
+     ("pykeen", "capacity.database.to_pykeen(capacity.load(FILE))", "pykeen"),
      ("hypothesis", "from capacity.testing import databases", "testing"),
      ("transformers", "capacity.transformer.load_pretrained('.')", "transformers")],
 )  # fmt: skip
@@ -62,8 +63,8 @@ def test_every_optional_package_is_in_its_extra_and_in_all() -> None:
         wanted = "seaborn" if package == "matplotlib" else names[package]
         assert any(one.startswith(wanted) for one in extras[extra]), (package, extra)
     everything = extras["all"][0]
-    # pyttb is for one comparison
-    assert all(extra in everything for extra in {*EXTRAS.values()} - {"pyttb"})
+    # pyttb is for one comparison; PyKEEN brings twenty packages
+    assert all(extra in everything for extra in {*EXTRAS.values()} - {"pyttb", "pykeen"})
 
 
 def test_the_base_install_has_no_optional_package() -> None:

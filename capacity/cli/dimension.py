@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +39,10 @@ def dimension(
     witness: Annotated[
         bool, typer.Option("--witness/--no-witness", help="Whether to train witnesses.")
     ] = True,
+    tau: Annotated[
+        float | None,
+        typer.Option(help="Bound the scale of scores at this softmax, above 1/2, too."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all searches.")] = 0,
     certificate: Annotated[
         Path | None, typer.Option(help="Write the bounds with their proofs to this JSON file.")
@@ -52,9 +57,13 @@ def dimension(
     capacity dimension examples/countries.ttl --model CP --certificate cp.json
     """
     from capacity.embedding.families import dimensions
+    from capacity.embedding.graph import QueryGraph
+    from capacity.embedding.margins import margins_of
     from capacity.embedding.page import in_words, to_dict
 
     db = load_chosen(file, chosen, format=format, multi=multi)
+    # a wrong tau is told before the work
+    scales = () if tau is None else margins_of(QueryGraph.of(db, shared), tau)
     with spinner(f"bounding dimensions for {db.n_facts} facts") as say:
         options: Any = {"shared": shared, "effort": effort, "seed": seed}
         found = dimensions(
@@ -69,6 +78,8 @@ def dimension(
         of_file = {"source": db.source and db.source.name, "sha256": db.source and db.source.sha256,
                    "facts_sha256": db.facts_sha256, "multi": db.multi,
                    "selection": selection_json(db, chosen)}  # fmt: skip
-        print_json({**of_file, "models": [to_dict(one, db) for one in (*found, *exact)]})
+        margins = {} if tau is None else {"margins": [asdict(one) for one in scales]}
+        models = [to_dict(one, db) for one in (*found, *exact)]
+        print_json({**of_file, "models": models, **margins})
     else:
-        print(in_words(found, db, exact=exact))
+        print(in_words(found, db, exact=exact, tau=tau))

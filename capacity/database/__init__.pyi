@@ -8,6 +8,8 @@ from .io.networkx import from_networkx as from_networkx
 from .io.networkx import to_networkx as to_networkx
 from .io.pandas import from_pandas as from_pandas
 from .io.pandas import to_pandas as to_pandas
+from .io.pykeen import from_pykeen as from_pykeen
+from .io.pykeen import to_pykeen as to_pykeen
 from .io.rdf.contexts import Contexts as Contexts
 from .io.rdf.parsing import schema_rows as schema_rows
 from .io.rdf.readers import list_graphs as list_graphs

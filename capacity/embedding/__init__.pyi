@@ -5,6 +5,9 @@ from .families import dimension as dimension
 from .families import dimensions as dimensions
 from .families import models_of as models_of
 from .graph import QueryGraph as QueryGraph
+from .margins import Margin as Margin
+from .margins import margins as margins
+from .margins import margins_of as margins_of
 from .model import Bounds as Bounds
 from .model import Certificate as Certificate
 from .model import Model as Model

@@ -9,6 +9,7 @@ import numpy as np
 
 from capacity.database import Database
 from capacity.embedding.graph import QueryGraph
+from capacity.embedding.margins import margins_of
 from capacity.embedding.model import Reason
 from capacity.embedding.one_way import Obstruction
 from capacity.embedding.result import WORDS, Dimension
@@ -16,7 +17,13 @@ from capacity.embedding.serialization import dimension_to_dict
 from capacity.errors import InvalidArgumentError
 
 
-def in_words(found: Sequence[Dimension], db: Database, *, exact: Sequence[Dimension] = ()) -> str:
+def in_words(
+    found: Sequence[Dimension],
+    db: Database,
+    *,
+    exact: Sequence[Dimension] = (),
+    tau: float | None = None,
+) -> str:
     r"""Describe dimensions of several families for one task.
 
     Parameters
@@ -27,6 +34,8 @@ def in_words(found: Sequence[Dimension], db: Database, *, exact: Sequence[Dimens
         The facts that they are about.
     exact : sequence of Dimension
         Those for exact scores, which are told apart.
+    tau : float, optional
+        A probability above 1/2, for which `margins_of` is told.
 
     Returns
     -------
@@ -36,7 +45,7 @@ def in_words(found: Sequence[Dimension], db: Database, *, exact: Sequence[Dimens
     Raises
     ------
     InvalidArgumentError
-        If there is none.
+        If there is none, or `tau` is out of range.
 
     Examples
     --------
@@ -63,7 +72,8 @@ def in_words(found: Sequence[Dimension], db: Database, *, exact: Sequence[Dimens
         *(_row(one, width, db, graph) for one in found),
         *_exact(exact),
         *_estimates(found),
-        *(f"{one.model}: {note}" for one in found for note in one.notes),
+        *_notes(found),
+        *(() if tau is None else _margins(graph, tau)),
     ]
     return "\n".join(lines)
 
@@ -135,6 +145,26 @@ def _estimates(found: Sequence[Dimension]) -> Iterator[str]:
             yield f"no estimate for {one.model}: {one.estimate.words}"
         else:
             yield f"an estimate, no bound: {one.estimate.dimension:,} is {one.estimate.words}"
+
+
+def _notes(found: Sequence[Dimension]) -> Iterator[str]:
+    said: dict[str, list[str]] = {}
+    for one in found:
+        for note in one.notes:
+            said.setdefault(note, []).append(one.model)
+    for note, models in said.items():
+        yield f"{', '.join(models)}: {note}"
+
+
+def _margins(graph: QueryGraph, tau: float) -> Iterator[str]:
+    table = margins_of(graph, tau)
+    if not table:
+        yield f"no query has one answer of several objects: none can reach softmax >= {tau:g}"
+        return
+    yield f"softmax >= {tau:g} for all single answers, scores <h, e> with |h| |e| <= R:"
+    yield "dimension  R at least  R enough"
+    for one in table:
+        yield f"{one.dimension:9}  {one.necessary:10,.1f}  {one.enough:8,.0f}  {one.by}"
 
 
 def to_dict(one: Dimension, db: Database) -> dict[str, Any]:

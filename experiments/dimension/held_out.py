@@ -140,7 +140,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
         best = of.loc[of.groupby("seed").valid.idxmax()]
         found.setdefault(str(name), {})[str(model)] = {
             "mrr": {str(d): _range(rows.test) for d, rows in of.groupby("dimension")},
-            "best_mean_at": int(mean.idxmax()),
+            "best_mean_at": int(mean.index.to_numpy()[mean.to_numpy().argmax()]),
             "chosen": sorted(best.dimension.astype(int).tolist()),
             "chosen_mrr": _range(best.test),
         }

@@ -11,11 +11,11 @@ fixed before the run. It goes on where it was stopped.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -32,7 +32,7 @@ MODELS = ("linear", "CP", "ComplEx", "TuckER")
 Rule = Callable[[pd.DataFrame], "pd.Series[float]"]
 RULES: dict[str, tuple[str, Rule]] = {
     "fourth root": ("N^(1/4), TensorFlow's guide", lambda t: t.entities**0.25),
-    "logarithm": ("log2 N", lambda t: np.log2(t.entities)),
+    "logarithm": ("log2 N", lambda t: t.entities.map(math.log2)),
     "fast.ai": ("min(600, 1.6 N^0.56)", lambda t: (1.6 * t.entities**0.56).clip(upper=600)),
     "half": ("min(50, N / 2), fast.ai before", lambda t: (t.entities / 2).clip(upper=50)),
     "50": ("PyKEEN's usual default", lambda t: t.entities * 0 + 50.0),
@@ -91,8 +91,8 @@ def numbers(tables: Tables) -> dict[str, Any]:
     """The least dimension found, by graph and family; for each rule its ratio to that of CP."""
     runs = tables["runs"]
     runs = runs.assign(fits=runs.witness.fillna(runs.sufficient))
-    graphs = {
-        name: {
+    graphs: dict[str, Any] = {
+        str(name): {
             **_sizes(of.iloc[0]),
             "models": {model: _found(rows) for model, rows in of.groupby("model", sort=False)},
         }
@@ -132,7 +132,7 @@ def _rule(cp: pd.DataFrame, rule: Rule) -> dict[str, Any]:
         ratio=("ratio", "median"), refuted=("refuted", "all")
     )
     return {
-        kind: {
+        str(kind): {
             "graphs": len(of), "least": of.ratio.min(), "median": of.ratio.median(),
             "most": of.ratio.max(), "within_2": int(of.ratio.between(0.5, 2).sum()),
             "below_what_is_proved": int(of.refuted.sum()),

@@ -69,7 +69,7 @@ _known: dict[int, dict[str, Database]] = {}
 
 def _databases(count: int) -> dict[str, Database]:
     if count not in _known:
-        pairs = {} if count == 548 else {"pairs": 60}
+        pairs: dict[str, Any] = {} if count == 548 else {"pairs": 60}
         plan = paper_plan(0, PLAIN, databases=count, **pairs)
         _known[count] = {run.database_id: run.database for run in plan.runs}
     return _known[count]

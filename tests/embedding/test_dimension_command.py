@@ -91,3 +91,19 @@ def test_what_is_written_is_checked_from_the_shell(
         assert name in err or "factor" in err or "`dimension`" in err
     code, _, err = run(capsys, "verify", tmp_path / "none.json", circle)
     assert code == 2
+
+
+def test_scales_of_scores_are_told_on_request(
+    circle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(capsys, "dimension", circle, "--model", "linear", "--tau", "0.9")
+    assert code == 0
+    head, columns, *rows = out.splitlines()[-10:]
+    assert head == "softmax >= 0.9 for all single answers, scores <h, e> with |h| |e| <= R:"
+    assert columns == "dimension  R at least  R enough"
+    assert [int(row.split()[0]) for row in rows] == [2, 4, 8, 16, 32, 64, 128, 256]
+    found = run_json(capsys, "dimension", circle, "--model", "linear", "--tau", "0.9")
+    assert [one["dimension"] for one in found["margins"]] == [2, 4, 8, 16, 32, 64, 128, 256]
+    code, _, err = run(capsys, "dimension", circle, "--tau", "0.3")
+    assert code == 2
+    assert "above 1/2" in err

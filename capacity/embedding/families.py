@@ -65,7 +65,8 @@ def dimension(
         The graph: triples, functional or not.
     model : str
         The family: linear (any model with a linear output layer), CP, DistMult, ComplEx, SimplE,
-        RESCAL or TuckER, whose dimension is that of entities.
+        RESCAL or TuckER, whose dimension is that of entities; attention (a layer as in
+        `capacity.layer`), whose dimension is d_model.
     task : {'exact', 'signs', 'ranking', 'both-sides'}
         What scores must do: be the facts, 0 and 1; be above 0 at exactly the facts; rank the
         answers of every (s, q, ?) above all else; of every (?, q, o), too.
@@ -160,8 +161,8 @@ def dimensions(
         require_choice("`model`", name, MODELS)
         if name not in models_of(task):
             raise InvalidArgumentError(
-                f"The queries (?, q, o) need a model with vectors of subjects; {name!r} is any "
-                "encoder of (s, q). Ask for task='ranking', or for another model."
+                f"The queries (?, q, o) need a model that scores any triple; {name!r} encodes "
+                "(s, q). Ask for task='ranking', or for another model."
             )
     of = Quantities(db, QueryGraph.of(db, shared), effort, integer_seed(seed))
     return tuple(_one(of, MODELS[name], task, witness, progress) for name in names)
@@ -177,7 +178,7 @@ def _one(
 ) -> Dimension:
     reasons = _best_first([*family.bounds(of, task)])
     found, notes = None, ()
-    if reasons[0].side != "impossible" and task != "exact" and witness:
+    if family.trained and reasons[0].side != "impossible" and task != "exact" and witness:
         found, notes = _searched(of, family, task, reasons, progress)
     return Dimension(
         family.name,

@@ -64,6 +64,8 @@ class Model:
         each dimension.
     both_sides : bool
         False if (?, q, o) isn't asked of it.
+    trained : bool
+        Whether witnesses are searched.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Model:
     bounds: Bounds
     parameters: Parameters
     both_sides: bool = True
+    trained: bool = True
 
 
 def nonzero(side: Side, value: int, words: str, proof: Certificate | None = None) -> Reason:

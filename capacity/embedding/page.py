@@ -101,6 +101,10 @@ def _row(one: Dimension, width: int, db: Database, graph: QueryGraph) -> str:
     if one.impossible is not None:
         name = f"{one.model:{width}}      none    does  "
         return name + one.impossible.words + _example(one.impossible, db, graph)
+    if one.sufficient is None:
+        return (
+            f"{one.model:{width}}  {one.necessary:8,}          no dimension is proved to be enough"
+        )
     witness = one.witness is not None and one.witness.dimension == one.sufficient
     why = "a witness, checked in integers" if witness else one.best("sufficient").words
     return f"{one.model:{width}}  {one.necessary:8,}  {one.sufficient:6,}  {why}"
@@ -127,8 +131,10 @@ def _exact(found: Sequence[Dimension]) -> Iterator[str]:
     ends: dict[str, list[str]] = {}
     for one in found:
         least, most = one.necessary, one.sufficient
-        if least is None or most is None:
+        if least is None:
             said = "none does"
+        elif most is None:
+            said = f"at least {least:,}"
         else:
             said = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         ends.setdefault(said, []).append(one.model)

@@ -76,13 +76,13 @@ class Dimension:
 
     @property
     def sufficient(self) -> int | None:
-        """The best upper bound; None if no dimension does."""
+        """The best upper bound; None if no dimension does, or none is known to."""
         if self.impossible is not None:
             return None
         values = [one.value for one in self.reasons if one.side == "sufficient"]
         if self.witness is not None:
             values.append(self.witness.dimension)
-        return min(values)
+        return min(values, default=None)
 
     def best(self, side: str) -> Reason:
         """Return the reason of the best bound of a side."""
@@ -92,4 +92,6 @@ class Dimension:
     def __str__(self) -> str:
         if self.impossible is not None:
             return f"{self.model}: no dimension does"
+        if self.sufficient is None:
+            return f"{self.model}: at least {self.necessary}"
         return f"{self.model}: [{self.necessary}, {self.sufficient}]"

@@ -23,7 +23,7 @@ from capacity.embedding.signs.spectral import SmallNorm
 from capacity.embedding.tasks import Task
 from capacity.embedding.witnesses.witness import Witness
 from capacity.errors import CertificateError
-from capacity.limits import shown
+from capacity.limits import MAX_SEED, shown
 from capacity.rank.effort import BUDGETS
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument_json import field, items, mapping
@@ -155,7 +155,7 @@ def dimension_from_dict(data: object) -> Dimension:
         None if estimate is None else _estimate(mapping(estimate, "`estimate`")),
         tuple(map(str, items(fields.get("notes"), None, "`notes`"))),
         _choice(fields, "effort", BUDGETS),
-        field(fields, "seed", int),
+        _seed(fields),
         field(fields, "facts_sha256", str),
         field(fields, "multi", str),
     )
@@ -206,6 +206,13 @@ def _choice(fields: Mapping[str, object], name: str, known: Iterable[str]) -> An
     if found not in known:
         raise CertificateError(f"`{name}` must be one of {', '.join(known)}; got {shown(found)}.")
     return found
+
+
+def _seed(fields: Mapping[str, object]) -> int:
+    seed = field(fields, "seed", int)
+    if not 0 <= seed <= MAX_SEED:
+        raise CertificateError(f"`seed` must be from 0 to 2^63 - 1; got {shown(seed)}.")
+    return seed
 
 
 def _integers(data: object, what: str) -> Indices:

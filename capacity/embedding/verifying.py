@@ -22,6 +22,7 @@ from capacity.embedding.result import Dimension
 from capacity.embedding.signs.shattered import Shattered
 from capacity.embedding.signs.spectral import LONG, SHORT, SmallNorm
 from capacity.embedding.witnesses.integer_scores import (
+    ENCODERS,
     NUMBERS,
     Facts,
     WrongError,
@@ -103,8 +104,8 @@ def _check(reason: Reason, found: Dimension, facts: Facts) -> None:
         ranked = found.task in ("ranking", "both-sides")
         m -= ranked and reason.certificate.kind != "comparisons"
         require(found.task != "exact", "exact scores aren't bounded by signs here")
-        require(reason.certificate.kind != "comparisons" or found.model != "linear",
-                 "a linear output layer has no vectors of subjects")  # fmt: skip
+        require(reason.certificate.kind != "comparisons" or found.model not in ENCODERS,
+                 f"{found.model} has no vectors of subjects")  # fmt: skip
         most = max(1, -(-m // NUMBERS[found.model]))
         require(reason.value <= most, f"the signs prove {most}, and not {reason.value}")
 

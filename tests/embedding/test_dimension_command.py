@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from capacity.cli import main
+from capacity.embedding import MODELS
 from tests.commands import run, run_json
 
 
@@ -25,11 +26,11 @@ def test_the_page_has_a_line_a_family(circle: Path, capsys: pytest.CaptureFixtur
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("3 facts, 3 entities, 1 relation; 3 queries (s, q, ?)")
     assert "not about predicting new facts" in lines[2]
-    rows = {line.split()[0]: line for line in lines[4:11]}
-    assert {*rows} == {"linear", "CP", "DistMult", "ComplEx", "SimplE", "RESCAL", "TuckER"}
+    rows = {line.split()[0]: line for line in lines[4:12]}
+    assert {*rows} == {*MODELS}
     assert "none    does" in rows["DistMult"]
     assert rows["DistMult"].endswith("such as knows: Ada, Bob, Eve, Ada")
-    assert "score 1 at every fact" in lines[11]
+    assert "score 1 at every fact" in lines[12]
 
 
 def test_json_has_reasons_witnesses_and_what_stops_a_family(
@@ -66,7 +67,7 @@ def test_what_is_written_is_checked_from_the_shell(
     assert code == 0
     code, out, err = run(capsys, "verify", file, circle)
     assert (code, err) == (0, "")
-    assert len(out.splitlines()) == 14
+    assert len(out.splitlines()) == 16
     assert "dimension of CP for ranking: 2 to 2, for all 3 facts (multi=keep): proved" in out
     assert "dimension of DistMult for ranking: none, for all 3 facts (multi=keep): proved" in out
     found = run_json(capsys, "verify", file, circle)

@@ -15,8 +15,10 @@ from capacity.embedding import MODELS, Dimension, Obstruction, Witness, dimensio
 from capacity.embedding.signs.shattered import Shattered
 from capacity.embedding.signs.spectral import SmallNorm
 from capacity.errors import CertificateError, InvalidArgumentError
+from capacity.layer import store_in_query_key
 from tests.tiers import examples
 
+TRAINED = tuple(name for name, model in MODELS.items() if model.trained)
 TASKS = ("exact", "signs", "ranking", "both-sides")
 
 
@@ -41,7 +43,7 @@ def both(found: Dimension) -> tuple[int | None, int | None]:
 @given(graphs())
 @settings(max_examples=examples(25))
 def test_bounds_are_in_order_and_tasks_are_one_after_another(db: Database) -> None:
-    for model in MODELS:
+    for model in TRAINED:
         ends = {
             task: both(dimension(db, model, task, witness=False))  # type: ignore[arg-type]
             for task in TASKS
@@ -66,9 +68,28 @@ def test_bounds_are_in_order_and_tasks_are_one_after_another(db: Database) -> No
 
 
 @given(graphs())
+@settings(max_examples=examples(25), deadline=None)
+def test_a_layer_of_attention_is_a_linear_output_layer_that_has_a_construction(
+    db: Database,
+) -> None:
+    for task in ("exact", "signs", "ranking"):
+        layer, output = (
+            dimension(db, model, task, witness=False)  # type: ignore[arg-type]
+            for model in ("attention", "linear")
+        )
+        assert verify_dimension(layer, db).proved
+        assert layer.necessary == output.necessary
+        if task == "ranking" and db.is_functional:
+            assert layer.sufficient == store_in_query_key(db, 0.9).config.d_model
+        else:
+            assert layer.sufficient is None
+            assert str(layer) == f"attention: at least {layer.necessary}"
+
+
+@given(graphs())
 @settings(max_examples=examples(8))
 def test_witnesses_are_between_the_bounds_and_check(db: Database) -> None:
-    for model in MODELS:
+    for model in TRAINED:
         found = dimension(db, model)
         assert verify_dimension(found, db).proved
         if found.witness is not None:
@@ -260,7 +281,7 @@ def test_wrong_arguments_are_told() -> None:
     for changed in ({"model": "TransE"}, {"task": "rank"}, {"effort": "much"}):
         with pytest.raises(InvalidArgumentError, match=next(iter(changed))):
             dimension(db, **changed)  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgumentError, match="vectors of subjects"):
+    with pytest.raises(InvalidArgumentError, match="a model that scores any triple"):
         dimension(db, "linear", "both-sides")
     found = dimension(db, witness=False)
     with pytest.raises(CertificateError, match="of these facts"):

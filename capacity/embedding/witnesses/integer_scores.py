@@ -16,9 +16,14 @@ from capacity.embedding.witnesses.witness import Witness
 Integers = NDArray[np.int64]
 Fact = tuple[int, int, int]
 # numbers of an object and of a subject for each dimension
-NUMBERS = {"linear": 1, "CP": 1, "DistMult": 1, "ComplEx": 2, "SimplE": 2, "RESCAL": 1, "TuckER": 1}
+NUMBERS = {"linear": 1, "attention": 1, "CP": 1, "DistMult": 1, "ComplEx": 2, "SimplE": 2,
+           "RESCAL": 1, "TuckER": 1}  # fmt: skip
+# families without vectors of subjects
+ENCODERS = ("linear", "attention")
 # integers of a witness are below this, and so are its scores
 LARGEST, EXACT = 2**31, 2**62
+# scores that are compared at most, which takes some minutes
+MOST_SCORES = 10**9
 
 
 class WrongError(Exception):
@@ -97,6 +102,8 @@ def check_witness(witness: Witness, facts: Facts, task: Task) -> None:
     answers: dict[tuple[int, int], list[int]] = {}
     for s, q, o in facts.triples:
         answers.setdefault((s, q), []).append(o)
+    n_queries = len(answers) if task == "ranking" else n_subjects * n_relations
+    require(n_queries * n_objects <= MOST_SCORES, f"more than {MOST_SCORES:,} scores to compare")
     every = itertools.product(range(n_subjects), range(n_relations))
     queries = sorted(answers) if task == "ranking" else [*every]
     # of each (?, q, o) the lowest score of a fact, and the highest of all else

@@ -1,13 +1,15 @@
 """The atlas: the certified rank of every small database of facts, up to renaming.
 
-    python -m experiments.atlas.run --run     (ten minutes)
+    python -m experiments.atlas.run --run     (a quarter of an hour)
     python -m experiments.atlas.run --plot
 
 All functional databases of up to 3 subjects, predicates and objects, partial ones included, one of
 each class up to renaming; and all 0/1 tensors of 2 x 2 x 2 x 2, up to flips of indices and
-permutations of modes. Each has its certified rank, a database its effective rank too, with the
-certificates of both ends. Every one is searched by `quick`, and what is open after that by
-`standard` and `thorough`. It goes on where it was stopped.
+permutations of modes. Each has its certified rank, with the certificates of both ends; a database
+its effective rank, too, and its argmax rank: the least dimension of CP whose largest score in each
+observed pair is the fact (`capacity.dimension`, subjects and objects apart). Every one is searched
+by `quick`, and what is open after that by `standard` and `thorough`. It goes on where it was
+stopped.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from capacity import dimension
+from capacity.embedding import dimension_from_dict, dimension_to_dict, verify_dimension
+from capacity.database import Database
 from capacity.plots.theme import COLOURS, WIDTH
 from capacity.progress import bar
 from capacity.rank import (
@@ -62,6 +67,7 @@ def of_database(code: str) -> dict[str, Any]:
             row |= _ends(quantity, getattr(analysis, quantity))
         if all(getattr(analysis, quantity).closed for quantity in QUANTITIES):
             break
+    row |= _argmax_rank(db)
     core = concise_core(db.tensor()).tensor.shape
     sizes = zip(("subjects", "predicates", "objects"), db.shape, strict=True)
     return {
@@ -72,6 +78,21 @@ def of_database(code: str) -> dict[str, Any]:
         "paper": paper_bound(db),
         **{f"multilinear_{mode}": n for mode, n in enumerate(core)},
         **row,
+    }
+
+
+def _argmax_rank(db: Database) -> dict[str, Any]:
+    for effort in EFFORTS:
+        found = dimension(db, "CP", shared=False, effort=effort)
+        if found.necessary == found.sufficient:
+            break
+    witness = found.witness is not None
+    return {
+        "argmax_rank_lower": found.necessary,
+        "argmax_rank_lower_by": found.best("necessary").words,
+        "argmax_rank_upper": found.sufficient,
+        "argmax_rank_upper_by": "a witness" if witness else found.best("sufficient").words,
+        "argmax_rank_certificate": json.dumps(dimension_to_dict(found), separators=(",", ":")),
     }
 
 
@@ -116,6 +137,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
         "databases": {
             **_counts(db, "rank", "code"),
             "effective_rank": _counts(db, "effective_rank", "code"),
+            "argmax_rank": _counts(db, "argmax_rank", "code"),
             "complete": int(db.complete.sum()),
             "both_closed": len(closed),
             "effective_below_rank": int((closed.effective_rank_upper < closed.rank_upper).sum()),
@@ -166,6 +188,16 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
         ax.legend(title="rank", frameon=False)
     axes[0].set_ylabel("classes of databases")
     return {"ranks": figure}
+
+
+def check_argmax(row: dict[str, Any], db: Database) -> bool:
+    """Verify the bounds of the argmax rank of a row, and that they are those of its columns."""
+    found = dimension_from_dict(json.loads(row["argmax_rank_certificate"]))
+    ends = row["argmax_rank_lower"], row["argmax_rank_upper"]
+    is_it = (found.model, found.task, found.shared) == ("CP", "ranking", False)
+    return (
+        is_it and (found.necessary, found.sufficient) == ends and verify_dimension(found, db).proved
+    )
 
 
 def check(row: dict[str, Any], of: Any, quantity: str = "rank") -> bool:

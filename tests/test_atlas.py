@@ -52,7 +52,7 @@ def test_a_sample_of_the_atlas_is_proved() -> None:
             assert check(dict(row), make(row))
             if "effective_rank_lower" in row:
                 assert check(dict(row), make(row), "effective_rank")
-                assert check_argmax(dict(row), make(row))
+                assert check_argmax(dict(row), database_of(row["code"]))
 
 
 def test_the_argmax_rank_is_what_was_found_by_brute_force() -> None:

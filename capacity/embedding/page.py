@@ -101,12 +101,13 @@ def _row(one: Dimension, width: int, db: Database, graph: QueryGraph) -> str:
     if one.impossible is not None:
         name = f"{one.model:{width}}      none    does  "
         return name + one.impossible.words + _example(one.impossible, db, graph)
+    best = one.best("sufficient")
     if one.sufficient is None:
         return (
             f"{one.model:{width}}  {one.necessary:8,}          no dimension is proved to be enough"
         )
     witness = one.witness is not None and one.witness.dimension == one.sufficient
-    why = "a witness, checked in integers" if witness else one.best("sufficient").words
+    why = "a witness, checked in integers" if witness or best is None else best.words
     return f"{one.model:{width}}  {one.necessary:8,}  {one.sufficient:6,}  {why}"
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from capacity.display import briefly_shown
 from capacity.embedding.estimate import Estimate
-from capacity.embedding.model import Reason
+from capacity.embedding.model import Reason, Side
 from capacity.embedding.tasks import Task
 from capacity.embedding.witnesses.witness import Witness
 from capacity.rank.effort import Effort
@@ -65,7 +65,7 @@ class Dimension:
     @cached_property
     def impossible(self) -> Reason | None:
         """The reason why no dimension does, with the relations that stop it; None if one does."""
-        return next((one for one in self.reasons if one.side == "impossible"), None)
+        return self.best("impossible")
 
     @property
     def necessary(self) -> int | None:
@@ -84,10 +84,11 @@ class Dimension:
             values.append(self.witness.dimension)
         return min(values, default=None)
 
-    def best(self, side: str) -> Reason:
-        """Return the reason of the best bound of a side."""
+    def best(self, side: Side) -> Reason | None:
+        """Return the reason of the best bound of a side; None if it has none."""
         mine = [one for one in self.reasons if one.side == side]
-        return (max if side == "necessary" else min)(mine, key=lambda one: one.value)
+        of = max if side == "necessary" else min
+        return of(mine, key=lambda one: one.value, default=None)
 
     def __str__(self) -> str:
         if self.impossible is not None:

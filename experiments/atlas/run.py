@@ -22,8 +22,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from capacity import dimension
-from capacity.embedding import dimension_from_dict, dimension_to_dict, verify_dimension
 from capacity.database import Database
+from capacity.embedding import dimension_from_dict, dimension_to_dict, verify_dimension
 from capacity.plots.theme import COLOURS, WIDTH
 from capacity.progress import bar
 from capacity.rank import (
@@ -82,18 +82,20 @@ def of_database(code: str) -> dict[str, Any]:
 
 
 def _argmax_rank(db: Database) -> dict[str, Any]:
+    row: dict[str, Any] = {}
     for effort in EFFORTS:
         found = dimension(db, "CP", shared=False, effort=effort)
+        lower, upper = found.best("necessary"), found.best("sufficient")
+        row = {
+            "argmax_rank_lower": found.necessary,
+            "argmax_rank_lower_by": lower and lower.words,
+            "argmax_rank_upper": found.sufficient,
+            "argmax_rank_upper_by": "a witness" if found.witness else upper and upper.words,
+            "argmax_rank_certificate": json.dumps(dimension_to_dict(found), separators=(",", ":")),
+        }
         if found.necessary == found.sufficient:
             break
-    witness = found.witness is not None
-    return {
-        "argmax_rank_lower": found.necessary,
-        "argmax_rank_lower_by": found.best("necessary").words,
-        "argmax_rank_upper": found.sufficient,
-        "argmax_rank_upper_by": "a witness" if witness else found.best("sufficient").words,
-        "argmax_rank_certificate": json.dumps(dimension_to_dict(found), separators=(",", ":")),
-    }
+    return row
 
 
 def of_tensor(number: int) -> dict[str, Any]:

@@ -53,13 +53,14 @@ def row_of(task: tuple[str, int]) -> dict[str, Any]:
     database_id, count = task
     db = _databases(count)[database_id]
     found = dimension(db, "CP", shared=False)
-    least = found.sufficient
+    least, closed_form = found.sufficient, found.best("sufficient")
     assert least is not None
+    assert closed_form is not None
     return {
         "database_id": database_id,
         "argmax_necessary": found.necessary,
         "argmax_rank": least,
-        "argmax_closed_form": found.best("sufficient").value,
+        "argmax_closed_form": closed_form.value,
         "tau_rank": least_at_tau(QueryGraph.of(db, shared=False), least),
     }
 

@@ -18,6 +18,7 @@ def necessary(of: Quantities, task: Task) -> Iterator[Reason]:
     if task == "exact":
         yield nonzero("necessary", of.object_rank, "the rank of the object unfolding")
         return
+    yield nonzero("necessary", 1, "a model has one dimension at least")
     less = 0 if task == "signs" else 1
     if less and of.graph.answers.max() == 1 and of.graph.n_named > 2:
         words = "each query has one answer, and only two objects are at the ends of a line"

@@ -40,6 +40,7 @@ PAGES = (
     "effective_attention/README.md",
     "decomposition/README.md",
     "atlas/README.md",
+    "dimension/README.md",
 )
 
 

@@ -27,7 +27,8 @@ from capacity.embedding.witnesses.forms import FORMS, Form, Rows
 from capacity.embedding.witnesses.forms import rows_of as vectors_of
 from capacity.plots.theme import COLOURS, WIDTH
 from capacity.progress import bar
-from experiments.common.harness import REPLICATES, Tables, main, rows_of
+from experiments.common.harness import REPLICATES, Tables, committed, main, rows_of
+from experiments.dimension import rules
 from experiments.dimension.graphs import BENCHMARKS, database, split_of
 
 MODELS = ("CP", "ComplEx", "DistMult", "TuckER")
@@ -134,17 +135,24 @@ def numbers(tables: Tables) -> dict[str, Any]:
     keys = ["graph", "model", "dimension", "seed"]
     # the weight decay is chosen on validation facts
     chosen = runs.loc[runs.groupby(keys).valid.idxmax()]
+    least = committed("dimension_least", "runs")
     found: dict[str, Any] = {}
     for (name, model), of in chosen.groupby(["graph", "model"], sort=False):
         mean = of.groupby("dimension").test.mean()
         best = of.loc[of.groupby("seed").valid.idxmax()]
+        # DistMult wasn't asked: it can't rank all of any of these graphs
+        fits = least[(least.graph == name) & (least.model == model)].sufficient
+        fit = None if fits.empty else int(fits.min())
         found.setdefault(str(name), {})[str(model)] = {
             "mrr": {str(d): _range(rows.test) for d, rows in of.groupby("dimension")},
+            "least": fit,
+            "nearest": fit and rules.nearest(mean.index.to_numpy(), fit),
             "best_mean_at": int(mean.index.to_numpy()[mean.to_numpy().argmax()]),
             "chosen": sorted(best.dimension.astype(int).tolist()),
             "chosen_mrr": _range(best.test),
         }
-    return {"graphs": found}
+    mean = chosen.groupby(["graph", "model", "dimension"]).test.mean().reset_index()
+    return {"graphs": found, "rules": rules.predicts(mean, least[least.model == "CP"])}
 
 
 def _range(values: pd.Series[float]) -> dict[str, float]:

@@ -11,9 +11,7 @@ fixed before the run. It goes on where it was stopped.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -25,25 +23,10 @@ from capacity.plots.theme import COLOURS, WIDTH
 from capacity.progress import bar
 from capacity.rank import unfolding_rank
 from experiments.common.harness import REPLICATES, Tables, main, rows_of
+from experiments.dimension import rules
 from experiments.dimension.graphs import graph, names
 
 MODELS = ("linear", "CP", "ComplEx", "TuckER")
-# what people use: a name, its source, and the dimension that it gives for a row
-Rule = Callable[[pd.DataFrame], "pd.Series[float]"]
-RULES: dict[str, tuple[str, Rule]] = {
-    "fourth root": ("N^(1/4), TensorFlow's guide", lambda t: t.entities**0.25),
-    "logarithm": ("log2 N", lambda t: t.entities.map(math.log2)),
-    "fast.ai": ("min(600, 1.6 N^0.56)", lambda t: (1.6 * t.entities**0.56).clip(upper=600)),
-    "half": ("min(50, N / 2), fast.ai before", lambda t: (t.entities / 2).clip(upper=50)),
-    "50": ("PyKEEN's usual default", lambda t: t.entities * 0 + 50.0),
-    "200": ("ComplEx and ConvE as published", lambda t: t.entities * 0 + 200.0),
-    "entities": ("a dimension for each entity", lambda t: t.entities * 1.0),
-    "rank": ("the lower end of the certified CP rank", lambda t: t.rank_lower * 1.0),
-    "effective rank": ("its lower end", lambda t: t.effective_rank_lower * 1.0),
-    "2c + 1": ("Badreddine et al. 2025", lambda t: 2.0 * t.answers + 1),
-    "curves": ("the best closed form here", lambda t: t.closed_form * 1.0),
-    "counting": ("2 bits a parameter, for CP", lambda t: t.bits / (2 * t.parameters)),
-}
 
 
 def run(smoke: bool) -> Tables:
@@ -99,8 +82,8 @@ def numbers(tables: Tables) -> dict[str, Any]:
         for name, of in runs.groupby("graph", sort=False)
     }
     cp = runs[runs.model == "CP"]
-    return {"graphs": graphs, "rules": {name: _rule(cp, rule) for name, (_, rule) in RULES.items()},
-            "sources": {name: source for name, (source, _) in RULES.items()}}  # fmt: skip
+    return {"graphs": graphs, "rules": rules.fits(cp),
+            "sources": {name: source for name, (source, _) in rules.RULES.items()}}  # fmt: skip
 
 
 def _sizes(row: pd.Series[Any]) -> dict[str, Any]:
@@ -121,33 +104,6 @@ def _found(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _rule(cp: pd.DataFrame, rule: Rule) -> dict[str, Any]:
-    """Ratios of a rule to the least dimension found for each graph, by kind of graph."""
-    says = rule(cp).round().clip(lower=1)
-    each = pd.DataFrame({
-        "kind": cp.graph.map(kind_of), "graph": cp.graph,
-        "ratio": says / cp.fits, "refuted": says < cp.necessary,
-    })  # fmt: skip
-    by_graph = each.groupby(["kind", "graph"]).agg(
-        ratio=("ratio", "median"), refuted=("refuted", "all")
-    )
-    return {
-        str(kind): {
-            "graphs": len(of), "least": of.ratio.min(), "median": of.ratio.median(),
-            "most": of.ratio.max(), "within_2": int(of.ratio.between(0.5, 2).sum()),
-            "below_what_is_proved": int(of.refuted.sum()),
-        }
-        for kind, of in by_graph.groupby("kind")
-    }  # fmt: skip
-
-
-def kind_of(name: str) -> str:
-    """Whether a graph is real, a shuffled one, or random."""
-    if name.startswith("random"):
-        return "random"
-    return "shuffled" if name.endswith("shuffled") else "real"
-
-
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """The least dimension of CP beside what is proved, the estimate, and the exact rank."""
     graphs = found["graphs"]
@@ -160,7 +116,7 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
         ax.plot([cp["necessary"], cp["closed_form"]], [at, at], color=COLOURS[0], lw=1)
         marks = (
             ("proved: necessary, enough", (cp["necessary"], cp["closed_form"]), "|", COLOURS[0]),
-            ("witness, three seeds", (cp["least"], cp["most"]), "o", COLOURS[1]),
+            ("least found, three seeds", (cp["least"], cp["most"]), "o", COLOURS[1]),
             ("estimate", (of["estimate"],), "x", COLOURS[2]),
             ("certified rank, lower end", (of["rank_lower"],), "d", COLOURS[3]),
         )

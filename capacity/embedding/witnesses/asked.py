@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,11 +14,40 @@ from capacity.embedding.tasks import Task
 from capacity.rank.types import Indices
 
 
-class Ranking(NamedTuple):
-    """Queries of one direction: of every row of a matrix of scores, the true ones come first."""
+class Side(NamedTuple):
+    """Queries of one direction.
 
-    scores: Tensor
+    Attributes
+    ----------
+    true : Tensor of bool, shape (n_queries, n_answers)
+        The facts.
+    signs : Tensor, shape (n_queries, n_answers)
+        1 at facts, and -1 elsewhere.
+    of : callable
+        The scores of these queries, from those of all pairs of a subject and a relation.
+    """
+
     true: Tensor
+    signs: Tensor
+    of: Callable[[Tensor], Tensor]
+
+
+class _Loss(torch.autograd.Function):
+    """The sum of the squared hinges of scores about thresholds, without copies of the scores."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, threshold: Tensor, signs: Tensor) -> Tensor:
+        """Return the sum, and keep what is missing from each margin."""
+        missing = (scores - threshold).mul_(signs).neg_().add_(1).relu_()
+        ctx.save_for_backward(missing, signs)
+        return missing.square().sum()
+
+    @staticmethod
+    def backward(ctx: Any, *grad: Any) -> Any:
+        """Return the gradients by scores and thresholds."""
+        missing, signs = ctx.saved_tensors
+        down = missing.mul_(signs).mul_(2 * grad[0])
+        return -down, down.sum(1, keepdim=True) if ctx.needs_input_grad[1] else None, None
 
 
 class Asked:
@@ -41,51 +70,57 @@ class Asked:
 
     def __init__(self, graph: QueryGraph, task: Task) -> None:
         self.task = task
-        n_subjects, n_relations, n_objects = self._shape = graph.places
+        shape = graph.places
+        n_subjects, n_relations, n_objects = shape
         s, q, o = graph.placed.T
         every = np.zeros((n_subjects * n_relations, n_objects), bool)
         every[s * n_relations + q, o] = True
         rows = np.arange(len(every)) if task != "ranking" else np.flatnonzero(every.any(axis=1))
         self.queries: Indices = np.stack(np.divmod(rows, n_relations), axis=1)
         self.true = torch.from_numpy(every[rows])
-        self._tails, self._heads = self.true.any(1), self._turned(self.true).any(1)
+        self._sides = [_side(self.true, lambda scores: scores)]
+        if task == "both-sides":
+            tails = self.true.any(1)
+            heads = _turned(self.true, shape).any(1)
+            self._sides = [
+                _side(self.true, lambda scores: scores[tails]),
+                _side(self.true, lambda scores: _turned(scores, shape)[heads]),
+            ]
 
     def thresholds(self) -> list[Tensor]:
         """Return a threshold for each query of a ranking, and 0 for signs, as leaves to train."""
         if self.task == "signs":
             return [torch.zeros(1, 1)]
-        return [torch.zeros(len(r.true), 1, requires_grad=True) for r in self._of(self.true)]
+        return [torch.zeros(len(side.true), 1, requires_grad=True) for side in self._sides]
 
     def loss(self, scores: Tensor, thresholds: list[Tensor]) -> Tensor:
         """Return the squared hinge loss of scores about their thresholds."""
-        sides = [Ranking(scores, self.true)] if self.task == "signs" else self._of(scores)
-        return torch.stack([
-            torch.relu(1 - (one.scores - threshold) * (one.true.float() * 2 - 1)).square().sum()
-            for one, threshold in zip(sides, thresholds, strict=True)
-        ]).sum()  # fmt: skip
+        parts = [
+            _Loss.apply(side.of(scores), threshold, side.signs)
+            for side, threshold in zip(self._sides, thresholds, strict=True)
+        ]
+        return torch.stack(parts).sum()
 
     def met(self, scores: Tensor) -> bool:
         """Return True if scores do what the task asks."""
         if self.task == "signs":
             return bool(((scores > 0) == self.true).all())
-        return all(_ranked(one) for one in self._of(scores))
-
-    def _of(self, scores: Tensor) -> Iterator[Ranking]:
-        """Yield the scores of queries (s, q, ?), and of (?, q, o) if they are asked for."""
-        yield Ranking(scores[self._tails], self.true[self._tails])
-        if self.task == "both-sides":
-            yield Ranking(self._turned(scores)[self._heads], self._turned(self.true)[self._heads])
-
-    def _turned(self, scores: Tensor) -> Tensor:
-        """Return scores of pairs of a relation and an object with all subjects."""
-        if self.task != "both-sides":
-            return scores
-        n_subjects, n_relations, n_objects = self._shape
-        turned = scores.view(n_subjects, n_relations, n_objects).permute(1, 2, 0)
-        return turned.reshape(n_relations * n_objects, n_subjects)
+        return all(_ranked(side.of(scores), side.true) for side in self._sides)
 
 
-def _ranked(one: Ranking) -> bool:
-    lowest = torch.where(one.true, one.scores, torch.inf).amin(1)
-    highest = torch.where(one.true, -torch.inf, one.scores).amax(1)
+def _side(true: Tensor, of: Callable[[Tensor], Tensor]) -> Side:
+    mine = of(true)
+    return Side(mine, mine.float() * 2 - 1, of)
+
+
+def _turned(scores: Tensor, shape: tuple[int, int, int]) -> Tensor:
+    """Return scores of pairs of a relation and an object with all subjects."""
+    n_subjects, n_relations, n_objects = shape
+    turned = scores.view(n_subjects, n_relations, n_objects).permute(1, 2, 0)
+    return turned.reshape(n_relations * n_objects, n_subjects)
+
+
+def _ranked(scores: Tensor, true: Tensor) -> bool:
+    lowest = torch.where(true, scores, torch.inf).amin(1)
+    highest = torch.where(true, -torch.inf, scores).amax(1)
     return bool((lowest > highest).all())

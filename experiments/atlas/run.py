@@ -83,7 +83,7 @@ def of_database(code: str) -> dict[str, Any]:
 
 def _argmax_rank(db: Database) -> dict[str, Any]:
     row: dict[str, Any] = {}
-    # 12 starts of 4,000 steps; four times as many found no more
+    # up to 12 starts of 4,000 steps for each dimension
     for effort in EFFORTS[:2]:
         found = dimension(db, "CP", shared=False, effort=effort)
         lower, upper = found.best("necessary"), found.best("sufficient")

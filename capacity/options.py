@@ -21,13 +21,18 @@ def nearest(value: object, choices: Iterable[str], *, most: int = 1) -> str:
     --------
     >>> nearest("quik", ["quick", "standard"])
     ' Did you mean `quick`?'
+    >>> nearest("cp", ["CP", "SimplE"])
+    ' Did you mean `CP`?'
     >>> nearest("lr", ["learning_rate", "epochs"])
     ' Did you mean `learning_rate`?'
     >>> nearest("label", ["labels", "lable", "type"], most=2)
     ' Did you mean `labels` or `lable`?'
     """
     given, names = str(value)[:60], list(choices)
-    near = difflib.get_close_matches(given, names, n=most, cutoff=0.7)
+    small = {name.lower(): name for name in names}
+    near = [
+        small[one] for one in difflib.get_close_matches(given.lower(), small, n=most, cutoff=0.7)
+    ]
     near += [name for name in names if "".join(part[:1] for part in name.split("_")) == given]
     said = [f"`{name}`" for name in near[:most]]
     return f" Did you mean {' or '.join(said)}?" if said else ""

@@ -156,7 +156,12 @@ def dimensions(
     """
     require_choice("`task`", task, get_args(Task))
     require_choice("`effort`", effort, BUDGETS)
-    names = models_of(task) if models is None else tuple(models)
+    if isinstance(models, str):
+        raise InvalidArgumentError(
+            f"`models` must be several names; got the text {models!r}. Call "
+            f"dimension(db, {models!r}), or pass [{models!r}]."
+        )
+    names = models_of(task) if models is None else tuple(dict.fromkeys(models))
     for name in names:
         require_choice("`model`", name, MODELS)
         if name not in models_of(task):

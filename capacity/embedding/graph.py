@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from capacity.database import Database
+from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.rank.types import Indices
@@ -56,6 +57,8 @@ class QueryGraph:
 
         Raises
         ------
+        InvalidTypeError
+            If `db` isn't a database.
         InvalidArgumentError
             If the facts aren't triples, there is none, or `shared` is neither a bool nor None.
 
@@ -66,7 +69,8 @@ class QueryGraph:
         >>> graph.shape, graph.n_entities, graph.n_queries
         ((2, 1, 2), 3, 2)
         """
-        if shared not in (None, True, False):
+        require_triples(db, "QueryGraph.of(db)")
+        if not (shared is None or isinstance(shared, bool)):
             raise InvalidArgumentError(f"`shared` must be True, False or None; got {shared!r}.")
         facts = db.triples.astype(np.int64)
         if not len(facts):

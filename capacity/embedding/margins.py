@@ -94,8 +94,10 @@ def margins(
     """
     n = require_integer("n_objects", n_objects, least=2)
     a = n if answers is None else require_integer("answers", answers, most=n)
-    if not 0.5 < tau < 1:
+    if not isinstance(tau, float) or not 0.5 < tau < 1:
         raise InvalidArgumentError(f"`tau` must be above 1/2 and below 1; got {tau!r}.")
+    if not isinstance(dimensions, Iterable):
+        raise InvalidArgumentError(f"`dimensions` must be several integers; got {dimensions!r}.")
     each = [require_integer("dimensions", d, least=2) for d in dimensions]
     return tuple(_margin(n, a, tau, d) for d in each)
 

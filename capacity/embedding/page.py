@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,7 +46,7 @@ def in_words(
     Raises
     ------
     InvalidArgumentError
-        If there is none, or `tau` is out of range.
+        If there is none, one is about other facts, or `tau` is out of range.
 
     Examples
     --------
@@ -60,8 +61,16 @@ def in_words(
     >>> print(lines[5].split(": ", 1)[1])
     1 relation has a cycle of facts without reverses, such as knows: A, B, C, A
     """
-    if not found:
-        raise InvalidArgumentError("A page must have one dimension at least; got none.")
+    if not isinstance(found, Sequence) or not found:
+        raise InvalidArgumentError(
+            f"A page must have a sequence of one dimension at least; got {found!r}."
+        )
+    for one in (*found, *exact):
+        if (one.facts_sha256, one.multi) != (db.facts_sha256, db.multi):
+            raise InvalidArgumentError(
+                f"A page must be about the facts of its dimensions, {one.facts_sha256[:12]}; got "
+                f"{db.facts_sha256[:12]}."
+            )
     graph = QueryGraph.of(db, found[0].shared)
     width = max(8, *(len(one.model) for one in found))
     lines = [
@@ -112,7 +121,7 @@ def _row(one: Dimension, width: int, db: Database, graph: QueryGraph) -> str:
 
 
 def _example(reason: Reason, db: Database, graph: QueryGraph) -> str:
-    if not isinstance(reason.certificate, tuple):
+    if not isinstance(reason.certificate, tuple) or not reason.certificate:
         return ""
     one = reason.certificate[0]
     return f", such as {db.name(db.predicates[one.relation])}: " + ", ".join(
@@ -125,7 +134,7 @@ def _tokens(one: Obstruction, db: Database, graph: QueryGraph) -> list[int]:
         return []
     token = np.zeros(graph.n_entities, np.int64)
     token[graph.entities[0]], token[graph.entities[1]] = db.role_ids[0], db.role_ids[2]
-    return [int(token[i]) for i in one.entities]
+    return [int(token[i]) for i in one.entities if 0 <= i < len(token)]
 
 
 def _exact(found: Sequence[Dimension]) -> Iterator[str]:
@@ -164,14 +173,19 @@ def _notes(found: Sequence[Dimension]) -> Iterator[str]:
 
 
 def _margins(graph: QueryGraph, tau: float) -> Iterator[str]:
+    if graph.places[2] == 1:
+        yield "the softmax of the only object is 1, at any scale of scores"
+        return
     table = margins_of(graph, tau)
     if not table:
-        yield f"no query has one answer of several objects: none can reach softmax >= {tau:g}"
+        yield f"every query has several answers: none can have softmax >= {tau:g}"
         return
     yield f"softmax >= {tau:g} for all single answers, scores <h, e> with |h| |e| <= R:"
-    yield "dimension  R at least  R enough"
+    yield "dimension  R at least     R enough"
     for one in table:
-        yield f"{one.dimension:9}  {one.necessary:10,.1f}  {one.enough:8,.0f}  {one.by}"
+        # rounded away from what isn't known
+        least, most = math.floor(10 * one.necessary) / 10, math.ceil(10 * one.enough) / 10
+        yield f"{one.dimension:9}  {least:10,.1f}  {most:11,.1f}  {one.by}"
 
 
 def to_dict(one: Dimension, db: Database) -> dict[str, Any]:

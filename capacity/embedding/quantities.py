@@ -54,12 +54,15 @@ class Quantities:
         Work for intervals of ranks, as for `rank_interval`.
     seed : int
         Seed of all searches.
+    signs : bool
+        Whether signs that prove a bound are sought.
     """
 
     db: Database
     graph: QueryGraph
     effort: Effort
     seed: int
+    signs: bool = True
 
     @cached_property
     def rank(self) -> RankInterval:
@@ -199,6 +202,8 @@ class Quantities:
         return [*self._proofs(of_comparisons(self.graph))]
 
     def _proofs(self, matrix: SignMatrix) -> Iterator[SignProof]:
+        if not self.signs:
+            return
         yield shattered(matrix, self.seed)
         small = small_norm(matrix, self.seed)
         if small is not None:

@@ -146,7 +146,7 @@ def dimension_from_dict(data: object) -> Dimension:
         raise CertificateError(f"`format` must be {FORMAT!r}; got {shown(fields.get('format'))}.")
     witness, estimate = fields.get("witness"), fields.get("estimate")
     model = field(fields, "model", str)
-    return Dimension(
+    found = Dimension(
         model,
         _choice(fields, "task", get_args(Task)),
         field(fields, "shared", bool),
@@ -159,6 +159,13 @@ def dimension_from_dict(data: object) -> Dimension:
         field(fields, "facts_sha256", str),
         field(fields, "multi", str),
     )
+    for name in ("necessary", "sufficient"):
+        if name in fields and fields[name] != getattr(found, name):
+            raise CertificateError(
+                f"`{name}` must be what the reasons and the witness give, {getattr(found, name)}; "
+                f"got {shown(fields[name])}."
+            )
+    return found
 
 
 def _reason(data: object) -> Reason:

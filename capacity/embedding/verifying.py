@@ -1,19 +1,23 @@
 """A check of a `Dimension` by the facts alone, in integers.
 
 Witnesses, signs and the facts that stop symmetric scores are checked by definition, by code apart
-from the search. Bounds without a certificate are ranks and counts, which follow from the
-facts: they are computed again, by the same code and with the same effort and seed.
+from the search. Bounds without a certificate are ranks and counts, which follow from the facts, and
+so does the estimate: they are computed again, by the same code and with the same effort and seed. A
+bound holds if one of them is as strong. Words and notes are for people, and aren't checked.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database import Database
-from capacity.embedding.families import MODELS
+from capacity.database.required import require_triples
+from capacity.embedding.estimate import estimate
+from capacity.embedding.families import MODELS, models_of
 from capacity.embedding.graph import QueryGraph
 from capacity.embedding.model import Reason
 from capacity.embedding.one_way import Obstruction
@@ -29,12 +33,12 @@ from capacity.embedding.witnesses.integer_scores import (
     check_witness,
     require,
 )
-from capacity.errors import CertificateError
+from capacity.errors import CertificateError, InvalidTypeError
 from capacity.rank import Verdict
 
 
 def verify_dimension(found: Dimension, db: Database) -> Verdict:
-    """Check every bound of a dimension, in integers.
+    """Check every bound of a dimension, in integers; words and notes aren't checked.
 
     Parameters
     ----------
@@ -52,6 +56,10 @@ def verify_dimension(found: Dimension, db: Database) -> Verdict:
     ------
     CertificateError
         If it is about other facts.
+    InvalidTypeError
+        If an argument is of another type.
+    InvalidArgumentError
+        If the facts aren't triples.
 
     Examples
     --------
@@ -60,6 +68,9 @@ def verify_dimension(found: Dimension, db: Database) -> Verdict:
     >>> verify_dimension(dimension(db, "DistMult", witness=False), db)
     Verdict(proved=True, reason=None)
     """
+    if not isinstance(found, Dimension):
+        raise InvalidTypeError(f"`found` must be a Dimension; got {type(found).__name__}.")
+    require_triples(db, "verify_dimension(found, db)")
     if (found.facts_sha256, found.multi) != (db.facts_sha256, db.multi):
         raise CertificateError(
             f"The dimension must be of these facts, {db.facts_sha256[:12]}; it is of "
@@ -68,6 +79,7 @@ def verify_dimension(found: Dimension, db: Database) -> Verdict:
     facts = Facts.of(db, shared=found.shared)
     try:
         require(found.model in MODELS, f"no family is named {found.model}")
+        require(found.model in models_of(found.task), f"{found.model} isn't asked for {found.task}")
         for reason in found.reasons:
             _check(reason, found, facts)
         _check_counts(found, db)
@@ -80,31 +92,40 @@ def verify_dimension(found: Dimension, db: Database) -> Verdict:
 
 
 def _check_counts(found: Dimension, db: Database) -> None:
-    """Compute the bounds again that rest on ranks and counts."""
-    claimed = {(one.side, one.value, one.words) for one in found.reasons if one.certificate is None}
-    if not claimed:
+    """Compute the bounds again that rest on ranks and counts, and the estimate."""
+    claimed = [one for one in found.reasons if one.certificate is None]
+    if not claimed and found.estimate is None:
         return
-    of = Quantities(db, QueryGraph.of(db, found.shared), found.effort, found.seed)
-    bounds = MODELS[found.model].bounds(of, found.task)
-    known = {(one.side, one.value, one.words) for one in bounds if one.certificate is None}
-    for side, value, words in sorted(claimed - known):
-        require(False, f"the facts don't give {value} as {side}, by {words}")
+    graph = QueryGraph.of(db, found.shared)
+    of = Quantities(db, graph, found.effort, found.seed, signs=False)
+    if found.estimate is not None:
+        said, known = found.estimate, estimate(of)
+        same = said.dimension == known.dimension and math.isclose(said.bits, known.bits)
+        require(same, f"the estimate is {known.dimension}, by {known.bits:.1f} bits")
+    bounds = [*MODELS[found.model].bounds(of, found.task)]
+    least = max((one.value for one in bounds if one.side == "necessary"), default=1)
+    most = min((one.value for one in bounds if one.side == "sufficient"), default=math.inf)
+    for one in claimed:
+        holds = 1 <= one.value <= least if one.side == "necessary" else one.value >= most
+        require(holds, f"the facts don't give {one.value} as {one.side}, by {one.words}")
 
 
 def _check(reason: Reason, found: Dimension, facts: Facts) -> None:
+    proof = reason.certificate
     if reason.side == "impossible":
         require(found.model == "DistMult" and found.shared, "only symmetric scores are stopped")
-        proof = reason.certificate
         require(isinstance(proof, tuple) and proof, "nothing stops the scores")
         for one in proof if isinstance(proof, tuple) else ():
             _check_obstruction(one, found.task, facts)
-    elif isinstance(reason.certificate, Shattered | SmallNorm):
-        require(reason.side == "necessary", "signs are a lower bound")
-        m = _dimension_of_signs(reason.certificate, facts)
+    elif proof is not None:
+        require(reason.side == "necessary", f"no {reason.side} bound has a certificate")
+        if isinstance(proof, tuple):
+            raise WrongError("a lower bound is proved by signs")
+        m = _dimension_of_signs(proof, facts)
         ranked = found.task in ("ranking", "both-sides")
-        m -= ranked and reason.certificate.kind != "comparisons"
+        m -= ranked and proof.kind != "comparisons"
         require(found.task != "exact", "exact scores aren't bounded by signs here")
-        require(reason.certificate.kind != "comparisons" or found.model not in ENCODERS,
+        require(proof.kind != "comparisons" or found.model not in ENCODERS,
                  f"{found.model} has no vectors of subjects")  # fmt: skip
         most = max(1, -(-m // NUMBERS[found.model]))
         require(reason.value <= most, f"the signs prove {most}, and not {reason.value}")
@@ -151,6 +172,8 @@ def _dimension_of_signs(found: Shattered | SmallNorm, facts: Facts) -> int:
 def _signs(found: Shattered | SmallNorm, facts: Facts) -> NDArray[np.int64]:
     """Return the signs of rows at points, which must all be demanded by the facts."""
     wide = 2 if found.kind == "comparisons" else 1
+    integers = found.points.dtype == np.int64 and found.rows.dtype == np.int64
+    require(integers, "points and rows must be integers of 64 bits")
     require(found.points.ndim == wide and found.rows.ndim == 1, "the points have another form")
     require(found.points.size and found.rows.size, "there are no points")
     require(wide == 1 or found.points.shape[1] == 3, "a comparison is of three numbers")

@@ -75,6 +75,7 @@ def test_what_is_written_is_checked_from_the_shell(
     assert {row["quantity"] for row in found["certificates"]} == {"dimension"}
     data = json.loads(file.read_text())
     (cp,) = (one for one in data if (one["model"], one["task"]) == ("CP", "ranking"))
+    del cp["necessary"], cp["sufficient"]
     for reason in cp["reasons"]:
         reason["value"] += 1 if reason["side"] == "necessary" else -1
     file.write_text(json.dumps([cp]))
@@ -101,10 +102,26 @@ def test_scales_of_scores_are_told_on_request(
     assert code == 0
     head, columns, *rows = out.splitlines()[-10:]
     assert head == "softmax >= 0.9 for all single answers, scores <h, e> with |h| |e| <= R:"
-    assert columns == "dimension  R at least  R enough"
+    assert columns == "dimension  R at least     R enough"
     assert [int(row.split()[0]) for row in rows] == [2, 4, 8, 16, 32, 64, 128, 256]
     found = run_json(capsys, "dimension", circle, "--model", "linear", "--tau", "0.9")
     assert [one["dimension"] for one in found["margins"]] == [2, 4, 8, 16, 32, 64, 128, 256]
     code, _, err = run(capsys, "dimension", circle, "--tau", "0.3")
     assert code == 2
     assert "above 1/2" in err
+
+
+def test_scales_are_rounded_away_from_what_isnt_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "two.tsv"
+    file.write_text("a\tr\tx\nb\tr\ty\n")
+    _, out, _ = run(capsys, "dimension", file, "--model", "linear", "--tau", "0.95")
+    # ln(19) / 2 = 1.472..., both
+    assert out.splitlines()[-8].split()[:3] == ["2", "1.4", "1.5"]
+    file.write_text("a\tr\tx\n")
+    _, out, _ = run(capsys, "dimension", file, "--separate", "--tau", "0.95")
+    assert "the only object is 1" in out
+    file.write_text("a\tr\tx\na\tr\ty\n")
+    _, out, _ = run(capsys, "dimension", file, "--multi", "keep", "--tau", "0.95")
+    assert "every query has several answers" in out

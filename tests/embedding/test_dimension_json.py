@@ -101,6 +101,29 @@ def test_what_was_changed_is_refused_or_proves_no_more(seed: int) -> None:
                 assert other.sufficient is None
 
 
+@pytest.mark.parametrize("end", ["necessary", "sufficient"])
+def test_ends_are_those_of_the_reasons(end: str) -> None:
+    data = dimension_to_dict(dimension(Database.from_triples([("a", "r", "b")]), "CP"))
+    with pytest.raises(CertificateError, match=end):
+        dimension_from_dict({**data, end: 7})
+
+
+def test_factors_of_another_form_are_refused() -> None:
+    db = Database.from_triples([("A", "k", "B"), ("B", "k", "C"), ("C", "k", "A")])
+    data = dimension_to_dict(dimension(db, "TuckER", witness=False))
+    del data["necessary"], data["sufficient"]
+    wrong: tuple[dict[str, Any], ...] = (
+        {"e": [[1], [1], [1]], "w": [1], "W": [[[1]]]},
+        {"e": [1, 1, 1], "w": [[1]], "W": [[[1]]]},
+        {"e": [[1], [1], [1]], "w": [[1]], "W": [[1]]},
+        {"e": [[1], [1], [1]], "w": [[1, 1]], "W": [[[1]]]},
+        {"e": [], "w": [], "W": []},
+    )
+    for factors in wrong:
+        found = dimension_from_dict({**data, "witness": {"dimension": 1, "factors": factors}})
+        assert not verify_dimension(found, db).proved
+
+
 @pytest.mark.parametrize("seed", [-1, 2**63, 2**70])
 def test_a_seed_that_is_none_is_told(seed: int) -> None:
     data = dimension_to_dict(dimension(Database.from_triples([("a", "r", "b")]), "CP"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +13,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database
-from capacity.embedding import MODELS, Dimension, Obstruction, Witness, dimension, verify_dimension
+from capacity.embedding import (
+    MODELS,
+    Dimension,
+    Obstruction,
+    Quantities,
+    QueryGraph,
+    Reason,
+    Witness,
+    dimension,
+    dimensions,
+    in_words,
+    verify_dimension,
+)
 from capacity.embedding.signs.shattered import Shattered
 from capacity.embedding.signs.spectral import SmallNorm
-from capacity.errors import CertificateError, InvalidArgumentError
+from capacity.embedding.witnesses.asked import Asked
+from capacity.errors import CertificateError, InvalidArgumentError, InvalidTypeError
 from capacity.layer import store_in_query_key
 from tests.tiers import examples
 
@@ -208,8 +223,9 @@ def test_tampered_witnesses_are_refused() -> None:
         refused += not verdict.proved
     assert refused > 100
     for what, wrong in (
-        ({"dimension": found.witness.dimension - 1}, "aren't of dimension"),
-        ({"factors": {}}, "don't fit"),
+        ({"dimension": found.witness.dimension - 1}, "isn't of dimension"),
+        ({"dimension": 0}, "one dimension at least"),
+        ({"factors": {}}, "the factors must be a, b, c"),
         ({"model": "ComplEx"}, "of another model"),
     ):
         changed = replace(found, witness=replace(found.witness, **what))
@@ -218,9 +234,11 @@ def test_tampered_witnesses_are_refused() -> None:
         factors = {name: np.full_like(x, value) for name, x in found.witness.factors.items()}
         changed = replace(found, witness=replace(found.witness, factors=factors))
         assert "too large" in str(verify_dimension(changed, db).reason)
-    floats = {name: x.astype(float) for name, x in found.witness.factors.items()}
-    changed = replace(found, witness=replace(found.witness, factors=floats))
-    assert "isn't of integers" in str(verify_dimension(changed, db).reason)
+    # products of small types would wrap around
+    for kind in (float, np.int8, np.int32, np.uint64):
+        others = {name: x.astype(kind) for name, x in found.witness.factors.items()}
+        changed = replace(found, witness=replace(found.witness, factors=others))
+        assert "isn't of integers" in str(verify_dimension(changed, db).reason)
 
 
 @given(graphs(), st.integers(0, 2**20))
@@ -234,9 +252,14 @@ def test_tampered_points_and_cycles_are_refused(db: Database, seed: int) -> None
             proof = reason.certificate
             if proof is None:
                 reasons = list(found.reasons)
-                less = 1 if reason.side == "necessary" else -1
-                reasons[i] = replace(reason, value=reason.value + less)
+                mine = [one.value for one in found.reasons
+                        if one.side == reason.side and one.certificate is None]  # fmt: skip
+                beyond = max(mine) + 1 if reason.side == "necessary" else min(mine) - 1
+                reasons[i] = replace(reason, value=beyond)
                 assert not verify_dimension(replace(found, reasons=tuple(reasons)), db).proved
+                # what is weaker than a bound holds, in any words
+                reasons[i] = replace(reason, value=mine[0], words="otherwise said")
+                assert verify_dimension(replace(found, reasons=tuple(reasons)), db).proved
                 continue
             if isinstance(proof, tuple):
                 one = proof[0]
@@ -276,8 +299,91 @@ def test_tampered_points_and_cycles_are_refused(db: Database, seed: int) -> None
                 assert not verify_dimension(replace(found, reasons=tuple(reasons)), db).proved
 
 
+CIRCLE = [(0, 0, 1), (1, 0, 2), (2, 0, 0)]
+STOPPED = Obstruction(0, (0, 1, 2, 0))
+
+
+NO_POINTS = Shattered("objects", np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
+@pytest.mark.parametrize("model", ["CP", "linear", "DistMult", "RESCAL"])
+@pytest.mark.parametrize("proof", [(), (STOPPED,), NO_POINTS])
+@pytest.mark.parametrize("side", ["necessary", "sufficient", "impossible"])
+def test_a_certificate_of_another_kind_proves_nothing(model: str, proof: Any, side: Any) -> None:
+    db = graph_of(CIRCLE)
+    for task in ("signs", "ranking"):
+        found = dimension(db, model, task, witness=False)
+        value = {"necessary": 50, "sufficient": 1, "impossible": 0}[side]
+        claim = replace(found, reasons=(Reason(side, value, "forged", proof),))
+        true = model == "DistMult" and side == "impossible" and proof == (STOPPED,)
+        assert verify_dimension(claim, db).proved == true
+
+
+def test_what_a_family_isnt_asked_for_is_refused() -> None:
+    db = graph_of([(0, 0, 0), (1, 0, 0), (1, 0, 1), (2, 0, 2), (3, 0, 1), (3, 0, 2)], separate=True)
+    of = Quantities(db, QueryGraph.of(db, shared=False), "quick", 0)
+    for model in ("linear", "attention"):
+        found = dimension(db, model, witness=False)
+        claim = replace(
+            found, task="both-sides", reasons=(*MODELS[model].bounds(of, "both-sides"),)
+        )
+        assert "isn't asked for both-sides" in str(verify_dimension(claim, db).reason)
+
+
+def test_a_witness_of_another_family_is_none_of_attention() -> None:
+    db = graph_of(CIRCLE)
+    witness = dimension(db, "TuckER", "signs").witness
+    assert witness is not None
+    found = dimension(db, "attention", "signs")
+    claim = replace(found, witness=replace(witness, model="attention"))
+    assert "no witness is known of attention" in str(verify_dimension(claim, db).reason)
+
+
+def test_points_that_are_no_integers_prove_nothing() -> None:
+    db = graph_of([(0, 0, 0), (1, 0, 1)], separate=True)
+    found = dimension(db, "linear", "signs", witness=False)
+    rows = np.array([0, 1])
+    wrong: tuple[Any, ...] = (np.array([0.0, 0.5]), np.array([0, 1], np.int8))
+    for points in wrong:
+        reason = Reason("necessary", 2, "forged", Shattered("objects", points, rows))
+        assert not verify_dimension(replace(found, reasons=(reason,)), db).proved
+
+
+def test_an_estimate_is_counted_again() -> None:
+    db = graph_of([(s, 0, s % 2) for s in range(6)], separate=True)
+    found = dimension(db, "CP", witness=False)
+    assert found.estimate is not None
+    for changed in ({"dimension": 99}, {"bits": math.nan}, {"bits": found.estimate.bits + 1}):
+        claim = replace(found, estimate=replace(found.estimate, **changed))
+        assert "the estimate is" in str(verify_dimension(claim, db).reason)
+
+
+def test_many_relations_and_few_queries_take_little_memory() -> None:
+    """All pairs of a subject and a relation would be 9 GB of scores."""
+    rows = [(i, i, (7 * i + j) % 5000) for i in range(1300) for j in range(3)]
+    graph = QueryGraph.of(graph_of(rows))
+    asked = Asked(graph, "ranking")
+    assert asked.true.shape == (1300, graph.n_entities)
+    assert asked.true.sum() == graph.n_facts
+    assert (asked.queries == np.unique(graph.placed[:, :2], axis=0)).all()
+
+
 def test_wrong_arguments_are_told() -> None:
     db = graph_of([(0, 0, 1)])
+    for wrong in (None, "graph", [(0, 0, 1)]):
+        with pytest.raises(InvalidTypeError):
+            dimension(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidTypeError):
+        verify_dimension(None, db)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="several names"):
+        dimensions(db, "CP")
+    with pytest.raises(InvalidArgumentError, match="shared"):
+        dimension(db, shared=np.array([1, 2]))  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="sequence"):
+        in_words(dimension(db, "CP", witness=False), db)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="about the facts"):
+        in_words([dimension(db, "CP", witness=False)], graph_of([(0, 0, 0)]))
+    assert len(dimensions(db, ["CP", "CP"], witness=False)) == 1
     for changed in ({"model": "TransE"}, {"task": "rank"}, {"effort": "much"}):
         with pytest.raises(InvalidArgumentError, match=next(iter(changed))):
             dimension(db, **changed)  # type: ignore[arg-type]

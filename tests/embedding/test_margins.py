@@ -97,7 +97,10 @@ def test_a_wrong_tau_is_told(tau: float) -> None:
         margins(3, tau)
 
 
-@pytest.mark.parametrize("options", [{"n_objects": 1}, {"dimensions": [1]}, {"answers": 4}])
+@pytest.mark.parametrize(
+    "options",
+    [{"n_objects": 1}, {"dimensions": [1]}, {"dimensions": 5}, {"answers": 4}, {"tau": "0.9"}],
+)
 def test_wrong_numbers_are_told(options: dict[str, object]) -> None:
     with pytest.raises(InvalidArgumentError):
         margins(**{"n_objects": 3, **options})  # type: ignore[arg-type]

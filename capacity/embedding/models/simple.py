@@ -16,6 +16,10 @@ def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
         lower = of.rank.lower.value
         words = "half the rank, certified: it is CP of twice the dimensions"
         yield nonzero("necessary", -(-lower // 2), words)
+        # <a_s, v_q, b_o> + <a_o, w_q, b_s> is linear in the 2 d numbers of an entity
+        rank = of.object_rank if of.graph.entities is None else of.joint_rank
+        words = "half the rank of the unfoldings of its entities"
+        yield nonzero("necessary", -(-rank // 2), words)
     else:
         for one in cp.necessary(of, task):
             yield one.at(-(-one.value // 2), "it is CP of twice the dimensions")

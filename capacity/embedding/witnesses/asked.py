@@ -73,11 +73,12 @@ class Asked:
         shape = graph.places
         n_subjects, n_relations, n_objects = shape
         s, q, o = graph.placed.T
-        every = np.zeros((n_subjects * n_relations, n_objects), bool)
-        every[s * n_relations + q, o] = True
-        rows = np.arange(len(every)) if task != "ranking" else np.flatnonzero(every.any(axis=1))
-        self.queries: Indices = np.stack(np.divmod(rows, n_relations), axis=1)
-        self.true = torch.from_numpy(every[rows])
+        keys = s * n_relations + q
+        asked = np.unique(keys) if task == "ranking" else np.arange(n_subjects * n_relations)
+        true = np.zeros((len(asked), n_objects), bool)
+        true[np.searchsorted(asked, keys), o] = True
+        self.queries: Indices = np.stack(np.divmod(asked, n_relations), axis=1)
+        self.true = torch.from_numpy(true)
         self._sides = [_side(self.true, lambda scores: scores)]
         if task == "both-sides":
             tails = self.true.any(1)

@@ -94,11 +94,6 @@ def check_witness(witness: Witness, facts: Facts, task: Task) -> None:
     require(task in ("signs", "ranking", "both-sides"), f"no witness is known for {task} scores")
     facts = facts.all_that_score()
     n_subjects, n_relations, n_objects = facts.shape
-    for name, x in witness.factors.items():
-        require(np.issubdtype(x.dtype, np.integer), f"{name} isn't of integers")
-        # the absolute value of -2^63 isn't positive
-        small = x.min(initial=0) > -LARGEST and x.max(initial=0) < LARGEST
-        require(small, f"{name} has too large numbers")
     answers: dict[tuple[int, int], list[int]] = {}
     for s, q, o in facts.triples:
         answers.setdefault((s, q), []).append(o)
@@ -106,30 +101,60 @@ def check_witness(witness: Witness, facts: Facts, task: Task) -> None:
     require(n_queries * n_objects <= MOST_SCORES, f"more than {MOST_SCORES:,} scores to compare")
     every = itertools.product(range(n_subjects), range(n_relations))
     queries = sorted(answers) if task == "ranking" else [*every]
+    _check_factors(witness, facts, n_queries)
     # of each (?, q, o) the lowest score of a fact, and the highest of all else
     lowest = np.full((n_relations, n_objects), EXACT)
     highest = np.full((n_relations, n_objects), -EXACT)
-    try:
-        rows = _scores(witness.model, witness.factors, witness.dimension, queries, facts)
-        for (s, q), scores in zip(queries, rows, strict=True):
-            is_answer = np.zeros(n_objects, bool)
-            is_answer[answers.get((s, q), [])] = True
-            if task == "signs":
-                require(((scores > 0) == is_answer).all(), f"a sign of {s, q} is another")
-                continue
-            true, false = scores[is_answer], scores[~is_answer]
-            ranked = not len(true) or not len(false) or true.min() > false.max()
-            require(ranked, f"query {s, q} isn't ranked")
-            lowest[q] = np.where(is_answer, np.minimum(lowest[q], scores), lowest[q])
-            highest[q] = np.where(is_answer, highest[q], np.maximum(highest[q], scores))
-    except (KeyError, IndexError, ValueError) as error:
-        raise WrongError(f"the factors don't fit: {error}") from error
+    rows = _scores(witness.model, witness.factors, queries, facts)
+    for (s, q), scores in zip(queries, rows, strict=True):
+        is_answer = np.zeros(n_objects, bool)
+        is_answer[answers.get((s, q), [])] = True
+        if task == "signs":
+            require(((scores > 0) == is_answer).all(), f"a sign of {s, q} is another")
+            continue
+        true, false = scores[is_answer], scores[~is_answer]
+        ranked = not len(true) or not len(false) or true.min() > false.max()
+        require(ranked, f"query {s, q} isn't ranked")
+        lowest[q] = np.where(is_answer, np.minimum(lowest[q], scores), lowest[q])
+        highest[q] = np.where(is_answer, highest[q], np.maximum(highest[q], scores))
     # where there is no fact, the lowest score is larger than all
     require(task != "both-sides" or (lowest > highest).all(), "a query (?, q, o) isn't ranked")
 
 
+def _check_factors(witness: Witness, facts: Facts, n_queries: int) -> None:
+    """Raise `WrongError` unless factors are integers of 64 bits, small, and of their shapes."""
+    d, (k, q, v) = witness.dimension, facts.shape
+    n = 1 + max(*facts.subjects, *facts.objects)
+    require(d >= 1, "a model has one dimension at least")
+    # TuckER's vectors of relations may have any dimension
+    shapes: dict[str, dict[str, tuple[int | None, ...]]] = {
+        "linear": {"h": (n_queries, d), "e": (v, d)},
+        "CP": {"a": (k, d), "b": (q, d), "c": (v, d)},
+        "DistMult": {"e": (n, d), "w": (q, d)},
+        "ComplEx": {"x": (n, d), "y": (n, d), "u": (q, d), "v": (q, d)},
+        "SimplE": {"a": (n, d), "b": (n, d), "v": (q, d), "w": (q, d)},
+        "RESCAL": {"e": (n, d), "W": (q, d, d)},
+        "TuckER": {"e": (n, d), "w": (q, None), "W": (None, d, d)},
+    }
+    require(witness.model in shapes, f"no witness is known of {witness.model}")
+    expected, f = shapes[witness.model], witness.factors
+    require({*f} == {*expected}, f"the factors must be {', '.join(expected)}")
+    for name, shape in expected.items():
+        x = f[name]
+        require(x.dtype == np.int64, f"{name} isn't of integers of 64 bits")
+        fits = x.ndim == len(shape) and all(
+            m in (None, size) for m, size in zip(shape, x.shape, strict=True)
+        )
+        require(fits, f"{name} isn't of dimension {d}")
+        # the absolute value of -2^63 isn't positive
+        small = x.min(initial=0) > -LARGEST and x.max(initial=0) < LARGEST
+        require(small, f"{name} has too large numbers")
+    if witness.model == "TuckER":
+        require(f["w"].shape[1] == len(f["W"]), "w and W aren't of one dimension of relations")
+
+
 def _scores(
-    model: str, f: Mapping[str, Integers], d: int, queries: list[tuple[int, int]], facts: Facts
+    model: str, f: Mapping[str, Integers], queries: list[tuple[int, int]], facts: Facts
 ) -> Iterator[Integers]:
     """Yield the scores of each query at all objects, by the definition of the model."""
     s_of, o_of = facts.subjects, facts.objects
@@ -152,11 +177,6 @@ def _scores(
         else:
             W = f["W"][q] if model == "RESCAL" else _sum(f["w"][q], f["W"])
             h, e = _sum(f["e"][s_of[s]], W), f["e"][o_of]
-        parts = NUMBERS[model]
-        require(h.shape == (parts * d,) and e.shape == (facts.shape[2], parts * d),
-                 f"the factors aren't of dimension {d}")  # fmt: skip
-        require(f.get("W", np.zeros(0)).ndim != 3 or f["W"].shape[1:] == (d, d),
-                 f"the matrices aren't of dimension {d}")  # fmt: skip
         yield _sum(h, e.T)
 
 

@@ -58,8 +58,8 @@ def dimension(
     """
     from capacity.embedding.families import dimensions
     from capacity.embedding.graph import QueryGraph
-    from capacity.embedding.margins import margins_of
     from capacity.embedding.page import in_words, to_dict
+    from capacity.embedding.softmax_scale import margins_of
 
     db = load_chosen(file, chosen, format=format, multi=multi)
     # a wrong tau is told before the work

@@ -5,9 +5,6 @@ from .families import dimension as dimension
 from .families import dimensions as dimensions
 from .families import models_of as models_of
 from .graph import QueryGraph as QueryGraph
-from .margins import Margin as Margin
-from .margins import margins as margins
-from .margins import margins_of as margins_of
 from .model import Bounds as Bounds
 from .model import Certificate as Certificate
 from .model import Model as Model
@@ -31,6 +28,9 @@ from .serialization import save_dimensions as save_dimensions
 from .signs.matrices import Points as Points
 from .signs.shattered import Shattered as Shattered
 from .signs.spectral import SmallNorm as SmallNorm
+from .softmax_scale import Margin as Margin
+from .softmax_scale import margins as margins
+from .softmax_scale import margins_of as margins_of
 from .tasks import Task as Task
 from .verifying import verify_dimension as verify_dimension
 from .witnesses.witness import Witness as Witness

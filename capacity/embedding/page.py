@@ -10,11 +10,11 @@ import numpy as np
 
 from capacity.database import Database
 from capacity.embedding.graph import QueryGraph
-from capacity.embedding.margins import margins_of
 from capacity.embedding.model import Reason
 from capacity.embedding.one_way import Obstruction
 from capacity.embedding.result import WORDS, Dimension
 from capacity.embedding.serialization import dimension_to_dict
+from capacity.embedding.softmax_scale import margins_of
 from capacity.errors import InvalidArgumentError
 
 

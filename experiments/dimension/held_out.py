@@ -91,8 +91,10 @@ def row_of(task: tuple[str, str, int, float, int]) -> dict[str, Any]:
     name, model, d, decay, seed = task
     of, form = data(name), FORMS[model]
     graph = of.graph
-    rows = vectors_of(graph, graph.placed[:, :2], entities=form.entities)
-    o = torch.from_numpy(graph.placed[:, 2])
+    # a query's sum over all entities is the same for each of its facts
+    queries, query_of = np.unique(graph.placed[:, :2], axis=0, return_inverse=True)
+    rows = vectors_of(graph, queries, entities=form.entities)
+    facts = torch.from_numpy(query_of.ravel()), torch.from_numpy(graph.placed[:, 2])
     generator = torch.Generator().manual_seed(seed)
     factors = {
         key: (torch.randn(*shape, generator=generator) * shape[-1] ** -0.25).requires_grad_()
@@ -101,7 +103,8 @@ def row_of(task: tuple[str, str, int, float, int]) -> dict[str, Any]:
     optimiser = torch.optim.AdamW(factors.values(), lr=RATE, weight_decay=decay)
     best: dict[str, Any] = {"valid": -1.0}
     for step in range(1, STEPS + 1):
-        loss = torch.nn.functional.cross_entropy(_scores(form, factors, rows), o)
+        scores = _scores(form, factors, rows)
+        loss = (scores.logsumexp(1)[facts[0]] - scores[facts]).mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

@@ -26,7 +26,7 @@ class Dimension:
     """An interval of the least dimension, with its reasons.
 
     It is about the graph itself, and not about predicting new facts: the least dimension that fits
-    a graph isn't the best one.
+    a graph needn't be the best one.
 
     Attributes
     ----------

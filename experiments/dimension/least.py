@@ -116,20 +116,20 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
         if cp is None:
             continue
         proved = cp["necessary"][0], cp["closed_form"][1]
-        ax.plot(proved, [at, at], color=COLOURS[0], lw=1)
         marks = (
-            ("proved: necessary, enough", proved, "|", COLOURS[0]),
+            ("proved: necessary, enough", proved, "|-", COLOURS[0]),
             ("least found, three seeds", cp["fits"], "o", COLOURS[1]),
             ("estimate", (of["estimate"],), "x", COLOURS[2]),
             ("certified rank, lower end", (of["rank_lower"],), "d", COLOURS[3]),
         )
         for label, values, marker, colour in marks:
             ax.plot([x for x in values if x], [at] * sum(x is not None for x in values), marker,
-                    color=colour, label=label if not at else None, ms=4)  # fmt: skip
+                    color=colour, label=label if not at else None, ms=4, lw=1)  # fmt: skip
     ax.set_xscale("log")
     ax.set_yticks(range(len(graphs)), list(graphs), fontsize=6)
     ax.invert_yaxis()
-    ax.set_xlabel("dimension of CP")
+    ax.set_xlabel("dimension")
+    ax.set_title("CP: what ranks every fact of a graph")
     ax.legend(frameon=False, fontsize=7)
     return {"cp": figure}
 

@@ -179,10 +179,11 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     ):
         ax.plot(table.database_rank_lower, table[name], ".", ms=3, color=colour)
         most = int(table.database_rank_lower.max())
-        ax.plot([0, most], [0, most], color="0.7", lw=0.8)
+        ax.plot([0, most], [0, most], color="0.7", lw=0.8, label="equal")
         ax.set_xlabel("certified rank of the database, lower end")
         ax.set_title(what)
     axes[0].set_ylabel("least dimension of CP found")
+    axes[0].legend(frameon=False)
     return {"ranks": figure}
 
 

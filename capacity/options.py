@@ -29,10 +29,11 @@ def nearest(value: object, choices: Iterable[str], *, most: int = 1) -> str:
     ' Did you mean `labels` or `lable`?'
     """
     given, names = str(value)[:60], list(choices)
-    small = {name.lower(): name for name in names}
-    near = [
-        small[one] for one in difflib.get_close_matches(given.lower(), small, n=most, cutoff=0.7)
-    ]
+    near = difflib.get_close_matches(given, names, n=most, cutoff=0.7)
+    if not near:
+        small = {name.lower(): name for name in names}
+        found = difflib.get_close_matches(given.lower(), small, n=most, cutoff=0.7)
+        near = [small[one] for one in found]
     near += [name for name in names if "".join(part[:1] for part in name.split("_")) == given]
     said = [f"`{name}`" for name in near[:most]]
     return f" Did you mean {' or '.join(said)}?" if said else ""

@@ -35,6 +35,9 @@ from .selection import Selected as Selected
 from .selection import Selection as Selection
 from .selection import SelectionOptions as SelectionOptions
 from .source import Source as Source
+from .structured import STRUCTURE_KINDS as STRUCTURE_KINDS
+from .structured import StructureKind as StructureKind
+from .structured import structured_database as structured_database
 from .synthetic import random_database as random_database
 from .terms import Term as Term
 from .terms import label as label

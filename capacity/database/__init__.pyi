@@ -1,3 +1,7 @@
+from .codes.lengths import DescriptionLength as DescriptionLength
+from .codes.lengths import PredicateCode as PredicateCode
+from .codes.lengths import description_length as description_length
+from .codes.lengths import object_entropy as object_entropy
 from .facts import Database as Database
 from .io.arrays import from_numpy as from_numpy
 from .io.formats import FileHead as FileHead

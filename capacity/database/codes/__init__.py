@@ -1,0 +1,1 @@
+"""Lengths in bits of codes for the objects of facts."""

@@ -24,6 +24,7 @@ Lee and Bietti (2412.06538): as many facts as parameters, up to logarithms.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -231,13 +232,23 @@ def coefficients(
     start: tuple[float, float, float] = (0.0, 0.0, 0.0),
 ) -> tuple[float, float, float]:
     """Fit intercept, by_capacity and steepness to logarithms x of sizes and c of capacities."""
-    w = np.ones(len(y)) if weights is None else weights
     intercept, by_capacity, steepness = start
     if exponent is None:
         design, beta = np.stack([np.ones(len(y)), -x, c]), [intercept, steepness, by_capacity]
     else:
         design, beta = np.stack([np.ones(len(y)), exponent * c - x]), [intercept, steepness]
-    beta = np.array(beta)
+    intercept, steepness, *free = maximum_likelihood(design, y, beta, weights)
+    return intercept, free[0] if exponent is None else exponent * steepness, steepness
+
+
+def maximum_likelihood(
+    design: NDArray[np.float64],
+    y: NDArray[np.float64],
+    start: Sequence[float],
+    weights: NDArray[np.float64] | None = None,
+) -> list[float]:
+    """Coefficients of a logistic regression on the rows of `design`, by Newton's method."""
+    w, beta = np.ones(len(y)) if weights is None else weights, np.array(start, dtype=np.float64)
     for _ in range(MAX_STEPS):
         p = 1 / (1 + np.exp(-np.clip(beta @ design, -30, 30)))
         slope = design @ (w * (y - p)) - PENALTY * beta
@@ -247,8 +258,7 @@ def coefficients(
         beta += step * min(1.0, 5 / np.abs(step).max())
         if np.abs(step).max() < 1e-9:
             break
-    intercept, steepness = float(beta[0]), float(beta[1])
-    return intercept, float(beta[2]) if exponent is None else exponent * steepness, steepness
+    return beta.tolist()
 
 
 def outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> NDArray[np.float64]:

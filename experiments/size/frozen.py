@@ -83,7 +83,7 @@ QUESTIONS = {
     "heads and W_U of another database help W_E": ("from another: heads, W_U", "all but W_E"),
     "learning the direct path gains something": ("none", "E"),
 }
-NAMED = {"all but W_E": ALL_BUT_W_E}
+NAMED: dict[str, tuple[str, ...]] = {"all but W_E": ALL_BUT_W_E}
 
 
 def row_name(frozen: tuple[str, ...]) -> str:

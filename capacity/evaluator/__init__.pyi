@@ -3,6 +3,8 @@ from .accuracy import Over as Over
 from .accuracy import accuracy_of_logits as accuracy_of_logits
 from .accuracy import evaluate as evaluate
 from .accuracy import memorises as memorises
+from .bits import StoredBits as StoredBits
+from .bits import stored_bits as stored_bits
 from .bootstrap import cluster_bootstrap as cluster_bootstrap
 from .bootstrap import mean_interval as mean_interval
 from .bootstrap import percentile_interval as percentile_interval

@@ -102,7 +102,7 @@ class CertifiedRecall:
 
     @property
     def least_margin(self) -> float:
-        """A number that no fact's log p(v | k, q) - log tau is proved to fall below, in nats."""
+        """Least of the lower ends, in nats: no fact's log p(v | k, q) - log tau is below it."""
         return float(self.lower.min())
 
 

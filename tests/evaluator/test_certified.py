@@ -149,6 +149,17 @@ def two_tokens(x: float) -> tuple[AttentionLayer, Database]:
     return AttentionLayer.of_weights(LayerConfig(1, 1, 1, 1), weights), db
 
 
+def test_tokens_with_one_column_share_their_probability() -> None:
+    layer, db = two_tokens(3.0)
+    with torch.no_grad():
+        layer.W_U[:] = 3.0
+    recall = certified_recall(layer, db, 0.75)
+    assert recall.refuted.all()
+    # 1/2 of 3/4
+    assert recall.lower[0] == pytest.approx(math.log(2 / 3), rel=1e-15)
+    assert 0 < recall.upper[0] - recall.lower[0] < 1e-15
+
+
 @given(st.floats(0.5, 5))
 @settings(max_examples=examples(100))
 def test_neighbouring_thresholds_are_told_apart_where_floats_round(x: float) -> None:

@@ -5,10 +5,14 @@ from .accuracy import evaluate as evaluate
 from .accuracy import memorises as memorises
 from .bisection import HalfSize as HalfSize
 from .bisection import half_size as half_size
+from .bits import StoredBits as StoredBits
+from .bits import stored_bits as stored_bits
 from .bootstrap import cluster_bootstrap as cluster_bootstrap
 from .bootstrap import mean_interval as mean_interval
 from .bootstrap import percentile_interval as percentile_interval
 from .bootstrap import simultaneous_intervals as simultaneous_intervals
+from .certified import CertifiedRecall as CertifiedRecall
+from .certified import certified_recall as certified_recall
 from .columns import accuracy_column as accuracy_column
 from .columns import scale_column as scale_column
 from .columns import with_current_names as with_current_names

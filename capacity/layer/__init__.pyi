@@ -22,6 +22,8 @@ from .recipe import Positions as Positions
 from .recipe import Recipe as Recipe
 from .recipe import Schedule as Schedule
 from .recipe import Status as Status
+from .rounding import NumberFormat as NumberFormat
+from .rounding import round_weights as round_weights
 from .snapshots import Arrays as Arrays
 from .snapshots import Snapshots as Snapshots
 from .tensor import LayerTensor as LayerTensor

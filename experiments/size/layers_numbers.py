@@ -56,9 +56,8 @@ def sizes_of(runs: pd.DataFrame) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     done = runs.assign(done=runs["accuracy_p95"] == 1)
     for name, part in done.groupby("layer_id"):
-        shares = {
-            int(size): share for size, share in part.groupby("n_asked")["done"].mean().items()
-        }
+        means = part.groupby("n_asked")["done"].mean()
+        shares = dict(zip(means.index.astype(int).tolist(), means.tolist(), strict=True))
         # what the bisection asked is enough to say where it ended
         above = max((size for size, share in shares.items() if share >= 0.5), default=None)
         below = min((size for size, share in shares.items() if share < 0.5), default=None)

@@ -122,7 +122,7 @@ def logits(weights: Weights, tables: Tables, direct: Tensor | None = None) -> tu
     to_k = (x_k[:, None] @ weights["W_K"].mT) @ queries.mT
     to_q = (queries * (x_q[:, None] @ weights["W_K"].mT)).sum(-1)
     gates = torch.sigmoid(to_k - to_q[:, :, None])
-    n, n_heads, n_subjects, n_predicates = gates.shape
+    n, _, n_subjects, n_predicates = gates.shape
     # sum over heads of gate y_k, a product of matrices for each subject
     seen_k = gates.transpose(1, 2).transpose(2, 3) @ y_k.transpose(1, 2)
     seen_q = (1 - gates).permute(0, 3, 2, 1) @ y_q.transpose(1, 2)

@@ -22,4 +22,5 @@ EXPERIMENTS = {
     "atlas": "experiments.atlas.run",
     "dimension_least": "experiments.dimension.least",
     "dimension_held_out": "experiments.dimension.held_out",
+    "formats": "experiments.size.formats",
 }

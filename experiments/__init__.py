@@ -24,6 +24,7 @@ EXPERIMENTS = {
     "associations": "experiments.size.associations",
     "frozen": "experiments.size.frozen",
     "overload": "experiments.size.overload",
+    "formats": "experiments.size.formats",
     "atlas": "experiments.atlas.run",
     "dimension_least": "experiments.dimension.least",
     "dimension_held_out": "experiments.dimension.held_out",

@@ -1,9 +1,9 @@
 """The size of database that a layer is foretold to hold, by a law fitted to thousands of runs.
 
 The law (`SizeLaw`) and its data are those of the experiment ``experiments/size/layers.py``: plain
-layers with d_model 2 to 8, 1 to 16 heads, and queries, keys and values of 1 to 4 dimensions, trained
-once on each of 20 databases of a size, of 50 to 3,200 triples in one to four tables without further
-structure.
+layers with d_model 2 to 8, 1 to 16 heads, and queries, keys and values of 1 to 4 dimensions. Each
+is trained once on each of 20 databases of a size, of 50 to 3,200 triples in one to four tables
+without further structure.
 """
 
 from __future__ import annotations

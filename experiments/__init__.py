@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "database_size": "experiments.size.measures",
     "law_of_layers": "experiments.size.layers",
     "frozen": "experiments.size.frozen",
+    "completion": "experiments.size.completion",
     "atlas": "experiments.atlas.run",
     "dimension_least": "experiments.dimension.least",
     "dimension_held_out": "experiments.dimension.held_out",

@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "frozen": "experiments.size.frozen",
     "overload": "experiments.size.overload",
     "formats": "experiments.size.formats",
+    "completion": "experiments.size.completion",
     "atlas": "experiments.atlas.run",
     "dimension_least": "experiments.dimension.least",
     "dimension_held_out": "experiments.dimension.held_out",

@@ -3,6 +3,9 @@ from .accuracy import Over as Over
 from .accuracy import accuracy_of_logits as accuracy_of_logits
 from .accuracy import evaluate as evaluate
 from .accuracy import memorises as memorises
+from .artefacts import Among as Among
+from .artefacts import CompletionArtefacts as CompletionArtefacts
+from .artefacts import completion_artefacts as completion_artefacts
 from .bisection import HalfSize as HalfSize
 from .bisection import half_size as half_size
 from .bits import StoredBits as StoredBits
@@ -39,6 +42,7 @@ from .pair_attention import query_key_freedom as query_key_freedom
 from .predictions import pair_logits as pair_logits
 from .scale import margins as margins
 from .scale import smallest_scale as smallest_scale
+from .separation import auroc as auroc
 from .size_law import SizeLaw as SizeLaw
 from .size_law import SizeLawEstimate as SizeLawEstimate
 from .size_law import fit_size_law as fit_size_law

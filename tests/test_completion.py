@@ -8,9 +8,9 @@ import pytest
 
 from capacity.database import Database, structured_database
 from capacity.evaluator import mean_interval, nonsense_pairs
-from experiments.size import completion, completion_data, completion_foretold
+from experiments.completion import data, foretold, run
 
-CELLS = completion_data.CELLS
+CELLS = data.CELLS
 SOME = [0, 4, 13, 20, 29, 36]
 
 
@@ -21,11 +21,11 @@ def terms(db: Database, rows: np.ndarray) -> set[tuple[str, ...]]:
 @pytest.mark.parametrize("number", SOME)
 @pytest.mark.parametrize("unknown", [False, True])
 def test_a_split_has_every_fact_once_and_every_token_taught(number: int, unknown: bool) -> None:
-    db = completion_data.database_of(number, 0)
-    if unknown and not completion_data.can_be_unknown(db):
+    db = data.database_of(number, 0)
+    if unknown and not data.can_be_unknown(db):
         pytest.skip("every pair has a fact")
-    for share, held_out in completion_data.held_out_of(db, number, 0).items():
-        split = completion_data.split_of(db, held_out, unknown=unknown, seed=0)
+    for share, held_out in data.held_out_of(db, number, 0).items():
+        split = data.split_of(db, held_out, unknown=unknown, seed=0)
         taught = terms(split.train, split.train.token_triples)
         facts = {fact for fact in taught if fact[2] != "unknown"}
         test = terms(split.train, split.test)
@@ -44,28 +44,28 @@ def test_a_split_has_every_fact_once_and_every_token_taught(number: int, unknown
 
 
 def test_the_smaller_share_is_part_of_the_larger() -> None:
-    db = completion_data.database_of(0, 0)
-    held_out = completion_data.held_out_of(db, 0, 0)
+    db = data.database_of(0, 0)
+    held_out = data.held_out_of(db, 0, 0)
     assert set(held_out[0.1].tolist()) < set(held_out[0.3].tolist())
 
 
 @pytest.mark.parametrize("number", [1, 10])
 def test_both_densities_have_as_many_facts(number: int) -> None:
-    assert completion_data.database_of(number, 0).n_triples == 96
+    assert data.database_of(number, 0).n_triples == 96
 
 
 def test_with_own_objects_nothing_is_added_to_the_effective_rank() -> None:
     number = next(i for i, cell in enumerate(CELLS) if cell.block == "own objects")
-    db = completion_data.database_of(number, 0)
-    rows = completion_data.measures_of(db, completion_data.held_out_of(db, number, 0), "none")
+    db = data.database_of(number, 0)
+    rows = data.measures_of(db, data.held_out_of(db, number, 0), "none")
     for row in rows:
         ends = {row[f"{of}_{end}"] for of in ("train", "all") for end in ("lower", "upper")}
         assert ends == {48}
 
 
 def test_a_part_has_at_most_the_effective_rank_of_the_whole() -> None:
-    db = completion_data.database_of(2, 0)
-    small, large = completion_data.measures_of(db, completion_data.held_out_of(db, 2, 0), "none")
+    db = data.database_of(2, 0)
+    small, large = data.measures_of(db, data.held_out_of(db, 2, 0), "none")
     # the larger share held out leaves less
     assert large["train_lower"] <= small["train_lower"] <= small["all_lower"]
     assert large["train_upper"] <= small["train_upper"] <= small["all_upper"]
@@ -76,16 +76,16 @@ def test_chance_is_the_commonest_object_or_an_even_draw() -> None:
     db = Database.from_triples(rows)
     x, y = (next(i for i, t in enumerate(db.objects) if t.text == name) for name in "xy")
     # x is commonest: right once in two; drawn evenly, as often
-    assert completion_data._chance(db, np.array([[0, 0, x], [1, 0, y]])) == 0.5
+    assert data._chance(db, np.array([[0, 0, x], [1, 0, y]])) == 0.5
     # never right by the commonest, half by an even draw
-    assert completion_data._chance(db, np.array([[0, 0, y]])) == 0.5
-    assert completion_data._chance(db, np.array([[0, 0, x]])) == 1.0
+    assert data._chance(db, np.array([[0, 0, y]])) == 0.5
+    assert data._chance(db, np.array([[0, 0, x]])) == 1.0
 
 
 def test_ranks_are_the_middle_of_ties() -> None:
     z = np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 1.0], [0.0, 5.0, 5.0]])
     # third of three; the middle of three; first and second tied
-    assert completion._ranks(z, np.array([1, 0, 2])).tolist() == [3.0, 2.0, 1.5]
+    assert run._ranks(z, np.array([1, 0, 2])).tolist() == [3.0, 2.0, 1.5]
 
 
 def test_a_copied_fact_held_out_is_completed_and_a_free_one_is_not() -> None:
@@ -93,10 +93,10 @@ def test_a_copied_fact_held_out_is_completed_and_a_free_one_is_not() -> None:
     for copies in (0.0, 1.0):
         for i in range(3):
             db = structured_database(i, "same", copies, subjects=12, predicates=8, objects=6)
-            order = completion_data.removal_order(db, np.random.default_rng(i))
-            split = completion_data.split_of(db, order[:20], unknown=False, seed=i)
-            layer = list(completion.LAYERS.values())[4]
-            row = completion._row(layer, split, "best", "recalled", 2000, i, any_pair=False)
+            order = data.removal_order(db, np.random.default_rng(i))
+            split = data.split_of(db, order[:20], unknown=False, seed=i)
+            layer = list(run.LAYERS.values())[4]
+            row = run._row(layer, split, "best", "recalled", 2000, i, any_pair=False)
             assert row["facts_argmax"] == 1
             # the only pairs without a fact are those of the test, all answered by objects
             assert row["pairs_roles"] == 20 >= row["artefacts_roles_argmax"] >= row["test_right"]
@@ -109,7 +109,7 @@ def test_a_mean_over_databases_has_the_interval_of_the_library() -> None:
     rng = np.random.default_rng(1)
     part = pd.DataFrame({"database_id": rng.integers(0, 30, 400)})
     values = rng.normal(size=400) + part["database_id"] / 10
-    found = completion_foretold.mean_of(values, part)
+    found = foretold.mean_of(values, part)
     ends = mean_interval(values, part)
     assert found["mean"] == pytest.approx(values.mean())
     assert found["interval"] == pytest.approx(ends, abs=0.05)
@@ -121,12 +121,12 @@ def test_a_measure_that_decides_gains_and_another_does_not() -> None:
     part = pd.DataFrame({
         "database_id": np.arange(n), "held_out": 0.1, "layer_id": "one", "n_test": 20,
         "test_right_p95": 0, "chance": 0.2,
-        **dict.fromkeys((*completion_foretold.RANKS, *completion_foretold.RIVALS), 1.0),
+        **dict.fromkeys((*foretold.RANKS, *foretold.RIVALS), 1.0),
     })  # fmt: skip
-    rank, bits = completion_foretold.RANKS[0], "description length added"
+    rank, bits = foretold.RANKS[0], "description length added"
     part[rank], part[bits] = rng.normal(size=(2, n))
     part["test_right"] = rng.binomial(20, 1 / (1 + np.exp(part[rank])))
-    found = completion_foretold.completion(part)
+    found = foretold.completion(part)
     # log odds fall by one for a unit
     low, high = found["alone"][rank]["interval"]
     assert low < -part[rank].std() < high < 0

@@ -5,8 +5,8 @@ import torch
 
 from capacity.database import random_database
 from capacity.evaluator import certified_recall, pair_logits
-from experiments.size.formats import PREDICATES, WAYS, table
-from experiments.size.formats_retuned import balanced, best, rounded
+from experiments.bits.formats import PREDICATES, WAYS, table
+from experiments.bits.retuned import balanced, best, rounded
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,7 +1,7 @@
 """Artefacts of completion, and what foretells that held-out facts are completed.
 
-    python -m experiments.size.completion --run     (a quarter of an hour on two cores)
-    python -m experiments.size.completion --plot
+    python -m experiments.completion.run --run     (a quarter of an hour on two cores)
+    python -m experiments.completion.run --plot
 
 L. Z. Wong, 'Generalization is hallucination' through the lens of tensor completions (arXiv
 2502.17305, 24 February 2025), a position paper. Its full text couldn't be read: a search gave its
@@ -26,7 +26,7 @@ about the paper's own numbers.
 
 Fixed before the run, after a pilot on other databases that tried the code and its times:
 
-* the databases, `completion_data.CELLS`: of the paper's kind; structured ones whose copies between
+* the databases, `data.CELLS`: of the paper's kind; structured ones whose copies between
   predicates can or can't be completed; own objects, whose effective rank is their number whatever
   is held out; group tables and Latin squares; and small ones, whose effective ranks are searched
   longest. A tenth and three tenths of the facts are held out;
@@ -46,7 +46,7 @@ Hypotheses, as the claims are read:
 3. It falls when training goes on after everything is recalled.
 4. Of layers that recall everything taught, more test facts are right where less is added to the
    effective rank: logistic regression, a constant for each layer and share, standardised measures;
-   and it tells something beside its rivals (`completion_foretold.RIVALS`): the log-likelihood of
+   and it tells something beside its rivals (`foretold.RIVALS`): the log-likelihood of
    databases of other folds rises. What is added is known exactly where both intervals close;
    elsewhere the difference of upper ends is an estimate, and stands beside the most that
    certificates allow, and the least. Where they say that nothing is added, test facts are right
@@ -71,8 +71,8 @@ from capacity.evaluator import auroc, completion_artefacts, pair_logits
 from capacity.layer import AttentionLayer, train
 from capacity.progress import bar
 from experiments.common.harness import BEST, PLAIN, Tables, main, rows_of
-from experiments.size import completion_numbers, completion_plots
-from experiments.size.completion_data import (
+from experiments.completion import conclusions, plots
+from experiments.completion.data import (
     CELLS,
     SHARES,
     UNKNOWN,
@@ -234,12 +234,12 @@ def _short(threshold: str | float) -> str:
 
 def numbers(tables: Tables) -> dict[str, Any]:
     """Artefacts, what foretells completion, and how well "unknown" is told."""
-    return completion_numbers.conclusions(tables["runs"], tables["splits"])
+    return conclusions.conclusions(tables["runs"], tables["splits"])
 
 
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Artefacts by layer, test facts by what is added, and areas under the curve."""
-    return completion_plots.figures(tables["runs"], tables["splits"], found)
+    return plots.figures(tables["runs"], tables["splits"], found)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.common.conclusions import slopes_of
-from experiments.size.completion_foretold import (
+from experiments.completion.foretold import (
     KEY,
     RANKS,
     certified,

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from experiments.common.drawing import KINDS, REFERENCE, estimates
-from experiments.size.completion_foretold import RANKS, RIVALS
-from experiments.size.completion_numbers import CLAIMED, recalled
+from experiments.completion.conclusions import CLAIMED, recalled
+from experiments.completion.foretold import RANKS, RIVALS
 
 SAID = {"argmax": "argmax", "p50": "p > 0.5", "p95": "p ≥ 0.95"}
 LABELS = {"unknown": "p of unknown", "unsure": "unsure, not taught it"}

@@ -1,7 +1,7 @@
 """Databases that layers written by hand provably hold, with weights in short number formats.
 
-    python -m experiments.size.formats --run     (twenty minutes on two cores)
-    python -m experiments.size.formats --plot
+    python -m experiments.bits.formats --run     (twenty minutes on two cores)
+    python -m experiments.bits.formats --plot
 
 Both constructions of `capacity.layer.constructions` for all 548 databases of the paper's experiment
 and for tables of 20 to 4,000 facts about 2 to 4,000 objects. Their weights are rounded to a format;
@@ -35,10 +35,10 @@ from capacity.layer import (
 )
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.progress import bar
+from experiments.bits.retuned import balanced, best, rounded
 from experiments.common.conclusions import with_mean
 from experiments.common.drawing import REFERENCE, estimates, percent
 from experiments.common.harness import PLAIN, Tables, main, paper_plan, rows_of
-from experiments.size.formats_retuned import balanced, best, rounded
 
 Writer = Callable[..., AttentionLayer]
 TAUS = (0.51, 0.95, 0.99)

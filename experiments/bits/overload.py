@@ -1,7 +1,7 @@
 """Bits a parameter: layers that are given more facts than they hold.
 
-    python -m experiments.size.overload --run     (a quarter of an hour on two cores)
-    python -m experiments.size.overload --plot
+    python -m experiments.bits.overload --run     (a quarter of an hour on two cores)
+    python -m experiments.bits.overload --plot
 
 A layer that memorises everything stores as many bits as there are, which says nothing of its limit.
 Here tables of n subjects and n predicates with 16 objects, drawn evenly for each pair, grow to some

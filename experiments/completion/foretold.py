@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from capacity.evaluator import cluster_bootstrap, percentile_interval
-from capacity.evaluator.law import maximum_likelihood
+from capacity.evaluator import percentile_interval
+from experiments.common.regressions import held_out_scores, resampled_coefficients
 
 # what is added for each test fact, and what is known beside it
 RANKS = ("rank added, upper ends", "rank added, at least", "rank added, at most")
@@ -18,7 +17,7 @@ RIVALS = (
     "Proposition 2.1 added", "description length added", "entropy of the objects", "triples",
     "share copied", "chance",
 )  # fmt: skip
-RESAMPLES, FOLDS = 200, 10
+RESAMPLES = 200
 # fewer databases say nothing of a regression
 LEAST_DATABASES = 20
 KEY = ["database_id", "held_out"]
@@ -121,11 +120,12 @@ def completion(part: pd.DataFrame) -> dict[str, Any]:
         if values.std() > 1e-6 * (1 + part[name].abs().mean()):
             columns[name] = (values / values.std()).to_numpy(float)
     done, tried = part["test_right"].to_numpy(float), part["n_test"].to_numpy(float)
-    base = _held_out(constants, done, tried, part)
+    databases = part["database_id"]
+    base = held_out_scores(constants, done, tried, databases)
 
     def gain(names: list[str]) -> NDArray[np.float64]:
         design = np.column_stack([*(columns[name] for name in names), constants])
-        return np.asarray(_held_out(design, done, tried, part) - base) / tried
+        return np.asarray(held_out_scores(design, done, tried, databases) - base) / tried
 
     rivals = [name for name in RIVALS if name in columns]
     ranks = [name for name in RANKS if name in columns]
@@ -152,37 +152,5 @@ def _effect(
     part: pd.DataFrame,
 ) -> dict[str, Any]:
     design = np.column_stack([values, constants])
-    whole = _fit(design, done, tried)
-    drawn = [
-        _fit(design, done * weights, tried * weights, whole)[0]
-        for weights in cluster_bootstrap(part[["database_id"]], RESAMPLES)
-    ]
-    return {"value": whole[0], "interval": percentile_interval(drawn)}
-
-
-def _fit(
-    design: NDArray[np.float64],
-    done: NDArray[np.float64],
-    tried: NDArray[np.float64],
-    start: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    begin = [0.0] * design.shape[1] if start is None else start.tolist()
-    return np.array(maximum_likelihood(design.T, done / np.maximum(tried, 1), begin, tried))
-
-
-def _held_out(
-    design: NDArray[np.float64],
-    done: NDArray[np.float64],
-    tried: NDArray[np.float64],
-    part: pd.DataFrame,
-) -> NDArray[np.float64]:
-    """Log-likelihood of each run's test facts, by fits to the databases of other folds."""
-    of, names = pd.factorize(part["database_id"])
-    fold = np.random.default_rng(0).permutation(len(names))[of] % FOLDS
-    scores = np.zeros(len(part))
-    for number in range(FOLDS):
-        inside = fold == number
-        beta = _fit(design[~inside], done[~inside], tried[~inside])
-        p = np.clip(expit(design[inside] @ beta), 1e-9, 1 - 1e-9)
-        scores[inside] = done[inside] * np.log(p) + (tried - done)[inside] * np.log(1 - p)
-    return scores
+    whole, drawn = resampled_coefficients(design, done, tried, part["database_id"], RESAMPLES)
+    return {"value": whole[0], "interval": percentile_interval(drawn[:, 0])}

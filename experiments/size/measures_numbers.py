@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from capacity.evaluator import cluster_bootstrap, simultaneous_intervals
-from capacity.evaluator.law import maximum_likelihood
+from capacity.evaluator import simultaneous_intervals
 from experiments.common.conclusions import with_mean
+from experiments.common.regressions import held_out_scores, resampled_coefficients
 
 # name -> its column; triples are the same in a block
 MEASURES = {
@@ -22,7 +21,7 @@ MEASURES = {
     "description length": "description_length",
 }
 OUTCOMES = {"argmax": "accuracy_argmax", "0.95": "accuracy_p95"}
-RESAMPLES, FOLDS = 300, 10
+RESAMPLES = 300
 
 
 def conclusions(runs: pd.DataFrame, databases: pd.DataFrame) -> dict[str, Any]:
@@ -74,6 +73,7 @@ def _effects(part: pd.DataFrame, outcome: str) -> dict[str, Any]:
         if logs.std() > 1e-9:
             of_database = (logs - logs.mean()) / logs.std()
             varied[name] = of_database.loc[table["database_id"]].to_numpy()
+    databases = table["database_id"]
     of_layer, layers = pd.factorize(table["layer_id"])
     constants = np.eye(len(layers))[of_layer]
     done, tried = table["sum"].to_numpy(float), table["size"].to_numpy(float)
@@ -81,9 +81,9 @@ def _effects(part: pd.DataFrame, outcome: str) -> dict[str, Any]:
         name: _described(np.column_stack([values, constants]), [name], done, tried, table)[name]
         for name, values in varied.items()
     }
-    held_out = {name: _held_out(np.column_stack([values, constants]), done, tried, table)
+    held_out = {name: held_out_scores(np.column_stack([values, constants]), done, tried, databases)
                 for name, values in varied.items()}  # fmt: skip
-    none = _held_out(constants, done, tried, table)
+    none = held_out_scores(constants, done, tried, databases)
     everything = np.column_stack([*varied.values(), constants])
     runs = pd.DataFrame({"database_id": table["database_id"]})
     return {
@@ -94,7 +94,7 @@ def _effects(part: pd.DataFrame, outcome: str) -> dict[str, Any]:
         "gain_alone": {name: with_mean((scores - none) / tried, runs)
                        for name, scores in held_out.items()},
         "gain_together": with_mean(
-            (_held_out(everything, done, tried, table) - none) / tried, runs
+            (held_out_scores(everything, done, tried, databases) - none) / tried, runs
         ),
     }  # fmt: skip
 
@@ -107,40 +107,8 @@ def _described(
     table: pd.DataFrame,
 ) -> dict[str, Any]:
     """Effects of a standard deviation on log odds, with intervals of all at once."""
-    whole = _fit(design, done, tried)
-    drawn = np.array([
-        _fit(design, done * weights, tried * weights, whole)[: len(names)]
-        for weights in cluster_bootstrap(table[["database_id"]], RESAMPLES)
-    ])  # fmt: skip
-    ends = simultaneous_intervals(whole[: len(names)], drawn)
+    whole, drawn = resampled_coefficients(design, done, tried, table["database_id"], RESAMPLES)
+    n = len(names)
+    ends = simultaneous_intervals(whole[:n], drawn[:, :n])
     return {name: {"value": value, "interval": interval}
             for name, value, interval in zip(names, whole, ends, strict=False)}  # fmt: skip
-
-
-def _fit(
-    design: NDArray[np.float64],
-    done: NDArray[np.float64],
-    tried: NDArray[np.float64],
-    start: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """Logistic regression on counts; databases that aren't drawn have none."""
-    begin = [0.0] * design.shape[1] if start is None else start.tolist()
-    return np.array(maximum_likelihood(design.T, done / np.maximum(tried, 1), begin, tried))
-
-
-def _held_out(
-    design: NDArray[np.float64],
-    done: NDArray[np.float64],
-    tried: NDArray[np.float64],
-    table: pd.DataFrame,
-) -> NDArray[np.float64]:
-    """Log-likelihood of each database and layer, by fits to the databases of other folds."""
-    of, names = pd.factorize(table["database_id"])
-    fold = np.random.default_rng(0).permutation(len(names))[of] % FOLDS
-    scores = np.zeros(len(table))
-    for part in range(FOLDS):
-        inside = fold == part
-        beta = _fit(design[~inside], done[~inside], tried[~inside])
-        p = np.clip(expit(design[inside] @ beta), 1e-9, 1 - 1e-9)
-        scores[inside] = done[inside] * np.log(p) + (tried - done)[inside] * np.log(1 - p)
-    return scores

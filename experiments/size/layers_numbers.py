@@ -93,6 +93,10 @@ def _of_recipe(kind: str, runs: pd.DataFrame) -> dict[str, Any]:
         "law": {
             "intercept": whole.law.intercept, "weights": list(whole.law.weights),
             "steepness": whole.law.steepness,
+            "ranges": {
+                name: [int(small[column].min()), int(small[column].max())]
+                for name, column in (*zip(SIZES, SIZES, strict=True), ("triples", "n_triples"))
+            },
             "errors_in_nats": percentile_interval(errors[inside]),
             "standard_deviation_in_nats": float(errors[inside].std()),
             "largest_d_model_in_nats": errors[~inside].tolist(),

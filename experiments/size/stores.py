@@ -14,8 +14,8 @@ smaller layer is enough than the law says.
 
 Fixed before the run:
 
-* `SIZES` facts, `PARTS` parts of each store and size, where a store has more facts than that; both
-  recipes up to 1,581 facts and the best one at 5,000, with one part;
+* `PARTS` of each store and size, where a store has more facts than that; both recipes, and the best
+  one alone at `LARGEST`;
 * question 1: the law foretells a store if the 95 % interval of the mean error of its parts is
   within a factor of 1.5, and the controls likewise. Intervals are over parts;
 * question 2: what is left is error of a part less the mean error of its controls; each measure of
@@ -37,11 +37,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from matplotlib.figure import Figure
 
 from capacity import Database, LayerConfig, Recipe, effective_rank_interval, rank_interval
 from capacity.database import description_length, object_entropy
-from capacity.evaluator import held_size
+from capacity.evaluator import RecipeName, held_size
 from capacity.progress import bar
 from capacity.rank import paper_bound
 from capacity.sweep import Run, train_run
@@ -49,9 +50,10 @@ from experiments.common.harness import BEST, PLAIN, Tables, main, rows_of
 from experiments.size import stores_numbers, stores_plots
 from experiments.size.stores_data import COMPLETE, STORES, control, part, with_missing_pairs
 
-RECIPES = {"plain": PLAIN, "best": BEST}
-SIZES = (50, 158, 500, 1581, 5000)
-PARTS, CONTROLS = 3, 5
+RECIPES: dict[RecipeName, dict[str, Any]] = {"plain": PLAIN, "best": BEST}
+# facts of a part -> parts of each store
+PARTS = {50: 3, 158: 3, 500: 3, 1581: 2, 5000: 1}
+LARGEST, CONTROLS = max(PARTS), 5
 MISSING, FACTS, PREDICATES, COPIES = (0.0, 0.3, 0.6, 0.9), 120, 12, 8
 LAYERS = [
     LayerConfig(d, heads, 2, 2) for d in range(2, 17) for heads in sorted({d, 3 * d // 2, 2 * d})
@@ -60,11 +62,12 @@ LAYERS = [
 
 def run(smoke: bool) -> Tables:
     """A row for each training, and one for each database."""
-    sizes, parts, epochs = ((50,), 1, 20) if smoke else (SIZES, PARTS, 2000)
+    parts, epochs = ({50: 1}, 20) if smoke else (PARTS, 2000)
     tasks: list[tuple[Any, ...]] = [
         ("part", name, n, i, epochs)
-        for n, name in product(sizes, STORES[::4] if smoke else STORES)
-        for i in range(1 if n == SIZES[-1] else parts)
+        # the longest first, so that both processes have work to the end
+        for n, name in product(sorted(parts, reverse=True), STORES[::4] if smoke else STORES)
+        for i in range(parts[n])
         if part(name, n, i) is not None
     ]
     tasks += [
@@ -83,6 +86,7 @@ def run(smoke: bool) -> Tables:
 def rows_of_task(task: tuple[str, str, float, int, int]) -> dict[str, Any]:
     """The databases of a part and of its controls, or one with missing pairs, and their runs."""
     what, name, of, i, epochs = task
+    torch.set_num_threads(1)
     identity = f"{name} {of:g} {i}"
     if what == "part":
         db = part(name, int(of), i)
@@ -101,12 +105,13 @@ def rows_of_task(task: tuple[str, str, float, int, int]) -> dict[str, Any]:
         }
         for each, db in databases.items()
     ]  # fmt: skip
-    kinds = ["best"] if what == "part" and of == SIZES[-1] else list(RECIPES)
-    runs = [
-        {"database_id": each, "kind": kind, **row}
-        for kind, (each, db) in product(kinds, databases.items())
-        for row in bisected(each, db, kind, i, epochs)
-    ]
+    kinds: list[RecipeName] = ["best"] if what == "part" and of == LARGEST else list(RECIPES)
+    runs: list[dict[str, Any]] = []
+    for kind in kinds:
+        start = None
+        for each, db in databases.items():
+            rows, start = bisected(each, db, kind, i, epochs, start)
+            runs += [{"database_id": each, "kind": kind, **row} for row in rows]
     return {"runs": runs, "databases": described}
 
 
@@ -133,7 +138,7 @@ def measured(db: Database, *, effective: bool) -> dict[str, Any]:
 
 
 @cache
-def ladder(kind: str) -> list[tuple[float, LayerConfig]]:
+def ladder(kind: RecipeName) -> list[tuple[float, LayerConfig]]:
     """Layers by what the law foretells, each of them at least 15 % more than the one before."""
     foretold = sorted(
         ((held_size(layer, kind).triples, layer) for layer in LAYERS), key=lambda rung: rung[0]
@@ -145,8 +150,13 @@ def ladder(kind: str) -> list[tuple[float, LayerConfig]]:
     return rungs
 
 
-def bisected(name: str, db: Database, kind: str, seed: int, epochs: int) -> list[dict[str, Any]]:
-    """Runs on rungs of the ladder, until the lowest that memorises is beside one that doesn't."""
+def bisected(
+    name: str, db: Database, kind: RecipeName, seed: int, epochs: int, start: int | None = None
+) -> tuple[list[dict[str, Any]], int]:
+    """Runs on rungs of the ladder, and the lowest that memorises.
+
+    They start on the rung that the law names, or that a database of the same shape had.
+    """
     rungs = ladder(kind)
     recipe = Recipe(**{**RECIPES[kind], "epochs": epochs})
     bound = paper_bound(db)
@@ -164,9 +174,9 @@ def bisected(name: str, db: Database, kind: str, seed: int, epochs: int) -> list
         })  # fmt: skip
         return done
 
-    nearest = int(np.argmin([abs(np.log(triples / db.n_triples)) for triples, _ in rungs]))
-    lowest(memorises, nearest, len(rungs))
-    return rows
+    if start is None:
+        start = int(np.argmin([abs(np.log(triples / db.n_triples)) for triples, _ in rungs]))
+    return rows, lowest(memorises, min(start, len(rungs) - 1), len(rungs))
 
 
 def lowest(memorises: Callable[[int], bool], start: int, n: int) -> int:

@@ -57,6 +57,5 @@ def _missing(sizes: pd.DataFrame) -> Figure:
                           ms=4, color=colour, label=f"{store}, {share:.0%} missing")  # fmt: skip
         ax.set_xlabel(f"{name}, mean of both certified ends")
     axes[0].set_ylabel("found size, triples (best recipe)")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right", fontsize="x-small",
-                  frameon=False)  # fmt: skip
+    axes[1].legend(fontsize="x-small", frameon=False, ncols=2)
     return figure

@@ -41,6 +41,9 @@ PAGES = (
     "decomposition/README.md",
     "atlas/README.md",
     "dimension/README.md",
+    "size/README.md",
+    "bits/README.md",
+    "completion/README.md",
 )
 
 

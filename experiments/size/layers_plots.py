@@ -36,9 +36,8 @@ def _sizes(runs: pd.DataFrame, fitted: list[str]) -> Figure:
         sizes = sizes_of(part).dropna(subset="size")
         foretold = [law.size_at(row) for row in rows_of_sizes(sizes)]
         sizes = sizes.assign(foretold=foretold)
-        for (d, of), colour, marker in zip(
-            sizes.groupby("d_model"), COLOURS, MARKERS, strict=False
-        ):
+        for (d, colour, marker) in zip((2, 4, 8, LARGEST), COLOURS, MARKERS, strict=False):
+            of = sizes[sizes["d_model"] == d]
             ax.loglog(of["foretold"], of["size"], ls="none", marker=marker, ms=4, color=colour,
                       label=f"d_model {d}")  # fmt: skip
         ends = [sizes["size"].min(), sizes["size"].max()]
@@ -63,6 +62,6 @@ def _exponents(found: dict[str, Any], fitted: list[str]) -> Figure:
     ax.axhline(0, color="0.7", lw=0.8)
     ax.set_xticks(range(len(SIZES)), [LABELS[name] for name in SIZES])
     ax.set_ylabel("exponent of triples that half memorise")
-    ax.set_title("Heads count more than their dimensions")
+    ax.set_title("Sizes of a layer, on fresh layers and databases")
     ax.legend(frameon=False)
     return figure

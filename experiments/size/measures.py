@@ -1,6 +1,6 @@
 """Which measure is the size of a database: triples, rank, entropy, or a description length.
 
-    python -m experiments.size.measures --run     (half an hour on two cores)
+    python -m experiments.size.measures --run     (ten minutes on two cores)
     python -m experiments.size.measures --plot
 
 In databases of the paper's kind these go together (log triples and log Proposition 2.1 have a

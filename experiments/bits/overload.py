@@ -154,7 +154,8 @@ def plot(_tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Bits a parameter over the size of the table, by epochs and by format."""
     figure = Figure(figsize=(WIDTH, 0.75 * WIDTH), layout="constrained")
     axes = figure.subplots(2, 2, sharex=True, sharey="row")
-    for column, (name, of) in zip(axes.T, found.items(), strict=False):
+    layers = {name: of for name, of in found.items() if name in LAYERS}
+    for column, (name, of) in zip(axes.T, layers.items(), strict=False):
         sizes = of["sizes"]
         triples = [size["triples"] for size in sizes]
         every = list(sizes[0]["stored"])

@@ -60,7 +60,7 @@ def _effects(found: dict[str, Any]) -> Figure:
             )  # fmt: skip
         ax.axvline(0, color="0.7", lw=0.8)
         ax.set_yticks(range(len(names)), names)
-        ax.set_xlabel("log odds of memorising, a standard deviation")
+        ax.set_xlabel("log odds a standard deviation")
         ax.set_title("each measure alone" if which == "alone" else "all together")
     axes[0].invert_yaxis()
     axes[0].legend(frameon=False, fontsize="small")

@@ -259,9 +259,7 @@ def grid(
     if out is not None:
         from capacity.plots import plot_accuracy_grid
 
-        by = f"p {'>' if threshold == 0.5 else '>='} {tau}" if isinstance(threshold, float) else tau
-        title = f"accuracy by {by}: {len(table)} runs"
-        plot_accuracy_grid(cells, title=title, path=out)
+        plot_accuracy_grid(table, tau=threshold, path=out)
     if as_json:
         print_json(cells.to_dict("records"))
         return

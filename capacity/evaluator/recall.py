@@ -1,4 +1,4 @@
-"""Which facts logits recall, fact by fact, at each threshold (`capacity.evaluator.accuracy`)."""
+"""Facts that logits recall, one by one and by threshold (`capacity.evaluator.accuracy`)."""
 
 from __future__ import annotations
 

@@ -16,6 +16,9 @@ from .bootstrap import percentile_interval as percentile_interval
 from .bootstrap import simultaneous_intervals as simultaneous_intervals
 from .certified import CertifiedRecall as CertifiedRecall
 from .certified import certified_recall as certified_recall
+from .circuits import PairAnswer as PairAnswer
+from .circuits import circuit_tables as circuit_tables
+from .circuits import pair_answer as pair_answer
 from .columns import accuracy_column as accuracy_column
 from .columns import scale_column as scale_column
 from .columns import with_current_names as with_current_names

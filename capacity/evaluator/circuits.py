@@ -116,8 +116,9 @@ def circuit_tables(
 def _ids_of(db: Database, tokens: Iterable[Term | str]) -> Ints:
     """Find tokens by their names; one name alone is a list of one."""
     listed = [tokens] if isinstance(tokens, str | Term) else list(tokens)
+    known = tuple(db.tokens)
     return np.array(
-        [position(one, db.tokens, db.prefixes, lambda: db.labels, "token") for one in listed],
+        [position(one, known, db.prefixes, lambda: db.labels, "token") for one in listed],
         dtype=np.int64,
     )
 

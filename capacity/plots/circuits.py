@@ -115,14 +115,17 @@ def plot_circuits(
         most_score, most_logit = largest(scores), largest(logits)
         logit_bar = draw_matrix(grid[0, 1], logits[0], most_logit, title="W_EU")
         grid[0, 0].set_axis_off()
-        for h in range(n_heads):
-            left, right = grid[h + 1]
-            score_bar = draw_matrix(left, scores[h], most_score, title=f"W_QK, head {h}")
-            draw_matrix(right, logits[1 + h], most_logit, title=f"W_VO, head {h}")
-            left.set(xlabel="attended to")
+        score_bars = [
+            draw_matrix(axes, table, most_score, title=f"W_QK, head {h}")
+            for h, (axes, table) in enumerate(zip(grid[1:, 0], scores, strict=True))
+        ]
+        for h, (axes, table) in enumerate(zip(grid[1:, 1], logits[1:], strict=True)):
+            draw_matrix(axes, table, most_logit, title=f"W_VO, head {h}")
+        for axes in grid[1:, 0]:
+            axes.set(xlabel="attended to")
         for axes in grid[:, 1]:
             axes.set(xlabel="object")
-        figure.colorbar(score_bar, ax=grid[1:, 0].tolist(), label="score (nats)", **BAR)
+        figure.colorbar(score_bars[0], ax=grid[1:, 0].tolist(), label="score (nats)", **BAR)
         figure.colorbar(logit_bar, ax=grid[:, 1].tolist(), label="logit (nats)", **BAR)
         figure.suptitle(plain(title))
         save_figure(figure, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -93,7 +93,8 @@ def plot_database(
     width = max(NAME * (sum(widths) + 0.3 * len(widths)), 2.4 * ACROSS)
     with figure_theme():
         figure = Figure(figsize=(width, ROW * (tall + lines) + 0.9))
-        upper, lower = figure.subfigures(2, 1, height_ratios=[tall, lines + 0.5])
+        parts: Any = figure.subfigures(2, 1, height_ratios=[tall, lines + 0.5])
+        upper, lower = parts
         every = upper.subplots(1, len(tables), squeeze=False, width_ratios=widths).ravel()
         for axes, (subjects, predicates) in zip(every, tables, strict=True):
             _draw_table(axes, db, subjects, predicates, tall)

@@ -101,11 +101,13 @@ def plot_matrices(
             down, across, squeeze=False, width_ratios=widths, height_ratios=heights
         ).ravel()
         most = largest(matrices.values())
-        for axes, (name, matrix) in zip(every, matrices.items(), strict=False):
-            bar = draw_matrix(axes, matrix, most, title=name)
+        bars = [
+            draw_matrix(axes, matrix, most, title=name)
+            for axes, (name, matrix) in zip(every, matrices.items(), strict=False)
+        ]
         for axes in every[len(matrices) :]:
             axes.set_axis_off()
-        figure.colorbar(bar, ax=every.tolist(), label=of, **BAR)
+        figure.colorbar(bars[0], ax=every.tolist(), label=of, **BAR)
         figure.suptitle(plain(title))
         save_figure(figure, path)
     return figure

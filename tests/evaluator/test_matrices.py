@@ -70,7 +70,7 @@ def test_a_pair_is_told_in_the_title_and_its_object_is_in_bold() -> None:
     figure = plot_pair(layer, db, "Colin", "born_in")
     assert figure.get_suptitle() == "Colin born_in: Malaysia (p = 0.69), which is right"
     labels = figure.axes[1].get_xticklabels()
-    bold = [t.get_text() for t in labels if t.get_weight() == "bold"]
+    bold = [t.get_text() for t in labels if t.get_fontweight() == "bold"]
     assert bold == ["Malaysia  0.69"]
     wrong = plot_pair(layer, db, "Astrid", "born_in").get_suptitle()
     assert wrong == "Astrid born_in: Malaysia (p = 0.69), not Singapore"

@@ -75,7 +75,7 @@ def train(
     require_packages("Training", LAYERS, "layers")
     from capacity.evaluator.accuracy import TAUS
     from capacity.evaluator.columns import accuracy_column
-    from capacity.evaluator.fact_table import fact_table
+    from capacity.evaluator.each_fact import fact_table
     from capacity.layer.compute import Compute, resolve_device
     from capacity.layer.config import LayerConfig
     from capacity.layer.recipe import Recipe

@@ -24,7 +24,7 @@ from .columns import scale_column as scale_column
 from .columns import with_current_names as with_current_names
 from .compare import compare_measures as compare_measures
 from .decoded import decoded_facts as decoded_facts
-from .fact_table import fact_table as fact_table
+from .each_fact import fact_table as fact_table
 from .factor import CapacityFactor as CapacityFactor
 from .factor import capacity_factor as capacity_factor
 from .foretold import HeldSize as HeldSize

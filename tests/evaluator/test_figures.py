@@ -47,3 +47,14 @@ def test_a_table_that_is_neither_runs_nor_a_grid_is_told_what_it_lacks() -> None
         plot_accuracy_grid(runs)
     with pytest.raises(InvalidArgumentError, match=r"accuracy_grid\(runs, tau\)"):
         plot_accuracy_grids({"all": runs})
+
+
+def test_tokens_are_drawn_as_they_stand_though_they_look_like_formulas(tmp_path: Path) -> None:
+    # a formula that matplotlib can't parse, and a text with two amounts
+    tokens = [r"$\frac$", "$5 to $6"]
+    pattern = pd.DataFrame([[1.0, 0.0], [0.5, 0.5]], index=tokens, columns=tokens)
+    figure = plot_attention({"head 0": pattern}, title="$5 to $6", path=tmp_path / "a.png")
+    assert (tmp_path / "a.png").exists()
+    # what matplotlib is given is escaped, and drawn as the token
+    shown = [t.get_text().replace(r"\$", "$") for t in figure.axes[0].get_xticklabels()]
+    assert shown == tokens

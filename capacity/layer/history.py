@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.extras import needed_by
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -67,7 +69,8 @@ class History:
         0      0   2.3           0.0
         1      1   0.1           1.0
         """
-        import pandas as pd
+        with needed_by("History.to_pandas"):
+            import pandas as pd
 
         return pd.DataFrame(
             {

@@ -13,7 +13,7 @@ import pandas as pd
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.grid import accuracy_grid
 from capacity.evaluator.threshold import Threshold
-from capacity.extras import needed_by
+from capacity.extras import needed_by, require_packages
 from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.theme import LINE, WIDTH, figure_theme
 
@@ -76,6 +76,8 @@ def plot_accuracy_grid(
     >>> plot_accuracy_grid(runs, tau=0.75).axes[0].get_title()
     'accuracy by p >= 0.75: 2 runs'
     """
+    # before the runs are averaged
+    require_packages("A plot of accuracy grids", ("seaborn", "matplotlib"), "plots")
     if "layer_rank_bin" not in grid.columns:
         runs, grid = len(grid), accuracy_grid(grid, tau)
         by = f"p {'>' if tau == 0.5 else '>='} {tau}" if not isinstance(tau, str) else tau

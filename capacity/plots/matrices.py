@@ -138,7 +138,8 @@ def largest(matrices: Any) -> float:
 
 def draw_matrix(axes: Axes, matrix: pd.DataFrame, most: float, *, title: str) -> Any:
     """Draw one matrix of square cells; return what a colour bar is made of."""
-    import seaborn as sns
+    with needed_by("A plot of matrices"):
+        import seaborn as sns
 
     numbered = matrix.size <= NUMBERED
     values = matrix.to_numpy(float).tolist()

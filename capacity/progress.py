@@ -29,6 +29,19 @@ class Bar(Protocol):
     def __call__(self, what: str, done: int, total: int, left: float | None = None, /) -> None:
         """Draw the bar with these numbers."""
 
+    def note(self, text: str, /) -> None:
+        """Show a text beside the bar, such as the loss of a training."""
+
+
+class _Silent:
+    """The bar where there is no terminal."""
+
+    def __call__(self, what: str, done: int, total: int, left: float | None = None, /) -> None:
+        pass
+
+    def note(self, text: str, /) -> None:
+        pass
+
 
 @contextmanager
 def spinner(what: str) -> Iterator[Callable[[str], None]]:
@@ -71,7 +84,7 @@ def _may_be_terminal() -> bool:
 def bar() -> Iterator[Bar]:
     """Show progress, speed and time left on standard error; silent if that isn't a terminal."""
     if not _may_be_terminal():
-        yield lambda _what, _done, _total, _left=None: None
+        yield _Silent()
         return
     from rich.console import Console
     from rich.progress import (
@@ -101,18 +114,27 @@ def bar() -> Iterator[Bar]:
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Speed(""),
-               TimeElapsedColumn(), TextColumn("left"), Left())  # fmt: skip
+               TimeElapsedColumn(), TextColumn("left"), Left(),
+               TextColumn("{task.fields[note]}", markup=False))  # fmt: skip
     with _alone(), Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None)
-        counted = ""
+        task = bar.add_task("", total=None, note="")
 
-        def tell(what: str, done: int, total: int, left: float | None = None) -> None:
-            nonlocal counted
-            until = None if left is None else time.monotonic() + left
-            # for a new count the clock restarts: earlier work must not enter its speed
-            (bar.update if what == counted else bar.reset)(
-                task, description=what, completed=done, total=total, until=until
-            )
-            counted = what
+        class Drawn:
+            counted = ""
 
-        yield tell
+            def __call__(
+                self, what: str, done: int, total: int, left: float | None = None, /
+            ) -> None:
+                until = None if left is None else time.monotonic() + left
+                # for a new count the clock restarts: earlier work must not enter its speed
+                if what == self.counted:
+                    bar.update(task, completed=done, total=total, until=until)
+                else:
+                    bar.reset(task, description=what, completed=done, total=total, until=until,
+                              note="")  # fmt: skip
+                self.counted = what
+
+            def note(self, text: str, /) -> None:
+                bar.update(task, note=text)
+
+        yield Drawn()

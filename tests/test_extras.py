@@ -33,6 +33,12 @@ def without(package: str, code: str) -> str:
      ("pandas", "capacity.database.to_pandas(capacity.load(FILE))", "plots"),
      ("seaborn", "import pandas as pd\n"
       "capacity.plots.plot_accuracy_grid(pd.DataFrame({'mean': [0.5]}))", "plots"),
+     ("seaborn", "import pandas as pd\n"
+      "capacity.plots.plot_matrices({'one': pd.DataFrame([[0.5]])})", "plots"),
+     ("matplotlib", "from capacity.layer import Training\n"
+      "capacity.plots.plot_training(Training('completed', 1, 0.5, 'toy'))", "plots"),
+     ("matplotlib", "capacity.plots.plot_database(capacity.load(FILE))", "plots"),
+     ("pandas", "from capacity.layer import History\nHistory().to_pandas()", "plots"),
      ("networkx", "capacity.database.to_networkx(capacity.load(FILE))", "networkx"),
      ("rdflib", "capacity.database.to_rdflib(capacity.load(FILE))", "rdflib"),
      ("urllib3", "capacity.Database.from_sparql('http://127.0.0.1:9/', "

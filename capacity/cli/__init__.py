@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from capacity import __version__
-from capacity.cli import attention, describe, dimension, layers, rank, verify
+from capacity.cli import attention, describe, dimension, layers, rank, train, verify
 from capacity.cli.advice import in_options
 from capacity.errors import (
     AnnotationWarning,
@@ -42,7 +42,7 @@ for command in (
     verify.verify,
     describe.describe,
     dimension.dimension,
-    layers.train,
+    train.train,
     layers.sweep,
     layers.grid,
     attention.attention,

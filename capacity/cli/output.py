@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from capacity.database.io.formats import FORMATS
 from capacity.database.policy import MultiPolicy
-from capacity.safe_files import write_whole
+from capacity.errors import InvalidArgumentError
+from capacity.safe_files import require_replaceable, write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# suffixes of the tables that commands write
+TABLES = (".csv", ".parquet")
 
 
 def named_path(name: str) -> Path:
@@ -64,3 +72,41 @@ def plain(data: Any) -> Any:
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all, and make missing folders."""
     write_whole(path, text.encode())
+
+
+def require_table(path: Path, option: str) -> None:
+    """Refuse a path that no table can be written to, before the table is computed.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If its suffix isn't .csv or .parquet.
+    StorageError
+        If it is a folder, a pipe or a device.
+    """
+    if path.suffix.lower() not in TABLES:
+        raise InvalidArgumentError(f"{option} must end in {' or '.join(TABLES)}; got {path}.")
+    require_replaceable(path)
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table whole or not at all, as CSV or Parquet by the suffix of the file.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a label that isn't text in UTF-8, since it holds half of a character.
+    StorageError
+        If the file can't be written; no part of it is left then.
+    """
+    data = io.BytesIO()
+    try:
+        if path.suffix.lower() == ".csv":
+            data.write(table.to_csv(index=False, lineterminator="\n").encode())
+        else:
+            table.to_parquet(data, index=False)
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(
+            f"{path}: a table must be text in UTF-8; a label holds half of a character. Rename it."
+        ) from None
+    write_whole(path, data.getvalue())

@@ -16,11 +16,15 @@ from .bootstrap import percentile_interval as percentile_interval
 from .bootstrap import simultaneous_intervals as simultaneous_intervals
 from .certified import CertifiedRecall as CertifiedRecall
 from .certified import certified_recall as certified_recall
+from .circuits import PairAnswer as PairAnswer
+from .circuits import circuit_tables as circuit_tables
+from .circuits import pair_answer as pair_answer
 from .columns import accuracy_column as accuracy_column
 from .columns import scale_column as scale_column
 from .columns import with_current_names as with_current_names
 from .compare import compare_measures as compare_measures
 from .decoded import decoded_facts as decoded_facts
+from .each_fact import fact_table as fact_table
 from .factor import CapacityFactor as CapacityFactor
 from .factor import capacity_factor as capacity_factor
 from .foretold import HeldSize as HeldSize

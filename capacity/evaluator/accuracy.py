@@ -26,6 +26,7 @@ from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.predictions import pair_logits
+from capacity.evaluator.recall import recalled
 from capacity.evaluator.threshold import Threshold, check_tau, check_threshold
 from capacity.limits import shown
 from capacity.options import require_choice
@@ -140,26 +141,16 @@ def accuracy_of_logits(
     if not np.isfinite(z).all():
         nan = math.nan
         return Accuracy(nan, nan, nan, nan, dict.fromkeys(taus, nan), n)
-    rows = np.arange(n)
-    right = z[rows, targets]
-    others = z.copy()
-    others[rows, targets] = -np.inf
-    rival = others.max(axis=1, initial=-np.inf)
-    log_p = _log_probabilities(z)[rows, targets]
-    paper, unique = float((right >= rival).mean()), float((right > rival).mean())
+    right = recalled(z, targets, taus)
+    share = {at: float(facts.mean()) for at, facts in right.items()}
     return Accuracy(
-        argmax=unique,
-        argmax_paper=paper,
-        tied=float((right == rival).mean()),
-        majority=float((log_p > math.log(0.5)).mean()),
-        softmax={tau: float((log_p >= math.log(tau)).mean()) for tau in taus},
+        argmax=share["argmax"],
+        argmax_paper=share["argmax_paper"],
+        tied=float((right["argmax_paper"] & ~right["argmax"]).mean()),
+        majority=share[0.5],
+        softmax={tau: share[tau] for tau in taus},
         n_facts=n,
     )
-
-
-def _log_probabilities(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    shifted = z - z.max(axis=1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
 
 def evaluate(

@@ -45,8 +45,24 @@ def accuracy_column(tau: Threshold) -> str:
     >>> accuracy_column(0.95), accuracy_column(0.999), accuracy_column("argmax")
     ('accuracy_p95', 'accuracy_p999', 'accuracy_argmax')
     """
+    return f"accuracy_{threshold_column(tau)}"
+
+
+def threshold_column(tau: Threshold) -> str:
+    """Return the name of a threshold in the names of columns, and of its own column of facts.
+
+    Raises
+    ------
+    InvalidArgumentError
+        As `accuracy_column` does.
+
+    Examples
+    --------
+    >>> threshold_column(0.95), threshold_column("argmax")
+    ('p95', 'argmax')
+    """
     check_threshold(tau)
-    return f"accuracy_{tau if isinstance(tau, str) else _decimals(tau)}"
+    return tau if isinstance(tau, str) else _decimals(tau)
 
 
 def scale_column(tau: float) -> str:

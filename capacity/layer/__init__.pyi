@@ -15,6 +15,7 @@ from .engines.registry import unregister_engine as unregister_engine
 from .engines.workload import StepCost as StepCost
 from .engines.workload import Workload as Workload
 from .forward import Weights as Weights
+from .history import History as History
 from .model import AttentionLayer as AttentionLayer
 from .recipe import Init as Init
 from .recipe import Optimizer as Optimizer

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
+from capacity.layer.history import NO_HISTORY, History
 from capacity.limits import require_integer, shown
 from capacity.options import require_choice, with_known_options
 
@@ -144,12 +145,15 @@ class Training:
         Mean next-token cross entropy of the final weights, in nats; maybe not finite if diverged.
     engine : str
         Name of the engine that trained the layer.
+    history : History
+        Loss and share of known facts at some epochs; empty if the engine records none.
     """
 
     status: Status
     epochs: int
     loss: float
     engine: str
+    history: History = NO_HISTORY
 
 
 def _real(name: str, value: object) -> float:

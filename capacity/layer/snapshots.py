@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -48,23 +49,24 @@ class Snapshots:
         Name of the run. It must depend on all that determines the result, as the key of a sweep's
         run does.
     tell : callable, optional
-        Function that is called with the number of epochs done whenever a snapshot could be taken.
+        Function that is called with the number of epochs done, and the last known loss, whenever a
+        snapshot could be taken.
     """
 
     def __init__(
-        self, path: Path | None, of: str, *, tell: Callable[[int], object] | None = None
+        self, path: Path | None, of: str, *, tell: Callable[[int, float], object] | None = None
     ) -> None:
         self._path, self._of, self._tell = path, of, tell
         self._due = time.monotonic() + SECONDS
 
-    def telling(self, tell: Callable[[int], object]) -> Snapshots:
-        """Return the same snapshots, which also tell the number of epochs done."""
+    def telling(self, tell: Callable[[int, float], object]) -> Snapshots:
+        """Return the same snapshots, which also tell the number of epochs done and the loss."""
         before = self._tell
 
-        def both(epoch: int) -> None:
+        def both(epoch: int, loss: float) -> None:
             if before is not None:
-                before(epoch)
-            tell(epoch)
+                before(epoch, loss)
+            tell(epoch, loss)
 
         return Snapshots(self._path, self._of, tell=both)
 
@@ -107,7 +109,12 @@ class Snapshots:
         return anew
 
     def offer(
-        self, epoch: int, generator: np.random.Generator, arrays: Callable[[], Arrays]
+        self,
+        epoch: int,
+        generator: np.random.Generator,
+        arrays: Callable[[], Arrays],
+        *,
+        loss: float = math.nan,
     ) -> None:
         """Write a snapshot if one is due.
 
@@ -121,9 +128,11 @@ class Snapshots:
             Generator of the run.
         arrays : callable
             Function that returns all other data that the remaining epochs depend on.
+        loss : float
+            The last known loss, for those who follow; NaN if there is none.
         """
         if self._tell is not None:
-            self._tell(epoch)
+            self._tell(epoch, loss)
         if self._path is None or time.monotonic() < self._due:
             return
         start = time.monotonic()

@@ -7,7 +7,7 @@ in what is computed; sums in another order round differently, and long training 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -37,6 +37,7 @@ def train(
     seed: Seed = 0,
     snapshots: Snapshots = NO_SNAPSHOTS,
     progress: Progress | None = None,
+    watch: Callable[[int, float], object] | None = None,
 ) -> Training:
     """Train a layer in place, from its weights and on its device.
 
@@ -60,11 +61,14 @@ def train(
     progress : callable, optional
         Called with the number of epochs done of how many (`capacity.Progress`): before the first,
         after the last, and between them by the same engines that write snapshots.
+    watch : callable, optional
+        Called with the number of epochs done and the last loss recorded, NaN before the first: at
+        the end, and whenever `progress` is called between.
 
     Returns
     -------
     Training
-        Status, epochs, loss and engine.
+        Status, epochs, loss and engine, and the history of the loss.
 
     Raises
     ------
@@ -81,15 +85,18 @@ def train(
     >>> from capacity.layer import LayerConfig
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> layer = AttentionLayer(LayerConfig(2, 1, 1, 2), db.n_tokens)
-    >>> train(layer, db, Recipe(learning_rate=0.1)).status
+    >>> training = train(layer, db, Recipe(learning_rate=0.1))
+    >>> training.status
     'memorised'
+    >>> training.history.loss[0] > training.history.loss[-1] == training.loss
+    True
     """
     recipe = recipe or Recipe()
     engine = _engine(layer, db, recipe, compute)
     # engines neither use nor leave gradients
     layer.zero_grad(set_to_none=True)
     run = partial(engine.run, layer, db, recipe, generator(seed))
-    return followed(run, recipe, snapshots, progress)
+    return followed(run, recipe, snapshots, progress, watch)
 
 
 def train_many(
@@ -121,7 +128,7 @@ def train_many(
     Returns
     -------
     list of Training
-        Status, epochs, loss and engine of each task, in the order of the tasks.
+        Status, epochs, loss, engine and history of each task, in the order of the tasks.
 
     Raises
     ------

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError
-from capacity.extras import needed_by
+from capacity.evaluator.grid import accuracy_grid
+from capacity.evaluator.threshold import Threshold
+from capacity.extras import needed_by, require_packages
 from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.theme import LINE, WIDTH, figure_theme
 
@@ -21,16 +23,24 @@ if TYPE_CHECKING:
 
 
 def plot_accuracy_grid(
-    grid: pd.DataFrame, *, title: str = "", path: str | os.PathLike[str] | None = None
+    grid: pd.DataFrame,
+    *,
+    tau: Threshold = 0.95,
+    title: str | None = None,
+    path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """Draw an accuracy grid as a heat map, with the line where the two rank bounds are equal.
 
     Parameters
     ----------
     grid : DataFrame
-        Grid of `capacity.evaluator.accuracy_grid`.
-    title : str
-        Title of the figure.
+        Runs of a sweep, as `capacity.sweep.load` reads them, or a grid of them, as
+        `capacity.evaluator.accuracy_grid` makes it.
+    tau : float, 'argmax' or 'argmax_paper'
+        Threshold of the accuracies of runs, as for `accuracy_grid`; a grid already has one.
+    title : str, optional
+        Title of the figure; if omitted, the threshold and the number of runs for a table of runs,
+        and none for a grid.
     path : path, optional
         File to write the figure to, with the suffix .png, .svg or .pdf.
 
@@ -42,7 +52,8 @@ def plot_accuracy_grid(
     Raises
     ------
     InvalidArgumentError
-        For a grid without cells, or another suffix.
+        For a table that is neither, a grid without cells, a `tau` that the runs weren't scored at,
+        or another suffix.
     StorageError
         If the file can't be written; no part of it is left then.
     MissingExtraError
@@ -60,8 +71,18 @@ def plot_accuracy_grid(
     ...     "accuracy": [0.5, 1.0], "n_runs": [2, 3], "n_diverged": [0, 1]})
     >>> plot_accuracy_grid(grid, title="p >= 0.95").axes[0].get_title()
     'p >= 0.95'
+    >>> runs = pd.DataFrame({"layer_rank_bound": [4, 8], "database_rank_bound": 10,
+    ...     "status": "completed", "accuracy_p75": [0.5, 1.0]})
+    >>> plot_accuracy_grid(runs, tau=0.75).axes[0].get_title()
+    'accuracy by p >= 0.75: 2 runs'
     """
-    return _draw({title: grid}, of="mean accuracy", path=path, labels=True)
+    # before the runs are averaged
+    require_packages("A plot of accuracy grids", ("seaborn", "matplotlib"), "plots")
+    if "layer_rank_bin" not in grid.columns:
+        runs, grid = len(grid), accuracy_grid(grid, tau)
+        by = f"p {'>' if tau == 0.5 else '>='} {tau}" if not isinstance(tau, str) else tau
+        title = f"accuracy by {by}: {runs} runs" if title is None else title
+    return _draw({title or "": grid}, of="mean accuracy", path=path, labels=True)
 
 
 def plot_accuracy_grids(

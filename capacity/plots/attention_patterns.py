@@ -11,6 +11,7 @@ import pandas as pd
 from capacity.errors import InvalidArgumentError
 from capacity.extras import needed_by
 from capacity.plots.files import require_drawable, save_figure
+from capacity.plots.matrices import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,12 +85,17 @@ def plot_attention(
         # white is 0; negative weights, which effective attention can have, are blue
         sns.heatmap(pattern, ax=one, cmap="RdBu_r", vmin=-most, vmax=most, square=True,
                     cbar=one is axes[-1], cbar_kws={"label": "weight", "shrink": 0.7},
-                    xticklabels=labels, yticklabels=labels)  # fmt: skip
-        one.set_title(name, fontsize=10)
+                    xticklabels=_names(pattern.columns) if labels else False,
+                    yticklabels=_names(pattern.index) if labels else False)  # fmt: skip
+        one.set_title(plain(name), fontsize=10)
         one.tick_params(labelsize=max(5, 9 - n // 10))
     axes[0].set_ylabel("from")
     for one in axes:
         one.set_xlabel("to")
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(plain(title), fontsize=11)
     save_figure(figure, path)
     return figure
+
+
+def _names(tokens: pd.Index) -> list[str]:
+    return [plain(str(token)) for token in tokens]

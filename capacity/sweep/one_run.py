@@ -8,7 +8,7 @@ of workers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # a trained layer, or the weights of one, if no torch was needed
 Trained: TypeAlias = "AttentionLayer | Weights"
+# told the number of epochs done, and the loss
+Watch: TypeAlias = Callable[[int, float], object]
 
 
 def train_run(
@@ -85,9 +87,43 @@ def train_run(
     >>> row["epochs"], row["n_parameters"], layer.W_E.shape[1]
     (5, 12, 2)
     """
-    known = None if ranks is None else {run.database.facts_sha256: ranks}
-    row, trained = next(train_runs([run], ranks=known, progress=progress))
-    return row, layer_of(run, trained)
+    row, layer, _ = train_and_tell(run, ranks=ranks, progress=progress)
+    return row, layer
+
+
+def train_and_tell(
+    run: Run,
+    *,
+    ranks: Mapping[str, int] | None = None,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> tuple[dict[str, Any], AttentionLayer, Training]:
+    """Train and score one layer, as `train_run` does, and return the history of the training too.
+
+    Parameters
+    ----------
+    run, ranks, progress
+        As `train_run` takes them.
+    watch : callable, optional
+        Called with the number of epochs done and the last known loss, as `capacity.layer.train`
+        calls it.
+
+    Returns
+    -------
+    row : dict
+        One row of the runs table.
+    layer : AttentionLayer
+        The trained layer.
+    training : Training
+        The outcome, with its history.
+
+    Raises
+    ------
+    MultiValuedError
+        If the database is multi-valued.
+    """
+    ((_, trained, training),) = _trained([run], None, progress, watch)
+    return _row(run, trained, training, ranks), layer_of(run, trained), training
 
 
 def train_runs(
@@ -148,7 +184,10 @@ def layer_of(run: Run, trained: Trained) -> AttentionLayer:
 
 
 def _trained(
-    runs: Sequence[Run], snapshots: Path | None, progress: Progress | None
+    runs: Sequence[Run],
+    snapshots: Path | None,
+    progress: Progress | None,
+    watch: Watch | None = None,
 ) -> Iterator[tuple[Run, Trained, Training]]:
     """Train runs of one recipe and one `Compute`, each from its own initial weights."""
     generators: list[tuple[np.random.Generator, ...]] = []
@@ -157,7 +196,7 @@ def _trained(
         generators.append(tuple(np.random.default_rng(int(run.start, 16)).spawn(2)))
     run_weights = engine_named(runs[0].engine).run_weights
     if run_weights is None or not all(trains_weights(r.engine, r.workload) for r in runs):
-        yield from _trained_by_torch(runs, generators, snapshots, progress)
+        yield from _trained_by_torch(runs, generators, snapshots, progress, watch)
         return
     for run, (drawn, order) in zip(runs, generators, strict=True):
         weights = {
@@ -166,7 +205,7 @@ def _trained(
         }
         train = partial(run_weights, run.layer, weights, run.database, run.recipe, order)
         with one_thread():
-            training = followed(train, run.recipe, _snapshots(run, snapshots), progress)
+            training = followed(train, run.recipe, _snapshots(run, snapshots), progress, watch)
         yield run, weights, training
 
 
@@ -179,6 +218,7 @@ def _trained_by_torch(
     generators: Sequence[tuple[np.random.Generator, ...]],
     snapshots: Path | None,
     progress: Progress | None,
+    watch: Watch | None,
 ) -> Iterator[tuple[Run, AttentionLayer, Training]]:
     import torch
 
@@ -198,7 +238,7 @@ def _trained_by_torch(
     ]
     orders = [order for _, order in generators]
     with one_thread():
-        if runs[0].is_grouped or (snapshots is None and progress is None):
+        if runs[0].is_grouped or (snapshots is None and progress is None and watch is None):
             trainings = train_many(tasks, recipe, compute, seeds=orders)
         else:
             trainings = [
@@ -209,6 +249,7 @@ def _trained_by_torch(
                     seed=order,
                     snapshots=_snapshots(run, snapshots),
                     progress=progress,
+                    watch=watch,
                 )
                 for run, task, order in zip(runs, tasks, orders, strict=True)
             ]

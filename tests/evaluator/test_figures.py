@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from capacity.errors import InvalidArgumentError, StorageError
-from capacity.plots import plot_accuracy_grid, plot_attention
+from capacity.plots import plot_accuracy_grid, plot_accuracy_grids, plot_attention
 from tests.odd_places import KINDS, put
 
 PATTERNS = {"attention": pd.DataFrame([[1.0, 0.0], [0.5, 0.5]])}
@@ -41,7 +41,20 @@ def test_a_name_without_a_kind_is_refused_before_anything_is_drawn(tmp_path: Pat
         plot_attention(PATTERNS, path=tmp_path / "figure.txt")
 
 
-def test_a_table_of_runs_is_told_to_become_a_grid_first() -> None:
+def test_a_table_that_is_neither_runs_nor_a_grid_is_told_what_it_lacks() -> None:
     runs = pd.DataFrame({"layer_rank_bound": [4], "accuracy_p95": [1.0]})
-    with pytest.raises(InvalidArgumentError, match=r"accuracy_grid\(runs, tau\)"):
+    with pytest.raises(InvalidArgumentError, match=r"it lacks database_rank_bound, status"):
         plot_accuracy_grid(runs)
+    with pytest.raises(InvalidArgumentError, match=r"accuracy_grid\(runs, tau\)"):
+        plot_accuracy_grids({"all": runs})
+
+
+def test_tokens_are_drawn_as_they_stand_though_they_look_like_formulas(tmp_path: Path) -> None:
+    # a formula that matplotlib can't parse, and a text with two amounts
+    tokens = [r"$\frac$", "$5 to $6"]
+    pattern = pd.DataFrame([[1.0, 0.0], [0.5, 0.5]], index=tokens, columns=tokens)
+    figure = plot_attention({"head 0": pattern}, title="$5 to $6", path=tmp_path / "a.png")
+    assert (tmp_path / "a.png").exists()
+    # what matplotlib is given is escaped, and drawn as the token
+    shown = [t.get_text().replace(r"\$", "$") for t in figure.axes[0].get_xticklabels()]
+    assert shown == tokens

@@ -5,8 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from capacity.errors import InvalidArgumentError
 from capacity.evaluator import accuracy_column, accuracy_grid
 from capacity.plots import plot_accuracy_grid, plot_accuracy_grids
+from capacity.sweep import load
+from tests.oracles import ROOT
 
 TABLE = pd.DataFrame(
     [
@@ -61,6 +64,21 @@ def test_the_figure_shows_every_cell_and_the_line_of_equal_ranks() -> None:
     (line,) = axes.lines
     assert np.asarray(line.get_xdata()).tolist() == [0, 3]
     assert np.asarray(line.get_ydata()).tolist() == [2, 0.5]
+
+
+def test_the_runs_of_a_folder_are_drawn_as_they_are_loaded() -> None:
+    runs = load(ROOT / "tests" / "sweep" / "schema-2")
+    figure = plot_accuracy_grid(runs, tau=0.75)
+    drawn = plot_accuracy_grid(accuracy_grid(runs, 0.75))
+    title = f"accuracy by p >= 0.75: {len(runs)} runs"
+    assert figure.axes[0].get_title() == title
+    assert {t.get_text() for t in figure.axes[0].texts} == {
+        t.get_text() for t in drawn.axes[0].texts
+    }
+    # an argmax isn't a probability, and one half has to be exceeded
+    assert plot_accuracy_grid(runs, tau="argmax").axes[0].get_title()[:18] == "accuracy by argmax"
+    with pytest.raises(InvalidArgumentError, match=r"`tau` must be a threshold that the runs"):
+        plot_accuracy_grid(runs, tau=0.6)
 
 
 def test_an_empty_grid_is_not_drawn() -> None:

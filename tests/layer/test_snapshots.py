@@ -1,5 +1,6 @@
 """Training goes on from a snapshot to the result of a run left alone, to the last bit."""
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -37,9 +39,14 @@ class Cut(Snapshots):
         self.left = n
 
     def offer(
-        self, epoch: int, generator: np.random.Generator, arrays: Callable[[], Arrays]
+        self,
+        epoch: int,
+        generator: np.random.Generator,
+        arrays: Callable[[], Arrays],
+        *,
+        loss: float = math.nan,
     ) -> None:
-        super().offer(epoch, generator, arrays)
+        super().offer(epoch, generator, arrays, loss=loss)
         self.left -= 1
         if not self.left:
             raise InterruptedRunError
@@ -72,6 +79,9 @@ def trained(
 def require_equal(left: tuple[Training, dict], right: tuple[Training, dict]) -> None:
     # NaN is equal to itself here
     assert repr(left[0]) == repr(right[0])
+    pd.testing.assert_frame_equal(
+        left[0].history.to_pandas(), right[0].history.to_pandas(), check_exact=True
+    )
     for name, weights in left[1].items():
         assert weights.numpy().tobytes() == right[1][name].numpy().tobytes(), name
 

@@ -14,13 +14,20 @@ def followed(
     recipe: Recipe,
     snapshots: Snapshots,
     progress: Progress | None,
+    watch: Callable[[int, float], object] | None = None,
 ) -> Training:
-    """Train, and report the number of epochs done: `progress` of `capacity.layer.train`."""
-    if progress is None:
-        return train(snapshots)
-    progress("epochs", 0, recipe.epochs, None)
-    told = snapshots.telling(lambda done: progress("epochs", done, recipe.epochs, None))
-    training = train(told)
-    # a layer that memorises stops early: what is left isn't trained
-    progress("epochs", training.epochs, training.epochs, 0.0)
+    """Train, and report epochs and loss: `progress` and `watch` of `capacity.layer.train`."""
+    if watch is not None:
+        snapshots = snapshots.telling(watch)
+    if progress is not None:
+        progress("epochs", 0, recipe.epochs, None)
+        snapshots = snapshots.telling(
+            lambda done, _loss: progress("epochs", done, recipe.epochs, None)
+        )
+    training = train(snapshots)
+    if watch is not None:
+        watch(training.epochs, training.loss)
+    if progress is not None:
+        # a layer that memorises stops early: what is left isn't trained
+        progress("epochs", training.epochs, training.epochs, 0.0)
     return training

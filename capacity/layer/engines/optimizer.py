@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from capacity.layer.history import Recorder
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Status, Training
 from capacity.layer.snapshots import Arrays, Snapshots
 
 
+class Looked(NamedTuple):
+    """Loss and probabilities that a look finds.
+
+    Attributes
+    ----------
+    loss : float
+        Mean loss.
+    least : float
+        Least log-probability of a fact's object; NaN if any is NaN.
+    share : float
+        Share of the facts whose object has a probability above one half.
+    """
+
+    loss: float
+    least: float
+    share: float
+
+
 class Look(Protocol):
     """Function that evaluates the present weights on some facts, or on all."""
 
-    def __call__(self, members: Tensor | None, *, backward: bool) -> tuple[float, float]:
-        """Return the mean loss and the least log-probability of an object; set ``.grad``."""
+    def __call__(self, members: Tensor | None, *, backward: bool) -> Looked:
+        """Evaluate, and set ``.grad`` if `backward`."""
         ...
 
 
@@ -39,22 +58,30 @@ def train_epochs(
     whole = not size
     enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
     status: Status = "completed"
-    start, held = snapshots.recall(rng, lambda: _arrays(layer, optimizer))
+    recorder = Recorder(recipe.epochs)
+
+    def arrays() -> Arrays:
+        return {**_arrays(layer, optimizer), **recorder.arrays}
+
+    start, held = snapshots.recall(rng, arrays)
     tensors = _tensors(layer, optimizer)
     for name, array in held.items():
-        tensors[name].copy_(torch.from_numpy(array))
+        if name in recorder.arrays:
+            recorder.arrays[name][...] = array
+        else:
+            tensors[name].copy_(torch.from_numpy(array))
     epoch, finite = start, True
     # the loss of all facts with the weights as they are
-    final: float | None = None
+    final: Looked | None = None
     for epoch in range(start, recipe.epochs + 1):
-        snapshots.offer(epoch, rng, lambda: _arrays(layer, optimizer))
+        snapshots.offer(epoch, rng, arrays, loss=recorder.loss_before(epoch))
         last = epoch == recipe.epochs
         optimizer.zero_grad(set_to_none=True)
         if whole or recipe.stop_tau:
             # a full batch has the logits that both the stop and the loss look at
-            final, least = look(None, backward=whole and not last)
+            final = look(None, backward=whole and not last)
             # false for NaN
-            if least >= enough:
+            if final.least >= enough:
                 status = "memorised"
                 break
         if last:
@@ -63,24 +90,31 @@ def train_epochs(
             group["lr"] = rates[epoch]
         if whole:
             optimizer.step()
-            finite = final is not None and math.isfinite(final)
+            finite = final is not None and math.isfinite(final.loss)
+            if final is not None:
+                recorder.note(epoch, final.loss, final.share)
         else:
             order = torch.as_tensor(rng.permutation(n_facts), device=layer.W_E.device)
+            losses, shares = 0.0, 0.0
             for members in order.split(size):
                 optimizer.zero_grad(set_to_none=True)
-                loss, _ = look(members, backward=True)
+                found = look(members, backward=True)
                 optimizer.step()
-                finite = finite and math.isfinite(loss)
+                finite = finite and math.isfinite(found.loss)
+                losses += found.loss * len(members) / n_facts
+                shares += found.share * len(members) / n_facts
+            recorder.note(epoch, losses, shares)
         final = None
         if not finite:
             epoch += 1
             break
     optimizer.zero_grad(set_to_none=True)
     if final is None:
-        final, _ = look(None, backward=False)
-    if not (finite and math.isfinite(final) and _is_finite(layer, optimizer)):
+        final = look(None, backward=False)
+    if not (finite and math.isfinite(final.loss) and _is_finite(layer, optimizer)):
         status = "diverged"
-    return Training(status, epoch, final, engine)
+    history = recorder.history(epoch, final.loss, final.share)
+    return Training(status, epoch, final.loss, engine, history)
 
 
 def _optimizer(layer: AttentionLayer, recipe: Recipe) -> torch.optim.Optimizer:

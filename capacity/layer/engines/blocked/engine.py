@@ -22,7 +22,7 @@ from torch import Tensor
 
 from capacity.database.facts import Database
 from capacity.layer.engines.blocked.softmax import errors_of, scatter_add
-from capacity.layer.engines.optimizer import train_epochs
+from capacity.layer.engines.optimizer import Looked, train_epochs
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
@@ -66,7 +66,7 @@ class Model:
         self._mask[db.n_tokens :] = -torch.inf
 
     @torch.no_grad()
-    def look(self, members: Tensor | None, *, backward: bool) -> tuple[float, float]:
+    def look(self, members: Tensor | None, *, backward: bool) -> Looked:
         """Evaluate the weights on some facts (`capacity.layer.engines.optimizer.Look`)."""
         chosen = slice(None) if members is None else members.numpy()
         rows, ids = self._rows[chosen], self._ids[chosen]
@@ -82,8 +82,9 @@ class Model:
         if backward:
             heads.backward(d_rows)
         # a fact's row has one target
-        least = -losses[len(subjects) :].max()
-        return weight * float(losses.sum()), float(least)
+        of_objects = losses[len(subjects) :]
+        known = float((of_objects < math.log(2)).mean())
+        return Looked(weight * float(losses.sum()), float(-of_objects.max()), known)
 
     def _predict(
         self, rows: Tensor, starts: Ints, targets: Ints, weight: float, *, backward: bool

@@ -96,6 +96,14 @@ class State(NamedTuple):
     decayed: Any
 
 
+class Curve(NamedTuple):
+    """The epochs to record, ascending, and room for their losses and shares of known facts."""
+
+    epochs: Any
+    losses: Any
+    shares: Any
+
+
 class Work(NamedTuple):
     """Intermediate results.
 

@@ -72,7 +72,7 @@ def run_weights(
         status = "diverged"
     elif end == epochs.MEMORISED:
         status = "memorised"
-    return Training(status, epoch, loss, "fused")
+    return Training(status, epoch, loss, "fused", packed.history(epoch, loss))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 from capacity.layer.engines.fused.attention import backward, forward
 from capacity.layer.engines.fused.buffers import Facts
 from capacity.layer.engines.fused.logits import predict
+from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.compile import compiled, inlined
 from capacity.layer.engines.simd.exp2 import flush_denormals
 from capacity.layer.engines.simd.vector import fma, full, lanes_of, load, sqrt, store
@@ -19,6 +20,7 @@ from capacity.layer.engines.simd.vector import fma, full, lanes_of, load, sqrt, 
 # epochs between updates of the shifts to the present log-sum-exps
 REFRESH = 16
 GOING, MEMORISED, DIVERGED = 0, 1, 2
+LN_2 = math.log(2)
 
 
 @inlined
@@ -45,7 +47,9 @@ def _knows_all(facts, work, stop_tau):
 
 
 @compiled
-def train_epochs(dims, sizes, rule, facts, weights, grads, work, state, rates, start, stop):
+def train_epochs(
+    dims, sizes, rule, facts, weights, grads, work, state, rates, curve, start, stop
+):  # fmt: skip
     """Train full-batch epochs from `start` to `stop`; return their end and the epoch reached.
 
     At the end `work` holds the predictions of the final weights, unless training has diverged.
@@ -53,6 +57,7 @@ def train_epochs(dims, sizes, rule, facts, weights, grads, work, state, rates, s
     f = work.rows.dtype.type
     word = flush_denormals(np.int32(-1))
     end, epoch = GOING, start
+    mark = np.searchsorted(curve.epochs, start)
     while True:
         if not _look(dims, sizes, rule, facts, weights, grads, work):
             end = DIVERGED
@@ -63,6 +68,9 @@ def train_epochs(dims, sizes, rule, facts, weights, grads, work, state, rates, s
             break
         if epoch == stop:
             break
+        if mark < len(curve.epochs) and curve.epochs[mark] == epoch:
+            curve.losses[mark], curve.shares[mark] = _seen(dims, rule, facts, weights, work)
+            mark += 1
         if epoch % REFRESH == 0:
             for i in range(len(facts.row_subjects) + len(facts.subjects)):
                 work.shifts[i] += f(math.log2(work.sums[i]))
@@ -75,7 +83,8 @@ def train_epochs(dims, sizes, rule, facts, weights, grads, work, state, rates, s
 
 @compiled
 def train_batches(
-    dims, sizes, rule, facts, weights, grads, work, state, rates, start, orders, batch, batch_work
+    dims, sizes, rule, facts, weights, grads, work, state, rates, curve, start, orders, batch,
+    batch_work,
 ):  # fmt: skip
     """Train epochs of batches, one for each row of `orders`; return as `train_epochs` does.
 
@@ -85,17 +94,25 @@ def train_batches(
     word = flush_denormals(np.int32(-1))
     end, epoch = GOING, start
     n, size = len(facts.subjects), len(batch.subjects)
+    mark = np.searchsorted(curve.epochs, start)
     while epoch < start + len(orders) and end == GOING:
         if rule.stop_tau > 0:
             finite = _look(dims, sizes, rule, facts, weights, grads, work)
             if finite and _knows_all(facts, work, rule.stop_tau):
                 end = MEMORISED
                 break
+        recorded = mark < len(curve.epochs) and curve.epochs[mark] == epoch
+        if recorded:
+            curve.losses[mark], curve.shares[mark] = 0.0, 0.0
         for begin in range(0, n, size):
             members = orders[epoch - start, begin : begin + size]
             part = _chosen(facts, members, batch)
             if not _look(dims, sizes, rule, part, weights, grads, batch_work):
                 end = DIVERGED
+            if recorded:
+                loss, share = _seen(dims, rule, part, weights, batch_work)
+                curve.losses[mark] += loss * len(part.subjects) / n
+                curve.shares[mark] += share * len(part.subjects) / n
             # the next batch has other rows: one shift for all
             n_rows = len(part.row_subjects) + len(part.subjects)
             level = 0.0
@@ -104,9 +121,46 @@ def train_batches(
             batch_work.shifts[:] = f(level / n_rows)
             backward(dims, sizes, rule.scale, part, weights, grads, batch_work)
             adam(rule, state, rates[epoch])
+        mark += recorded
         epoch += 1
     flush_denormals(word)
     return end, epoch
+
+
+@inlined
+def _seen(dims, rule, facts, weights, work):
+    """Return the mean loss of the last look, and the share of facts with p above one half."""
+    n, n_first = len(facts.subjects), len(facts.row_subjects)
+    known, first, product = 0, 0.0, 1.0
+    for row in range(n_first):
+        for j in range(facts.row_starts[row], facts.row_starts[row + 1]):
+            first += work.shifts[row] - _logit(dims, weights, work, row, facts.row_predicates[j])
+            # one logarithm of several factors: each would take as long as its logit
+            product *= work.sums[row]
+            if not 1e-200 < product < 1e200:
+                first += math.log2(product)
+                product = 1.0
+    first += math.log2(product)
+    second, product = 0.0, 1.0
+    for fact in range(n):
+        row = n_first + fact
+        second += work.shifts[row] - _logit(dims, weights, work, row, facts.objects[fact])
+        product *= work.sums[row]
+        if not 1e-200 < product < 1e200:
+            second += math.log2(product)
+            product = 1.0
+        known += work.right[fact] > 0.5
+    second += math.log2(product)
+    return (rule.first_weight * first + rule.second_weight * second) * LN_2 / n, known / n
+
+
+@inlined
+def _logit(dims, weights, work, row, token):
+    """Return a logit to the base 2."""
+    z, width = 0.0, len(work.mask)
+    for d in range(len(dims)):
+        z += np.float64(work.rows_2[row * ROW + d]) * np.float64(weights.U[d * width + token])
+    return z
 
 
 @inlined

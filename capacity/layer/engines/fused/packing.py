@@ -15,6 +15,7 @@ from capacity.layer.engines.fused import buffers, epochs
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.vector import VECTOR_BYTES
 from capacity.layer.forward import Weights
+from capacity.layer.history import History, Recorder
 from capacity.layer.recipe import Recipe
 from capacity.layer.snapshots import Snapshots
 
@@ -72,6 +73,7 @@ class PackedRun:
             size=size if recipe.weight_decay else moving,
         )
         self._work = self._new_work(self.facts)
+        self._recorder = Recorder(recipe.epochs)
 
     def train(self, rng: np.random.Generator, snapshots: Snapshots) -> tuple[int, int]:
         """Train all epochs, from the snapshot if any; return their end and the epochs done."""
@@ -79,17 +81,20 @@ class PackedRun:
         size = recipe.facts_a_step(n) or n
         batch = self._new_batch(size)
         batch_work = self._new_work(batch) if size < n else self._work
-        arguments = (*self._run, self.state, recipe.learning_rates())
+        recorder = self._recorder
+        curve = buffers.Curve(recorder.epochs, recorder.losses, recorder.shares)
+        arguments = (*self._run, self.state, recipe.learning_rates(), curve)
         # each call of a kernel begins with a look, so nothing else has to be kept
         changing = {
-            **self.state._asdict(), "shifts": self._work.shifts, "batch_shifts": batch_work.shifts
+            **self.state._asdict(), "shifts": self._work.shifts, "batch_shifts": batch_work.shifts,
+            **recorder.arrays,
         }  # fmt: skip
         epoch, held = snapshots.recall(rng, lambda: changing)
         for name, array in held.items():
             changing[name][...] = array
         end, stride = epochs.GOING, self._epochs_a_call(-(-n // size))
         while end == epochs.GOING and epoch < recipe.epochs:
-            snapshots.offer(epoch, rng, lambda: changing)
+            snapshots.offer(epoch, rng, lambda: changing, loss=recorder.loss_before(epoch))
             stop = min(epoch + stride, recipe.epochs)
             if size == n:
                 end, epoch = epochs.train_epochs(*arguments, epoch, stop)
@@ -129,6 +134,11 @@ class PackedRun:
         first, second = losses[:n_first].sum(), losses[n_first:].sum()
         return float(rule.first_weight * first + rule.second_weight * second) / n
 
+    def history(self, epoch: int, loss: float) -> History:
+        """Return the curve, with the loss of the last predictions and the share that they know."""
+        right = self._work.right
+        return self._recorder.history(epoch, loss, np.count_nonzero(right > 0.5) / len(right))
+
     @property
     def _run(self) -> tuple[Any, ...]:
         """Arguments that all kernels share."""
@@ -143,7 +153,9 @@ class PackedRun:
         dims, sizes, rule, *others = self._run
         # a layer that knows its facts has gradients, too
         going_on = rule._replace(stop_tau=0.0)
-        epochs.train_epochs(dims, sizes, going_on, *others, self.state, np.zeros(1), 0, 1)
+        none = Recorder(0)
+        curve = buffers.Curve(none.epochs, none.losses, none.shares)
+        epochs.train_epochs(dims, sizes, going_on, *others, self.state, np.zeros(1), curve, 0, 1)
         return self._unpacked(self.state.gradient)
 
     @property

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from capacity.layer.engines.padded.batch import GROUP, Batch, PaddedRun, Sizes, make_batch
 from capacity.layer.engines.padded.gradients import losses_and_gradients
+from capacity.layer.history import Recorder, recorded_epochs
 from capacity.layer.recipe import Recipe, Status, Training
 
 # numbers in the widest vectors
@@ -58,6 +59,8 @@ class Group:
                 part.copy_(weight[rows])
         everything = [np.arange(task.db.n_triples) for task in tasks]
         self._whole = self._batch(everything, sizes.facts)
+        # epoch, losses and shares of known facts, on the device until the end
+        self._curve: list[tuple[int, Tensor, Tensor]] = []
         self._going = torch.arange(b, device=W_E.device) < len(tasks)
         self._epochs = torch.zeros(b, dtype=torch.int64, device=W_E.device)
         # the betas, and their powers: beta^t after t steps of a run
@@ -71,39 +74,66 @@ class Group:
         enough = math.log(recipe.stop_tau) if recipe.stop_tau else math.inf
         memorised, diverged = (torch.zeros_like(self._going) for _ in range(2))
         finite, rates = torch.ones_like(self._going), recipe.learning_rates().tolist()
+        marks = set(recorded_epochs(recipe.epochs).tolist())
+        losses = log_p = torch.empty(0)
         for epoch in range(recipe.epochs + 1):
             if epoch % STRIDE == 0 and not bool(self._going.any()):
                 break
             if not self._facts_a_step or recipe.stop_tau:
-                losses, least = self._look(self._whole)
+                losses, log_p = self._look(self._whole)
                 # false for NaN
-                memorised |= self._going & (least >= enough)
+                memorised |= self._going & (log_p.amin(1) >= enough)
                 self._going &= ~memorised
                 finite = losses.isfinite()
             if epoch == recipe.epochs:
                 break
             rate = rates[epoch]
             if self._facts_a_step:
-                finite = self._train_batches(rate)
+                finite = self._train_batches(rate, epoch, recorded=epoch in marks)
             else:
+                if epoch in marks:
+                    self._curve.append((epoch, losses, self._share(self._whole, log_p)))
                 self._step(self._going, rate)
             self._epochs += self._going
             diverged |= self._going & ~finite
             self._going &= ~diverged
-        final, _ = self._look(self._whole)
+        final, log_p = self._look(self._whole)
         sound = final.isfinite() & self._values.isfinite().all(1) & self._second.isfinite().all(1)
         diverged |= ~sound
-        columns = (memorised, diverged, self._epochs, final)
+        columns = (memorised, diverged, self._epochs, final, self._share(self._whole, log_p))
         self._write_back()
         rows = zip(*(column.tolist() for column in columns), strict=True)
         trainings: list[Training] = []
         # without the runs of zeros
-        for knows_all, broken, epochs, loss in list(rows)[: len(self._tasks)]:
+        recorders = self._recorders()
+        for i, (knows_all, broken, epochs, loss, share) in enumerate(
+            list(rows)[: len(self._tasks)]
+        ):
             status: Status = "memorised" if knows_all else "completed"
-            trainings.append(Training("diverged" if broken else status, epochs, loss, "padded"))
+            history = recorders[i].history(epochs, loss, share)
+            trainings.append(
+                Training("diverged" if broken else status, epochs, loss, "padded", history)
+            )
         return trainings
 
-    def _train_batches(self, rate: float) -> Tensor:
+    def _recorders(self) -> list[Recorder]:
+        """The curve of each run, those that have ended included: `Recorder.history` cuts it."""
+        recorders = [Recorder(self._recipe.epochs) for _ in self._tasks]
+        if self._curve:
+            epochs, *columns = zip(*self._curve, strict=True)
+            losses, shares = (torch.stack(column).double().T.tolist() for column in columns)
+            for recorder, *values in zip(recorders, losses, shares, strict=False):
+                for epoch, loss, share in zip(epochs, *values, strict=True):
+                    recorder.note(epoch, loss, share)
+        return recorders
+
+    def _share(self, batch: Batch, log_p: Tensor) -> Tensor:
+        """Share of the facts of each run that a batch has and knows, with p above one half."""
+        is_fact = batch.row_weights[:, batch.first.shape[1] :, 0] > 0
+        n_facts = self._whole.subjects.sum((1, 2)).clamp(min=1)
+        return ((log_p > math.log(0.5)) & is_fact).sum(1) / n_facts
+
+    def _train_batches(self, rate: float, epoch: int, *, recorded: bool) -> Tensor:
         """Do one epoch of batches; return a mask of the runs whose losses were finite."""
         size = self._facts_a_step
         # a run that has ended takes nothing from its generator
@@ -113,14 +143,21 @@ class Group:
             for task, goes in zip(self._tasks, going[: len(self._tasks)], strict=True)
         ]
         finite = torch.ones_like(self._going)
+        mean, known = (torch.zeros_like(self._decayed[0, :, 0]) for _ in range(2))
         for start in range(0, max(map(len, orders)), size):
             members = [order[start : start + size] for order in orders]
-            losses, _ = self._look(self._batch(members, 1 << (size - 1).bit_length()))
+            batch = self._batch(members, 1 << (size - 1).bit_length())
+            losses, log_p = self._look(batch)
+            if recorded:
+                mean += losses * batch.subjects.sum((1, 2))
+                known += self._share(batch, log_p)
             moves = self._going.clone()
             for i, chosen in enumerate(members):
                 moves[i] &= len(chosen) > 0
             finite &= losses.isfinite() | ~moves
             self._step(moves, rate)
+        if recorded:
+            self._curve.append((epoch, mean / self._whole.subjects.sum((1, 2)).clamp(min=1), known))
         return finite
 
     def _step(self, moves: Tensor, rate: float) -> None:

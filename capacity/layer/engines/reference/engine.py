@@ -5,12 +5,14 @@ Plain PyTorch, written to be read: it defines the result that faster engines mus
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from capacity.database.facts import Database
-from capacity.layer.engines.optimizer import train_epochs
+from capacity.layer.engines.optimizer import Looked, train_epochs
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
@@ -26,14 +28,16 @@ def run(
     """Train `layer` in place; `capacity.layer.train` checks the arguments."""
     sentences = torch.as_tensor(db.token_triples.astype(np.int64), device=layer.W_E.device)
 
-    def look(members: Tensor | None, *, backward: bool) -> tuple[float, float]:
+    def look(members: Tensor | None, *, backward: bool) -> Looked:
         batch = sentences if members is None else sentences[members]
         with torch.set_grad_enabled(backward):
             logits = layer(batch[:, :2])
             loss = _loss(logits, batch, recipe)
         if backward:
             loss.backward()
-        return loss.item(), _least_log_p(logits.detach(), batch)
+        log_p = _log_p(logits.detach(), batch)
+        known = (log_p > math.log(0.5)).double().mean().item()
+        return Looked(loss.item(), log_p.min().item(), known)
 
     return train_epochs(layer, len(sentences), recipe, rng, look, snapshots, engine="reference")
 
@@ -45,8 +49,7 @@ def _loss(logits: Tensor, sentences: Tensor, recipe: Recipe) -> Tensor:
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
-def _least_log_p(logits: Tensor, sentences: Tensor) -> float:
-    """Smallest log-probability of a fact's object; NaN if any is NaN."""
+def _log_p(logits: Tensor, sentences: Tensor) -> Tensor:
+    """Log-probability of each fact's object, in float64."""
     last = logits[:, -1].double()
-    log_p = last.gather(1, sentences[:, 2:]).squeeze(1) - last.logsumexp(dim=1)
-    return log_p.min().item()
+    return last.gather(1, sentences[:, 2:]).squeeze(1) - last.logsumexp(dim=1)

@@ -1,0 +1,203 @@
+"""Matrices over named tokens as heat maps, each cell with its number where there is room."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from capacity.errors import InvalidArgumentError
+from capacity.extras import needed_by
+from capacity.plots.files import require_drawable, save_figure
+from capacity.plots.theme import figure_theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# most rows or columns whose names can be read beside one another, and most matrices in a figure
+MOST_TOKENS = 40
+MOST_MATRICES = 24
+# inches of a cell, and of a name beside it
+CELL = 0.3
+NAME = 1.1
+# cells up to this number show their values
+NUMBERED = 240
+# a colour bar; it leaves the panels at their corners
+BAR: dict[str, Any] = {"shrink": 0.7, "aspect": 30, "panchor": False}
+# characters of a name that are shown
+LETTERS = 18
+
+
+def plot_matrices(
+    matrices: Mapping[str, pd.DataFrame],
+    *,
+    of: str = "value",
+    title: str = "",
+    across: int = 3,
+    path: str | os.PathLike[str] | None = None,
+) -> Figure:
+    """Draw matrices over named tokens side by side, on one colour scale centred at 0.
+
+    Parameters
+    ----------
+    matrices : mapping of str to DataFrame
+        Matrices by title, with names of tokens in their rows and columns. The names of the index
+        and of the columns label the axes.
+    of : str
+        Label of the colour bar: the quantity that the colours show.
+    title : str
+        Title of the figure.
+    across : int
+        Number of matrices side by side.
+    path : path, optional
+        File to write the figure to, with the suffix .png, .svg or .pdf.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure, which isn't registered with pyplot.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Without a matrix, for more than 24 of them, for one without cells or of more than 40 rows
+        or columns, for `across` below 1, or another suffix.
+    StorageError
+        If the file can't be written; no part of it is left then.
+    MissingExtraError
+        Without seaborn and matplotlib (extra ``plots``).
+
+    Examples
+    --------
+    >>> born = pd.DataFrame([[0, 1], [2, 0]], index=["Astrid", "Colin"], columns=["m", "s"])
+    >>> plot_matrices({"born_in": born}).axes[0].get_title()
+    'born_in'
+    """
+    with needed_by("plot_matrices"):
+        from matplotlib.figure import Figure
+
+    require_legible(matrices, "Choose some of its rows and columns.")
+    if across < 1:
+        raise InvalidArgumentError(f"`across` must be at least 1; got {across}.")
+    if path is not None:
+        require_drawable(path)
+    across = min(across, len(matrices))
+    down = math.ceil(len(matrices) / across)
+    shapes = [one.shape for one in matrices.values()]
+    heights = [max(n for n, _ in shapes[i : i + across]) for i in range(0, len(shapes), across)]
+    widths = [max(n for _, n in shapes[i::across]) for i in range(across)]
+    with figure_theme():
+        figure = Figure(
+            figsize=(
+                sum(widths) * CELL + NAME * across + 0.8,
+                sum(heights) * CELL + NAME * down + 0.4 * bool(title),
+            )
+        )
+        every = figure.subplots(
+            down, across, squeeze=False, width_ratios=widths, height_ratios=heights
+        ).ravel()
+        most = largest(matrices.values())
+        bars = [
+            draw_matrix(axes, matrix, most, title=name)
+            for axes, (name, matrix) in zip(every, matrices.items(), strict=False)
+        ]
+        for axes in every[len(matrices) :]:
+            axes.set_axis_off()
+        figure.colorbar(bars[0], ax=every.tolist(), label=of, **BAR)
+        figure.suptitle(plain(title))
+        save_figure(figure, path)
+    return figure
+
+
+def require_legible(matrices: Mapping[str, pd.DataFrame], advice: str) -> None:
+    """Refuse matrices that can't be read when they are drawn: an InvalidArgumentError."""
+    if not matrices or any(matrix.empty for matrix in matrices.values()):
+        raise InvalidArgumentError("A figure must have a matrix of at least one cell; got none.")
+    for name, matrix in matrices.items():
+        if max(matrix.shape) > MOST_TOKENS:
+            raise InvalidArgumentError(
+                f"A matrix must have at most {MOST_TOKENS} rows and columns, or their names can't "
+                f"be read; {name} has {matrix.shape[0]:,} x {matrix.shape[1]:,}. {advice}"
+            )
+    if len(matrices) > MOST_MATRICES:
+        raise InvalidArgumentError(
+            f"A figure must have at most {MOST_MATRICES} matrices; got {len(matrices)}. Draw them "
+            "in several figures."
+        )
+
+
+def largest(matrices: Any) -> float:
+    """Return the largest absolute value, or 1 if all are 0 or none is finite."""
+    values = [abs(x) for matrix in matrices for x in matrix.to_numpy(float).ravel().tolist()]
+    return max((x for x in values if math.isfinite(x)), default=0.0) or 1.0
+
+
+def draw_matrix(axes: Axes, matrix: pd.DataFrame, most: float, *, title: str) -> Any:
+    """Draw one matrix of square cells; return what a colour bar is made of."""
+    with needed_by("A plot of matrices"):
+        import seaborn as sns
+
+    numbered = matrix.size <= NUMBERED
+    values = matrix.to_numpy(float).tolist()
+    whole = all(float(x).is_integer() and abs(x) < 1e5 for row in values for x in row)
+    texts = [[f"{x:.0f}" if whole else number(x, most) for x in row] for row in values]
+    # white is 0
+    sns.heatmap(
+        matrix.to_numpy(float), ax=axes, vmin=-most, vmax=most, cmap="RdBu_r", square=True,
+        cbar=False, annot=texts if numbered else None, fmt="", annot_kws={"size": 5.5},
+        linewidths=0.5, linecolor="#dddddd",
+        xticklabels=[short(name) for name in matrix.columns],
+        yticklabels=[short(name) for name in matrix.index],
+    )  # fmt: skip
+    axes.tick_params(labelsize=7, length=0)
+    axes.tick_params(axis="x", rotation=90)
+    axes.tick_params(axis="y", rotation=0)
+    names = [plain(str(one.name or "")) for one in (matrix.columns, matrix.index)]
+    axes.set(xlabel=names[0], ylabel=names[1])
+    # left, and yet the title that `get_title` returns
+    axes.set_title(plain(title), loc="center", x=0, ha="left")
+    axes.set_anchor("NW")
+    return axes.collections[0]
+
+
+def number(x: float, most: float) -> str:
+    """Write a number for a small cell, as precisely as its colour can be read.
+
+    Examples
+    --------
+    >>> [number(x, 14.2) for x in (0.0, -0.01, 0.55, -12.34)], number(0.555, 0.9)
+    (['0', '0', '0.6', '-12.3'], '0.555')
+    >>> number(1234.5, 2e4), number(-2e6, 3e6)
+    ('1234', '-2.0e+06')
+    """
+    if not 1e-3 <= most < 1e5:
+        return f"{x:.1e}" if x else "0"
+    text = f"{x:.{min(4, max(0, 2 - math.floor(math.log10(most * 1.05))))}f}"
+    return text if float(text) else "0"
+
+
+def short(name: object) -> str:
+    """Cut a name that has no room beside a cell, as text that matplotlib draws as it stands.
+
+    Examples
+    --------
+    >>> short("Singapore"), short("a name of far too many letters"), short("")
+    ('Singapore', 'a name of far too…', '""')
+    """
+    text = str(name) or '""'
+    return plain(text if len(text) <= LETTERS else text[: LETTERS - 1].rstrip() + "…")
+
+
+def plain(text: str) -> str:
+    r"""Escape what matplotlib would read as a formula.
+
+    Examples
+    --------
+    >>> print(plain("from $5 to $6"))
+    from \$5 to \$6
+    """
+    return text.replace("$", r"\$")

@@ -1,0 +1,96 @@
+"""The curve of a training: its loss, and the share of facts that the layer knows."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.extras import needed_by
+from capacity.layer.recipe import Training
+from capacity.limits import shown
+from capacity.plots.files import require_drawable, save_figure
+from capacity.plots.theme import COLOURS, figure_theme
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# curves of fewer points show where they were recorded
+FEW = 40
+
+
+def plot_training(
+    training: Training, *, title: str | None = None, path: str | os.PathLike[str] | None = None
+) -> Figure:
+    """Draw the loss of a training and the share of facts that it knows, by epoch.
+
+    Parameters
+    ----------
+    training : Training
+        Outcome of `capacity.layer.train`, with its history.
+    title : str, optional
+        Title of the figure; if omitted, how the training ended.
+    path : path, optional
+        File to write the figure to, with the suffix .png, .svg or .pdf.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure, which isn't registered with pyplot.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `training` is of another type.
+    InvalidArgumentError
+        If its engine recorded no epoch, or for another suffix.
+    StorageError
+        If the file can't be written; no part of it is left then.
+    MissingExtraError
+        Without matplotlib (extra ``plots``).
+
+    Notes
+    -----
+    The loss is that of predicates and objects, unless the recipe asks for objects alone; it can't
+    reach 0 where a subject has several predicates, for which of them follows isn't determined.
+
+    Examples
+    --------
+    >>> from capacity.layer.history import History
+    >>> curve = History((0, 1, 2), (2.3, 0.9, 0.1), (0.0, 0.5, 1.0))
+    >>> figure = plot_training(Training("memorised", 2, 0.1, "fused", curve))
+    >>> figure.axes[0].get_title()
+    'memorised after 2 epochs, at a loss of 0.1'
+    """
+    with needed_by("plot_training"):
+        from matplotlib.figure import Figure
+
+    if not isinstance(training, Training):
+        raise InvalidTypeError(
+            f"`training` must be what capacity.layer.train returns, a Training; got "
+            f"{shown(training)}."
+        )
+    curve = training.history
+    if not curve.epochs:
+        raise InvalidArgumentError(
+            "`training` must have a history of at least one epoch; the engine "
+            f"{training.engine} recorded none. Train with another engine."
+        )
+    if path is not None:
+        require_drawable(path)
+    if title is None:
+        epochs = f"{training.epochs:,} epoch{'' if training.epochs == 1 else 's'}"
+        title = f"{training.status} after {epochs}, at a loss of {training.loss:.3g}"
+    with figure_theme():
+        figure = Figure(figsize=(5.4, 4.2))
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+        mark = "." if len(curve.epochs) < FEW else ""
+        upper.plot(curve.epochs, curve.loss, color=COLOURS[0], marker=mark)
+        lower.plot(curve.epochs, curve.accuracy_p50, color=COLOURS[1], marker=mark)
+        upper.set(ylabel="loss (nats)")
+        upper.set_ylim(bottom=0)
+        lower.set(xlabel="epochs done", ylabel="facts with p > 0.5", ylim=(-0.04, 1.04))
+        # left, and yet the title that `get_title` returns
+        upper.set_title(title, loc="center", x=0, ha="left")
+        save_figure(figure, path)
+    return figure

@@ -28,7 +28,7 @@ from capacity.limits import shown
 from tests.oracles import ROOT, figure_1
 
 FIGURE_1 = ROOT / "examples" / "figure-1.ttl"
-ROOMS = ("tensor", "database", "rank", "stores", "layer", "evaluator", "embedding", "plots",
+ROOMS = ("tensor", "database", "rank", "stores", "layer", "evaluator", "embedding", "plots", "report",
          "sweep", "transformer", "testing")  # fmt: skip
 
 

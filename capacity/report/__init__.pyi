@@ -1,0 +1,1 @@
+from .database_page import database_report as database_report

@@ -1,1 +1,2 @@
 from .database_page import database_report as database_report
+from .sweep_page import sweep_report as sweep_report

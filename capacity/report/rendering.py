@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from typing import Any
 
 from capacity import __version__
@@ -66,6 +67,8 @@ def number(value: object) -> str:
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
+    if not math.isfinite(value):
+        return "unknown" if math.isnan(value) else "without limit"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
 
 

@@ -13,11 +13,15 @@ document.addEventListener("mouseover", explain);
 document.addEventListener("focusin", explain);
 
 // Marks of a figure are one stop of Tab; arrows lead from one to the next.
+for (const box of document.querySelectorAll("[data-explained]")) {
+  const marks = [...box.querySelectorAll(".mark")];
+  marks.forEach((mark, i) => mark.setAttribute("tabindex", i ? "-1" : "0"));
+}
 const STEPS = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1};
 document.addEventListener("keydown", event => {
   const mark = event.target.closest(".mark");
   if (!mark) return;
-  const marks = [...mark.closest("svg").querySelectorAll(".mark")];
+  const marks = [...mark.closest("[data-explained]").querySelectorAll(".mark")];
   const at = marks.indexOf(mark);
   const to = event.key === "Home" ? 0 : event.key === "End" ? marks.length - 1
     : event.key in STEPS ? at + STEPS[event.key] : -1;

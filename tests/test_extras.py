@@ -33,6 +33,7 @@ def without(package: str, code: str) -> str:
      ("pandas", "capacity.database.to_pandas(capacity.load(FILE))", "plots"),
      ("seaborn", "import pandas as pd\n"
       "capacity.plots.plot_accuracy_grid(pd.DataFrame({'mean': [0.5]}))", "plots"),
+     ("jinja2", "capacity.report.database_report(capacity.load(FILE))", "report"),
      ("networkx", "capacity.database.to_networkx(capacity.load(FILE))", "networkx"),
      ("rdflib", "capacity.database.to_rdflib(capacity.load(FILE))", "rdflib"),
      ("urllib3", "capacity.Database.from_sparql('http://127.0.0.1:9/', "

@@ -173,7 +173,7 @@ _NUMBERS = {
                             "number"),
     "identifiable_rows": Column("unique rows", "Rows of attention that are the only ones with "
                                 "their output and sum.", "number"),
-    "p4_excess": Column("excess", "Above 0, attention isn't unique even among softmaxes of "
+    "p4_excess": Column("P4 excess", "Above 0, attention isn't unique even among softmaxes of "
                         "logits of rank d_head; - where no such count is known.", "number"),
     "importance": Column("importance", "Share of the head's output in the last embeddings, "
                          "mean over tokens; - where it isn't known.", "number"),

@@ -78,7 +78,7 @@ def test_shares_and_nullities_are_those_of_attention_table(
     known = ["" if excess is None or excess != excess else str(int(excess))
              for excess in table["p4_excess"].astype(object).where(table["p4_excess"].notna(), None)
              ]  # fmt: skip
-    assert [row["excess"] for row in rows] == known
+    assert [row["P4 excess"] for row in rows] == known
     # nine tokens of four dimensions: five changes of a row have no effect in any head
     assert {row["nullity"] for row in rows} == {"5"}
     assert facts_of(page)["not.unique"] == {"8"}

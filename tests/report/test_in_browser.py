@@ -302,6 +302,11 @@ def test_a_policy_stops_scripts_that_are_not_the_pages_own(
 def test_pages_print(opened: Callable[..., Any], kind: str, tmp_path: Path) -> None:
     page = opened(kind, 1600, "dark")
     page.emulate_media(media="print", color_scheme="dark")
+    # what is wider than the paper is shrunk to fit, by a third at most; headings stay words
+    page.set_viewport_size({"width": 718, "height": 1000})
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 1.5 * 718
+    headings = page.locator("thead th")
+    assert all(headings.nth(i).bounding_box()["height"] < 100 for i in range(headings.count()))
     # on white, whatever the scheme of the screen is
     ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     assert ground == "rgb(255, 255, 255)"

@@ -58,7 +58,8 @@ def test_a_star_import_needs_no_torch() -> None:
 
 def test_every_optional_package_is_in_its_extra_and_in_all() -> None:
     extras = PROJECT["optional-dependencies"]
-    names = {package: packages_distributions().get(package, [package])[0] for package in EXTRAS}
+    names = {package: packages_distributions().get(package, [package])[0].lower()
+             for package in EXTRAS}  # fmt: skip
     for package, extra in EXTRAS.items():
         # matplotlib comes with seaborn
         wanted = "seaborn" if package == "matplotlib" else names[package]

@@ -137,7 +137,7 @@ def reason_in_words(one: Dimension, db: Database, graph: QueryGraph | None = Non
     >>> from capacity.embedding import dimension
     >>> db = Database.from_triples([("A", "knows", "B"), ("B", "knows", "A")])
     >>> reason_in_words(dimension(db, "CP", witness=False), db)
-    'a moment curve for each relation'
+    'at most two answers, whose signs are balanced'
     """
     if one.impossible is not None:
         graph = QueryGraph.of(db, one.shared) if graph is None else graph

@@ -121,7 +121,7 @@ def attention_report(
         d_head_qk=int(first["d_head_qk"]),
         threshold=float(rows["threshold"].max()),
         modes=modes,
-        least=rows.loc[rows["share_plain"].idxmin()].to_dict(),
+        least=rows.iloc[int(rows["share_plain"].to_numpy().argmin())].to_dict(),
         mean_share=float(rows["share_plain"].mean()),
         n_not_unique=int((rows["nullity"] > 0).sum()),
         largest=largest,
@@ -197,7 +197,7 @@ def _heads(rows: pd.DataFrame, patterns: Sequence[Patterns], drawn: dict[Any, An
         *_NUMBERS.values(),
     ]
 
-    def cells(row: dict[str, Any]) -> list[object]:
+    def cells(row: dict[Any, Any]) -> list[object]:
         head = (int(row["layer"]), int(row["head"]))
         images = [drawn.get((kind, head)) for kind in kinds]
         numbers = [row[f"share_{kind}"] for kind in kinds[1:]] + [row[name] for name in _NUMBERS]

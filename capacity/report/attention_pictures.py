@@ -75,7 +75,7 @@ def _picture(of: Patterns, head: Head, tokens: Sequence[str], largest: float) ->
     # by the square root, so that small weights, which most are, aren't all white
     strength = np.sign(means) * np.sqrt(np.clip(np.abs(means) / largest, 0, 1))
     steps = np.rint(strength * _STEPS) + _STEPS
-    row, column = np.unravel_index(int(np.abs(pattern).argmax()), pattern.shape)
+    row, column = divmod(int(np.abs(pattern).argmax()), pattern.shape[1])
     words = (
         f"Layer {head[0]}, head {head[1]}, {of.kind} attention: the largest weight is "
         f"{pattern[row, column]:.3f}, from token {row} to token {column}, {tokens[column]:.40}"

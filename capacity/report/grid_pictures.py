@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from capacity.evaluator.grid import DATABASE_BIN, LAYER_BIN
 from capacity.report.colours import hexadecimal, ink, sequential
@@ -104,7 +104,7 @@ def _picture(title: str, grid: pd.DataFrame, n_columns: int, n_rows: int) -> Gri
     )  # fmt: skip
 
 
-def _cell(row: Mapping[str, float], base: int) -> GridCell:
+def _cell(row: Mapping[Any, Any], base: int) -> GridCell:
     i, j = int(row["layer_rank_bin"]), int(row["database_rank_bin"])
     n, diverged = int(row["n_runs"]), int(row["n_diverged"])
     mean = row["accuracy"]

@@ -43,8 +43,10 @@ def averaged(
         return matrix.astype(np.float64), 1
     starts = [np.arange(0, n, side) for n in matrix.shape]
     sums = np.add.reduceat(np.add.reduceat(matrix.astype(np.float64), starts[0], 0), starts[1], 1)
-    counts = [np.diff(np.append(s, n)) for s, n in zip(starts, matrix.shape, strict=True)]
-    return sums / np.outer(*counts), side
+    rows, columns = (
+        np.diff(s, append=n).astype(np.float64) for s, n in zip(starts, matrix.shape, strict=True)
+    )
+    return sums / np.outer(rows, columns), side
 
 
 def png_address(indices: NDArray[np.uint8], palette: tuple[Colour, ...]) -> str:

@@ -47,7 +47,8 @@ def named_thresholds(runs: pd.DataFrame) -> dict[str, Threshold]:
     named: dict[str, Threshold] = {
         f"p {'>' if tau == 0.5 else '>='} {tau:g}": tau for tau in numbers
     }
-    return named | {words[one][0]: words[one][1] for one in found if one in words}
+    named.update(words[one] for one in found if one in words)
+    return named
 
 
 def accuracy_curves(
@@ -180,7 +181,7 @@ def exponents(runs: pd.DataFrame, tau: Threshold, seed: int) -> Table | None:
 
 
 def statuses(runs: pd.DataFrame, recipes: Sequence[str]) -> Table:
-    """How runs ended, by recipe, and how many have tied facts."""
+    """Table of how runs ended, by recipe, and how many have tied facts."""
     rows = []
     for number, recipe in enumerate(recipes, start=1):
         part = runs[runs["recipe"] == recipe]

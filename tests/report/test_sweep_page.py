@@ -163,7 +163,8 @@ def test_a_sweep_in_which_all_diverged_has_no_curves(
     sweep_folder: Path, mixed_runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad = load(sweep_folder).assign(status="diverged")
-    bad[[name for name in bad if str(name).startswith("accuracy_")]] = math.nan
+    for name in bad.columns[bad.columns.str.startswith("accuracy_")]:
+        bad[name] = math.nan
     monkeypatch.setattr(sweep_page, "load", lambda _: bad)
     page = sweep_report(sweep_folder)
     assert_one_file(page)

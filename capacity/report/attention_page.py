@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
-from capacity.report.attention_pictures import Head, Patterns, pictures
-from capacity.report.colours import hexadecimal, signed
+from capacity.report.drawing.attention_pictures import Head, Patterns, pictures
+from capacity.report.drawing.colours import hexadecimal, signed
 from capacity.report.rendering import rendered
 from capacity.report.tables import Cell, Column, Table, table
 

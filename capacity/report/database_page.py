@@ -19,8 +19,8 @@ from capacity.rank.analysis import RankAnalysis
 from capacity.rank.describing.advice import flags, named
 from capacity.rank.describing.dataset import Description, describe
 from capacity.rank.effort import Effort
-from capacity.report.bound_marks import bound_marks
 from capacity.report.downloads import downloads
+from capacity.report.drawing.bound_marks import bound_marks
 from capacity.report.holding import holding_layer, smallest_embedding
 from capacity.report.rendering import rendered
 from capacity.report.tables import Cell, Column, Table, cell, sentence, table

@@ -15,8 +15,8 @@ from capacity.evaluator.grid import DATABASE_BIN, LAYER_BIN, accuracy_grid
 from capacity.evaluator.law import memorised_runs
 from capacity.evaluator.size_law import LAYER_SIZES, fit_size_law
 from capacity.evaluator.threshold import Threshold
-from capacity.report.colours import hexadecimal, sequential
-from capacity.report.line_charts import Chart, Dot, Point, Scale, chart
+from capacity.report.drawing.colours import hexadecimal, sequential
+from capacity.report.drawing.line_charts import Chart, Dot, Point, Scale, chart
 from capacity.report.tables import Column, Table, table
 
 if TYPE_CHECKING:

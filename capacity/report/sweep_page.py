@@ -14,8 +14,8 @@ from capacity.evaluator.law import memorised_runs
 from capacity.evaluator.threshold import check_threshold
 from capacity.extras import needed_by
 from capacity.limits import Seed, integer_seed
-from capacity.report.colours import hexadecimal, sequential
-from capacity.report.grid_pictures import grid_pictures
+from capacity.report.drawing.colours import hexadecimal, sequential
+from capacity.report.drawing.grid_pictures import grid_pictures
 from capacity.report.rendering import rendered
 from capacity.report.sweep_numbers import (
     accuracy_curves,

@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from capacity.errors import InvalidArgumentError
-from capacity.report import attention_pictures, attention_report
-from capacity.report.colours import signed
-from capacity.report.pixels import averaged, png_address
+from capacity.report import attention_report
+from capacity.report.drawing import attention_pictures
+from capacity.report.drawing.colours import signed
+from capacity.report.drawing.pixels import averaged, png_address
 from capacity.transformer import (
     attention_table,
     capture,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from capacity.evaluator.grid import DATABASE_BIN, LAYER_BIN
-from capacity.report.colours import hexadecimal, ink, sequential
+from capacity.report.drawing.colours import hexadecimal, ink, sequential
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.report.colours import signed
-from capacity.report.pixels import averaged, png_address
+from capacity.report.drawing.colours import signed
+from capacity.report.drawing.pixels import averaged, png_address
 from capacity.report.tables import Picture
 
 # characters of all pictures of a page together

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.report.colours import Colour
+from capacity.report.drawing.colours import Colour
 
 # most pixels of a side; a larger matrix is averaged over squares
 MOST_SIDE = 64

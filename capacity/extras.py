@@ -33,6 +33,7 @@ EXTRAS = {
     "duckdb": "duckdb",
     "transformers": "transformers",
     "urllib3": "sparql",
+    "jinja2": "report",
 }
 
 

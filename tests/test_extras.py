@@ -39,6 +39,7 @@ def without(package: str, code: str) -> str:
       "capacity.plots.plot_training(Training('completed', 1, 0.5, 'toy'))", "plots"),
      ("matplotlib", "capacity.plots.plot_database(capacity.load(FILE))", "plots"),
      ("pandas", "from capacity.layer import History\nHistory().to_pandas()", "plots"),
+     ("jinja2", "capacity.report.database_report(capacity.load(FILE))", "report"),
      ("networkx", "capacity.database.to_networkx(capacity.load(FILE))", "networkx"),
      ("rdflib", "capacity.database.to_rdflib(capacity.load(FILE))", "rdflib"),
      ("urllib3", "capacity.Database.from_sparql('http://127.0.0.1:9/', "
@@ -63,7 +64,8 @@ def test_a_star_import_needs_no_torch() -> None:
 
 def test_every_optional_package_is_in_its_extra_and_in_all() -> None:
     extras = PROJECT["optional-dependencies"]
-    names = {package: packages_distributions().get(package, [package])[0] for package in EXTRAS}
+    names = {package: packages_distributions().get(package, [package])[0].lower()
+             for package in EXTRAS}  # fmt: skip
     for package, extra in EXTRAS.items():
         # matplotlib comes with seaborn
         wanted = "seaborn" if package == "matplotlib" else names[package]

@@ -29,7 +29,7 @@ from tests.oracles import ROOT, figure_1
 
 FIGURE_1 = ROOT / "examples" / "figure-1.ttl"
 ROOMS = ("tensor", "database", "rank", "stores", "layer", "evaluator", "embedding", "plots",
-         "sweep", "transformer", "testing")  # fmt: skip
+         "report", "sweep", "transformer", "testing")  # fmt: skip
 
 
 def faces() -> list[ModuleType]:

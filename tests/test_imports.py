@@ -34,6 +34,7 @@ def test_the_rank_command_loads_nothing_heavy() -> None:
     "module",
     ["capacity", "capacity.layer.config", "capacity.layer.recipe", "capacity.sweep.plan",
      "capacity.sweep.storage.store", "capacity.evaluator.grid", "capacity.plots",
+     "capacity.report", "capacity.report.database_page", "capacity.report.sweep_page",
      "capacity.database", "capacity.rank", "capacity.stores", "capacity.tensor"],
 )  # fmt: skip
 def test_rooms_without_torch(module: str) -> None:
@@ -65,8 +66,8 @@ def test_a_sweep_by_the_fused_engine_needs_no_torch(workers: int, tmp_path: Path
 def test_every_public_name_loads() -> None:
     code = """
 import capacity
-rooms = ("tensor", "database", "rank", "stores", "layer", "evaluator", "embedding", "sweep",
-         "transformer")
+rooms = ("tensor", "database", "rank", "stores", "layer", "evaluator", "embedding", "report",
+         "sweep", "transformer")
 for room in (capacity, *(getattr(capacity, room) for room in rooms)):
     for name in room.__all__:
         assert getattr(room, name) is not None, name
@@ -121,7 +122,9 @@ for face in ["capacity", *everything]:
     ("missing", "extra", "arguments"),
     [("torch", "layers", ["train", str(EXAMPLES / "figure-1.ttl")]),
      ("torch", "transformers", ["attention", "folder", "--text", "hi"]),
-     ("transformers", "transformers", ["attention", "folder", "--text", "hi"])],
+     ("transformers", "transformers", ["attention", "folder", "--text", "hi"]),
+     ("jinja2", "report", ["report", str(EXAMPLES / "figure-1.ttl"), "--out", "page.html"]),
+     ("torch", "transformers", ["report", "--attention", "x", "--text", "y", "--out", "a.html"])],
 )  # fmt: skip
 def test_without_an_extra_its_commands_say_what_to_install(
     missing: str, extra: str, arguments: list[str]

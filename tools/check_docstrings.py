@@ -26,7 +26,7 @@ from numpydoc.validate import validate
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("", "tensor", "database", "rank", "layer", "evaluator", "sweep", "transformer", "plots",
-         "testing")  # fmt: skip
+         "report", "testing")  # fmt: skip
 FIRST = {"What", "Whether", "Of", "Which", "How", "Who", "Whose", "That", "So", "From", "Where"}
 # the phrase, and the field's term for it
 PHRASES = {

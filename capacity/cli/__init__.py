@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from capacity import __version__
-from capacity.cli import attention, describe, dimension, layers, rank, train, verify
+from capacity.cli import attention, describe, dimension, layers, rank, report, train, verify
 from capacity.cli.advice import in_options
 from capacity.errors import (
     AnnotationWarning,
@@ -46,6 +46,7 @@ for command in (
     layers.sweep,
     layers.grid,
     attention.attention,
+    report.report,
 ):
     app.command()(command)
 

@@ -107,17 +107,46 @@ def _counts(graph: QueryGraph, shared: bool) -> str:
 
 
 def _row(one: Dimension, width: int, db: Database, graph: QueryGraph) -> str:
+    why = reason_in_words(one, db, graph)
     if one.impossible is not None:
-        name = f"{one.model:{width}}      none    does  "
-        return name + one.impossible.words + _example(one.impossible, db, graph)
+        return f"{one.model:{width}}      none    does  {why}"
+    if one.sufficient is None:
+        return f"{one.model:{width}}  {one.necessary:8,}          {why}"
+    return f"{one.model:{width}}  {one.necessary:8,}  {one.sufficient:6,}  {why}"
+
+
+def reason_in_words(one: Dimension, db: Database, graph: QueryGraph | None = None) -> str:
+    """Say why a dimension is enough, or why none is or is known to be.
+
+    Parameters
+    ----------
+    one : Dimension
+        The dimension.
+    db : Database
+        The facts that it is about.
+    graph : QueryGraph, optional
+        Their queries, if they are made already.
+
+    Returns
+    -------
+    str
+        The reason of the upper bound; if no dimension does, with facts that stop it.
+
+    Examples
+    --------
+    >>> from capacity.embedding import dimension
+    >>> db = Database.from_triples([("A", "knows", "B"), ("B", "knows", "A")])
+    >>> reason_in_words(dimension(db, "CP", witness=False), db)
+    'at most two answers, whose signs are balanced'
+    """
+    if one.impossible is not None:
+        graph = QueryGraph.of(db, one.shared) if graph is None else graph
+        return one.impossible.words + _example(one.impossible, db, graph)
     best = one.best("sufficient")
     if one.sufficient is None:
-        return (
-            f"{one.model:{width}}  {one.necessary:8,}          no dimension is proved to be enough"
-        )
+        return "no dimension is proved to be enough"
     witness = one.witness is not None and one.witness.dimension == one.sufficient
-    why = "a witness, checked in integers" if witness or best is None else best.words
-    return f"{one.model:{width}}  {one.necessary:8,}  {one.sufficient:6,}  {why}"
+    return "a witness, checked in integers" if witness or best is None else best.words
 
 
 def _example(reason: Reason, db: Database, graph: QueryGraph) -> str:

@@ -54,6 +54,7 @@ from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError
 from capacity.layer.config import LayerConfig
+from capacity.layer.construction_sizes import query_key_config
 from capacity.layer.model import AttentionLayer
 
 Array = NDArray[np.float64]
@@ -113,8 +114,8 @@ def store_in_query_key(
     require_triples(db, "store_in_query_key(db)")
     codes = _Codes.of(db, tau)
     k, q, n = codes.k, codes.q, len(db.predicate_ids)
+    config = query_key_config(db)
     if not codes.in_both_roles.any():
-        config = LayerConfig(d_model=n + 1, n_heads=1, d_head_qk=n, d_head_vo=1)
         W_E = np.zeros((db.n_tokens, n + 1))
         W_E[db.predicate_ids, np.arange(n)] = 1
         W_E[db.subject_ids, n] = 1
@@ -124,7 +125,6 @@ def store_in_query_key(
         W_U = np.vstack([codes.constant, codes.slope])
         weights = (W_E, W_U, read, read.transpose(0, 2, 1), last, last.transpose(0, 2, 1))
         return _layer(config, db, weights, codes, dtype)
-    config = LayerConfig(d_model=2 * n + 2, n_heads=2, d_head_qk=n, d_head_vo=1)
     eye = np.eye(2 * n + 2)
     marks = codes.marks
     W_E = np.zeros((db.n_tokens, 2 * n + 2))

@@ -21,6 +21,7 @@ ROOMS = {
     "capacity.sweep": "Plans, and many runs.",
     "capacity.transformer": "What attention of pretrained models uses.",
     "capacity.plots": "Figures.",
+    "capacity.report": "Pages to send to a colleague: about facts, a sweep, a pretrained model.",
     "capacity.testing": "Hypothesis strategies.",
     "capacity.errors": "Errors that a user can correct, and warnings.",
 }

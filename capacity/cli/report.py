@@ -1,0 +1,172 @@
+"""The command ``capacity report``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from capacity.cli.endpoints import Address, path_or_address
+from capacity.cli.output import FormatOption, Json, MultiOption, print_json, write_text
+from capacity.cli.selecting import ALL, Chosen, load_chosen, with_selection
+from capacity.cli.stores import STORED
+from capacity.errors import InvalidArgumentError
+from capacity.extras import LAYERS, require_packages
+from capacity.progress import spinner
+from capacity.rank.effort import Effort
+from capacity.safe_files import require_replaceable
+
+
+@with_selection
+def report(
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            help="File of facts (RDF or a table, which may be compressed), a folder or a pattern "
+            "of such, or the folder of a sweep; omit it with --attention.",
+            show_default=False,
+            parser=path_or_address,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the page to this .html file.", show_default=False)
+    ] = None,
+    attention: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that save_pretrained wrote: the page is about that model, on --text."
+        ),
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Text that the model reads.")] = None,
+    format: FormatOption = None,
+    multi: MultiOption = None,
+    chosen: Chosen = ALL,
+    effort: Annotated[
+        Effort | None,
+        typer.Option(help="Work for the rank and for dimensions of facts; by default quick."),
+    ] = None,
+    tau: Annotated[
+        float | None,
+        typer.Option(help="Threshold at which runs of a sweep memorise; by default 0.95."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Seed of searches, and of resamples.", min=0, max=2**32 - 1)
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """Write a page to send to a colleague: about facts, a sweep, or a pretrained model.
+
+    The page is one HTML file that loads nothing.
+
+    Examples: capacity report examples/countries.ttl --out countries.html
+    capacity report runs/demo --out sweep.html
+    capacity report --attention FOLDER --text "A sentence." --out heads.html
+    """
+    if out is None or out.suffix.lower() not in (".html", ".htm"):
+        raise InvalidArgumentError(
+            f"--out must name the page, a file that ends in .html; got {out or 'none'!s:.200}."
+        )
+    require_packages("A report", ("jinja2",), "report")
+    # before the work, which would be lost if the page couldn't be written
+    require_replaceable(out)
+    of_facts = {"format": format, "multi": multi, "effort": effort, **chosen.flags()}
+    if attention is not None:
+        _refuse("a model", {"tau": tau, **of_facts})
+        page, about = _of_model(source, attention, text), "model"
+    elif source is None:
+        raise InvalidArgumentError(
+            "A report must be about something: a file of facts, the folder of a sweep, or a model "
+            "by --attention FOLDER --text TEXT. Give one of them."
+        )
+    elif text is not None:
+        raise InvalidArgumentError("--text is what a model reads: add --attention FOLDER.")
+    elif not isinstance(source, Address) and (source / "manifest.json").exists():
+        _refuse("a sweep", of_facts)
+        page, about = _of_sweep(source, 0.95 if tau is None else tau, seed), "sweep"
+    else:
+        _refuse("facts", {"tau": tau})
+        page, about = _of_facts(source, format, multi, chosen, effort or "quick", seed), "facts"
+    write_text(out, page)
+    if as_json:
+        print_json({"page": str(out), "about": about, "bytes": len(page.encode())})
+    else:
+        print(f"page: {out}, {len(page.encode()):,} bytes")
+
+
+def _refuse(about: str, options: Mapping[str, object]) -> None:
+    """Raise an InvalidArgumentError for an option that the page has no use for."""
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidArgumentError(
+                f"--{name} has no meaning for a page about {about}. Omit --{name}."
+            )
+
+
+def _of_model(source: Path | None, folder: Path, text: str | None) -> str:
+    if source is not None:
+        raise InvalidArgumentError(
+            f"A page must be about one thing: {source!s:.200}, or the model of --attention. Omit "
+            "one of them."
+        )
+    if text is None:
+        raise InvalidArgumentError("--attention needs --text, the text that the model reads.")
+    require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
+    from capacity.report import attention_report
+    from capacity.transformer.activations.capturing import capture
+    from capacity.transformer.activations.pretrained import load_pretrained, tokens_of
+
+    with spinner(f"reading {folder.name}"):
+        model, tokenizer = load_pretrained(folder)
+    inputs = tokens_of(tokenizer, text)
+    tokens = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0].tolist())
+    with spinner(f"analysing {len(tokens)} tokens"):
+        return attention_report(capture(model, inputs), tokens, title=folder.resolve().name)
+
+
+def _of_sweep(folder: Path, tau: float, seed: int) -> str:
+    require_packages("A report of a sweep", ("pandas",), "layers")
+    from capacity.report import sweep_report
+
+    with spinner(f"reading {folder.name}"):
+        return sweep_report(folder, tau=tau, seed=seed)
+
+
+def _of_facts(
+    source: Path,
+    format: str | None,
+    multi: Any,
+    chosen: Chosen,
+    effort: Effort,
+    seed: int,
+) -> str:
+    if isinstance(source, Address) or source.suffix.lower() in STORED:
+        raise InvalidArgumentError(
+            f"{source!s:.200}: a report needs the facts, and those of an endpoint or of a DuckDB "
+            "file are counted where they are. Give a file of facts; `capacity describe` counts."
+        )
+    from capacity.report import database_report
+
+    db = load_chosen(source, chosen, format=format, multi=multi)
+    with spinner(f"measuring {db.n_facts} facts") as say:
+        return database_report(
+            db,
+            effort=effort,
+            seed=seed,
+            options=_written({"format": format, "multi": multi, **chosen.flags()}),
+            progress=lambda what, *_: say(what),
+        )
+
+
+def _written(options: Mapping[str, object]) -> list[str]:
+    """Options as they are typed; each of several values has its flag."""
+    words: list[str] = []
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            # contexts of JSON-LD
+            value = [f"{key}={at}" for key, at in value.items()]
+        several = value if isinstance(value, list | tuple) else [] if value is None else [value]
+        for one in several:
+            words += [f"--{name}", str(one)]
+    return words

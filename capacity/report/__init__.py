@@ -1,0 +1,16 @@
+"""Pages to send to a colleague: one HTML file each, about facts, a sweep, or a pretrained model.
+
+A page is a single file: its style, script and pictures are in it, and it loads nothing. It is read
+on a telephone and on paper, in light and in dark, by mouse and by keyboard. Every number comes from
+the function of this library that a user would call for it (extra ``report``).
+
+=====================  ============================================================================
+`database_report`      how large a database is, what carries that, and what would hold it
+`sweep_report`         accuracies, a law and its band, failures and provenance of many runs
+`attention_report`     standard beside effective attention of a model on a text, head by head
+=====================  ============================================================================
+"""
+
+from capacity.lazy_names import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

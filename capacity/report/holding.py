@@ -1,0 +1,89 @@
+"""Sizes of layers and embeddings that would hold a database, as far as the library knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from capacity.database.facts import Database
+from capacity.embedding.result import Dimension
+from capacity.evaluator.foretold import HeldSize
+from capacity.layer.config import LayerConfig, layer_rank_assumed
+from capacity.layer.construction_sizes import query_key_config
+from capacity.limits import MAX_SIZE
+
+# families whose dimension is that of the vectors of things; the others are parts of networks
+_EMBEDDINGS = ("CP", "DistMult", "ComplEx", "SimplE", "RESCAL", "TuckER")
+
+
+@dataclass(frozen=True)
+class HoldingLayer:
+    """Sizes of layers of attention that would hold a database.
+
+    Attributes
+    ----------
+    written : LayerConfig or None
+        That of `capacity.layer.store_in_query_key`; None for multi-valued facts, which none holds.
+    count : int
+        The paper's count, a bound of the rank.
+    start : LayerConfig or None
+        Sizes to begin training with; None where a layer can't be as large, or `written` is None.
+    necessary : int or None
+        A lower bound of d_model; None if it isn't known.
+    foretold : HeldSize or None
+        What `capacity.evaluator.held_size` foretells of `start`. It isn't asked yet, for the law's
+        data aren't part of the library: this is its place.
+    """
+
+    written: LayerConfig | None
+    count: int
+    start: LayerConfig | None
+    necessary: int | None
+    foretold: HeldSize | None = None
+
+    @property
+    def start_rank(self) -> int | None:
+        """The rank that the paper assumes of `start` (equation (9))."""
+        return None if self.start is None else layer_rank_assumed(self.start)
+
+
+def holding_layer(db: Database, count: int, found: Sequence[Dimension]) -> HoldingLayer:
+    """Find the sizes of layers that would hold a database.
+
+    Parameters
+    ----------
+    db : Database
+        Facts of arity 3.
+    count : int
+        The paper's count of them (`capacity.rank.paper_bound`).
+    found : sequence of Dimension
+        Dimensions for rankings; of the family ``attention``, the lower bound is taken.
+
+    Examples
+    --------
+    >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
+    >>> found = holding_layer(db, 3, ())
+    >>> found.written.name, found.start.name
+    ('d3-h1-qk2-vo1', 'd2-h1-qk1-vo1')
+    """
+    needs = next((one.necessary for one in found if one.model == "attention"), None)
+    if not db.is_functional:
+        return HoldingLayer(None, count, None, needs)
+    return HoldingLayer(query_key_config(db), count, _start(count), needs)
+
+
+def _start(count: int) -> LayerConfig | None:
+    """A layer of one head with d_model + d_head_vo = count, split evenly; None if too large."""
+    d_model = (count + 1) // 2
+    inner = max(1, count - d_model)
+    return LayerConfig(d_model, 1, inner, inner) if d_model <= MAX_SIZE else None
+
+
+def smallest_embedding(found: Sequence[Dimension]) -> Dimension | None:
+    """Choose the family of embeddings whose proved dimension is smallest; None if there is none."""
+    known = [one for one in found if one.model in _EMBEDDINGS and one.sufficient is not None]
+    return min(
+        known,
+        key=lambda one: (one.sufficient or 0, _EMBEDDINGS.index(one.model)),
+        default=None,
+    )

@@ -18,8 +18,18 @@ from typing import Annotated, Any
 import typer
 
 from capacity import __version__
-from capacity.cli import attention, describe, dimension, layers, rank, verify
 from capacity.cli.advice import in_options
+from capacity.cli.commands import (
+    attention,
+    describe,
+    dimension,
+    grid,
+    rank,
+    sweep,
+    train,
+    verify,
+)
+from capacity.cli.panels import FACTS, LAYERS, MODELS, epilog
 from capacity.errors import (
     AnnotationWarning,
     CapacityError,
@@ -31,23 +41,24 @@ from capacity.options import nearest
 app = typer.Typer(
     name="capacity",
     help="How big a database of facts is, and how many facts an attention layer can hold.",
-    epilog="Example: capacity rank examples/countries.ttl",
+    epilog=epilog(
+        ["capacity describe examples/countries.ttl", "capacity rank examples/countries.ttl"]
+    ),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
 )
-for command in (
-    rank.rank,
-    verify.verify,
-    describe.describe,
-    dimension.dimension,
-    layers.train,
-    layers.sweep,
-    layers.grid,
-    attention.attention,
+for command, examples, panel in (
+    (describe.describe, describe.EXAMPLES, FACTS),
+    (rank.rank, rank.EXAMPLES, FACTS),
+    (verify.verify, verify.EXAMPLES, FACTS),
+    (dimension.dimension, dimension.EXAMPLES, FACTS),
+    (train.train, train.EXAMPLES, LAYERS),
+    (sweep.sweep, sweep.EXAMPLES, LAYERS),
+    (grid.grid, grid.EXAMPLES, LAYERS),
+    (attention.attention, attention.EXAMPLES, MODELS),
 ):
-    app.command()(command)
+    app.command(epilog=epilog(examples), rich_help_panel=panel)(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from capacity.cli.completion import one_of
+from capacity.cli.panels import CHOOSING, COMPUTE, OUTPUT, READING
 from capacity.database.io.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.safe_files import write_whole
@@ -36,15 +38,28 @@ File = Annotated[
         parser=named_path,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON for programs.", rich_help_panel=OUTPUT)
+]
 MultiOption = Annotated[
     MultiPolicy | None,
-    typer.Option(help="Policy for (subject, predicate) pairs with several objects."),
+    typer.Option(
+        help="Policy for (subject, predicate) pairs with several objects.", rich_help_panel=CHOOSING
+    ),
 ]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help=f"{', '.join(FORMATS)}; by default guessed.")
+    str | None,
+    typer.Option(
+        "--format",
+        help=f"{', '.join(FORMATS)}; by default guessed.",
+        autocompletion=one_of(lambda: FORMATS),
+        rich_help_panel=READING,
+    ),
 ]
-DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Device to train on.")]
+DeviceOption = Annotated[
+    Literal["auto", "cpu", "cuda"],
+    typer.Option(help="Device to train on.", rich_help_panel=COMPUTE),
+]
 
 
 def print_json(data: Any) -> None:

@@ -8,9 +8,15 @@ from typing import Annotated, Any, Literal
 import typer
 
 from capacity.cli.output import Json, print_json
+from capacity.cli.panels import OUTPUT, SEARCH
 from capacity.errors import InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
 from capacity.progress import spinner
+
+EXAMPLES = (
+    'capacity attention model --text "New antibiotics work against bacteria."',
+    'capacity attention model --text "New antibiotics work against bacteria." --out heads.png',
+)
 
 
 def attention(
@@ -25,28 +31,31 @@ def attention(
     mode: Annotated[
         Literal["plain", "simplex", "causal"] | None,
         typer.Option(
-            help="Kind of effective attention; default: causal for causal models, else plain."
+            help="Kind of effective attention; default: causal for causal models, else plain.",
+            rich_help_panel=SEARCH,
         ),
     ] = None,
     layer: Annotated[
         int | None,
         typer.Option(
-            help="Layer to draw, counted from 0; default: the head with the least effective share."
+            help="Layer to draw, counted from 0; default: the head with the least effective share.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     head: Annotated[
-        int | None, typer.Option(help="Head to draw, counted from 0; needs --layer.")
+        int | None,
+        typer.Option(help="Head to draw, counted from 0; needs --layer.", rich_help_panel=OUTPUT),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Draw standard beside effective attention in this PNG, SVG or PDF."),
+        typer.Option(
+            help="Draw standard beside effective attention in this PNG, SVG or PDF.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure and draw the effective attention of a model.
-
-    Example: capacity attention FOLDER --text "A sentence." --out heads.png
-    """
+    """Measure and draw the effective attention of a model."""
     require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
     from capacity.transformer.activations.capturing import capture
     from capacity.transformer.activations.pretrained import load_pretrained, tokens_of

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.completion import one_of
 from capacity.cli.endpoints import FactsTensorOrEndpoint, Timeout
 from capacity.cli.input import (
     ArityOption,
@@ -16,6 +17,7 @@ from capacity.cli.input import (
     read_input,
 )
 from capacity.cli.output import Json, MultiOption, print_json
+from capacity.cli.panels import OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, counts_of, print_rank
 from capacity.database.facts import Database
@@ -28,6 +30,21 @@ if TYPE_CHECKING:
 SLICES = ("subject_slices", "predicate_slices", "object_slices")
 
 
+def _methods() -> list[str]:
+    from capacity.rank.search.methods import METHODS
+
+    return [method.name for method in METHODS]
+
+
+EXAMPLES = (
+    "capacity rank examples/countries.ttl --effective",
+    "capacity rank examples/figure-1.ttl --certificate rank.json",
+    "capacity rank tensor.npy --json",
+    "capacity rank wikidata.nt.gz --out-of-core --memory-limit 4GB",
+    "capacity rank https://example.org/sparql --graph default",
+)
+
+
 @with_selection
 def rank(
     file: FactsTensorOrEndpoint,
@@ -36,29 +53,47 @@ def rank(
     arity: ArityOption = None,
     chosen: Chosen = ALL,
     effort: Annotated[
-        Effort, typer.Option(help="Search effort: on small databases about 1 s, 30 s, or minutes.")
+        Effort,
+        typer.Option(
+            help="Search effort: on small databases about 1 s, 30 s, or minutes.",
+            rich_help_panel=SEARCH,
+        ),
     ] = "quick",
     seed: Annotated[
-        int, typer.Option(help="Seed of the searches and fits.", min=0, max=2**32 - 1)
+        int,
+        typer.Option(
+            help="Seed of the searches and fits.", min=0, max=2**32 - 1, rich_help_panel=SEARCH
+        ),
     ] = 0,
     effective: Annotated[
         bool,
-        typer.Option("--effective", help="Also bound the effective rank (Wong 2025, section 2.1)."),
+        typer.Option(
+            "--effective",
+            help="Also bound the effective rank (Wong 2025, section 2.1).",
+            rich_help_panel=SEARCH,
+        ),
     ] = False,
     estimate: Annotated[
         bool,
         typer.Option(
-            "--estimate", help="Also estimate the rank by CP decompositions (dense, slower)."
+            "--estimate",
+            help="Also estimate the rank by CP decompositions (dense, slower).",
+            rich_help_panel=SEARCH,
         ),
     ] = False,
     methods: Annotated[
         list[str] | None,
         typer.Option(
-            help="Restrict the search to this method, named as in explanations; repeatable."
+            help="Restrict the search to this method, named as in explanations; repeatable.",
+            autocompletion=one_of(_methods),
+            rich_help_panel=SEARCH,
         ),
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option(help="Write the certificates of the bounds to this JSON file.")
+        Path | None,
+        typer.Option(
+            help="Write the certificates of the bounds to this JSON file.", rich_help_panel=OUTPUT
+        ),
     ] = None,
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
@@ -66,13 +101,7 @@ def rank(
     timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
-    """Bound the rank of a database, or of a tensor of integers, from both sides.
-
-    Examples: capacity rank examples/countries.ttl --certificate rank.json
-    capacity rank tensor.npy
-    capacity rank wikidata.nt.gz --out-of-core --memory-limit 4GB
-    capacity rank https://example.org/sparql --graph default
-    """
+    """Bound the rank of a database, or of a tensor of integers, from both sides."""
     counts = counts_of(
         file,
         out_of_core=out_of_core,

@@ -1,0 +1,117 @@
+"""The command ``capacity train``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capacity.cli.output import (
+    DeviceOption,
+    File,
+    FormatOption,
+    Json,
+    MultiOption,
+    plain,
+    print_json,
+    write_text,
+)
+from capacity.cli.panels import LAYER, OUTPUT, TRAINING
+from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
+from capacity.extras import LAYERS, require_packages
+from capacity.progress import bar
+
+EXAMPLES = (
+    "capacity train examples/figure-1.ttl --d-model 4 --out layer",
+    "capacity train examples/countries.ttl --literals drop --d-model 16 --n-heads 4 --json",
+)
+
+
+@with_selection
+def train(
+    file: File,
+    d_model: Annotated[
+        int, typer.Option(help="Dimension of the embeddings.", rich_help_panel=LAYER)
+    ] = 4,
+    n_heads: Annotated[int, typer.Option(help="Number of heads.", rich_help_panel=LAYER)] = 2,
+    d_head_qk: Annotated[
+        int, typer.Option(help="Inner dimension of queries and keys.", rich_help_panel=LAYER)
+    ] = 2,
+    d_head_vo: Annotated[
+        int, typer.Option(help="Inner dimension of values and outputs.", rich_help_panel=LAYER)
+    ] = 2,
+    format: FormatOption = None,
+    multi: MultiOption = None,
+    chosen: Chosen = ALL,
+    epochs: Annotated[
+        int, typer.Option(help="Maximum number of epochs.", rich_help_panel=TRAINING)
+    ] = 2000,
+    learning_rate: Annotated[
+        float, typer.Option(help="Learning rate of Adam.", rich_help_panel=TRAINING)
+    ] = 1e-3,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the initial weights.", rich_help_panel=TRAINING)
+    ] = 0,
+    device: DeviceOption = "auto",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the layer (safetensors) and its row of results to this folder.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train one attention layer on a database, and score it.
+
+    As a start, choose d_model + n_heads * d_head_vo as large as the paper's count that `capacity
+    rank` prints: from 10 on, most such layers memorise their facts at 0.95 in the experiments.
+    """
+    require_packages("Training", LAYERS, "layers")
+    from capacity.evaluator.accuracy import TAUS
+    from capacity.evaluator.columns import accuracy_column
+    from capacity.layer.compute import Compute, resolve_device
+    from capacity.layer.config import LayerConfig
+    from capacity.layer.recipe import Recipe
+    from capacity.layer.storage import require_place
+    from capacity.limits import MAX_SEED, require_integer
+    from capacity.sweep.one_run import train_run
+    from capacity.sweep.plan import Run
+
+    require_integer("seed", seed, least=0, most=MAX_SEED)
+    recipe = Recipe(epochs=epochs, learning_rate=learning_rate)
+    config = LayerConfig(d_model, n_heads, d_head_qk, d_head_vo)
+    # a layer needs a function: without a policy a multi-valued file is an error, not a warning
+    db = load_chosen(file, chosen, format=format, multi=multi or "error")
+    run = Run(
+        f"{file.name.split('.')[0]}-{db.facts_sha256[:8]}",
+        db,
+        config,
+        seed,
+        recipe,
+        Compute(device=resolve_device(device)),
+    )
+    if out is not None:
+        # before the training, which would be lost if the layer couldn't be written
+        require_place(out, "run.json")
+    with bar() as progress:
+        row, layer = train_run(run, progress=progress)
+    if out is not None:
+        layer.save(out)
+        write_text(out / "run.json", json.dumps(plain(row), indent=2) + "\n")
+    if as_json:
+        # the columns of the runs table, unless a part of the file was chosen
+        told = selection_json(db, chosen)
+        print_json([row if told is None else {**row, "selection": told}])
+        return
+    print(f"{file.name}: {db!r}")
+    print(f"  layer          {config.name}, {row['n_parameters']} parameters and "
+          f"{row['n_embedding_parameters']} in embeddings")  # fmt: skip
+    print(f"  training       {row['status']} after {row['epochs']} epochs, loss {row['loss']:.4f}")
+    for tau in ("argmax", 0.5, *TAUS):
+        title = tau if isinstance(tau, str) else f"p {'> ' if tau == 0.5 else '>='} {tau:.2f}"
+        print(f"  {title:<14} {row[accuracy_column(tau)]:.3f}")
+    if out is not None:
+        print(f"  written to     {out}")

@@ -1,0 +1,45 @@
+"""Titles of the groups in which ``--help`` shows commands and options, and the examples below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# of commands
+FACTS = "Databases of facts"
+LAYERS = "Attention layers"
+MODELS = "Pretrained models"
+INSTALLATION = "This installation"
+# of options
+READING = "Reading the file"
+CHOOSING = "Choosing facts"
+COUNTING = "Counting facts where they are"
+SEARCH = "Search"
+LAYER = "Layer"
+TRAINING = "Training"
+COMPUTE = "Compute"
+OUTPUT = "Output"
+
+
+def epilog(examples: Sequence[str]) -> str:
+    """Write examples as the end of a command's help.
+
+    Parameters
+    ----------
+    examples : sequence of str
+        Command lines.
+
+    Returns
+    -------
+    str
+        Paragraphs, which the help separates: a line break within one isn't kept.
+
+    Examples
+    --------
+    >>> print(epilog(["capacity rank facts.ttl"]))
+
+    Examples
+    --------
+    <BLANKLINE>
+    $ capacity rank facts.ttl
+    """
+    return "\n\n".join(["Examples:", *(f"$ {line}" for line in examples)])

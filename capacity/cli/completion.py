@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 
 # the variable by which a shell asks for completions
-_ASKED = "_CAPACITY_COMPLETE"
+ASKED = "_CAPACITY_COMPLETE"
 
 
 def one_of(choices: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -31,7 +31,7 @@ def one_of(choices: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
         found = [choice for choice in choices() if choice.startswith(incomplete)]
         # bash inserts what it is given; other shells escape it themselves
-        bash = os.environ.get(_ASKED, "").endswith("bash")
+        bash = os.environ.get(ASKED, "").endswith("bash")
         return [choice.replace(" ", r"\ ") for choice in found] if bash else found
 
     return complete

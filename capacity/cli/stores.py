@@ -212,6 +212,7 @@ def print_rank(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:
         )
         return
     roles = "subject, predicate, object"
+    print(_in_a_sentence(counts))
     print(repr(counts))
     print(f"  triples                  {counts.facts}")
     print(f"  paper's count            {counts.paper}   min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1")
@@ -221,6 +222,14 @@ def print_rank(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:
     for line in counts.explanation:
         print(f"    {line}")
     print(f"  {memory_needed(counts)}")
+
+
+def _in_a_sentence(counts: StoreCounts) -> str:
+    below, above = counts.reasons
+    where = f"{counts.upper:,}"
+    if counts.lower < counts.upper:
+        where = f"between {counts.lower:,} and {where}"
+    return f"The rank is {where}: no less, because {below}; no more, by {above}."
 
 
 def print_description(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:

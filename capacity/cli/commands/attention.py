@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from capacity.cli.output import Json, print_json
-from capacity.cli.panels import OUTPUT, SEARCH
+from capacity.cli.panels import ANALYSIS, OUTPUT
 from capacity.errors import InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
 from capacity.progress import spinner
@@ -27,12 +27,14 @@ def attention(
             show_default=False,
         ),
     ],
-    text: Annotated[str, typer.Option(help="Sentence to analyse.", show_default=False)],
+    text: Annotated[
+        str, typer.Option(help="Sentence to analyse.", show_default=False, rich_help_panel=ANALYSIS)
+    ],
     mode: Annotated[
         Literal["plain", "simplex", "causal"] | None,
         typer.Option(
             help="Kind of effective attention; default: causal for causal models, else plain.",
-            rich_help_panel=SEARCH,
+            rich_help_panel=ANALYSIS,
         ),
     ] = None,
     layer: Annotated[

@@ -16,7 +16,7 @@ from capacity.progress import spinner
 
 EXAMPLES = (
     "capacity describe examples/countries.ttl",
-    "capacity describe examples/countries.ttl --literals drop --as turtle",
+    "capacity describe examples/countries.ttl --exclude iso3 --as turtle",
     "capacity describe https://example.org/sparql --timeout 60",
 )
 

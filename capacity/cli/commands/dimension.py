@@ -10,7 +10,7 @@ import typer
 
 from capacity.cli.completion import one_of
 from capacity.cli.output import File, FormatOption, Json, MultiOption, print_json
-from capacity.cli.panels import OUTPUT, SEARCH
+from capacity.cli.panels import ANALYSIS, OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.embedding.tasks import Task
 from capacity.progress import spinner
@@ -41,11 +41,11 @@ def dimension(
             help="Family of models; may be repeated. By default all.",
             autocompletion=one_of(_models),
             show_default=False,
-            rich_help_panel=SEARCH,
+            rich_help_panel=ANALYSIS,
         ),
     ] = None,
     task: Annotated[
-        Task, typer.Option(help="What scores must do.", rich_help_panel=SEARCH)
+        Task, typer.Option(help="What scores must do.", rich_help_panel=ANALYSIS)
     ] = "ranking",
     shared: Annotated[
         bool | None,
@@ -54,7 +54,7 @@ def dimension(
             help="Whether an entity has the same vectors as subject and as object; by default if "
             "some entity is both.",
             show_default=False,
-            rich_help_panel=SEARCH,
+            rich_help_panel=ANALYSIS,
         ),
     ] = None,
     effort: Annotated[
@@ -70,7 +70,7 @@ def dimension(
         float | None,
         typer.Option(
             help="Bound the scale of scores at this softmax, above 1/2, too.",
-            rich_help_panel=SEARCH,
+            rich_help_panel=ANALYSIS,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all searches.", rich_help_panel=SEARCH)] = 0,

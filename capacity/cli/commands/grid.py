@@ -9,7 +9,7 @@ import typer
 
 from capacity.cli.completion import one_of
 from capacity.cli.output import Json, print_json
-from capacity.cli.panels import OUTPUT, SEARCH
+from capacity.cli.panels import ANALYSIS, OUTPUT
 from capacity.extras import require_packages
 
 # of every sweep
@@ -28,7 +28,7 @@ def grid(
             help="Threshold: 0.5 (p > 0.5), 0.75, 0.95, 0.99, another tau of the plan, argmax or "
             "argmax_paper.",
             autocompletion=one_of(lambda: THRESHOLDS),
-            rich_help_panel=SEARCH,
+            rich_help_panel=ANALYSIS,
         ),
     ] = "0.95",
     out: Annotated[

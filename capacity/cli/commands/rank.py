@@ -26,6 +26,7 @@ from capacity.rank.effort import Effort
 
 if TYPE_CHECKING:
     from capacity.rank.bounds import Bounds
+    from capacity.rank.interval import RankInterval
 
 SLICES = ("subject_slices", "predicate_slices", "object_slices")
 
@@ -170,7 +171,7 @@ def rank(
     if as_json:
         print_json(result)
     else:
-        _print(result, read, bounds, {name: i.explanation for name, i in intervals.items()})
+        _print(result, read, bounds, intervals)
     if interrupted:
         print("interrupted; the intervals hold, but may be wider", file=sys.stderr)
         raise typer.Exit(code=130)
@@ -221,8 +222,12 @@ def _word(read: Input) -> str:
 
 
 def _print(
-    result: dict[str, Any], read: Input, bounds: Bounds, why: dict[str, tuple[str, ...]]
+    result: dict[str, Any], read: Input, bounds: Bounds, intervals: dict[str, RankInterval]
 ) -> None:
+    from capacity.rank.describing.sentence import in_a_sentence
+
+    for interval in intervals.values():
+        print(in_a_sentence(interval))
     word, fit, order = _word(read), result["estimate"], len(bounds.unfoldings)
     print(f"{read.source}: {read.of!r}")
     print(f"  {word:<24} {bounds.triples}")
@@ -238,14 +243,10 @@ def _print(
         print(f"  sums of slice ranks      {min(bounds.slices)}   {ways}")
     unfoldings = " ".join(map(str, bounds.unfoldings))
     print(f"  unfolding ranks          {unfoldings}{'' if triples else '   in each mode'}")
-    for name in ("rank", "effective_rank"):
-        interval = result[name]
-        if interval is None:
-            continue
-        known = "known exactly" if interval["closed"] else "certified"
-        ends = f"[{interval['lower']}, {interval['upper']}]"
-        print(f"  {name.replace('_', ' '):<24} {ends}   {known}")
-        for line in why[name]:
+    for name, interval in intervals.items():
+        known = "known exactly" if interval.closed else "certified"
+        print(f"  {name.replace('_', ' '):<24} {interval}   {known}")
+        for line in interval.explanation:
             print(f"    {line}")
     if fit:
         print(f"  estimate                 {fit['rank']}   {fit['method']}, residual "

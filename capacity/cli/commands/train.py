@@ -25,7 +25,7 @@ from capacity.progress import bar
 
 EXAMPLES = (
     "capacity train examples/figure-1.ttl --d-model 4 --out layer",
-    "capacity train examples/countries.ttl --literals drop --d-model 16 --n-heads 4 --json",
+    "capacity train examples/figure-1.ttl --d-model 3 --n-heads 1 --seed 1 --json",
 )
 
 

@@ -118,7 +118,11 @@ def _read(path: Path, max_bytes: int | None) -> list[Any]:
         dimension = isinstance(item, dict) and item.get("format") == FORMAT
         return dimension_from_dict(item) if dimension else Certificate.from_dict(item)
 
-    return read_claims(path, of, max_bytes=max_bytes or MAX_BYTES, command="rank")
+    try:
+        return read_claims(path, of, max_bytes=max_bytes or MAX_BYTES, command="rank")
+    except CertificateError as error:
+        order = "The file of certificates comes first, and then that of the facts."
+        raise CertificateError(f"{error} {order}") from None
 
 
 def _checked(

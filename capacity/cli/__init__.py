@@ -24,6 +24,7 @@ from capacity.cli.commands import (
     attention,
     describe,
     dimension,
+    doctor,
     grid,
     rank,
     sweep,
@@ -31,7 +32,7 @@ from capacity.cli.commands import (
     verify,
 )
 from capacity.cli.completion import ASKED
-from capacity.cli.panels import FACTS, LAYERS, MODELS, epilog
+from capacity.cli.panels import FACTS, INSTALLATION, LAYERS, MODELS, epilog
 from capacity.cli.wrong_use import wrong_use
 from capacity.errors import (
     AnnotationWarning,
@@ -58,6 +59,7 @@ for command, examples, panel in (
     (sweep.sweep, sweep.EXAMPLES, LAYERS),
     (grid.grid, grid.EXAMPLES, LAYERS),
     (attention.attention, attention.EXAMPLES, MODELS),
+    (doctor.doctor, doctor.EXAMPLES, INSTALLATION),
 ):
     app.command(epilog=epilog(examples), rich_help_panel=panel)(command)
 

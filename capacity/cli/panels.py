@@ -36,11 +36,7 @@ def epilog(examples: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> print(epilog(["capacity rank facts.ttl"]))
-
-    Examples
-    --------
-    <BLANKLINE>
-    $ capacity rank facts.ttl
+    >>> epilog(["capacity rank facts.ttl"]).splitlines()[::2]
+    ['Examples:', '$ capacity rank facts.ttl']
     """
     return "\n\n".join(["Examples:", *(f"$ {line}" for line in examples)])

@@ -225,7 +225,8 @@ def test_effective_lower_bounds_do_not_add_over_components() -> None:
 def test_damaged_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     for text, reason in [
-        ("{", "isn't JSON, at line 1, column 2"), ("[]", "holds none"), ("[1]", "must be a JSON object"),
+        ("{", "isn't JSON, at line 1, column 2"), ("[]", "holds none"),
+        ("[1]", "must be a JSON object"),
         ('[{"format": "other"}]', "must have the format"), ("\xff", "UTF-8"),
     ]:  # fmt: skip
         path.write_text(text, encoding="latin-1")

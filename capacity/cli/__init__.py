@@ -116,7 +116,7 @@ def _run(arguments: list[str]) -> int:
         return 2
     except Exception as error:
         if hasattr(error, "format_message"):
-            names = [command.callback.__name__ for command in app.registered_commands]
+            names = [str(getattr(one.callback, "__name__", "")) for one in app.registered_commands]
             print(f"capacity: {_printable(wrong_use(error, arguments, names))}", file=sys.stderr)
             return 2
         traceback.print_exc()

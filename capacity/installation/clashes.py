@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import distributions
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 OURS = "knowledge-capacity"
@@ -62,8 +63,7 @@ def _distributions(folders: list[str]) -> list[Clash]:
     """Find other distributions with a package, a module or a command of this name."""
     found: list[Clash] = []
     for one in distributions(path=folders):
-        # a damaged distribution has no metadata
-        name = str((one.metadata or {}).get("Name", "a distribution without a name"))
+        name = _name(one)
         if re.sub(r"[-_.]+", "-", name).lower() == OURS:
             continue
         files = (one.read_text("RECORD") or "").splitlines()
@@ -76,6 +76,13 @@ def _distributions(folders: list[str]) -> list[Clash]:
         elif commands and commands != [COMMAND]:
             found.append(Clash("another distribution with a command `capacity`", name, remedy))
     return found
+
+
+def _name(one: Distribution) -> str:
+    # a damaged distribution has no metadata
+    with contextlib.suppress(AttributeError, KeyError, TypeError):
+        return one.name or "unnamed"
+    return "unnamed"
 
 
 def _modules(folders: list[str], package: Path) -> list[Clash]:

@@ -126,3 +126,64 @@ def test_a_damaged_model_is_one_message(
     assert code == 2
     assert f"{tmp_path} must hold a model and its tokenizer" in err
     assert err.count("\n") == 1
+
+
+# two tokens and two signs of the sentence's ends, in four dimensions of values
+FEW = "the court"
+
+
+def test_few_tokens_are_said_to_make_all_of_attention_effective(
+    capsys: pytest.CaptureFixture[str], model_folder: Path
+) -> None:
+    code, out, _ = run(capsys, "attention", model_folder, "--text", FEW)
+    assert code == 0
+    assert "The text has 4 tokens, and the values of a head 4 dimensions (d_head_vo)" in out
+    assert "all of attention is effective. From 5 tokens on" in out
+    # the numbers once, and not a row a head
+    assert "all 6 heads have the same:" in out
+    for mode in ("plain", "simplex"):
+        rows = run_json(capsys, "attention", model_folder, "--text", FEW, "--mode", mode)["layers"]
+        assert [row["nullity"] for row in rows] == [0] * 6
+        assert [row["effective_share"] for row in rows] == pytest.approx([1] * 6)
+
+
+def test_of_one_more_token_a_part_has_no_effect(
+    capsys: pytest.CaptureFixture[str], model_folder: Path
+) -> None:
+    code, out, _ = run(capsys, "attention", model_folder, "--text", f"{FEW} said")
+    assert code == 0
+    assert "The text has" not in out
+    rows = run_json(capsys, "attention", model_folder, "--text", f"{FEW} said")["layers"]
+    assert [row["nullity"] for row in rows] == [1] * 6
+    assert max(row["effective_share"] for row in rows) < 1
+
+
+def test_equal_values_of_few_tokens_are_counted() -> None:
+    import pandas as pd
+
+    from capacity.transformer.few_tokens import on_few_tokens
+
+    table = pd.DataFrame({"n_tokens": [4, 4], "d_head_vo": [8, 8], "rank_values": [4, 3]})
+    said = on_few_tokens(table)
+    assert said is not None
+    assert "are so in 1 of 2 heads, where all of attention is effective" in said
+
+
+def test_the_figure_of_few_tokens_has_one_panel_and_says_why(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    model_folder: Path,
+    tmp_path: Path,
+) -> None:
+    import capacity.plots
+
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(
+        capacity.plots, "plot_attention", lambda patterns, **named: drawn.update(patterns, **named)
+    )
+    arguments = ["attention", model_folder, "--text", FEW, "--out", tmp_path / "a.png"]
+    assert run(capsys, *arguments)[0] == 0
+    assert set(drawn) == {"attention, all of it effective", "title", "path"}
+    assert (
+        "with 4 tokens in 4 dimensions of values\nno other pattern has the same" in drawn["title"]
+    )

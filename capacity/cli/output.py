@@ -76,6 +76,11 @@ def plain(data: Any) -> Any:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
+def new_folder(file: Path) -> str:
+    """Say that a file's folder is yet to be made; empty if it is there."""
+    return "" if file.parent.is_dir() else ", in a new folder"
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all, and make missing folders."""
     write_whole(path, text.encode())

@@ -35,7 +35,7 @@ def on_few_tokens(table: pd.DataFrame) -> str | None:
     >>> print(on_few_tokens(table))
     The text has 3 tokens, and the values of a head 8 dimensions (d_head_vo): they are linearly
     independent in all heads, so that each pattern is the only one with its output, and all of
-    attention is effective. From 9 tokens on a part of it has no effect.
+    attention is effective. From 9 tokens on a part of it can be without effect.
     >>> on_few_tokens(table.assign(d_head_vo=2, rank_values=2))
     """
     n, d = int(table["n_tokens"].iloc[0]), int(table["d_head_vo"].min())
@@ -43,7 +43,7 @@ def on_few_tokens(table: pd.DataFrame) -> str | None:
         return None
     tokens = "1 token" if n == 1 else f"{n} tokens"
     start = f"The text has {tokens}, and the values of a head {d} dimensions (d_head_vo): "
-    end = f"From {d + 1} tokens on a part of it has no effect."
+    end = f"From {d + 1} tokens on a part of it can be without effect."
     dependent = int((table["rank_values"] < n).sum())
     if not dependent:
         return (

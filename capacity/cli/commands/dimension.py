@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from capacity.cli.completion import one_of
-from capacity.cli.output import File, FormatOption, Json, MultiOption, print_json
+from capacity.cli.output import File, FormatOption, Json, MultiOption, new_folder, print_json
 from capacity.cli.panels import ANALYSIS, OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.embedding.tasks import Task
@@ -100,9 +100,11 @@ def dimension(
             db, model or None, task, witness=witness, progress=lambda what, *_: say(what), **options
         )
         exact = () if task == "exact" else dimensions(db, model or None, "exact", **options)
+    made = ""
     if certificate is not None:
         from capacity.embedding.serialization import save_dimensions
 
+        made = new_folder(certificate)
         save_dimensions((*found, *exact), certificate)
     if as_json:
         of_file = {"source": db.source and db.source.name, "sha256": db.source and db.source.sha256,
@@ -113,3 +115,5 @@ def dimension(
         print_json({**of_file, "models": models, **margins})
     else:
         print(in_words(found, db, exact=exact, tau=tau))
+        if certificate is not None:
+            print(f"certificates written to {certificate}{made}")

@@ -16,7 +16,7 @@ from capacity.cli.input import (
     Input,
     read_input,
 )
-from capacity.cli.output import Json, MultiOption, print_json
+from capacity.cli.output import Json, MultiOption, new_folder, print_json
 from capacity.cli.panels import OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, counts_of, print_rank
@@ -152,9 +152,11 @@ def rank(
 
         with spinner("fitting CP decompositions"):
             fit = cp_estimate(of, seed=seed)
+    made = ""
     if certificate is not None:
         from capacity.rank.verifier.serialization import save_certificates
 
+        made = new_folder(certificate)
         save_certificates(
             (end for i in intervals.values() for end in (i.lower, i.upper)), certificate
         )
@@ -172,6 +174,8 @@ def rank(
         print_json(result)
     else:
         _print(result, read, bounds, intervals)
+        if certificate is not None:
+            print(f"  certificates written to  {certificate}{made}")
     if interrupted:
         print("interrupted; the intervals hold, but may be wider", file=sys.stderr)
         raise typer.Exit(code=130)

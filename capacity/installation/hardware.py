@@ -42,7 +42,7 @@ class Processor:
 
 @dataclass(frozen=True)
 class Gpu:
-    """What is known of a GPU.
+    """A GPU, as far as it is known.
 
     Attributes
     ----------

@@ -167,7 +167,7 @@ def _of_processor(found: Processor) -> str:
 
 
 def _of_code(found: CompiledCode) -> str:
-    """Say how many functions are compiled, by room."""
+    """Number of functions that are compiled, by room, in words."""
     n = sum(found.functions.values())
     if not n:
         return "nothing yet: the first search or training compiles for some seconds, once"

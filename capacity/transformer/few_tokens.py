@@ -1,4 +1,4 @@
-"""What follows where a text has no more tokens than a head's values have dimensions.
+"""Consequences of a text with no more tokens than a head's values have dimensions.
 
 The output of a head is A V, with V of shape (n_tokens, d_head_vo). Attention without effect is what
 lies in the left null space of V, whose dimension is n_tokens - rank(V), and rank(V) <= d_head_vo.

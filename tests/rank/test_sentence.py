@@ -28,7 +28,7 @@ def test_a_closed_interval_says_the_rank_once() -> None:
 def test_the_effective_rank_is_about_the_pairs_that_have_a_fact() -> None:
     assert in_a_sentence(effective_rank_interval(EXAMPLE_2_4)) == (
         "The effective rank is 1: no less, because there is a fact; no more, because one simple "
-        "tensor gives a tensor that agrees with the facts at every pair that has one."
+        "tensor agrees with the facts at every pair that has one."
     )
 
 

@@ -100,15 +100,17 @@ def _independent(argument: Unfolding, lower: Certificate) -> str:
 def _above(upper: Certificate) -> str:
     """Say what bounds from above; all simple tensors that are written down count together."""
     facts = upper.multi is not None
-    what = "the facts" if facts else "the tensor"
-    if upper.quantity == "effective_rank":
-        where = "facts at every pair that has one" if facts else "tensor in its observed fibers"
-        what = f"a tensor that agrees with the {where}"
     n = sum(one.value for one in upper.arguments if one.kind in TERMS)
-    terms = f"{n:,} simple tensors add up to" if n > 1 else "one simple tensor gives"
+    if upper.quantity == "rank":
+        what = "the facts" if facts else "the tensor"
+        verb = "gives" if n == 1 else "add up to"
+    else:
+        what = "the facts at every pair that has one" if facts else "the observed fibers"
+        verb = "agrees with" if n == 1 else "add up to a tensor that agrees with"
+    terms = "one simple tensor" if n == 1 else f"{n:,} simple tensors"
     others: Sequence[Argument] = [one for one in upper.arguments if one.kind not in TERMS]
     return _listed([
-        *([f"{terms} {what}"] if n else []),
+        *([f"{terms} {verb} {what}"] if n else []),
         *(_said(ABOVE, one.kind, one.value) for one in others),
     ])  # fmt: skip
 

@@ -119,9 +119,11 @@ def _draw(
 
     for grid in grids.values():
         if not {"layer_rank_bin", "database_rank_bin", "accuracy"} <= set(grid.columns):
+            columns = f"a table with the columns {', '.join(map(str, grid.columns)):.80}"
+            runs = "layer_rank_bound" in grid.columns
             raise InvalidArgumentError(
-                "A grid must be what capacity.evaluator.accuracy_grid(runs, tau) returns; got a "
-                f"table with the columns {', '.join(map(str, grid.columns)):.160}."
+                "A grid must be what capacity.evaluator.accuracy_grid(runs, tau) returns; got "
+                f"{'a table of runs: call that first, such as with tau=0.95' if runs else columns}."
             )
     if not grids or any(grid.empty for grid in grids.values()):
         raise InvalidArgumentError("A grid must have at least one cell to be drawn; it has none.")

@@ -5,8 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from capacity.errors import InvalidArgumentError
 from capacity.evaluator import accuracy_column, accuracy_grid
 from capacity.plots import plot_accuracy_grid, plot_accuracy_grids
+from capacity.sweep import RUNS_SCHEMA
 
 TABLE = pd.DataFrame(
     [
@@ -77,3 +79,16 @@ def test_grids_side_by_side_share_their_axes() -> None:
     assert left.get_ylim() == right.get_ylim()
     with pytest.raises(ValueError, match="at least one cell"):
         plot_accuracy_grids({})
+
+
+def test_a_table_of_runs_in_place_of_a_grid_is_told_which_call_comes_first() -> None:
+    runs = pd.DataFrame({name: [0] for name in RUNS_SCHEMA.names})
+    with pytest.raises(InvalidArgumentError) as said:
+        plot_accuracy_grid(runs)
+    assert "accuracy_grid(runs, tau) returns; got a table of runs: call that first" in str(
+        said.value
+    )
+    # forty names of columns say nothing
+    assert len(str(said.value)) < 160
+    with pytest.raises(InvalidArgumentError, match="got a table with the columns a, b"):
+        plot_accuracy_grid(pd.DataFrame({"a": [0], "b": [1]}))

@@ -76,8 +76,9 @@ def _may_be_terminal() -> bool:
     """Return False if rich would find no terminal, or one in use; it isn't worth its import."""
     if _SHOWN.get():
         return False
-    forced = os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE")
-    return bool(forced) or sys.stderr.isatty()
+    # FORCE_COLOR asks for colours in a file, where a moving bar would leave a line a step
+    asked = {"0": False, "1": True}.get(os.environ.get("TTY_COMPATIBLE", ""))
+    return sys.stderr.isatty() if asked is None else asked
 
 
 @contextmanager

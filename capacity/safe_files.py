@@ -9,6 +9,7 @@ in one step.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import re
@@ -27,6 +28,12 @@ STANDARD_INPUT = ("-", "/dev/stdin")
 # as each system has them: the file isn't inherited, a pipe isn't waited for, bytes stay as they are
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{32}\.part")
+# what to do about an error of writing; about any other, only to write elsewhere
+_REMEDIES = {
+    errno.ENOSPC: "Free some space, or give",
+    errno.EACCES: "Check the folder's permissions, or give",
+    errno.EPERM: "Check the folder's permissions, or give",
+}
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a named pipe",
@@ -168,7 +175,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         raise StorageError(
             os.fspath(path),
             f"can't be written ({reason})",
-            "Free some space, check the folder's permissions, or give another path.",
+            f"{_REMEDIES.get(getattr(error, 'errno', None) or 0, 'Give')} another path.",
         ) from None
 
 

@@ -7,48 +7,63 @@ on standard error; 70 an internal error, with its traceback; 130 interrupted.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
-import re
+import os
 import sys
 import traceback
 import warnings
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from capacity import __version__
-from capacity.cli import attention, describe, dimension, layers, rank, report, train, verify
 from capacity.cli.advice import in_options
+from capacity.cli.commands import (
+    attention,
+    describe,
+    dimension,
+    doctor,
+    grid,
+    rank,
+    report,
+    sweep,
+    train,
+    verify,
+)
+from capacity.cli.completion import ASKED
+from capacity.cli.panels import FACTS, INSTALLATION, LAYERS, MODELS, PAGES, epilog
+from capacity.cli.wrong_use import wrong_use
 from capacity.errors import (
     AnnotationWarning,
     CapacityError,
     MultiValuedWarning,
     PrecisionWarning,
 )
-from capacity.options import nearest
 
 app = typer.Typer(
     name="capacity",
     help="How big a database of facts is, and how many facts an attention layer can hold.",
-    epilog="Example: capacity rank examples/countries.ttl",
-    no_args_is_help=True,
-    add_completion=False,
+    epilog=epilog(
+        ["capacity describe examples/countries.ttl", "capacity rank examples/countries.ttl"]
+    ),
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
 )
-for command in (
-    rank.rank,
-    verify.verify,
-    describe.describe,
-    dimension.dimension,
-    train.train,
-    layers.sweep,
-    layers.grid,
-    attention.attention,
-    report.report,
+for command, examples, panel in (
+    (describe.describe, describe.EXAMPLES, FACTS),
+    (rank.rank, rank.EXAMPLES, FACTS),
+    (verify.verify, verify.EXAMPLES, FACTS),
+    (dimension.dimension, dimension.EXAMPLES, FACTS),
+    (train.train, train.EXAMPLES, LAYERS),
+    (sweep.sweep, sweep.EXAMPLES, LAYERS),
+    (grid.grid, grid.EXAMPLES, LAYERS),
+    (attention.attention, attention.EXAMPLES, MODELS),
+    (report.report, report.EXAMPLES, PAGES),
+    (doctor.doctor, doctor.EXAMPLES, INSTALLATION),
 ):
-    app.command()(command)
+    app.command(epilog=epilog(examples), rich_help_panel=panel)(command)
 
 
 @app.callback(invoke_without_command=True)
@@ -74,6 +89,11 @@ def _end_quickly() -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    # a shell that asks for completions gives no arguments
+    if not arguments and ASKED not in os.environ:
+        with contextlib.redirect_stdout(sys.stderr):
+            app(["--help"], prog_name="capacity", standalone_mode=False)
+        return 2
     try:
         with warnings.catch_warnings():
             for kind in (AnnotationWarning, MultiValuedWarning, PrecisionWarning):
@@ -98,7 +118,9 @@ def _run(arguments: list[str]) -> int:
         return 2
     except Exception as error:
         if hasattr(error, "format_message"):
-            return _wrong_use(error)
+            names = [str(getattr(one.callback, "__name__", "")) for one in app.registered_commands]
+            print(f"capacity: {_printable(wrong_use(error, arguments, names))}", file=sys.stderr)
+            return 2
         traceback.print_exc()
         print("capacity: internal error; please report this traceback.", file=sys.stderr)
         return 70
@@ -113,28 +135,3 @@ def _advised(message: str, arguments: list[str], source: str = "") -> str:
 def _printable(message: str) -> str:
     """Escape line breaks and control characters, which a file's name can hold, in a message."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
-
-
-def _wrong_use(error: Any) -> int:
-    """Print the parser's error in one line; without a command, print the help.
-
-    typer bundles its own click, whose exceptions have no public name.
-    """
-    message = str(error.format_message())
-    if message.startswith("Usage:"):
-        print(message, file=sys.stderr)
-        return 2
-    # a long wrong value is echoed in part
-    short = re.sub(r"\S{61,}", lambda word: f"{word[0][:60]}...", " ".join(message.split()))
-    short = short.replace("Value error, ", "")
-    choices = re.search(r"'([^']*)' is not one of (.*)", short)
-    if choices:
-        short = short.rstrip(".") + "." + nearest(choices[1], re.findall("'(.*?)'", choices[2]))
-    if "unexpected extra argument" in short:
-        # a shell puts files in the place of a pattern
-        short += ". Give several files as a folder, or as a pattern in quotes, such as 'data/*.nt'."
-    command = error.ctx.command_path if getattr(error, "ctx", None) else "capacity"
-    line = _printable(short)
-    end = "" if line.endswith(("?", ".")) else "."
-    print(f"capacity: {line}{end} See `{command} --help`.", file=sys.stderr)
-    return 2

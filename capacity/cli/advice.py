@@ -11,12 +11,13 @@ import re
 import shlex
 from collections.abc import Callable
 
-# keywords of `load`, `Selection` and `count_duckdb`, and their options
+# keywords of functions that the commands call, and their options
 _FLAGS = {
     "annotations_of_facts": "--annotations-of-facts",
     "arity": "--arity",
     "base": "--base",
     "columns": "--column",
+    "device": "--device",
     "contexts": "--context",
     "exclude": "--exclude",
     "format": "--format",
@@ -24,10 +25,12 @@ _FLAGS = {
     "max_bytes": "--max-file-bytes",
     "max_term_bytes": "--max-term-bytes",
     "memory_limit": "--memory-limit",
+    "model": "--model",
     "multi": "--multi",
     "namespaces": "--namespace",
     "predicates": "--predicate",
     "table": "--table",
+    "tau": "--tau",
     "timeout": "--timeout",
     "types": "--type",
 }

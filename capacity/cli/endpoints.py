@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.cli.output import named_path
+from capacity.cli.panels import COUNTING
 from capacity.cli.selecting import Chosen
 from capacity.errors import InvalidArgumentError
 from capacity.progress import bar
@@ -59,7 +60,9 @@ FactsTensorOrEndpoint = Annotated[
 Timeout = Annotated[
     float | None,
     typer.Option(
-        SECONDS, help="Seconds that a SPARQL endpoint may take for a count; by default 300."
+        SECONDS,
+        help="Seconds that a SPARQL endpoint may take for a count; by default 300.",
+        rich_help_panel=COUNTING,
     ),
 ]
 

@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from capacity.cli.completion import one_of
 from capacity.cli.output import named_path
+from capacity.cli.panels import READING
 from capacity.cli.selecting import Chosen, load_chosen
 from capacity.database.facts import Database
 from capacity.database.io.formats import FORMATS
@@ -31,11 +33,21 @@ FactsOrTensor = Annotated[
 ]
 FactsOrTensorFormat = Annotated[
     str | None,
-    typer.Option("--format", help=f"{', '.join([*FORMATS, *TENSOR_FORMATS])}; by default guessed."),
+    typer.Option(
+        "--format",
+        help=f"{', '.join([*FORMATS, *TENSOR_FORMATS])}; by default guessed.",
+        autocompletion=one_of(lambda: [*FORMATS, *TENSOR_FORMATS]),
+        rich_help_panel=READING,
+    ),
 ]
 ArityOption = Annotated[
     int | None,
-    typer.Option(help="Number of columns of a table of facts; by default 3.", min=2, max=32),
+    typer.Option(
+        help="Number of columns of a table of facts; by default 3.",
+        min=2,
+        max=32,
+        rich_help_panel=READING,
+    ),
 ]
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from capacity.cli.completion import one_of
+from capacity.cli.panels import CHOOSING, COMPUTE, OUTPUT, READING
 from capacity.database.io.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
@@ -44,15 +46,28 @@ File = Annotated[
         parser=named_path,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON for programs.", rich_help_panel=OUTPUT)
+]
 MultiOption = Annotated[
     MultiPolicy | None,
-    typer.Option(help="Policy for (subject, predicate) pairs with several objects."),
+    typer.Option(
+        help="Policy for (subject, predicate) pairs with several objects.", rich_help_panel=CHOOSING
+    ),
 ]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help=f"{', '.join(FORMATS)}; by default guessed.")
+    str | None,
+    typer.Option(
+        "--format",
+        help=f"{', '.join(FORMATS)}; by default guessed.",
+        autocompletion=one_of(lambda: FORMATS),
+        rich_help_panel=READING,
+    ),
 ]
-DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Device to train on.")]
+DeviceOption = Annotated[
+    Literal["auto", "cpu", "cuda"],
+    typer.Option(help="Device to train on.", rich_help_panel=COMPUTE),
+]
 
 
 def print_json(data: Any) -> None:
@@ -67,6 +82,11 @@ def plain(data: Any) -> Any:
     if isinstance(data, list):
         return [plain(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def new_folder(file: Path) -> str:
+    """Say that a file's folder is yet to be made; empty if it is there."""
+    return "" if file.parent.is_dir() else ", in a new folder"
 
 
 def write_text(path: Path, text: str) -> None:

@@ -8,11 +8,14 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
+from capacity.cli.completion import one_of
+from capacity.cli.panels import CHOOSING, READING
 from capacity.database.facts import Database
+from capacity.database.io.tables.options import TableForm
 from capacity.database.policy import MultiPolicy
 from capacity.database.selection import KeepOrDrop, Selection
 from capacity.errors import InvalidArgumentError
@@ -21,16 +24,20 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _kind(what: str, flag: str) -> Any:
-    return Annotated[KeepOrDrop, typer.Option(flag, help=f"Keep or drop {what}.")]
+    return Annotated[
+        KeepOrDrop, typer.Option(flag, help=f"Keep or drop {what}.", rich_help_panel=CHOOSING)
+    ]
 
 
-def _names(flag: str, what: str) -> Any:
-    return Annotated[list[str] | None, typer.Option(flag, help=f"{what}; repeatable.")]
+def _names(flag: str, what: str, panel: str = CHOOSING) -> Any:
+    return Annotated[
+        list[str] | None, typer.Option(flag, help=f"{what}; repeatable.", rich_help_panel=panel)
+    ]
 
 
 def _bytes(flag: str, what: str, default: str) -> Any:
     said = f"{what}, in bytes; default: {default}."
-    return Annotated[int | None, typer.Option(flag, help=said, min=1)]
+    return Annotated[int | None, typer.Option(flag, help=said, min=1, rich_help_panel=READING)]
 
 
 # of each parameter, its option and its default
@@ -40,7 +47,9 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
             str | None,
             typer.Option(
                 help="Graph of an RDF dataset: its IRI, prefixed or blank name, or default; by "
-                "default the union of all."
+                "default the union of all.",
+                autocompletion=one_of(lambda: ("default", "union")),
+                rich_help_panel=CHOOSING,
             ),
         ],
         None,
@@ -49,19 +58,26 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         Annotated[
             str | None,
             typer.Option(
-                help="Triples about facts (RDF 1.2): keep, drop, order-4, order-5, or one's name."
+                help="Triples about facts (RDF 1.2): keep, drop, order-4, order-5, or one's name.",
+                autocompletion=one_of(lambda: ("keep", "drop", "order-4", "order-5")),
+                rich_help_panel=CHOOSING,
             ),
         ],
         None,
     ),
     "base": (
         Annotated[
-            str | None, typer.Option(help="IRI that relative IRIs of RDF are resolved against.")
+            str | None,
+            typer.Option(
+                help="IRI that relative IRIs of RDF are resolved against.", rich_help_panel=READING
+            ),
         ],
         None,
     ),
     "contexts": (
-        _names("--context", "IRI=FILE: a context of JSON-LD, and a file with a copy of it"),
+        _names(
+            "--context", "IRI=FILE: a context of JSON-LD, and a file with a copy of it", READING
+        ),
         None,
     ),
     "table": (
@@ -70,13 +86,19 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
             typer.Option(
                 help="Form of a table: long, a row a fact; n3, the same with N-Triples terms in "
                 "the cells; wide, a column a property; by default recognised, or refused. Of a "
-                "DuckDB file the name of a table."
+                "DuckDB file the name of a table.",
+                autocompletion=one_of(lambda: get_args(TableForm)),
+                rich_help_panel=READING,
             ),
         ],
         None,
     ),
     "columns": (
-        _names("--column", "Column of a table, by its name or its position from 0, object last"),
+        _names(
+            "--column",
+            "Column of a table, by its name or its position from 0, object last",
+            READING,
+        ),
         None,
     ),
     "max_bytes": (

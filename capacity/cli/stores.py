@@ -12,6 +12,7 @@ import typer
 
 from capacity.cli.endpoints import Address, count_address, graph_json, refuse_timeout
 from capacity.cli.output import print_json
+from capacity.cli.panels import COUNTING
 from capacity.cli.selecting import Chosen
 from capacity.errors import InvalidArgumentError
 from capacity.progress import bar
@@ -30,11 +31,15 @@ OutOfCore = Annotated[
         "--out-of-core",
         help="Count facts in a stream, in little memory, and bound the rank by the counts alone; "
         "always so of DuckDB files, of which --table and --column name table and columns.",
+        rich_help_panel=COUNTING,
     ),
 ]
 MemoryLimit = Annotated[
     str | None,
-    typer.Option(help="Memory for counting out of core, such as 4GB; by default 1GB."),
+    typer.Option(
+        help="Memory for counting out of core, such as 4GB; by default 1GB.",
+        rich_help_panel=COUNTING,
+    ),
 ]
 Dask = Annotated[
     str | None,
@@ -42,6 +47,7 @@ Dask = Annotated[
         "--dask",
         help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786: its workers count Parquet "
         "files where they are.",
+        rich_help_panel=COUNTING,
     ),
 ]
 
@@ -206,6 +212,7 @@ def print_rank(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:
         )
         return
     roles = "subject, predicate, object"
+    print(_in_a_sentence(counts))
     print(repr(counts))
     print(f"  triples                  {counts.facts}")
     print(f"  paper's count            {counts.paper}   min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1")
@@ -215,6 +222,14 @@ def print_rank(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:
     for line in counts.explanation:
         print(f"    {line}")
     print(f"  {memory_needed(counts)}")
+
+
+def _in_a_sentence(counts: StoreCounts) -> str:
+    below, above = counts.reasons
+    where = f"{counts.upper:,}"
+    if counts.lower < counts.upper:
+        where = f"between {counts.lower:,} and {where}"
+    return f"The rank is {where}: no less, because {below}; no more, by {above}."
 
 
 def print_description(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:

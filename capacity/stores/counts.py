@@ -157,26 +157,29 @@ class StoreCounts:
         return max([*reversed(named), (min(self.facts, 1), "facts")], key=lambda pair: pair[0])
 
     @property
-    def explanation(self) -> tuple[str, str]:
-        """Sentences that say which count proves each end of the interval."""
+    def reasons(self) -> tuple[str, str]:
+        """Sentences' ends that say which count proves each end of the interval."""
         lower, upper = self.lower_by, self.upper_by
-        below = f"lower bound {self.lower:,}: there is a fact, so that the rank isn't 0"
+        below = "there is a fact, so that the rank isn't 0"
         if lower != "facts":
             role = lower.removeprefix("private ").removesuffix("s")
             others = " and ".join(other for other in ROLES if other != role)
             below = (
-                f"lower bound {self.lower:,}: as many {role}s are the only {role} of some pair of "
-                f"{others}, and the columns of these pairs are independent"
+                f"as many {role}s are the only {role} of some pair of {others}, and the columns of "
+                "these pairs are independent"
             )
-        above = f"upper bound {self.upper:,}: the number of facts"
+        above = "the number of facts"
         if upper != "facts":
             role = upper.partition(" ")[0]
             others = " or ".join(f"{other}s" for other in ROLES if other != role)
-            above = (
-                f"upper bound {self.upper:,}: the sum over {role}s of the number of their {others},"
-                " whichever is smaller"
-            )
+            above = f"the sum over {role}s of the number of their {others}, whichever is smaller"
         return below, above
+
+    @property
+    def explanation(self) -> tuple[str, str]:
+        """Sentences that say which count proves each end of the interval."""
+        below, above = self.reasons
+        return f"lower bound {self.lower:,}: {below}", f"upper bound {self.upper:,}: {above}"
 
     @property
     def kinds(self) -> dict[str, int]:

@@ -36,7 +36,7 @@ def _sizes(runs: pd.DataFrame, fitted: list[str]) -> Figure:
         sizes = sizes_of(part).dropna(subset="size")
         foretold = [law.size_at(row) for row in rows_of_sizes(sizes)]
         sizes = sizes.assign(foretold=foretold)
-        for (d, colour, marker) in zip((2, 4, 8, LARGEST), COLOURS, MARKERS, strict=False):
+        for d, colour, marker in zip((2, 4, 8, LARGEST), COLOURS, MARKERS, strict=False):
             of = sizes[sizes["d_model"] == d]
             ax.loglog(of["foretold"], of["size"], ls="none", marker=marker, ms=4, color=colour,
                       label=f"d_model {d}")  # fmt: skip

@@ -313,7 +313,7 @@ def test_a_terminal_shows_how_much_is_read(
     format: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(pieces, "LARGE", 0)
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("COLUMNS", "120")
     parse_rdf("<x:a> <x:p> <x:b> .\n" * 10, format)
     # 200 bytes of 200

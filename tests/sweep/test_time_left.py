@@ -32,7 +32,7 @@ def test_estimates_that_are_all_wrong_by_a_factor_are_corrected_by_the_pace() ->
 def test_the_bar_shows_the_seconds_that_it_is_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("COLUMNS", "120")
     with bar() as tell:
         tell("runs", 0, 4, None)
@@ -44,7 +44,7 @@ def test_the_bar_shows_the_seconds_that_it_is_told(
 def test_a_bar_within_another_is_silent(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
     with bar() as tell, bar() as within, spinner("waiting") as say:
         tell("runs", 1, 4)
         within("reading", 1, 2)

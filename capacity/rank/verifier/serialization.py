@@ -140,14 +140,28 @@ def read_claims(
         if not claims:
             raise CertificateError("it holds none.")
     except (StorageError, ValueError, RecursionError) as error:
-        reason = error.reason if isinstance(error, StorageError) else str(error)
-        if isinstance(error, json.JSONDecodeError):
-            reason = f"it is no JSON: {reason}"
         raise CertificateError(
             f"{os.fspath(path)} must hold certificates, as `capacity {command} --certificate` "
-            f"writes them; {reason}"
+            f"writes them; {_reason(error)}"
         ) from None
     return claims
+
+
+def _reason(error: Exception) -> str:
+    """Say why a file holds no claims, without the words of Python's errors."""
+    if isinstance(error, CertificateError):
+        return str(error)
+    if isinstance(error, json.JSONDecodeError):
+        why = f"it isn't JSON, at line {error.lineno}, column {error.colno}"
+    elif isinstance(error, StorageError):
+        why = error.reason
+    elif isinstance(error, UnicodeDecodeError):
+        why = "it isn't text in UTF-8"
+    elif isinstance(error, RecursionError):
+        why = "its lists are nested too deeply"
+    else:
+        why = str(error)
+    return f"{why.rstrip('.')}."
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

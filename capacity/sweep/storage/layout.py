@@ -63,8 +63,9 @@ def make_folders(folder: Path) -> None:
     except (OSError, ValueError) as error:
         if isinstance(error, SweepError):
             raise
+        reason = getattr(error, "strerror", None) or str(error)
         raise SweepError(
-            f"{folder} can't be the folder of a sweep ({error}). Give another one with --out."
+            f"{folder} can't be the folder of a sweep ({reason}). Give another one with --out."
         ) from None
     require_files(folder, _is_own)
 

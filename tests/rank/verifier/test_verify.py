@@ -225,8 +225,9 @@ def test_effective_lower_bounds_do_not_add_over_components() -> None:
 def test_damaged_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     for text, reason in [
-        ("{", "Expecting"), ("[]", "holds none"), ("[1]", "must be a JSON object"),
-        ('[{"format": "other"}]', "must have the format"), ("\xff", "utf-8"),
+        ("{", "isn't JSON, at line 1, column 2"), ("[]", "holds none"),
+        ("[1]", "must be a JSON object"),
+        ('[{"format": "other"}]', "must have the format"), ("\xff", "UTF-8"),
     ]:  # fmt: skip
         path.write_text(text, encoding="latin-1")
         with pytest.raises(CertificateError, match=rf"c\.json must hold certificates.*{reason}"):

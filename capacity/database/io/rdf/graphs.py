@@ -44,7 +44,7 @@ def check_graph(graph: object) -> str | None:
     if name != DEFAULT and not _NAME.fullmatch(name):
         raise InvalidArgumentError(
             "`graph` must be the IRI of a named graph, its prefixed name, its blank name _:g, "
-            f"`default` or `union`; got {shown(graph)}."
+            f"`default` or `union`; got {shown(graph)}.{nearest(name, (DEFAULT, UNION))}"
         )
     return name
 

@@ -283,7 +283,7 @@ def test_another_number_of_columns_is_told(
         capsys, "rank", products
     )
     assert "figure-1.ttl" in refused(capsys, "rank", FIGURE_1, "--arity", "4")
-    assert "'--arity'" in refused(capsys, "rank", products, "--arity", "1")
+    assert "`--arity` must be at least 2" in refused(capsys, "rank", products, "--arity", "1")
     assert "needs predicates" in refused(
         capsys, "rank", products, "--arity", "4", "--multi", "majority"
     )

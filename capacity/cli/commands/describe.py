@@ -8,10 +8,17 @@ import typer
 
 from capacity.cli.endpoints import FactsOrEndpoint, Timeout
 from capacity.cli.output import FormatOption, Json, MultiOption, print_json
+from capacity.cli.panels import OUTPUT
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, counts_of, print_description
 from capacity.errors import InvalidArgumentError
 from capacity.progress import spinner
+
+EXAMPLES = (
+    "capacity describe examples/countries.ttl",
+    "capacity describe examples/countries.ttl --exclude iso3 --as turtle",
+    "capacity describe https://example.org/sparql --timeout 60",
+)
 
 
 @with_selection
@@ -22,7 +29,9 @@ def describe(
     chosen: Chosen = ALL,
     form: Annotated[
         Literal["table", "turtle"],
-        typer.Option("--as", help="A table for people, or RDF by VoID and DCAT."),
+        typer.Option(
+            "--as", help="A table for people, or RDF by VoID and DCAT.", rich_help_panel=OUTPUT
+        ),
     ] = "table",
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
@@ -30,12 +39,7 @@ def describe(
     timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
-    """Tell what a graph is made of: a row a predicate, what carries its size, and advice.
-
-    Examples: capacity describe examples/countries.ttl
-    capacity describe examples/countries.ttl --as turtle
-    capacity describe https://example.org/sparql --timeout 60
-    """
+    """Tell what a graph is made of: a row a predicate, what carries its size, and advice."""
     if as_json and form == "turtle":
         raise InvalidArgumentError("--json and --as turtle are two forms: omit one of them.")
     counts = counts_of(

@@ -22,6 +22,7 @@ from capacity.cli.output import (
     write_table,
     write_text,
 )
+from capacity.cli.panels import LAYER, OUTPUT, TRAINING
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.errors import InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
@@ -30,37 +31,59 @@ from capacity.progress import bar
 if TYPE_CHECKING:
     from capacity.layer.recipe import Training
 
+EXAMPLES = (
+    "capacity train examples/figure-1.ttl --d-model 4 --out layer",
+    "capacity train examples/figure-1.ttl --curve loss.png --facts facts.csv",
+)
+
 
 @with_selection
 def train(
     file: File,
-    d_model: Annotated[int, typer.Option(help="Dimension of the embeddings.")] = 4,
-    n_heads: Annotated[int, typer.Option(help="Number of heads.")] = 2,
-    d_head_qk: Annotated[int, typer.Option(help="Inner dimension of queries and keys.")] = 2,
-    d_head_vo: Annotated[int, typer.Option(help="Inner dimension of values and outputs.")] = 2,
+    d_model: Annotated[
+        int, typer.Option(help="Dimension of the embeddings.", rich_help_panel=LAYER)
+    ] = 4,
+    n_heads: Annotated[int, typer.Option(help="Number of heads.", rich_help_panel=LAYER)] = 2,
+    d_head_qk: Annotated[
+        int, typer.Option(help="Inner dimension of queries and keys.", rich_help_panel=LAYER)
+    ] = 2,
+    d_head_vo: Annotated[
+        int, typer.Option(help="Inner dimension of values and outputs.", rich_help_panel=LAYER)
+    ] = 2,
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
-    epochs: Annotated[int, typer.Option(help="Maximum number of epochs.")] = 2000,
-    learning_rate: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Seed of the initial weights.")] = 0,
+    epochs: Annotated[
+        int, typer.Option(help="Maximum number of epochs.", rich_help_panel=TRAINING)
+    ] = 2000,
+    learning_rate: Annotated[
+        float, typer.Option(help="Learning rate of Adam.", rich_help_panel=TRAINING)
+    ] = 1e-3,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the initial weights.", rich_help_panel=TRAINING)
+    ] = 0,
     device: DeviceOption = "auto",
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the layer (safetensors) and its row of results to this folder."),
+        typer.Option(
+            help="Write the layer (safetensors) and its row of results to this folder.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     curve: Annotated[
         Path | None,
         typer.Option(
             help="Write the loss by epoch to this file: a figure (.png, .svg, .pdf) or a table "
-            "(.csv, .parquet)."
+            "(.csv, .parquet).",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     facts: Annotated[
         Path | None,
         typer.Option(
             help="Write a table of the facts to this file (.csv, .parquet): the probability of "
-            "each object, and what the layer says."
+            "each object, and what the layer says.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     as_json: Json = False,
@@ -69,8 +92,6 @@ def train(
 
     As a start, choose d_model + n_heads * d_head_vo as large as the paper's count that `capacity
     rank` prints: from 10 on, most such layers memorise their facts at 0.95 in the experiments.
-
-    Example: capacity train examples/figure-1.ttl --d-model 4 --out layer
     """
     require_packages("Training", LAYERS, "layers")
     from capacity.evaluator.accuracy import TAUS

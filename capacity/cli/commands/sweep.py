@@ -1,4 +1,4 @@
-"""The commands ``capacity sweep`` and ``grid``."""
+"""The command ``capacity sweep``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from capacity.cli.output import DeviceOption, Json, print_json
+from capacity.cli.panels import COMPUTE, OUTPUT
 from capacity.errors import InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
 from capacity.progress import bar
@@ -23,20 +24,33 @@ def _print_reference(asked: bool) -> None:
         raise typer.Exit
 
 
+EXAMPLES = (
+    "capacity sweep experiments/configs/demo.toml --dry-run",
+    "capacity sweep experiments/configs/demo.toml --out demo --workers 2",
+)
+
+
 def sweep(
     config: Annotated[Path, typer.Argument(help="TOML file of the plan.", show_default=False)],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the sweep, new or interrupted.")
+        Path | None,
+        typer.Option(help="Folder of the sweep, new or interrupted.", rich_help_panel=OUTPUT),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Number of processes that train.")] = 1,
+    workers: Annotated[
+        int, typer.Option(help="Number of processes that train.", rich_help_panel=COMPUTE)
+    ] = 1,
     device: DeviceOption = "auto",
     shard: Annotated[
-        str | None, typer.Option(help="Train one of N parts, written i/N, with i from 0.")
+        str | None,
+        typer.Option(
+            help="Train one of N parts, written i/N, with i from 0.", rich_help_panel=COMPUTE
+        ),
     ] = None,
     dask: Annotated[
         str | None,
         typer.Option(
-            help="Address of a Dask scheduler whose workers train instead of processes here."
+            help="Address of a Dask scheduler whose workers train instead of processes here.",
+            rich_help_panel=COMPUTE,
         ),
     ] = None,
     allow_other_engine: Annotated[
@@ -44,12 +58,15 @@ def sweep(
         typer.Option(
             "--allow-other-engine",
             help="Train all runs again beside those of another engine, dtype or version.",
+            rich_help_panel=COMPUTE,
         ),
     ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Print the plan with its estimated time and size, and train nothing."
+            "--dry-run",
+            help="Print the plan with its estimated time and size, and train nothing.",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     _reference: Annotated[
@@ -59,14 +76,12 @@ def sweep(
             help="Print the reference of the TOML file: all tables and keys.",
             is_eager=True,
             callback=_print_reference,
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Train all runs of a plan, or resume an interrupted sweep.
-
-    Example: capacity sweep experiments/configs/demo.toml --out demo --workers 2
-    """
+    """Train all runs of a plan, or resume an interrupted sweep."""
     part = _part(shard)
     if dry_run:
         from capacity.sweep.dry_run import summary
@@ -142,44 +157,6 @@ def _duration(seconds: float) -> str:
     units = ((3600, "hours"), (60, "minutes"), (1, "seconds"))
     unit, name = next(u for u in units if seconds > 1.5 * u[0] or u[0] == 1)
     return f"{seconds / unit:.1f} {name}"
-
-
-def grid(
-    folder: Annotated[Path, typer.Argument(help="Folder of a sweep.", show_default=False)],
-    tau: Annotated[
-        str,
-        typer.Option(
-            help="Threshold: 0.5 (p > 0.5), 0.75, 0.95, 0.99, another tau of the plan, argmax or "
-            "argmax_paper."
-        ),
-    ] = "0.95",
-    out: Annotated[Path | None, typer.Option(help="Draw the grid in this PNG, SVG or PDF.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Average the accuracies of a sweep over bins of ranks.
-
-    Example: capacity grid demo --tau 0.95 --out grid.png
-    """
-    require_packages("A grid", ("pandas",), "layers")
-    from capacity.evaluator.grid import accuracy_grid
-    from capacity.sweep.storage.runs_table import load
-
-    try:
-        threshold: Any = float(tau)
-    except ValueError:
-        threshold = tau
-    table = load(folder)
-    cells = accuracy_grid(table, threshold)
-    if out is not None:
-        from capacity.plots import plot_accuracy_grid
-
-        plot_accuracy_grid(table, tau=threshold, path=out)
-    if as_json:
-        print_json(cells.to_dict("records"))
-        return
-    print(cells.to_string(index=False, float_format=lambda x: f"{x:.3f}"))
-    if out is not None:
-        print(f"figure: {out}")
 
 
 def _part(text: str | None) -> tuple[int, int] | None:

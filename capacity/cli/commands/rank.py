@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.cli.completion import one_of
 from capacity.cli.endpoints import FactsTensorOrEndpoint, Timeout
 from capacity.cli.input import (
     ArityOption,
@@ -15,7 +16,8 @@ from capacity.cli.input import (
     Input,
     read_input,
 )
-from capacity.cli.output import Json, MultiOption, print_json
+from capacity.cli.output import Json, MultiOption, new_folder, print_json
+from capacity.cli.panels import OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, counts_of, print_rank
 from capacity.database.facts import Database
@@ -24,8 +26,24 @@ from capacity.rank.effort import Effort
 
 if TYPE_CHECKING:
     from capacity.rank.bounds import Bounds
+    from capacity.rank.interval import RankInterval
 
 SLICES = ("subject_slices", "predicate_slices", "object_slices")
+
+
+def _methods() -> list[str]:
+    from capacity.rank.search.methods import METHODS
+
+    return [method.name for method in METHODS]
+
+
+EXAMPLES = (
+    "capacity rank examples/countries.ttl --effective",
+    "capacity rank examples/figure-1.ttl --certificate rank.json",
+    "capacity rank tensor.npy --json",
+    "capacity rank wikidata.nt.gz --out-of-core --memory-limit 4GB",
+    "capacity rank https://example.org/sparql --graph default",
+)
 
 
 @with_selection
@@ -36,29 +54,47 @@ def rank(
     arity: ArityOption = None,
     chosen: Chosen = ALL,
     effort: Annotated[
-        Effort, typer.Option(help="Search effort: on small databases about 1 s, 30 s, or minutes.")
+        Effort,
+        typer.Option(
+            help="Search effort: on small databases about 1 s, 30 s, or minutes.",
+            rich_help_panel=SEARCH,
+        ),
     ] = "quick",
     seed: Annotated[
-        int, typer.Option(help="Seed of the searches and fits.", min=0, max=2**32 - 1)
+        int,
+        typer.Option(
+            help="Seed of the searches and fits.", min=0, max=2**32 - 1, rich_help_panel=SEARCH
+        ),
     ] = 0,
     effective: Annotated[
         bool,
-        typer.Option("--effective", help="Also bound the effective rank (Wong 2025, section 2.1)."),
+        typer.Option(
+            "--effective",
+            help="Also bound the effective rank (Wong 2025, section 2.1).",
+            rich_help_panel=SEARCH,
+        ),
     ] = False,
     estimate: Annotated[
         bool,
         typer.Option(
-            "--estimate", help="Also estimate the rank by CP decompositions (dense, slower)."
+            "--estimate",
+            help="Also estimate the rank by CP decompositions (dense, slower).",
+            rich_help_panel=SEARCH,
         ),
     ] = False,
     methods: Annotated[
         list[str] | None,
         typer.Option(
-            help="Restrict the search to this method, named as in explanations; repeatable."
+            help="Restrict the search to this method, named as in explanations; repeatable.",
+            autocompletion=one_of(_methods),
+            rich_help_panel=SEARCH,
         ),
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option(help="Write the certificates of the bounds to this JSON file.")
+        Path | None,
+        typer.Option(
+            help="Write the certificates of the bounds to this JSON file.", rich_help_panel=OUTPUT
+        ),
     ] = None,
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
@@ -66,13 +102,7 @@ def rank(
     timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
-    """Bound the rank of a database, or of a tensor of integers, from both sides.
-
-    Examples: capacity rank examples/countries.ttl --certificate rank.json
-    capacity rank tensor.npy
-    capacity rank wikidata.nt.gz --out-of-core --memory-limit 4GB
-    capacity rank https://example.org/sparql --graph default
-    """
+    """Bound the rank of a database, or of a tensor of integers, from both sides."""
     counts = counts_of(
         file,
         out_of_core=out_of_core,
@@ -122,9 +152,11 @@ def rank(
 
         with spinner("fitting CP decompositions"):
             fit = cp_estimate(of, seed=seed)
+    made = ""
     if certificate is not None:
         from capacity.rank.verifier.serialization import save_certificates
 
+        made = new_folder(certificate)
         save_certificates(
             (end for i in intervals.values() for end in (i.lower, i.upper)), certificate
         )
@@ -141,7 +173,9 @@ def rank(
     if as_json:
         print_json(result)
     else:
-        _print(result, read, bounds, {name: i.explanation for name, i in intervals.items()})
+        _print(result, read, bounds, intervals)
+        if certificate is not None:
+            print(f"  certificates written to  {certificate}{made}")
     if interrupted:
         print("interrupted; the intervals hold, but may be wider", file=sys.stderr)
         raise typer.Exit(code=130)
@@ -192,8 +226,12 @@ def _word(read: Input) -> str:
 
 
 def _print(
-    result: dict[str, Any], read: Input, bounds: Bounds, why: dict[str, tuple[str, ...]]
+    result: dict[str, Any], read: Input, bounds: Bounds, intervals: dict[str, RankInterval]
 ) -> None:
+    from capacity.rank.describing.sentence import in_a_sentence
+
+    for interval in intervals.values():
+        print(in_a_sentence(interval))
     word, fit, order = _word(read), result["estimate"], len(bounds.unfoldings)
     print(f"{read.source}: {read.of!r}")
     print(f"  {word:<24} {bounds.triples}")
@@ -209,14 +247,10 @@ def _print(
         print(f"  sums of slice ranks      {min(bounds.slices)}   {ways}")
     unfoldings = " ".join(map(str, bounds.unfoldings))
     print(f"  unfolding ranks          {unfoldings}{'' if triples else '   in each mode'}")
-    for name in ("rank", "effective_rank"):
-        interval = result[name]
-        if interval is None:
-            continue
-        known = "known exactly" if interval["closed"] else "certified"
-        ends = f"[{interval['lower']}, {interval['upper']}]"
-        print(f"  {name.replace('_', ' '):<24} {ends}   {known}")
-        for line in why[name]:
+    for name, interval in intervals.items():
+        known = "known exactly" if interval.closed else "certified"
+        print(f"  {name.replace('_', ' '):<24} {interval}   {known}")
+        for line in interval.explanation:
             print(f"    {line}")
     if fit:
         print(f"  estimate                 {fit['rank']}   {fit['method']}, residual "

@@ -8,9 +8,15 @@ from typing import Annotated, Any, Literal
 import typer
 
 from capacity.cli.output import Json, print_json
+from capacity.cli.panels import ANALYSIS, OUTPUT
 from capacity.errors import InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
 from capacity.progress import spinner
+
+EXAMPLES = (
+    'capacity attention model --text "New antibiotics work against bacteria."',
+    'capacity attention model --text "New antibiotics work against bacteria." --out heads.png',
+)
 
 
 def attention(
@@ -21,36 +27,42 @@ def attention(
             show_default=False,
         ),
     ],
-    text: Annotated[str, typer.Option(help="Sentence to analyse.", show_default=False)],
+    text: Annotated[
+        str, typer.Option(help="Sentence to analyse.", show_default=False, rich_help_panel=ANALYSIS)
+    ],
     mode: Annotated[
         Literal["plain", "simplex", "causal"] | None,
         typer.Option(
-            help="Kind of effective attention; default: causal for causal models, else plain."
+            help="Kind of effective attention; default: causal for causal models, else plain.",
+            rich_help_panel=ANALYSIS,
         ),
     ] = None,
     layer: Annotated[
         int | None,
         typer.Option(
-            help="Layer to draw, counted from 0; default: the head with the least effective share."
+            help="Layer to draw, counted from 0; default: the head with the least effective share.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     head: Annotated[
-        int | None, typer.Option(help="Head to draw, counted from 0; needs --layer.")
+        int | None,
+        typer.Option(help="Head to draw, counted from 0; needs --layer.", rich_help_panel=OUTPUT),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Draw standard beside effective attention in this PNG, SVG or PDF."),
+        typer.Option(
+            help="Draw standard beside effective attention in this PNG, SVG or PDF.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure and draw the effective attention of a model.
-
-    Example: capacity attention FOLDER --text "A sentence." --out heads.png
-    """
+    """Measure and draw the effective attention of a model."""
     require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
     from capacity.transformer.activations.capturing import capture
     from capacity.transformer.activations.pretrained import load_pretrained, tokens_of
     from capacity.transformer.effective.attention import effective_attention
+    from capacity.transformer.few_tokens import on_few_tokens
     from capacity.transformer.table import attention_table
 
     if out is not None:
@@ -83,7 +95,17 @@ def attention(
           f"{int(first['d_head_vo'])}; {len(tokens)} tokens, {effective.mode} mode")  # fmt: skip
     shown = ["layer", "head", "rank_values", "nullity", "nullity_simplex", "joint_nullity",
              "identifiable_rows", "p4_excess", "effective_share"]  # fmt: skip
-    print(table[shown].to_string(index=False, float_format=lambda x: f"{x:.3f}", na_rep="-"))
+    few = on_few_tokens(table)
+    if few is not None:
+        print(few)
+    every = table[shown[2:]].drop_duplicates()
+    if len(every) == 1:
+        print(f"all {len(table)} heads have the same:")
+    print(
+        (every if len(every) == 1 else table[shown]).to_string(
+            index=False, float_format=lambda x: f"{x:.3f}", na_rep="-"
+        )
+    )
     print(f"singular values up to {first['threshold']:.2g} of a head's largest count as 0")
     if out is not None:
         print(f"figure: {out}")
@@ -107,12 +129,23 @@ def _draw(
     import pandas as pd
 
     from capacity.plots import plot_attention
+    from capacity.transformer.few_tokens import all_independent
 
     layer, head = int(chosen["layer"]), int(chosen["head"])
     standard, left = (
         pd.DataFrame(of.layers[layer].pattern[0, head].numpy(), index=tokens, columns=tokens)
         for of in (captured, effective)
     )
+    if all_independent(table):
+        # the second panel would be the first, and that of shares all of one colour
+        n, d = len(tokens), int(table["d_head_vo"].min())
+        plot_attention(
+            {"attention, all of it effective": standard},
+            title=f"layer {layer}, head {head}: with {n} tokens in {d} dimensions of values\n"
+            "no other pattern has the same output, in any head",
+            path=out,
+        )
+        return
     plot_attention(
         {"standard attention": standard, f"effective attention ({effective.mode})": left},
         title=f"layer {layer}, head {head}: {chosen['effective_share']:.0%} of its square has an "

@@ -4,7 +4,6 @@ import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +12,7 @@ from capacity.database import Database, load
 from capacity.layer import AttentionLayer
 from capacity.rank import METHODS
 from capacity.sweep import RUNS_SCHEMA
+from tests.cli.conftest import PLAN
 from tests.commands import run, run_json
 from tests.oracles import EXAMPLES, ROOT
 
@@ -212,19 +212,6 @@ def test_training_on_several_answers_is_an_error_without_a_policy(
     assert row["n_triples"] == 1
 
 
-PLAN = """
-[databases]
-synthetic = { count = 2, seed = 0, max_triples = 12 }
-[layers]
-d_model = [2]
-n_heads = [1]
-d_head_qk = [1]
-d_head_vo = [1, 2]
-[recipe]
-epochs = 5
-"""
-
-
 def test_sweep_and_grid_print_their_tables(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -391,139 +378,6 @@ def test_a_dry_run_prints_the_plan_and_trains_nothing(
     code, _, err = run(capsys, "sweep", demo)
     assert code == 2
     assert "--out must name the folder" in err
-
-
-SENTENCE = "The court said that new antibiotics work against bacteria, but nobody makes them."
-
-
-@pytest.fixture(scope="module")
-def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small BERT and its tokenizer, as save_pretrained writes them."""
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    folder = tmp_path_factory.mktemp("model")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "court", "said", "that"]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
-    config = BertConfig(vocab_size=9, hidden_size=12, num_hidden_layers=2, num_attention_heads=3,
-                        intermediate_size=8, max_position_embeddings=24)  # fmt: skip
-    BertModel(config).save_pretrained(folder)
-    return folder
-
-
-def test_attention_prints_the_contracts_object(
-    capsys: pytest.CaptureFixture[str], model_folder: Path
-) -> None:
-    got = run_json(capsys, "attention", str(model_folder), "--text", SENTENCE)
-    assert got["model"] == "BertModel"
-    assert got["mode"] == "plain"
-    n = len(got["tokens"])
-    assert got["tokens"][:3] == ["[CLS]", "the", "court"]
-    assert [(row["layer"], row["head"]) for row in got["layers"]] == [
-        (layer, head) for layer in (0, 1) for head in (0, 1, 2)
-    ]
-    for row in got["layers"]:
-        # twelve dimensions in three heads; several words are one unknown token, at other places
-        assert row["d_head_vo"] == 4
-        assert row["rank_values"] == 4
-        assert row["nullity"] == n - 4
-        assert row["nullity_simplex"] == n - 5
-        assert 0 < row["effective_share"] <= 1
-        assert {"joint_nullity", "identifiable_rows", "p4_excess", "threshold"} <= row.keys()
-
-
-def test_attention_draws_standard_beside_effective(
-    capsys: pytest.CaptureFixture[str], model_folder: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "new" / "figure.png"
-    arguments = ["attention", str(model_folder), "--text", SENTENCE, "--mode", "simplex"]
-    code, text, err = run(capsys, *arguments, "--out", str(out), "--layer", "1", "--head", "1")
-    assert (code, err) == (0, "")
-    assert out.read_bytes().startswith(b"\x89PNG")
-    assert "2 layers of 3 heads" in text
-    assert str(out) in text
-
-
-@pytest.mark.parametrize("layer", [0, 1])
-def test_the_layer_and_head_that_are_drawn_are_counted_from_0(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    model_folder: Path,
-    tmp_path: Path,
-    layer: int,
-) -> None:
-    import capacity.plots
-    from capacity.transformer import capture, load_pretrained
-
-    drawn: dict[str, Any] = {}
-    monkeypatch.setattr(
-        capacity.plots, "plot_attention", lambda patterns, **named: drawn.update(patterns, **named)
-    )
-    arguments = ["attention", str(model_folder), "--text", SENTENCE]
-    chosen = ["--out", str(tmp_path / "a.png"), "--layer", str(layer), "--head", "2"]
-    code, _, err = run(capsys, *arguments, *chosen)
-    assert (code, err) == (0, "")
-    model, tokenizer = load_pretrained(model_folder)
-    captured = capture(model, tokenizer(SENTENCE, return_tensors="pt"))
-    expected = captured.layers[layer].pattern[0, 2].numpy()
-    assert drawn["standard attention"].to_numpy() == pytest.approx(expected, abs=1e-6)
-    assert drawn["title"].startswith(f"layer {layer}, head 2:")
-    assert list(drawn["shares"].index) == [0, 1]
-
-
-WRONG_ATTENTION = {
-    "no model": (["attention", "{tmp}", "--text", "the"], "holds no config.json"),
-    "causal": (["attention", "{model}", "--text", "the", "--mode", "causal"], "a causal model"),
-    "too long": (["attention", "{model}", "--text", "the " * 30], "at most 24 tokens"),
-    "no such head": (["attention", "{model}", "--text", "the", "--out", "{tmp}/a.png", "--layer",
-                      "1", "--head", "3"], "--head from 0 to 2"),
-    "nowhere": (["attention", "{model}", "--text", "the", "--layer", "1", "--head", "1"],
-                "--out must say where"),
-    "no figure": (["attention", "{model}", "--text", "the", "--out", "{tmp}/a.txt"],
-                  "must end in .png"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", WRONG_ATTENTION)
-def test_wrong_use_of_attention_is_one_message(
-    capsys: pytest.CaptureFixture[str], model_folder: Path, tmp_path: Path, case: str
-) -> None:
-    arguments, message = WRONG_ATTENTION[case]
-    filled = [a.format(tmp=tmp_path, model=model_folder) for a in arguments]
-    code, out, err = run(capsys, *filled)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
-
-
-def test_a_model_without_some_of_its_weights_is_refused(
-    capsys: pytest.CaptureFixture[str], model_folder: Path, tmp_path: Path
-) -> None:
-    for path in model_folder.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3}))
-    code, _, err = run(capsys, "attention", str(tmp_path), "--text", "hi")
-    assert code == 2
-    assert "are missing, such as encoder.layer.2" in err
-    for path in tmp_path.glob("*token*"):
-        path.unlink()
-    (tmp_path / "vocab.txt").unlink(missing_ok=True)
-    code, _, err = run(capsys, "attention", str(tmp_path), "--text", "hi")
-    assert code == 2
-    assert "must hold the model's tokenizer" in err
-
-
-def test_a_damaged_model_is_one_message(
-    capsys: pytest.CaptureFixture[str], model_folder: Path, tmp_path: Path
-) -> None:
-    for path in model_folder.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "model.safetensors").write_bytes(b"not weights")
-    code, _, err = run(capsys, "attention", str(tmp_path), "--text", "hi")
-    assert code == 2
-    assert f"{tmp_path} must hold a model and its tokenizer" in err
-    assert err.count("\n") == 1
 
 
 def test_a_misspelt_option_or_value_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

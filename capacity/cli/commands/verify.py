@@ -16,6 +16,7 @@ from capacity.cli.input import (
     refuse_options_of_facts,
 )
 from capacity.cli.output import Json, MultiOption, print_json
+from capacity.cli.panels import READING
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.database.facts import Database
 from capacity.errors import (
@@ -29,6 +30,12 @@ from capacity.tensor.sparse import SparseTensor
 if TYPE_CHECKING:
     from capacity.rank.verifier.budget import CheckBudget
     from capacity.rank.verifier.checker import Verdict
+
+
+EXAMPLES = (
+    "capacity verify rank.json examples/figure-1.ttl",
+    "capacity verify dimension.json examples/figure-1.ttl --json",
+)
 
 
 @with_selection
@@ -47,6 +54,7 @@ def verify(
             "--max-bytes",
             help="Largest file of certificates to read, in bytes; default: 64 MiB.",
             min=1,
+            rich_help_panel=READING,
         ),
     ] = None,
     as_json: Json = False,
@@ -56,10 +64,6 @@ def verify(
     Each certificate names the policy for multi-valued pairs that its facts were made under; --multi
     requires a certain one. The options that choose facts must be those that the certificate was
     made under. A certificate about a tensor names the tensor.
-
-    Examples: capacity verify rank.json examples/countries.ttl
-    capacity verify rank.json tensor.npy
-    capacity verify dimension.json examples/countries.ttl
     """
     from capacity.rank.verifier.budget import CheckBudget
 
@@ -114,7 +118,11 @@ def _read(path: Path, max_bytes: int | None) -> list[Any]:
         dimension = isinstance(item, dict) and item.get("format") == FORMAT
         return dimension_from_dict(item) if dimension else Certificate.from_dict(item)
 
-    return read_claims(path, of, max_bytes=max_bytes or MAX_BYTES, command="rank")
+    try:
+        return read_claims(path, of, max_bytes=max_bytes or MAX_BYTES, command="rank")
+    except CertificateError as error:
+        order = "The file of certificates comes first, and then that of the facts."
+        raise CertificateError(f"{error} {order}") from None
 
 
 def _checked(

@@ -10,6 +10,7 @@ import typer
 
 from capacity.cli.endpoints import Address, path_or_address
 from capacity.cli.output import FormatOption, Json, MultiOption, print_json, write_text
+from capacity.cli.panels import ANALYSIS, MODEL, OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, load_chosen, with_selection
 from capacity.cli.stores import STORED
 from capacity.errors import InvalidArgumentError
@@ -17,6 +18,12 @@ from capacity.extras import LAYERS, require_packages
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
 from capacity.safe_files import require_replaceable
+
+EXAMPLES = (
+    "capacity report examples/countries.ttl --out countries.html",
+    "capacity report demo --out sweep.html",
+    'capacity report --attention model --text "the court said" --out heads.html',
+)
 
 
 @with_selection
@@ -31,38 +38,49 @@ def report(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the page to this .html file.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Write the page to this .html file.", show_default=False, rich_help_panel=OUTPUT
+        ),
     ] = None,
     attention: Annotated[
         Path | None,
         typer.Option(
-            help="Folder that save_pretrained wrote: the page is about that model, on --text."
+            help="Folder that save_pretrained wrote: the page is about that model, on --text.",
+            rich_help_panel=MODEL,
         ),
     ] = None,
-    text: Annotated[str | None, typer.Option(help="Text that the model reads.")] = None,
+    text: Annotated[
+        str | None, typer.Option(help="Text that the model reads.", rich_help_panel=MODEL)
+    ] = None,
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
     effort: Annotated[
         Effort | None,
-        typer.Option(help="Work for the rank and for dimensions of facts; by default quick."),
+        typer.Option(
+            help="Work for the rank and for dimensions of facts; by default quick.",
+            rich_help_panel=SEARCH,
+        ),
     ] = None,
     tau: Annotated[
         float | None,
-        typer.Option(help="Threshold at which runs of a sweep memorise; by default 0.95."),
+        typer.Option(
+            help="Threshold at which runs of a sweep memorise; by default 0.95.",
+            rich_help_panel=ANALYSIS,
+        ),
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Seed of searches, and of resamples.", min=0, max=2**32 - 1)
+        int,
+        typer.Option(
+            help="Seed of searches, and of resamples.", min=0, max=2**32 - 1, rich_help_panel=SEARCH
+        ),
     ] = 0,
     as_json: Json = False,
 ) -> None:
     """Write a page to send to a colleague: about facts, a sweep, or a pretrained model.
 
     The page is one HTML file that loads nothing.
-
-    Examples: capacity report examples/countries.ttl --out countries.html
-    capacity report runs/demo --out sweep.html
-    capacity report --attention FOLDER --text "A sentence." --out heads.html
     """
     if out is None or out.suffix.lower() not in (".html", ".htm"):
         raise InvalidArgumentError(

@@ -94,7 +94,7 @@ def test_the_bar_shows_epochs_and_the_loss_on_a_terminal_alone(
 ) -> None:
     (row,) = run_json(capsys, "train", FIGURE_1, "--epochs", "40")
     assert capsys.readouterr().err == ""
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "140")
     _, _, err = run(capsys, "train", FIGURE_1, "--epochs", "40")

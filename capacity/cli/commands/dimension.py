@@ -8,11 +8,25 @@ from typing import Annotated, Any
 
 import typer
 
-from capacity.cli.output import File, FormatOption, Json, MultiOption, print_json
+from capacity.cli.completion import one_of
+from capacity.cli.output import File, FormatOption, Json, MultiOption, new_folder, print_json
+from capacity.cli.panels import ANALYSIS, OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.embedding.tasks import Task
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
+
+
+def _models() -> list[str]:
+    from capacity.embedding.families import MODELS
+
+    return [*MODELS]
+
+
+EXAMPLES = (
+    "capacity dimension examples/figure-1.ttl --certificate dimension.json",
+    "capacity dimension examples/countries.ttl --model CP --model TuckER --json",
+)
 
 
 @with_selection
@@ -23,9 +37,16 @@ def dimension(
     chosen: Chosen = ALL,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="Family of models; may be repeated. By default all.", show_default=False),
+        typer.Option(
+            help="Family of models; may be repeated. By default all.",
+            autocompletion=one_of(_models),
+            show_default=False,
+            rich_help_panel=ANALYSIS,
+        ),
     ] = None,
-    task: Annotated[Task, typer.Option(help="What scores must do.")] = "ranking",
+    task: Annotated[
+        Task, typer.Option(help="What scores must do.", rich_help_panel=ANALYSIS)
+    ] = "ranking",
     shared: Annotated[
         bool | None,
         typer.Option(
@@ -33,28 +54,37 @@ def dimension(
             help="Whether an entity has the same vectors as subject and as object; by default if "
             "some entity is both.",
             show_default=False,
+            rich_help_panel=ANALYSIS,
         ),
     ] = None,
-    effort: Annotated[Effort, typer.Option(help="Work for ranks and witnesses.")] = "quick",
+    effort: Annotated[
+        Effort, typer.Option(help="Work for ranks and witnesses.", rich_help_panel=SEARCH)
+    ] = "quick",
     witness: Annotated[
-        bool, typer.Option("--witness/--no-witness", help="Whether to train witnesses.")
+        bool,
+        typer.Option(
+            "--witness/--no-witness", help="Whether to train witnesses.", rich_help_panel=SEARCH
+        ),
     ] = True,
     tau: Annotated[
         float | None,
-        typer.Option(help="Bound the scale of scores at this softmax, above 1/2, too."),
+        typer.Option(
+            help="Bound the scale of scores at this softmax, above 1/2, too.",
+            rich_help_panel=ANALYSIS,
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all searches.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all searches.", rich_help_panel=SEARCH)] = 0,
     certificate: Annotated[
-        Path | None, typer.Option(help="Write the bounds with their proofs to this JSON file.")
+        Path | None,
+        typer.Option(
+            help="Write the bounds with their proofs to this JSON file.", rich_help_panel=OUTPUT
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Bound the dimension that an embedding of a graph needs: proofs, witnesses, an estimate.
 
     It is about the graph itself, and not about predicting new facts.
-
-    Examples: capacity dimension examples/countries.ttl
-    capacity dimension examples/countries.ttl --model CP --certificate cp.json
     """
     from capacity.embedding.families import dimensions
     from capacity.embedding.graph import QueryGraph
@@ -70,9 +100,11 @@ def dimension(
             db, model or None, task, witness=witness, progress=lambda what, *_: say(what), **options
         )
         exact = () if task == "exact" else dimensions(db, model or None, "exact", **options)
+    made = ""
     if certificate is not None:
         from capacity.embedding.serialization import save_dimensions
 
+        made = new_folder(certificate)
         save_dimensions((*found, *exact), certificate)
     if as_json:
         of_file = {"source": db.source and db.source.name, "sha256": db.source and db.source.sha256,
@@ -83,3 +115,5 @@ def dimension(
         print_json({**of_file, "models": models, **margins})
     else:
         print(in_words(found, db, exact=exact, tau=tau))
+        if certificate is not None:
+            print(f"certificates written to {certificate}{made}")

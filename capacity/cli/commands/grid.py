@@ -1,0 +1,60 @@
+"""The command ``capacity grid``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from capacity.cli.completion import one_of
+from capacity.cli.output import Json, print_json
+from capacity.cli.panels import ANALYSIS, OUTPUT
+from capacity.extras import require_packages
+
+# of every sweep
+THRESHOLDS = ("0.5", "0.75", "0.95", "0.99", "argmax", "argmax_paper")
+EXAMPLES = (
+    "capacity grid demo",
+    "capacity grid demo --tau 0.99 --out grid.png",
+)
+
+
+def grid(
+    folder: Annotated[Path, typer.Argument(help="Folder of a sweep.", show_default=False)],
+    tau: Annotated[
+        str,
+        typer.Option(
+            help="Threshold: 0.5 (p > 0.5), 0.75, 0.95, 0.99, another tau of the plan, argmax or "
+            "argmax_paper.",
+            autocompletion=one_of(lambda: THRESHOLDS),
+            rich_help_panel=ANALYSIS,
+        ),
+    ] = "0.95",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Draw the grid in this PNG, SVG or PDF.", rich_help_panel=OUTPUT),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Average the accuracies of a sweep over bins of ranks."""
+    require_packages("A grid", ("pandas",), "layers")
+    from capacity.evaluator.grid import accuracy_grid
+    from capacity.sweep.storage.runs_table import load
+
+    try:
+        threshold: Any = float(tau)
+    except ValueError:
+        threshold = tau
+    table = load(folder)
+    cells = accuracy_grid(table, threshold)
+    if out is not None:
+        from capacity.plots import plot_accuracy_grid
+
+        plot_accuracy_grid(table, tau=threshold, path=out)
+    if as_json:
+        print_json(cells.to_dict("records"))
+        return
+    print(cells.to_string(index=False, float_format=lambda x: f"{x:.3f}"))
+    if out is not None:
+        print(f"figure: {out}")

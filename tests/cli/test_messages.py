@@ -1,0 +1,126 @@
+"""Weak messages that newcomers met, as they are today: what must hold, what came, what to do."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.commands import run
+
+# of a line that is typed in the workplace, what its one message says
+MESSAGES = {
+    "rank examples/figure-1.ttl --effort quik": "Did you mean `quick`?",
+    "rank examples/figure-1.ttl --format turtel": "Did you mean `turtle`?",
+    "rank examples/figure-1.ttl --methods 'flip grap'": "Did you mean `flip graph`?",
+    "rank examples/figure-1.ttl --table wid": "Did you mean `wide`?",
+    "rank examples/figure-1.ttl --graph defualt": "Did you mean `default`?",
+    "rank examples/figure-1.ttl --annotations-of-facts kep": "Did you mean `keep`?",
+    "describe examples/figure-1.ttl --as turle": "Did you mean `turtle`?",
+    "describe examples/figure-1.ttl --schema dorp": "Did you mean `drop`?",
+    "dimension examples/figure-1.ttl --model TuckR": "`--model` must be one of",
+    "dimension examples/figure-1.ttl --task rankng": "Did you mean `ranking`?",
+    "train examples/figure-1.ttl --device cuba": "Did you mean `cuda`?",
+    "doctor --device cudaa": "Did you mean `cuda`?",
+    "attention model --text the --mode simplx": "Did you mean `simplex`?",
+    "grid demo --tau argmx": "`--tau` must be a number, 'argmax' or 'argmax_paper'",
+    # not of columns, but of the tau to say
+    "grid demo --tau 0.9": "`--tau` must be a threshold that the runs were scored at: argmax, "
+    "argmax_paper, 0.50, 0.75, 0.95, 0.99; got 0.9.",
+    "verify examples/figure-1.ttl examples/figure-1.ttl": "it isn't JSON, at line 1, column 1. The "
+    "file of certificates comes first, and then that of the facts.",
+    "verify none.json examples/figure-1.ttl": "no such file or directory. The file of certificates",
+    "rank examples/figure-1.ttl --effrt quick": "No such option: --effrt. Did you mean `--effort`?",
+    "rank examples/figure-1.ttl --multi": "See `capacity rank --help`.",
+    "rank examples/figure-1.ttl --arity 1": "`--arity` must be at least 2; got '1'.",
+    "rank examples/figure-1.ttl --arity=99": "`--arity` must be at most 32; got '99'.",
+    "train examples/figure-1.ttl --d-model four": "`--d-model` must be an integer; got 'four'.",
+    "train examples/figure-1.ttl --learning-rate x": "`--learning-rate` must be a number; got 'x'.",
+    "rank examples/figure-1.ttl --certificate file/c.json": "can't be written",
+    "train examples/figure-1.ttl --out file/layer": "Give another place.",
+    "sweep plan.toml --out file/sweep": "can't be the folder of a sweep (Not a directory). Give "
+    "another one with --out.",
+    "rank wide.csv": "one column a property",
+}
+
+
+@pytest.mark.parametrize("line", MESSAGES)
+def test_a_slip_is_one_message_that_says_what_to_do(
+    line: str,
+    workplace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(workplace)
+    Path("file").write_text("not a folder")
+    Path("wide.csv").write_text("name,born,city\nBob,1980,Rome\nAnn,1990,Oslo\n")
+    code, out, err = run(capsys, *shlex.split(line))
+    assert (code, out) == (2, "")
+    assert err.startswith("capacity: ")
+    assert err.count("\n") == 1
+    assert MESSAGES[line] in err
+    # of Python's and the parser's own words none
+    for raw in ("Errno", "char 0", "Expecting", "Input should", "unable to parse"):
+        assert raw not in err
+
+
+def test_a_folder_made_for_a_certificate_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, workplace: Path
+) -> None:
+    figure_1 = workplace / "examples" / "figure-1.ttl"
+    for command in ("rank", "dimension"):
+        new = tmp_path / command / "c.json"
+        _, out, _ = run(capsys, command, figure_1, "--certificate", new)
+        assert f"{new}, in a new folder\n" in out
+        _, out, _ = run(capsys, command, figure_1, "--certificate", new)
+        assert f"{new}\n" in out
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(28, "Free some space, or give another path."),
+     (13, "Check the folder's permissions, or give another path."),
+     (5, ". Give another path.")],
+    ids=["no space left", "permission denied", "input/output error"],
+)  # fmt: skip
+def test_the_advice_about_a_file_that_is_not_written_depends_on_why(
+    number: int,
+    advice: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    workplace: Path,
+) -> None:
+    import os
+
+    def fails(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    figure_1 = workplace / "examples" / "figure-1.ttl"
+    code, _, err = run(capsys, "rank", figure_1, "--certificate", tmp_path / "c.json")
+    assert code == 2
+    assert err.endswith(f"({os.strerror(number)}). {advice.removeprefix('. ')}\n")
+
+
+def test_rank_says_first_what_it_found(capsys: pytest.CaptureFixture[str], workplace: Path) -> None:
+    examples = workplace / "examples"
+    _, out, _ = run(capsys, "rank", examples / "countries.ttl", "--effective")
+    first, second, third, *_ = out.splitlines()
+    assert first.startswith("The rank is between 3,155 and 3,339: no less, because ")
+    assert second.startswith("The effective rank is between 3,155 and 3,339: no less, because ")
+    assert third.startswith("countries.ttl: ")
+    _, out, _ = run(capsys, "rank", examples / "figure-1.ttl")
+    assert out.startswith("The rank is 5: no less, because ")
+
+
+def test_counted_facts_say_first_what_was_found(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # two objects, each the only one of its pair; the predicate has two objects and one subject
+    facts = tmp_path / "a.nt"
+    facts.write_text("<x:a> <x:p> <x:b> .\n<x:c> <x:p> <x:d> .\n")
+    code, out, _ = run(capsys, "rank", facts, "--out-of-core")
+    assert code == 0
+    assert out.startswith("The rank is 2: no less, because as many objects are the only object of ")

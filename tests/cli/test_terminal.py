@@ -1,0 +1,52 @@
+"""Progress and colours belong to a terminal: a file gets neither, unless it asks for colours."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.oracles import EXAMPLES
+
+NAMES = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "PY_COLORS", "GITHUB_ACTIONS")
+RANK = [sys.executable, "-m", "capacity.cli", "rank", str(EXAMPLES / "figure-1.ttl")]
+
+
+def environment(**variables: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in NAMES}
+    return {**kept, "TERM": "xterm-256color", **variables}
+
+
+@pytest.mark.parametrize("variables", [{}, {"FORCE_COLOR": "1"}, {"TTY_COMPATIBLE": "0"}])
+def test_progress_is_silent_in_a_file_even_if_colours_are_asked_for(
+    variables: dict[str, str],
+) -> None:
+    done = subprocess.run(
+        RANK, capture_output=True, text=True, check=True, env=environment(**variables)
+    )
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudoterminals of this kind")
+def test_progress_is_shown_on_a_terminal_and_results_stay_plain() -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        RANK, stdout=subprocess.PIPE, stderr=theirs, check=True, env=environment()
+    )
+    os.close(theirs)
+    seen = b""
+    # the end of a closed pseudoterminal is an error of input on Linux, and empty elsewhere
+    try:
+        while piece := os.read(ours, 4096):
+            seen += piece
+    except OSError:
+        pass
+    os.close(ours)
+    assert b"bounding the rank of 8 facts" in seen
+    assert done.stdout.startswith(b"The rank is 5: ")
+    assert b"\x1b" not in done.stdout

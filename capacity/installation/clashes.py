@@ -79,8 +79,9 @@ def _distributions(folders: list[str]) -> list[Clash]:
 
 
 def _name(one: Distribution) -> str:
-    # a damaged distribution has no metadata
-    with contextlib.suppress(AttributeError, KeyError, TypeError):
+    # a damaged distribution has no metadata; the backport importlib_metadata, once imported, finds
+    # distributions too, and says so by a FileNotFoundError
+    with contextlib.suppress(AttributeError, KeyError, TypeError, FileNotFoundError):
         return one.name or "unnamed"
     return "unnamed"
 

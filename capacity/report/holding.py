@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count as count_from
 
 from capacity.database.facts import Database
 from capacity.embedding.result import Dimension
-from capacity.evaluator.foretold import HeldSize
+from capacity.evaluator.foretold import HeldSize, held_size
 from capacity.layer.config import LayerConfig, layer_rank_assumed
 from capacity.layer.construction_sizes import query_key_config
 from capacity.limits import MAX_SIZE
@@ -30,16 +31,17 @@ class HoldingLayer:
         Sizes to begin training with; None where a layer can't be as large, or `written` is None.
     necessary : int or None
         A lower bound of d_model; None if it isn't known.
-    foretold : HeldSize or None
-        What `capacity.evaluator.held_size` foretells of `start`. It isn't asked yet, for the law's
-        data aren't part of the library: this is its place.
+    foretold : tuple of LayerConfig and HeldSize, or None
+        The smallest layer, of twice as many heads as d_model and inner dimensions of 2, that is
+        foretold to memorise as many facts under the defaults of `Recipe`
+        (`capacity.evaluator.held_size`); None where the law was fitted to no layer as large, or as small.
     """
 
     written: LayerConfig | None
     count: int
     start: LayerConfig | None
     necessary: int | None
-    foretold: HeldSize | None = None
+    foretold: tuple[LayerConfig, HeldSize] | None = None
 
     @property
     def start_rank(self) -> int | None:
@@ -69,7 +71,7 @@ def holding_layer(db: Database, count: int, found: Sequence[Dimension]) -> Holdi
     needs = next((one.necessary for one in found if one.model == "attention"), None)
     if not db.is_functional:
         return HoldingLayer(None, count, None, needs)
-    return HoldingLayer(query_key_config(db), count, _start(count), needs)
+    return HoldingLayer(query_key_config(db), count, _start(count), needs, _foretold(db.n_triples))
 
 
 def _start(count: int) -> LayerConfig | None:
@@ -77,6 +79,15 @@ def _start(count: int) -> LayerConfig | None:
     d_model = (count + 1) // 2
     inner = max(1, count - d_model)
     return LayerConfig(d_model, 1, inner, inner) if d_model <= MAX_SIZE else None
+
+
+def _foretold(n_triples: int) -> tuple[LayerConfig, HeldSize] | None:
+    """The smallest layer within the fit that is foretold to memorise as many triples."""
+    for d_model in count_from(2):
+        layer = LayerConfig(d_model, 2 * d_model, 2, 2)
+        found = held_size(layer, "plain")
+        if found.triples >= n_triples or "d_model" in found.outside:
+            return None if found.outside else (layer, found)
 
 
 def smallest_embedding(found: Sequence[Dimension]) -> Dimension | None:

@@ -13,6 +13,7 @@ import capacity
 from capacity.database import Database, load
 from capacity.embedding import dimensions
 from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.evaluator import held_size
 from capacity.layer import LayerConfig, layer_rank_assumed, store_in_query_key
 from capacity.rank import Certificate, database_bounds, paper_bound, rank_interval
 from capacity.rank.describing.dataset import describe
@@ -150,6 +151,20 @@ def test_tokens_in_two_roles_need_the_wider_layer() -> None:
     assert found.written == store_in_query_key(db).config
     assert found.written is not None
     assert found.written.d_model == 6
+
+
+@pytest.mark.parametrize(("n_triples", "d_model"), [(4, None), (100, 5), (600, 8), (700, None)])
+def test_the_foretold_layer_is_the_smallest_of_the_fit(n_triples: int, d_model: int | None) -> None:
+    db = Database.from_triples([(f"s{i}", "p", f"o{i}") for i in range(n_triples)])
+    found = holding_layer(db, n_triples, ()).foretold
+    if d_model is None:
+        assert found is None
+        return
+    assert found is not None
+    layer, size = found
+    assert (layer, size.outside) == (LayerConfig(d_model, 2 * d_model, 2, 2), ())
+    smaller = held_size(LayerConfig(d_model - 1, 2 * d_model - 2, 2, 2), "plain")
+    assert smaller.triples < n_triples <= size.triples
 
 
 def test_dimensions_are_those_of_the_library(page: str, figure_1: Database) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count as count_from
 
 from capacity.database.facts import Database
 from capacity.embedding.result import Dimension
@@ -34,7 +34,8 @@ class HoldingLayer:
     foretold : tuple of LayerConfig and HeldSize, or None
         The smallest layer, of twice as many heads as d_model and inner dimensions of 2, that is
         foretold to memorise as many facts under the defaults of `Recipe`
-        (`capacity.evaluator.held_size`); None where the law was fitted to no layer as large, or as small.
+        (`capacity.evaluator.held_size`); None where the law was fitted to no layer as large, or as
+        small.
     """
 
     written: LayerConfig | None
@@ -83,11 +84,14 @@ def _start(count: int) -> LayerConfig | None:
 
 def _foretold(n_triples: int) -> tuple[LayerConfig, HeldSize] | None:
     """The smallest layer within the fit that is foretold to memorise as many triples."""
-    for d_model in count_from(2):
-        layer = LayerConfig(d_model, 2 * d_model, 2, 2)
-        found = held_size(layer, "plain")
-        if found.triples >= n_triples or "d_model" in found.outside:
-            return None if found.outside else (layer, found)
+    layers = (LayerConfig(d_model, 2 * d_model, 2, 2) for d_model in itertools.count(2))
+    sizes = ((layer, held_size(layer, "plain")) for layer in layers)
+    layer, found = next(
+        (layer, found)
+        for layer, found in sizes
+        if found.triples >= n_triples or "d_model" in found.outside
+    )
+    return None if found.outside else (layer, found)
 
 
 def smallest_embedding(found: Sequence[Dimension]) -> Dimension | None:

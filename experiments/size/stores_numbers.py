@@ -14,6 +14,8 @@ from experiments.size.measures_numbers import MEASURES
 
 # an error within this factor is small
 FACTOR, RESAMPLES = 1.5, 2000
+# what isn't foretold by a measure: the mean over the other stores
+CONSTANT = "no measure, a constant"
 RANKS = {
     "rank": ("database_rank_lower", "database_rank_upper"),
     "effective rank": ("effective_rank_lower", "effective_rank_upper"),
@@ -84,19 +86,20 @@ def _errors(parts: pd.DataFrame, cluster: str) -> dict[str, Any]:
         one = with_mean(parts[column], shared)
         found[name] = one
         if one["interval"] is not None:
-            low, high = one["interval"]
-            found[f"{name}_factor"] = {"mean": np.exp(one["mean"]), "interval": np.exp([low, high])}
-            found[f"{name}_within"] = bool(max(-low, high) <= np.log(FACTOR))
+            mean, low, high = (float(np.exp(at)) for at in (one["mean"], *one["interval"]))
+            found[f"{name}_factor"] = {"mean": mean, "interval": [low, high]}
+            found[f"{name}_within"] = bool(max(1 / low, high) <= FACTOR)
     found["mean_absolute_error"] = float(np.abs(parts["error"]).mean()) if len(parts) else None
     return found
 
 
 def _explained(parts: pd.DataFrame) -> dict[str, Any]:
-    """What each measure, fitted to other stores, explains of what is left."""
+    """What each measure, fitted to other stores, explains of what is left; and what a constant."""
     left = parts["left"].to_numpy(float)
+    columns = {CONSTANT: np.ones(len(left))}
+    columns |= {name: parts[f"log: {name}"].to_numpy(float) for name in MEASURES}
     explained: dict[str, Any] = {}
-    for name in MEASURES:
-        values = parts[f"log: {name}"].to_numpy(float)
+    for name, values in columns.items():
         if parts["store"].nunique() < 2 or not values.any():
             explained[name] = {"slope": None, "value": None, "interval": None}
             continue

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from experiments.common.drawing import KINDS, REFERENCE, estimates
@@ -47,15 +49,27 @@ def _errors(found: dict[str, Any]) -> Figure:
 
 
 def _missing(sizes: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(WIDTH, 0.45 * WIDTH), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 0.5 * WIDTH), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
     of = sizes[(sizes["what"] == "missing") & (sizes["kind"] == "best")]
+    markers = dict(zip(sorted(of["store"].unique()), MARKERS, strict=False))
+    colours = dict(zip(sorted(of["share"].unique()), COLOURS, strict=False))
     for ax, (name, ends) in zip(axes, RANKS.items(), strict=True):
-        for (store, part), marker in zip(of.groupby("store"), MARKERS, strict=False):
-            for (share, each), colour in zip(part.groupby("share"), COLOURS, strict=False):
-                ax.loglog(each[list(ends)].mean(axis=1), each["size"], ls="none", marker=marker,
-                          ms=4, color=colour, label=f"{store}, {share:.0%} missing")  # fmt: skip
+        for (store, share), each in of.groupby(["store", "share"]):
+            ax.loglog(each[list(ends)].mean(axis=1), each["size"], ls="none", ms=4,
+                      marker=markers[store], color=colours[share])  # fmt: skip
         ax.set_xlabel(f"{name}, mean of both certified ends")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            axis.set_minor_formatter(NullFormatter())
+        ax.set_xticks([30, 50, 70, 100])
     axes[0].set_ylabel("found size, triples (best recipe)")
-    axes[1].legend(fontsize="x-small", frameon=False, ncols=2)
+    axes[0].set_yticks([20, 50, 100, 200, 500])
+    handles = [Line2D([], [], ls="none", marker=marker, color="0.4", label=store)
+               for store, marker in markers.items()]  # fmt: skip
+    handles += [Line2D([], [], ls="none", marker="o", color=colour, label=f"{share:.0%} missing")
+                for share, colour in colours.items()]  # fmt: skip
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles) or 1,
+                  fontsize="x-small", frameon=False, columnspacing=1,
+                  handletextpad=0.2)  # fmt: skip
     return figure

@@ -38,8 +38,8 @@ def _errors(found: dict[str, Any]) -> Figure:
                       label="parts" if of == "error" else "their controls")  # fmt: skip
         ax.set_yticks(places, list(stores))
         ax.axvline(0, color=REFERENCE, lw=0.8)
-        for end in (-np.log(FACTOR), np.log(FACTOR)):
-            ax.axvline(end, color="0.7", lw=0.8, ls=":")
+        within = np.log(FACTOR)
+        ax.axvspan(-within, within, color="0.92", zorder=0, label=f"a factor of {FACTOR:g}")
         ax.set_title(f"{kind} recipe")
         ax.set_xlabel("log(found size / facts), nats")
     if found[KINDS[0]]["stores"]:
@@ -58,6 +58,7 @@ def _missing(sizes: pd.DataFrame) -> Figure:
         for (store, share), each in of.groupby(["store", "share"]):
             ax.loglog(each[list(ends)].mean(axis=1), each["size"], ls="none", ms=4,
                       marker=markers[store], color=colours[share])  # fmt: skip
+        ax.set_title(f"found size over {name}")
         ax.set_xlabel(f"{name}, mean of both certified ends")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

@@ -60,6 +60,7 @@ def changed(rng: np.random.Generator, data: Any) -> Any:
     return data
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**20))
 @settings(max_examples=examples(30))
 def test_what_is_read_back_is_what_was_written_and_proved(seed: int) -> None:
@@ -73,6 +74,7 @@ def test_what_is_read_back_is_what_was_written_and_proved(seed: int) -> None:
     assert verify_dimension(again, db).proved
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**20))
 @settings(max_examples=examples(20))
 def test_what_was_changed_is_refused_or_proves_no_more(seed: int) -> None:

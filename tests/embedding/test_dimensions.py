@@ -129,6 +129,7 @@ def test_other_names_are_the_same_graph(db: Database, seed: int) -> None:
                 assert both(here) == both(there)
 
 
+@pytest.mark.slow
 @given(graphs())
 @settings(max_examples=examples(8))
 def test_witnesses_are_between_the_bounds_and_check(db: Database) -> None:
@@ -232,6 +233,7 @@ def ranked(witness: Witness, db: Database) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_tampered_witnesses_are_refused() -> None:
     rng = np.random.default_rng(0)
     rows = [(s, q, int(rng.integers(6))) for s in range(7) for q in range(5)]

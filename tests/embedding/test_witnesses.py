@@ -92,6 +92,7 @@ def tampered(rng: np.random.Generator, witness: Witness) -> Witness:
     return replace(witness, factors=factors)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**20))
 @settings(max_examples=examples(40))
 def test_tampered_witnesses_pass_if_and_only_if_they_do_it(seed: int) -> None:

@@ -86,7 +86,7 @@ def test_it_ends_with_the_outcome(engine: str, batch_size: int, stop_tau: float)
     assert history.loss[0] > 2 * history.loss[-1]
 
 
-@pytest.mark.parametrize("batch_size", [1, 7])
+@pytest.mark.parametrize("batch_size", [pytest.param(1, marks=pytest.mark.slow), 7])
 def test_of_batches_it_has_the_mean_in_every_engine_alike(batch_size: int) -> None:
     recipe = Recipe(learning_rate=0.01, epochs=40, batch_size=batch_size, stop_tau=0)
     curves = {engine: trained(engine, recipe).history for engine in ENGINES}

@@ -62,6 +62,7 @@ def test_a_star_import_needs_no_torch() -> None:
     assert said.startswith("ZeroDivisionError")
 
 
+@pytest.mark.slow
 def test_every_optional_package_is_in_its_extra_and_in_all() -> None:
     extras = PROJECT["optional-dependencies"]
     names = {package: packages_distributions().get(package, [package])[0].lower()

@@ -107,6 +107,7 @@ def test_known_effective_ranks_lie_in_the_certified_interval(known: KnownEffecti
     assert known.rank is None or known.rank in rank_interval(known.database)
 
 
+@pytest.mark.slow
 def test_known_databases_are_of_many_kinds() -> None:
     def components(known: KnownDatabase) -> int:
         return len(set(known.why.split("; ")))

@@ -55,6 +55,7 @@ def both(found: Dimension) -> tuple[int | None, int | None]:
     return found.necessary, found.sufficient
 
 
+@pytest.mark.slow
 @given(graphs())
 @settings(max_examples=examples(25))
 def test_bounds_are_in_order_and_tasks_are_one_after_another(db: Database) -> None:
@@ -101,6 +102,7 @@ def test_a_layer_of_attention_is_a_linear_output_layer_that_has_a_construction(
             assert str(layer) == f"attention: at least {layer.necessary}"
 
 
+@pytest.mark.slow
 @given(graphs(), st.integers(0, 2**20))
 @settings(max_examples=examples(20), deadline=None)
 def test_other_names_are_the_same_graph(db: Database, seed: int) -> None:
@@ -271,6 +273,7 @@ def test_tampered_witnesses_are_refused() -> None:
         assert "isn't of integers" in str(verify_dimension(changed, db).reason)
 
 
+@pytest.mark.slow
 @given(graphs(), st.integers(0, 2**20))
 @settings(max_examples=examples(40))
 def test_tampered_points_and_cycles_are_refused(db: Database, seed: int) -> None:

@@ -110,6 +110,7 @@ def test_the_cyclic_group_of_order_7_takes_10_terms_in_a_cubic_field() -> None:
     assert found.field.degree % 3 == 0
 
 
+@pytest.mark.slow
 def test_the_search_closes_from_above_what_needs_a_field() -> None:
     # 2 * 5 - 3 = 7, from x^5 - 1 = (x - 1) (x^2 - g x + 1) (x^2 + x / g + 1), g the golden ratio
     db = database([(i, j, (i + j) % 5) for i in range(5) for j in range(5)])
@@ -119,6 +120,7 @@ def test_the_search_closes_from_above_what_needs_a_field() -> None:
     assert second_checker(upper, db)
 
 
+@pytest.mark.slow
 def test_decompositions_of_a_core_are_those_of_the_whole() -> None:
     # Z/5 and a sixth subject with the facts of two others
     rows = [(i, j, (i + j) % 5) for i in range(5) for j in range(5)]

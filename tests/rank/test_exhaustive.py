@@ -67,6 +67,7 @@ def test_no_tree_proves_more_of_a_larger_tensor(seed: int) -> None:
     assert most(T, known) == most_by_definition(State.of(T, known))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**20))
 @settings(max_examples=examples(6))
 def test_trees_are_true_and_no_weaker_than_orders_and_dont_depend_on_names(seed: int) -> None:

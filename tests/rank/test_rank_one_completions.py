@@ -212,6 +212,7 @@ def test_supports_are_paid_for() -> None:
     assert budget.steps < STEPS
 
 
+@pytest.mark.slow
 def test_wide_views_are_paid_for() -> None:
     def cost(of: Database | SparseTensor, shape: tuple[int, ...], form: list[int]) -> str:
         said = claim(of, RankOneCompletion(whole(shape), len(shape) - 1, np.array(form)))

@@ -83,6 +83,7 @@ def countries(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_parts_of_a_real_file_are_counted(scheduler: str, tmp_path: Path) -> None:
     told: list[int] = []
 

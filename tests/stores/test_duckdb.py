@@ -154,6 +154,7 @@ def make_table(path: Path, name: str, columns: str, rows: list[tuple[Any, ...]])
             con.execute(f"insert into {name} values ({marks})", list(row))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(st.one_of(label_graphs(), rdf_databases()))
 def test_a_table_of_a_database_is_counted_as_its_rows_in_parquet(db: Database) -> None:

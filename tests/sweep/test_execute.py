@@ -108,6 +108,7 @@ def test_the_same_command_again_skips_what_is_done(plan: Plan, done: Path) -> No
     assert told == [("runs", 24, 24, None)]
 
 
+@pytest.mark.slow
 def test_workers_and_parts_give_the_same_table(plan: Plan, done: Path, tmp_path: Path) -> None:
     assert run_sweep(plan, tmp_path, shard=(1, 2)) is None
     assert len(load(tmp_path)) < 24
@@ -370,6 +371,7 @@ def test_unfinished_rows_that_are_damaged_or_anothers_are_told_and_done_again(
         load(copy)
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_costs_no_other_run_of_its_shard(
     one_shard: tuple[Plan, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,6 +78,7 @@ def table(folder: Path) -> bytes:
 # ---- what reads it ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_duckdb_and_load_read_a_folder_while_it_grows(plan: Plan, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
 

@@ -105,6 +105,7 @@ def test_a_mutation_that_is_proved_is_proved_by_the_second_checker_too(
     assert not proved or second_checker(damaged, db)
 
 
+@pytest.mark.slow
 def test_no_mutation_of_a_certificate_contradicts_a_theorem() -> None:
     # by seeds, which is quicker than by Hypothesis; `make soak` does thousands
     outcomes: Counter[str] = Counter()
@@ -152,6 +153,7 @@ def kinds(certificate: Certificate) -> list[str]:
     return [argument.kind for argument in certificate.arguments]
 
 
+@pytest.mark.slow
 def test_combinations_views_and_primes_are_reached() -> None:
     db = database(ALL_KINDS)
     pool = [drawn_certificate(Choices.seeded(seed), db) for seed in range(1500)]

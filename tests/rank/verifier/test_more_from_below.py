@@ -293,6 +293,7 @@ def a_tree() -> tuple[Database, Cases]:
     raise AssertionError("no tree was found")
 
 
+@pytest.mark.slow
 def test_a_tree_proves_a_step_more_and_needs_every_case() -> None:
     db, tree = a_tree()
     assert len(tree.nodes) > 1
@@ -332,6 +333,7 @@ def test_a_tree_proves_a_step_more_and_needs_every_case() -> None:
     assert reason(removals=again) == "a slice isn't there"
 
 
+@pytest.mark.slow
 def test_trees_are_paid_for() -> None:
     db, tree = a_tree()
     many = np.zeros((20_001, 2), np.int64)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from experiments import EXPERIMENTS
+from experiments.common import harness
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,6 +36,39 @@ def test_its_tables_are_there(name: str) -> None:
     tables = list(results_of(name).glob(f"{name}-*.parquet"))
     assert tables
     assert all(len(pd.read_parquet(path)) for path in tables)
+
+
+def squared(n: int) -> dict[str, int]:
+    if n < 0:
+        raise ValueError(f"{n} is below zero")
+    return {"n": n, "square": n * n}
+
+
+def test_kept_rows_are_used_and_all_come_in_the_order_of_their_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness, "RUNS", tmp_path)
+    kept = tmp_path / "squares.jsonl"
+    # a kept row, told by its square, and one that a kill has cut off
+    kept.write_text('["2", {"n": 2, "square": -4}]\n["3", {"n": 3, "squ')
+    told: list[tuple[str, int, int]] = []
+    rows = harness.rows_of(
+        "squares", squared, range(5), lambda *step: told.append(step), in_process=False
+    )
+    assert [row["square"] for row in rows] == [0, 1, -4, 9, 16]
+    assert told[-1] == ("squares", 5, 5)
+    assert not kept.exists()
+
+
+def test_rows_that_are_done_survive_a_task_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness, "RUNS", tmp_path)
+    with pytest.raises(RuntimeError, match=r"(?s)squares, -1: .*-1 is below zero"):
+        harness.rows_of("squares", squared, [1, 2, 3, -1], print, in_process=False)
+    kept = harness._kept(tmp_path / "squares.jsonl")
+    assert kept
+    assert set(kept) <= {"1", "2", "3"}
 
 
 def test_experiments_know_nothing_of_the_command_line() -> None:

@@ -15,9 +15,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import MISSING, fields, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +28,7 @@ from capacity.plots import figure_theme, save_figure
 from capacity.progress import bar
 from capacity.sweep import Plan, Run, load, make_plan, measure_runs, run_sweep
 from capacity.sweep.measure import Measure
+from capacity.sweep.pool import processes
 from capacity.sweep.storage.row_schema import recipe_columns
 from experiments import EXPERIMENTS
 from experiments.common.conclusions import rounded
@@ -134,7 +133,13 @@ def rows_of(
     *,
     in_process: bool,
 ) -> list[dict[str, Any]]:
-    """Rows of tasks by two processes; they are kept as they come, until all are there."""
+    """Rows of tasks by two processes; they are kept as they come, until all are there.
+
+    Raises
+    ------
+    RuntimeError
+        With what is told of the first task that fails.
+    """
     if in_process:
         return list(map(what, tasks))
     kept = RUNS / f"{name}.jsonl"
@@ -142,14 +147,15 @@ def rows_of(
     rows = _kept(kept)
     if rows:
         RESUMED.append(kept)
-    todo = [task for task in tasks if str(task) not in rows]
-    with (
-        kept.open("a") as file,
-        ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool,
-    ):
-        for task, row in zip(todo, pool.map(what, todo), strict=True):
-            rows[str(task)] = row
-            file.write(json.dumps([str(task), row]) + "\n")
+    todo = {str(task): (task,) for task in tasks if str(task) not in rows}
+    with kept.open("a") as file, processes(2) as executor:
+        # the last line may have been cut off
+        file.write("\n")
+        for done in executor(what, todo):
+            if done.error is not None:
+                raise RuntimeError(f"{name}, {done.name}: {done.error}")
+            rows[done.name] = done.value
+            file.write(json.dumps([done.name, done.value]) + "\n")
             file.flush()
             tell(name, len(rows), len(tasks))
     kept.unlink()

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from capacity.database.facts import Database
 from capacity.embedding.result import Dimension
-from capacity.evaluator.foretold import HeldSize, held_size
+from capacity.evaluator.foretold import HeldSize, RecipeName, held_size
 from capacity.layer.config import LayerConfig, layer_rank_assumed
 from capacity.layer.construction_sizes import query_key_config
 from capacity.limits import MAX_SIZE
 
+# the law of the first is the better one
+RECIPES: tuple[RecipeName, ...] = ("plain", "best")
 # families whose dimension is that of the vectors of things; the others are parts of networks
 _EMBEDDINGS = ("CP", "DistMult", "ComplEx", "SimplE", "RESCAL", "TuckER")
 
@@ -31,18 +33,18 @@ class HoldingLayer:
         Sizes to begin training with; None where a layer can't be as large, or `written` is None.
     necessary : int or None
         A lower bound of d_model; None if it isn't known.
-    foretold : tuple of LayerConfig and HeldSize, or None
+    foretold : tuple of LayerConfig, HeldSize and str, or None
         The smallest layer, of twice as many heads as d_model and inner dimensions of 2, that is
-        foretold to memorise as many facts under the defaults of `Recipe`
-        (`capacity.evaluator.held_size`); None where the law was fitted to no layer as large, or as
-        small.
+        foretold to memorise as many facts (`capacity.evaluator.held_size`), and the recipe: the
+        defaults of `Recipe`, or the best one where these hold fewer; None where the law was fitted
+        to no layer as large, or as small.
     """
 
     written: LayerConfig | None
     count: int
     start: LayerConfig | None
     necessary: int | None
-    foretold: tuple[LayerConfig, HeldSize] | None = None
+    foretold: tuple[LayerConfig, HeldSize, RecipeName] | None = None
 
     @property
     def start_rank(self) -> int | None:
@@ -82,16 +84,19 @@ def _start(count: int) -> LayerConfig | None:
     return LayerConfig(d_model, 1, inner, inner) if d_model <= MAX_SIZE else None
 
 
-def _foretold(n_triples: int) -> tuple[LayerConfig, HeldSize] | None:
+def _foretold(n_triples: int) -> tuple[LayerConfig, HeldSize, RecipeName] | None:
     """The smallest layer within the fit that is foretold to memorise as many triples."""
-    layers = (LayerConfig(d_model, 2 * d_model, 2, 2) for d_model in itertools.count(2))
-    sizes = ((layer, held_size(layer, "plain")) for layer in layers)
-    layer, found = next(
-        (layer, found)
-        for layer, found in sizes
-        if found.triples >= n_triples or "d_model" in found.outside
-    )
-    return None if found.outside else (layer, found)
+    for recipe in RECIPES:
+        layers = (LayerConfig(d_model, 2 * d_model, 2, 2) for d_model in itertools.count(2))
+        sizes = ((layer, held_size(layer, recipe)) for layer in layers)
+        layer, found = next(
+            (layer, found)
+            for layer, found in sizes
+            if found.triples >= n_triples or "d_model" in found.outside
+        )
+        if "d_model" not in found.outside:
+            return None if found.outside else (layer, found, recipe)
+    return None
 
 
 def smallest_embedding(found: Sequence[Dimension]) -> Dimension | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,17 +154,23 @@ def test_tokens_in_two_roles_need_the_wider_layer() -> None:
     assert found.written.d_model == 6
 
 
-@pytest.mark.parametrize(("n_triples", "d_model"), [(4, None), (100, 5), (600, 8), (700, None)])
-def test_the_foretold_layer_is_the_smallest_of_the_fit(n_triples: int, d_model: int | None) -> None:
+@pytest.mark.parametrize(
+    ("n_triples", "d_model", "kind"),
+    [(4, None, None), (100, 5, "plain"), (600, 8, "plain"), (700, 5, "best"), (4000, None, None)],
+)
+def test_the_foretold_layer_is_the_smallest_of_the_fit(
+    n_triples: int, d_model: int | None, kind: Any
+) -> None:
     db = Database.from_triples([(f"s{i}", "p", f"o{i}") for i in range(n_triples)])
     found = holding_layer(db, n_triples, ()).foretold
     if d_model is None:
         assert found is None
         return
     assert found is not None
-    layer, size = found
+    layer, size, recipe = found
     assert (layer, size.outside) == (LayerConfig(d_model, 2 * d_model, 2, 2), ())
-    smaller = held_size(LayerConfig(d_model - 1, 2 * d_model - 2, 2, 2), "plain")
+    assert recipe == kind
+    smaller = held_size(LayerConfig(d_model - 1, 2 * d_model - 2, 2, 2), kind)
     assert smaller.triples < n_triples <= size.triples
 
 

@@ -108,6 +108,16 @@ def test_warnings_name_options(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert "=:" not in err
 
 
+def test_a_format_that_nothing_tells_is_an_option(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "README.md"
+    path.write_text("some words")
+    code, _, err = run(capsys, "rank", str(path))
+    assert code == 2
+    assert "Say which with `--format`: turtle" in err
+
+
 def test_names_of_files_and_hints_stay() -> None:
     said = 'multi=: x/table="wide"/a.csv: Say table="wide".'
     assert in_options(said, 'multi=: x/table="wide"/a.csv') == said.replace(

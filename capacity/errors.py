@@ -147,6 +147,14 @@ class SweepError(CapacityError, ValueError):
     """A sweep's plan is invalid, or its folder can't be used for it."""
 
 
+class DeviceError(CapacityError, RuntimeError):
+    """A device doesn't compute what the CPU does."""
+
+
+class LostDeviceError(CapacityError, RuntimeError):
+    """A device is lost, or out of memory; another process may do what this one couldn't."""
+
+
 class MissingExtraError(CapacityError, ImportError):
     """An optional part of the library is not installed."""
 

@@ -32,6 +32,7 @@ EXTRAS = {
     "distributed": "distributed",
     "duckdb": "duckdb",
     "transformers": "transformers",
+    "triton": "gpu",
     "urllib3": "sparql",
     "jinja2": "report",
 }

@@ -1,11 +1,13 @@
-"""Check that a device is known to torch and available on this machine."""
+"""Devices: whether torch knows one and this machine has it, and what is raised when it is lost."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
+from capacity.errors import InvalidArgumentError, LostDeviceError
+from capacity.limits import in_a_line, shown
 
 if TYPE_CHECKING:
     import torch
@@ -32,3 +34,35 @@ def require_device(device: torch.device | str) -> None:
         raise InvalidArgumentError(
             "`device` is cuda, and this machine has no usable GPU. Say cpu or auto."
         )
+
+
+@contextmanager
+def lost_device(device: torch.device | str) -> Iterator[None]:
+    """Turn what torch and triton raise for a lost or full device into one error.
+
+    A process can't use a device again after most of these errors; a new one can.
+
+    Raises
+    ------
+    LostDeviceError
+        In place of theirs. Errors on a CPU are raised as they are.
+    """
+    import torch
+
+    try:
+        yield
+    except RuntimeError as error:
+        out_of_memory = isinstance(error, torch.OutOfMemoryError)
+        if torch.device(device).type == "cpu" or not (
+            out_of_memory or any(mark in str(error) for mark in _MARKS)
+        ):
+            raise
+        what = "has too little memory" if out_of_memory else "failed"
+        raise LostDeviceError(
+            f"`device` must stay usable; {device} {what}: {in_a_line(error)}. Runs that are done "
+            "are kept: run the same command again, with fewer --workers if several share it."
+        ) from error
+
+
+# in the messages of torch's errors of devices, and of triton's
+_MARKS = ("CUDA error", "Triton Error [CUDA]", "NVML", "CUBLAS", "cudaError")

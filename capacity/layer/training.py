@@ -18,6 +18,7 @@ from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Compute
 from capacity.layer.engines.followed import followed
+from capacity.layer.engines.proof import require_proven
 from capacity.layer.engines.registry import Engine, RunMany, engine_for
 from capacity.layer.engines.workload import Workload
 from capacity.layer.model import AttentionLayer
@@ -79,6 +80,8 @@ def train(
     InvalidArgumentError
         If the layer has another number of tokens than the database, another dtype or device than
         `compute`, or no weight to train; or if the engine asked for can't train it.
+    DeviceError
+        If the layer is on a GPU on which the engine doesn't compute what 'reference' does on a CPU.
 
     Examples
     --------
@@ -140,6 +143,8 @@ def train_many(
         If a layer can't be trained on its database as asked, as in `train`; if a layer or a
         generator comes twice; or if there is another number of seeds than of tasks, or no thread.
         All this is checked before anything is trained.
+    DeviceError
+        As in `train`.
 
     Examples
     --------
@@ -239,7 +244,9 @@ def _engine(layer: AttentionLayer, db: Database, recipe: Recipe, compute: Comput
         device=layer.W_E.device.type,
         has_frozen_weights=not all(trained),
     )
-    return engine_for("auto" if compute is None else compute.engine, work)
+    engine = engine_for("auto" if compute is None else compute.engine, work)
+    require_proven(engine.name, layer.W_E.device, work.dtype)
+    return engine
 
 
 def _dtype(layer: AttentionLayer) -> str:

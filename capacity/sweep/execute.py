@@ -48,7 +48,7 @@ def run_sweep(
     workers : int
         Number of processes; 1: this one only.
     device : {'auto', 'cpu', 'cuda'}
-        Device that trains; 'auto' is the CPU.
+        Device that trains; 'auto' is the CPU. Of several GPUs each worker takes one, in turn.
     shard : (i, n), optional
         Do only the i-th of n equal parts, counted from 0.
     dask : str, optional
@@ -146,8 +146,12 @@ def _is_new(folder: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _prepare(device: str) -> None:
-    """Import in a worker what its tasks need."""
+def _prepare(device: str, number: int) -> None:
+    """Import in a worker what its tasks need, and give it one of the GPUs."""
+    if device == "cuda":
+        import torch
+
+        torch.cuda.set_device(number % torch.cuda.device_count())
     _load(_LOADED_BY_WORKERS)
     # numba goes on to load, from the first kernel on
     gc.set_threshold(10**5)

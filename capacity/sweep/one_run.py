@@ -23,6 +23,7 @@ from capacity.evaluator.predictions import pair_logits
 from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_assumed, layer_rank_upper
+from capacity.layer.devices import lost_device
 from capacity.layer.engines.followed import followed
 from capacity.layer.engines.registry import engine_named, trains_weights
 from capacity.layer.forward import Weights, logits_of_pairs
@@ -220,6 +221,18 @@ def _trained_by_torch(
     progress: Progress | None,
     watch: Watch | None,
 ) -> Iterator[tuple[Run, AttentionLayer, Training]]:
+    with one_thread(), lost_device(runs[0].device):
+        layers, trainings = _layers_by_torch(runs, generators, snapshots, progress, watch)
+    yield from zip(runs, layers, trainings, strict=True)
+
+
+def _layers_by_torch(
+    runs: Sequence[Run],
+    generators: Sequence[tuple[np.random.Generator, ...]],
+    snapshots: Path | None,
+    progress: Progress | None,
+    watch: Watch | None,
+) -> tuple[list[AttentionLayer], list[Training]]:
     import torch
 
     from capacity.layer.model import AttentionLayer
@@ -237,24 +250,22 @@ def _trained_by_torch(
         for run, (drawn, _) in zip(runs, generators, strict=True)
     ]
     orders = [order for _, order in generators]
-    with one_thread():
-        if runs[0].is_grouped or (snapshots is None and progress is None and watch is None):
-            trainings = train_many(tasks, recipe, compute, seeds=orders)
-        else:
-            trainings = [
-                train(
-                    *task,
-                    recipe,
-                    compute,
-                    seed=order,
-                    snapshots=_snapshots(run, snapshots),
-                    progress=progress,
-                    watch=watch,
-                )
-                for run, task, order in zip(runs, tasks, orders, strict=True)
-            ]
-    layers = [layer for layer, _ in tasks]
-    yield from zip(runs, layers, trainings, strict=True)
+    if runs[0].is_grouped or (snapshots is None and progress is None and watch is None):
+        trainings = train_many(tasks, recipe, compute, seeds=orders)
+    else:
+        trainings = [
+            train(
+                *task,
+                recipe,
+                compute,
+                seed=order,
+                snapshots=_snapshots(run, snapshots),
+                progress=progress,
+                watch=watch,
+            )
+            for run, task, order in zip(runs, tasks, orders, strict=True)
+        ]
+    return [layer for layer, _ in tasks], trainings
 
 
 def _row(

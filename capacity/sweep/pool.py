@@ -21,8 +21,9 @@ from os import _exit
 from pickle import PicklingError
 from typing import Any, TypeAlias
 
-from capacity.errors import CapacityError, SweepError
+from capacity.errors import CapacityError, LostDeviceError, SweepError
 from capacity.limits import in_a_line
+from capacity.warned import warn_caller
 
 # arguments of the tasks by their names, in the order in which they begin
 Tasks: TypeAlias = Mapping[Any, tuple[Any, ...]]
@@ -41,11 +42,14 @@ class Outcome:
         Return value of the task.
     error : str or None
         Message of a `CapacityError`, or traceback of another exception; None if it succeeded.
+    lost : bool
+        True if the device of its process is lost, so that another process may do it.
     """
 
     name: Any
     value: Any = None
     error: str | None = None
+    lost: bool = False
 
 
 # calls a function on the arguments of each task, and yields the outcomes as they come
@@ -54,6 +58,7 @@ Executor: TypeAlias = Callable[[Callable[..., Any], Tasks], Iterator[Outcome]]
 
 @dataclass
 class _Worker:
+    number: int
     process: BaseProcess
     connection: Connection
     task: Hashable | None = None
@@ -71,14 +76,14 @@ def attempt(function: Callable[..., Any], name: Hashable, arguments: tuple[Any, 
     try:
         return Outcome(name, function(*arguments))
     except CapacityError as error:
-        return Outcome(name, error=str(error))
+        return Outcome(name, error=str(error), lost=isinstance(error, LostDeviceError))
     except Exception:
         return Outcome(name, error=traceback.format_exc())
 
 
 @contextmanager
 def processes(
-    workers: int, *, at_once: int = 0, prepare: Callable[[], object] | None = None
+    workers: int, *, at_once: int = 0, prepare: Callable[[int], object] | None = None
 ) -> Iterator[Executor]:
     """Run worker processes until the context ends.
 
@@ -94,8 +99,9 @@ def processes(
         Number of processes, up to `workers`, that start before there are tasks; the others start
         when tasks wait for them.
     prepare : callable, optional
-        Called in each process before its first task, for slow imports. An error in it is ignored,
-        because it comes again in the tasks.
+        Called in each process before its first task, with the least number from 0 that no other
+        process has, for slow imports. An error in it is ignored, because it comes again in the
+        tasks.
 
     Yields
     ------
@@ -109,9 +115,14 @@ def processes(
         sent to them.
     """
     team: list[_Worker] = []
-    start = partial(_start_worker, prepare)
+
+    def start() -> None:
+        taken = {worker.number for worker in team}
+        team.append(_start_worker(min(set(range(len(team) + 1)) - taken), prepare))
+
     try:
-        team += [start() for _ in range(min(at_once, workers))]
+        for _ in range(min(at_once, workers)):
+            start()
         yield partial(_in_processes, team, workers, start)
     finally:
         for worker in team:
@@ -121,7 +132,7 @@ def processes(
 def _in_processes(
     team: list[_Worker],
     workers: int,
-    start: Callable[[], _Worker],
+    start: Callable[[], None],
     function: Callable[..., Any],
     tasks: Tasks,
 ) -> Iterator[Outcome]:
@@ -137,7 +148,7 @@ def _in_processes(
 def _outcomes(
     team: list[_Worker],
     workers: int,
-    start: Callable[[], _Worker],
+    start: Callable[[], None],
     function: Callable[..., Any],
     tasks: Tasks,
 ) -> Iterator[Outcome]:
@@ -147,7 +158,7 @@ def _outcomes(
     while left:
         busy = sum(worker.task is not None for worker in team)
         while len(team) < min(workers, busy + len(waiting)):
-            team.append(start())
+            start()
         for worker in team:
             if worker.ready and worker.task is None and waiting:
                 _begin(worker, function, waiting, tasks)
@@ -169,6 +180,14 @@ def _outcomes(
                     continue
                 message = Outcome(worker.task, error=_DIED)
             worker.ready, failed_starts = True, 0
+            if isinstance(message, Outcome) and message.lost:
+                team.remove(worker)
+                _end(worker)
+                deaths[worker.task] += 1
+                if deaths[worker.task] < ATTEMPTS:
+                    warn_caller(UserWarning(f"{message.error} It is tried again."))
+                    waiting.append(worker.task)
+                    continue
             if isinstance(message, Outcome):
                 left -= 1
                 name, worker.task = worker.task, None
@@ -193,15 +212,15 @@ def _begin(
     _send(worker.connection, (function, worker.task, tasks[worker.task]))
 
 
-def _start_worker(prepare: Callable[[], object] | None) -> _Worker:
+def _start_worker(number: int, prepare: Callable[[int], object] | None) -> _Worker:
     # spawned, not forked: torch's threads don't survive a fork
     context = get_context("spawn")
     connection, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, prepare), daemon=True)
+    process = context.Process(target=_work, args=(theirs, number, prepare), daemon=True)
     process.start()
     # a copy that stays open here would hide the worker's death
     theirs.close()
-    return _Worker(process, connection)
+    return _Worker(number, process, connection)
 
 
 def _end(worker: _Worker) -> None:
@@ -224,7 +243,7 @@ def _send(connection: Connection, task: Any) -> None:
         ) from None
 
 
-def _work(connection: Connection, prepare: Callable[[], object] | None) -> None:
+def _work(connection: Connection, number: int, prepare: Callable[[int], object] | None) -> None:
     """Do tasks in a worker, which leaves interrupts to its parent and ends when the parent does."""
     parent = parent_process()
     if parent is None:
@@ -239,7 +258,7 @@ def _work(connection: Connection, prepare: Callable[[], object] | None) -> None:
     threading.Thread(target=watch, daemon=True).start()
     if prepare is not None:
         with suppress(Exception):
-            prepare()
+            prepare(number)
     connection.send("ready")
     while True:
         try:

@@ -5,6 +5,7 @@ import signal
 import time
 from pathlib import Path
 
+from capacity.errors import LostDeviceError
 from capacity.layer.model import AttentionLayer
 from capacity.sweep import Run
 
@@ -35,8 +36,22 @@ def die_once(n: int, folder: str) -> int:
     return n
 
 
-def mark(folder: str) -> None:
-    (Path(folder) / str(os.getpid())).touch()
+def lose(n: int, folder: str) -> int:
+    """Lose the device: at 1 always, otherwise at the first attempt; return the process."""
+    mark = Path(folder) / str(n)
+    if n == 1 or not mark.exists():
+        mark.write_text(str(os.getpid()))
+        raise LostDeviceError(f"the device of {n} is lost.")
+    assert os.getpid() != int(mark.read_text())
+    return n
+
+
+def mark(folder: str, number: int) -> None:
+    (Path(folder) / str(number)).touch()
+
+
+def fail_before(_number: int) -> None:
+    raise ArithmeticError("the poison")
 
 
 def unsendable() -> object:

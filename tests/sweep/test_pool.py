@@ -111,11 +111,24 @@ def test_what_cannot_be_sent_to_a_process_is_said_in_words() -> None:
 def test_processes_can_begin_and_prepare_before_there_are_tasks(tmp_path: Path) -> None:
     with processes(3, at_once=2, prepare=partial(tasks.mark, str(tmp_path))) as execute:
         assert len(multiprocessing.active_children()) == 2
-        assert [one.value for one in execute(tasks.square, {0: (3,)})] == [9]
-        assert list(tmp_path.iterdir())
+        slow = execute(tasks.slow, {n: (n,) for n in range(30)})
+        assert sorted(one.value for one in slow) == list(range(30))
+        # each has a number of its own, by which it takes one of the GPUs
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2"]
     assert not multiprocessing.active_children()
 
 
 def test_an_error_while_preparing_is_left_to_the_tasks() -> None:
-    with processes(1, at_once=1, prepare=partial(tasks.fail, 1)) as execute:
+    with processes(1, at_once=1, prepare=tasks.fail_before) as execute:
         assert [one.value for one in execute(tasks.fail, {0: (2,)})] == [2]
+
+
+def test_a_lost_device_costs_an_attempt_in_a_new_process_and_is_told(tmp_path: Path) -> None:
+    with (
+        pytest.warns(UserWarning, match=r"the device of \d is lost\. It is tried again") as told,
+        processes(2) as execute,
+    ):
+        found = {o.name: o for o in execute(tasks.lose, {n: (n, str(tmp_path)) for n in range(3)})}
+    assert (found[0].value, found[2].value) == (0, 2)
+    assert found[1].error == "the device of 1 is lost."
+    assert sum("device of 1" in str(one.message) for one in told) == ATTEMPTS - 1

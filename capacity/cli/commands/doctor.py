@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +21,9 @@ def doctor(
     device: Annotated[
         Device,
         typer.Option(
-            help="Device to train on: cuda reports why no GPU is usable, cpu looks for none.",
+            help="Device to train on: cuda trains small runs there by each engine, compares them "
+            "with the CPU's and prints runs a second, or reports why no GPU is usable; cpu looks "
+            "for none.",
             rich_help_panel=COMPUTE,
         ),
     ] = "auto",
@@ -30,7 +33,32 @@ def doctor(
     from capacity.installation.report import installation
 
     found = installation(device)
+    engines = _proofs(device) if device == "cuda" and found.gpu.usable else []
     if as_json:
-        print_json(found.to_dict())
-    else:
-        print(found)
+        print_json({**found.to_dict(), "engines": engines})
+        return
+    print(found)
+    for engine in engines:
+        print(f"  {'engine':<13}  {_in_words(engine)}")
+
+
+def _proofs(device: str) -> list[dict[str, Any]]:
+    """Proofs of the engines that can train on the device, and their runs a second."""
+    from capacity.layer.engines.proof import proofs
+
+    return [
+        {**proof.to_dict(), "runs_a_second": None if math.isnan(speed) else speed}
+        for proof, speed in proofs(device)
+    ]
+
+
+def _in_words(engine: dict[str, Any]) -> str:
+    difference = engine["difference"]
+    said = (
+        f"{engine['engine']} on {engine['device']} differs from reference on the CPU by "
+        f"{'no number' if difference is None else f'{difference:.1e}'} in {engine['runs']} small "
+        f"runs, and may by {engine['most']:.0e}"
+    )
+    if not engine["holds"]:
+        return f"{said}: it isn't used there"
+    return f"{said}; {engine['runs_a_second']:,.3g} runs of 2,000 epochs a second"

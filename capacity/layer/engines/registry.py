@@ -169,7 +169,7 @@ def unregister_engine(name: str) -> Engine:
     --------
     >>> padded = unregister_engine("padded")
     >>> engine_names()
-    ('reference', 'fused', 'blocked')
+    ('reference', 'fused', 'blocked', 'triton')
     >>> register_engine(padded)
     """
     engine = engine_named(name)

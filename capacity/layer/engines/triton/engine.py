@@ -57,7 +57,7 @@ def train_group(group: Group, recipe: Recipe) -> list[Training]:
         if not (seen.going == 1).any():
             break
     group.write_back()
-    return [launches.training(i, recorder) for i, recorder in enumerate(recorders)]
+    return launches.trainings(recorders)
 
 
 def gradients(group: Group, recipe: Recipe) -> list[dict[str, NDArray[np.float32]]]:
@@ -110,7 +110,6 @@ class Launches:
         from capacity.layer.engines.triton import kernel
 
         launch: Any = kernel.train
-
         group, recipe, shape = self._group, self._recipe, self._group.shape
         rows, tokens = blocks(shape)
         launch[(len(group.runs),)](
@@ -130,22 +129,30 @@ class Launches:
         n_facts = np.array([[run.n_facts] for run in self._group.runs])
         return Seen(epochs, going, least, losses, known / n_facts)
 
-    def training(self, i: int, recorder: Recorder) -> Training:
-        """Outcome of a run that has ended."""
+    def trainings(self, recorders: Sequence[Recorder]) -> list[Training]:
+        """Outcomes of the runs, all of which have ended."""
         seen = self.seen()
-        epochs = int(seen.epochs[i])
-        at = epochs % CHUNK
-        # a run whose loss wasn't finite has made a step since
-        broken = seen.going[i] == 2
-        loss = math.nan if broken else float(seen.losses[i, at])
-        share = 0.0 if broken else float(seen.shares[i, at])
-        held = (self._group.values[i], self._seconds[i])
-        status: Status = "completed"
-        if not (math.isfinite(loss) and all(bool(t.isfinite().all()) for t in held)):
-            status = "diverged"
-        elif self._recipe.stop_tau and seen.least[i] >= math.log(self._recipe.stop_tau):
-            status = "memorised"
-        return Training(status, epochs, loss, "triton", recorder.history(epochs, loss, share))
+        held = torch.cat([self._group.values, self._seconds], dim=1)
+        sound = held.isfinite().all(dim=1).cpu().numpy()
+        stop = self._recipe.stop_tau
+        trainings: list[Training] = []
+        for i, recorder in enumerate(recorders):
+            epochs = int(seen.epochs[i])
+            loss, share = (
+                float(seen.losses[i, epochs % CHUNK]),
+                float(seen.shares[i, epochs % CHUNK]),
+            )
+            if seen.going[i] == 2:
+                # it has made a step since its loss was no number, and looked at nothing
+                loss, share = math.nan, 0.0
+            status: Status = "completed"
+            if not (sound[i] and math.isfinite(loss)):
+                status = "diverged"
+            elif stop and seen.least[i] >= math.log(stop):
+                status = "memorised"
+            history = recorder.history(epochs, loss, share)
+            trainings.append(Training(status, epochs, loss, "triton", history))
+        return trainings
 
 
 def rates_of(recipe: Recipe) -> NDArray[np.float32]:

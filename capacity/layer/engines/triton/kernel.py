@@ -1,7 +1,8 @@
 """The kernel: one program trains one run, some hundred epochs a launch.
 
-An epoch has three stages, with a barrier after each, since a program's threads hand on through
-global memory (which its cache holds) what other threads computed:
+An epoch has three stages. A program's threads hand on to one another through global memory, which
+its cache holds. What one writes and another reads has a barrier between, which the interpreter
+doesn't need (tests/triton/test_races.py checks it there):
 
 1. queries, keys and values of each token that is a subject or a predicate;
 2. a block of rows at a time: attention, logits, losses, and all gradients back to the attention;
@@ -89,7 +90,7 @@ def train(
     epochs, going, least_log_p, losses, known,
     # (epochs + 1, 3): rate / (1 - 0.9^t), 1 / sqrt(1 - beta2^t), rate
     rates,
-    # length of a run's part of: weights, rows, tokens that are active, first rows
+    # length of a run's part of: weights, rows, tokens that are active, targets
     n_weights, n_rows, n_active, n_targets,
     last_epoch, total_epochs, chunk, enough, beta2, decay,
     TOKENS: tl.constexpr, D: tl.constexpr, HEADS: tl.constexpr, E: tl.constexpr,
@@ -164,6 +165,8 @@ def train(
                     r += tl.sum(mixed * tl.load(values + w + at_o + a * HE + he)[None, :], 1)
                     tl.store(residuals + i * D + a, r, inside)
                     logits += r[:, None] * tl.load(values + w + at_u + a * TOKENS + lanes)[None, :]
+                # residuals are read below by other threads
+                tl.debug_barrier()
                 most = tl.max(tl.where(is_token[None, :], logits, float("-inf")), 1)
                 exponential = tl.where(is_token[None, :], tl.exp(logits - most[:, None]), 0.0)
                 total = tl.sum(exponential, 1)
@@ -261,7 +264,7 @@ def train(
                         d_keys += tl.where(is_a, tl.sum(x * d_k, 0)[None, :], 0.0)
                         d_values += tl.where(is_a, tl.sum(x * d_v, 0)[None, :], 0.0)
                         d_x += tl.where(ds[None, :] == a, d[:, None], 0.0)
-                    # other threads may still read the embeddings
+                    # other threads may still read embeddings, and in the end W_Q, W_K and W_V
                     tl.debug_barrier()
                     _moved(values + w, firsts + w, seconds + w, token[:, None] * D + ds[None, :],
                            inside[:, None] & (ds < d_model)[None, :], d_x, step, beta2, decay,
@@ -275,7 +278,6 @@ def train(
                         nothing = tl.zeros((TOKENS_A_BLOCK, D), tl.float32)
                         _moved(values + w, firsts + w, seconds + w, at_idle, used_idle, nothing,
                                step, beta2, decay, DECOUPLED, MOVES)  # fmt: skip
-                tl.debug_barrier()
                 _moved(values + w + at_q, firsts + w + at_q, seconds + w + at_q, at_head, every,
                        d_queries, step, beta2, decay, DECOUPLED, MOVES)  # fmt: skip
                 _moved(values + w + at_k, firsts + w + at_k, seconds + w + at_k, at_head, every,

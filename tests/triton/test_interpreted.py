@@ -1,6 +1,7 @@
 """The kernel's arithmetic, run by triton's interpreter on a CPU, is that of `reference`."""
 
 import math
+import subprocess
 import sys
 from collections.abc import Sequence
 from copy import deepcopy
@@ -214,6 +215,22 @@ def test_a_sweep_has_the_same_table_with_any_number_of_workers(tmp_path: Path) -
 
 def test_auto_on_a_cpu_takes_a_faster_engine(tasks: list[TASK]) -> None:
     assert train(*deepcopy(tasks[1]), Recipe(epochs=1)).engine == "fused"
+
+
+def test_nothing_imports_triton_unless_it_is_asked_for() -> None:
+    script = (
+        "import sys\n"
+        "import capacity\n"
+        "from capacity.layer import *\n"
+        "db = capacity.Database.from_triples([('a', 'p', 'x'), ('b', 'p', 'y')])\n"
+        "layer = AttentionLayer(LayerConfig(2, 1, 1, 2), db.n_tokens)\n"
+        "train(layer, db, Recipe(epochs=2))\n"
+        "train(layer, db, Recipe(epochs=2), Compute('padded'))\n"
+        "assert 'triton' not in sys.modules\n"
+        "train(layer, db, Recipe(epochs=2), Compute('triton'))\n"
+        "assert 'triton' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_the_interpreter_is_what_runs() -> None:

@@ -105,6 +105,8 @@ def test_what_a_face_gives_is_a_module_only_where_it_says_so() -> None:
 import importlib, pkgutil, types
 import capacity
 everything = [m.name for m in pkgutil.walk_packages(capacity.__path__, "capacity.")]
+# it needs triton
+everything.remove("capacity.layer.engines.triton.kernel")
 for name in everything:
     if not name.endswith("__main__"):
         importlib.import_module(name)

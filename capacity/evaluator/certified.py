@@ -25,27 +25,22 @@ Transactions on Computers 2017, arXiv 1611.02831.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
+from capacity.evaluator.enclosures import bits_set, difference_of_logs, margins
 from capacity.evaluator.threshold import check_tau
 from capacity.limits import require_integer
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
 
-# logits of a batch, each of which takes about 200 bytes
-LOGITS_AT_ONCE = 2**18
 MOST_BITS = 2**16
 
 
@@ -104,6 +99,34 @@ class CertifiedRecall:
     def least_margin(self) -> float:
         """Least of the lower ends, in nats: no fact's log p(v | k, q) - log tau is below it."""
         return float(self.lower.min())
+
+    def at(self, tau: float) -> CertifiedRecall:
+        """The same facts at another threshold: log tau - log of the new one is added to margins.
+
+        This costs nothing, and widens the enclosures by a rounding of float64. A fact that it
+        leaves open is for another call of `certified_recall`.
+
+        Parameters
+        ----------
+        tau : float
+            Threshold on the probability, strictly between 0.5 and 1.
+
+        Examples
+        --------
+        >>> from capacity.layer import store_in_query_key
+        >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
+        >>> recall = certified_recall(store_in_query_key(db, 0.95), db, 0.95)
+        >>> recall.at(0.9).n_proved, recall.at(0.99).n_refuted
+        (3, 3)
+        """
+        check_tau(tau)
+        below, above = difference_of_logs(self.tau, float(tau))
+        return replace(
+            self,
+            tau=float(tau),
+            lower=np.nextafter(self.lower + below, -np.inf),
+            upper=np.nextafter(self.upper + above, np.inf),
+        )
 
 
 def certified_recall(
@@ -180,23 +203,12 @@ def certified_recall(
     lower, upper = np.full(len(facts), -np.inf), np.full(len(facts), np.inf)
     todo = np.arange(len(facts))
     while True:
-        with _precision(bits):
-            lower[todo], upper[todo] = _margins(layer.config.scale, weights, facts[todo], tau)
+        with bits_set(bits):
+            lower[todo], upper[todo] = margins(layer.config.scale, weights, facts[todo], tau)
         todo = np.flatnonzero((lower < 0) & (upper >= 0))
         if not len(todo) or bits == most:
             return CertifiedRecall(float(tau), lower, upper, bits)
         bits = min(2 * bits, most)
-
-
-@contextmanager
-def _precision(bits: int) -> Iterator[None]:
-    """Compute with this number of bits, which flint keeps for the whole process."""
-    before = flint.ctx.prec
-    flint.ctx.prec = bits
-    try:
-        yield
-    finally:
-        flint.ctx.prec = before
 
 
 def _exact_weights(layer: AttentionLayer) -> dict[str, NDArray[np.float64]]:
@@ -210,90 +222,3 @@ def _exact_weights(layer: AttentionLayer) -> dict[str, NDArray[np.float64]]:
                 f"The weights must be finite to be certified; {name} has NaN or infinities."
             )
     return weights
-
-
-def _margins(
-    scale: bool, weights: Mapping[str, NDArray[np.float64]], facts: NDArray[np.int64], tau: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Enclosures of the margins of facts, by the precision that is set; infinite if unknown."""
-    # tokens with the same column have the same logit; most have that of tokens that aren't objects
-    columns, column_of, counts = np.unique(
-        weights["W_U"], axis=1, return_inverse=True, return_counts=True
-    )
-    unembedding, column_of = _matrix(columns), column_of.ravel()
-    log_tau = flint.arb(float(tau)).log()
-    ends: list[tuple[float, float]] = []
-    step = max(1, LOGITS_AT_ONCE // len(counts))
-    for start in range(0, len(facts), step):
-        part = facts[start : start + step]
-        logits = (_residuals(scale, weights, part) * unembedding).entries()
-        for i, own in enumerate(column_of[part[:, 2]].tolist()):
-            row = logits[i * len(counts) : (i + 1) * len(counts)]
-            rivals = _rivals(row, own, counts.tolist())
-            ends.append(_ends(-rivals.log1p() - log_tau))
-    lower, upper = np.array(ends).T
-    return lower, upper
-
-
-def _residuals(
-    scale: bool, weights: Mapping[str, NDArray[np.float64]], facts: NDArray[np.int64]
-) -> flint.arb_mat:
-    """Enclosures of the residual stream at the second position, shape (n_facts, d_model)."""
-    heads, d_model, d_qk = weights["W_Q"].shape
-    d_vo = weights["W_V"].shape[2]
-    tokens, place = np.unique(facts[:, :2], return_inverse=True)
-    place = place.reshape(-1, 2)
-    embedded = _matrix(weights["W_E"][tokens])
-
-    def rows_of(matrices: NDArray[np.float64]) -> list[list[Any]]:
-        # all heads side by side
-        return (embedded * _matrix(matrices.transpose(1, 0, 2).reshape(d_model, -1))).tolist()
-
-    queries, values = rows_of(weights["W_Q"]), rows_of(weights["W_V"])
-    keys = rows_of(weights["W_K"].transpose(0, 2, 1))
-    factor = 1 / flint.arb(d_qk).sqrt() if scale else flint.arb(1)
-    seen: list[Any] = []
-    for k, q in place.tolist():
-        query, of_k, of_q = queries[q], keys[k], keys[q]
-        at_k, at_q = values[k], values[q]
-        for h in range(heads):
-            inner = range(h * d_qk, (h + 1) * d_qk)
-            score = factor * sum((query[j] * (of_k[j] - of_q[j]) for j in inner), flint.arb(0))
-            # each is computed by itself: 1 - a would lose a small number beside 1
-            to_k, to_q = 1 / (1 + (-score).exp()), 1 / (1 + score.exp())
-            seen += [to_k * at_k[j] + to_q * at_q[j] for j in range(h * d_vo, (h + 1) * d_vo)]
-    outputs = _matrix(weights["W_O"].reshape(heads * d_vo, d_model))
-    own = _matrix(weights["W_E"][facts[:, 1]])
-    return own + flint.arb_mat(len(facts), heads * d_vo, seen) * outputs
-
-
-def _rivals(logits: Sequence[Any], own: int, counts: Sequence[int]) -> Any:
-    """Ball of the sum of exp(z_w - z_v) over all other tokens; `own` is the column of v."""
-    z = logits[own]
-    # tokens with v's own column have its very logit
-    total = flint.arb(counts[own] - 1)
-    for w, (logit, count) in enumerate(zip(logits, counts, strict=True)):
-        if w != own:
-            total += count * (logit - z).exp()
-    return total
-
-
-def _matrix(array: NDArray[np.float64]) -> flint.arb_mat:
-    """A matrix of floats, each of which is exact."""
-    rows, columns = array.shape
-    return flint.arb_mat(rows, columns, array.ravel().tolist())
-
-
-def _ends(ball: Any) -> tuple[float, float]:
-    """Floats below and above all of a ball."""
-    if not ball.is_finite():
-        return -math.inf, math.inf
-    return _at_most(ball.lower()), -_at_most(-ball.upper())
-
-
-def _at_most(number: Any) -> float:
-    """A float next to an exact number, from below; the number itself if it is a float."""
-    near = float(number)
-    while not flint.arb(near) <= number:
-        near = math.nextafter(near, -math.inf)
-    return near

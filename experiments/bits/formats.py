@@ -16,7 +16,7 @@ another layer might hold the same facts in it. A run goes on where it was stoppe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -26,7 +26,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from capacity import Database
-from capacity.evaluator import certified_recall, stored_bits
+from capacity.evaluator import CertifiedRecall, certified_recall, stored_bits
 from capacity.layer import (
     AttentionLayer,
     NumberFormat,
@@ -115,10 +115,10 @@ def _rows(name: str, db: Database, formats: Iterable[NumberFormat]) -> list[dict
         bits = stored_bits(written[0.99], db)
         for format in formats:
             width, digits, _ = FORMATS[format]
-            retuned = cache(partial(best, even, format, db))
+            retuned = cache(partial(_retuned, even, format, db))
             for tau in TAUS:
-                first = _certified(rounded(written[tau], format), db, tau)
-                again = first if first["verdict"] == "proved" else _certified(retuned(), db, tau)
+                first = _verdict(_certified(rounded(written[tau], format), db, tau), tau)
+                again = first if first["verdict"] == "proved" else _verdict(retuned(), tau)
                 rows.append(
                     {
                         "database_id": name, "way": way, "format": format, "tau": str(tau),
@@ -132,16 +132,26 @@ def _rows(name: str, db: Database, formats: Iterable[NumberFormat]) -> list[dict
     return rows
 
 
-def _certified(layer: AttentionLayer | None, db: Database, tau: float) -> dict[str, Any]:
-    if layer is None:
+def _certified(layer: AttentionLayer | None, db: Database, tau: float) -> CertifiedRecall | None:
+    return None if layer is None else certified_recall(layer, db, tau)
+
+
+def _retuned(
+    layers: Sequence[AttentionLayer], format: NumberFormat, db: Database
+) -> CertifiedRecall | None:
+    return _certified(best(layers, format, db), db, TAUS[0])
+
+
+def _verdict(recall: CertifiedRecall | None, tau: float) -> dict[str, Any]:
+    if recall is None:
         return {"verdict": "too large", "n_proved": 0, "n_refuted": 0, "n_undecided": 0,
                 "least_margin": None}  # fmt: skip
-    recall = certified_recall(layer, db, tau)
-    refuted = "refuted" if recall.n_refuted else "undecided"
+    found = recall if recall.tau == tau else recall.at(tau)
+    refuted = "refuted" if found.n_refuted else "undecided"
     return {
-        "verdict": "proved" if recall.memorises else refuted, "n_proved": recall.n_proved,
-        "n_refuted": recall.n_refuted, "n_undecided": recall.n_undecided,
-        "least_margin": recall.least_margin,
+        "verdict": "proved" if found.memorises else refuted, "n_proved": found.n_proved,
+        "n_refuted": found.n_refuted, "n_undecided": found.n_undecided,
+        "least_margin": found.least_margin,
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from capacity.database import Database, random_database
 from capacity.errors import InvalidArgumentError, MultiValuedError
-from capacity.evaluator import certified_recall, memorises, pair_logits
+from capacity.evaluator import CertifiedRecall, certified_recall, memorises, pair_logits
 from capacity.layer import (
     AttentionLayer,
     LayerConfig,
@@ -97,6 +97,30 @@ def test_the_verdicts_are_those_of_float64_where_the_margin_is_large(
     assert recall.proved[margin > 1e-9].all()
     assert recall.refuted[margin < -1e-9].all()
     assert recall.n_proved + recall.n_refuted + recall.n_undecided == db.n_triples
+
+
+@given(databases(functional=True), CONFIGS, st.integers(0, 99), st.floats(0.501, 0.999))
+@settings(max_examples=examples(40), deadline=None)
+def test_another_threshold_shifts_the_enclosures(
+    db: Database, config: LayerConfig, seed: int, tau: float
+) -> None:
+    layer = AttentionLayer(config, db.n_tokens, seed=seed)
+    shifted = certified_recall(layer, db, 0.75).at(tau)
+    assert shifted.tau == tau
+    with localcontext() as context:
+        context.prec = 60
+        exact = margins_in_decimal(layer, db, tau)
+        for low, margin, high in zip(shifted.lower, exact, shifted.upper, strict=True):
+            assert Decimal(low) <= margin <= Decimal(high)
+    assert np.allclose(shifted.lower, certified_recall(layer, db, tau).lower, rtol=0, atol=1e-14)
+    with pytest.raises(InvalidArgumentError, match="tau"):
+        shifted.at(1.0)
+
+
+def test_facts_that_are_left_open_stay_open_at_another_threshold() -> None:
+    open_ends = np.array([-np.inf]), np.array([np.inf])
+    recall = CertifiedRecall(0.75, *open_ends, 16).at(0.9)
+    assert (recall.n_undecided, recall.lower[0], recall.upper[0]) == (1, -np.inf, np.inf)
 
 
 @pytest.mark.parametrize("write", WRITERS)

@@ -13,7 +13,7 @@ import numpy as np
 
 from capacity.rank.lower.substitution.exhaustive import SMALL, Exhaustive, UnfinishedError
 from capacity.rank.lower.substitution.greedy import greedy_removals
-from capacity.rank.lower.substitution.sparse_bases import sparser
+from capacity.rank.lower.substitution.sparse_bases import sparser, work_of_sparser
 from capacity.rank.lower.substitution.trees import Node, tree_of
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
@@ -43,13 +43,17 @@ CALL, EACH = 200_000, 40_000
 def case_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Look for one step more than the lower bound so far, in the given bases and in sparser ones.
 
-    Each attempt has an equal share of the work. The core stands for the whole tensor.
+    Each attempt has an equal share of the work; bases are left as they are where to change them
+    takes more than that. The core stands for the whole tensor.
     """
     lower, of = goal.lower, problem.parts[-1]
     tensor, known = problem.part(of)
+    if not tensor.size:
+        return
     each = goal.work // (goal.limits.bases + 1)
-    for attempt in range(goal.limits.bases + 1):
-        if lower >= goal.upper or not tensor.size:
+    attempts = goal.limits.bases + 1 if work_of_sparser(tensor) <= each else 1
+    for attempt in range(attempts):
+        if lower >= goal.upper:
             return
         seed, rebased, sure, bases = goal.seed + attempt, tensor, known, ()
         if attempt:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from capacity.rank.lower.substitution.greedy import greedy_removals
-from capacity.rank.lower.substitution.sparse_bases import sparser
+from capacity.rank.lower.substitution.sparse_bases import sparser, work_of_sparser
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
@@ -50,9 +50,8 @@ def rebased_orders(problem: Problem, goal: Goal) -> Iterable[Finding]:
 
     of = problem.parts[-1]
     tensor, known = problem.part(of)
-    # each operation that removes an entry compares all pairs of slices
-    each = 2 * tensor.size * max(tensor.shape) * (np.count_nonzero(tensor) // 4 + 5) + 10**6
-    steps = min(goal.limits.annealing, (goal.work // goal.limits.bases - each) // (3 * tensor.size))
+    each = goal.work // goal.limits.bases - work_of_sparser(tensor)
+    steps = min(goal.limits.annealing, each // (3 * tensor.size))
     if steps < FEWEST_STEPS:
         return
     for seed in range(goal.seed, goal.seed + goal.limits.bases):

@@ -6,6 +6,8 @@ Ratios are (forward + analysis) / forward, of median CPU seconds on one thread, 
 BERT-base's shape. "products" are those that no method avoids, in float32 and in the same run: V^T V
 and O W V^T, 2 n d^2 + 2 n^2 d operations a head, the n x n pattern written. "factors" leaves the
 pattern unwritten, and computes the share of attention that has an effect; "pattern" writes it.
+"calls alone" is the least that factors and shares take by this method: V in float64, V^T V, its
+Cholesky factor R, R^-1, O R^-1 and two norms, with no check.
 
 Peers: a full singular value decomposition of V a head (Sun and Marasovic 2021, section 2; their
 Table 3 has about 2), a thin one, a QR decomposition; for causal models a Gram matrix and a Cholesky
@@ -40,6 +42,17 @@ def products(captured: ActivationCache) -> None:
     for layer in captured.layers:
         gram = layer.v.mT @ layer.v
         _ = (layer.z @ gram) @ layer.v.mT
+
+
+def calls(captured: ActivationCache) -> None:
+    """What factors and their norms take, without a check, a mask or a scale."""
+    for layer in captured.layers:
+        v = layer.v.double()
+        R = torch.linalg.cholesky_ex(v.mT @ v, upper=True).L
+        inverse = torch.linalg.solve_triangular(R, torch.eye(D_HEAD).double(), upper=True)
+        left = layer.z @ inverse.float()
+        _ = torch.linalg.vector_norm(left, dim=(-2, -1))
+        _ = torch.linalg.vector_norm(layer.pattern, dim=(-2, -1))
 
 
 def pattern(mode: EffectiveMode) -> Method:
@@ -86,6 +99,7 @@ def prefixes(captured: ActivationCache) -> None:
 
 METHODS: dict[str, Method] = {
     "products": products,
+    "calls alone": calls,
     "ours, plain: factors and shares": factors,
     "ours, plain: pattern": pattern("plain"),
     "ours, simplex: pattern": pattern("simplex"),

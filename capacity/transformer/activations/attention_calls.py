@@ -81,9 +81,8 @@ def heard_attention(model: nn.Module, tell: Callable[[AttentionCall], None]) -> 
     held = (getattr(module, "config", None) for module in model.modules())
     configs = {id(c): c for c in held if hasattr(c, "_attn_implementation_internal")}
     with ExitStack() as after:
-        for config in configs.values():
-            for name, choice in choices.items():
-                after.enter_context(shared_change(config, name, choice))
+        for name, choice in choices.items():
+            after.enter_context(shared_change(configs.values(), name, choice))
         after.callback(_listener.reset, _listener.set(tell))
         yield
 

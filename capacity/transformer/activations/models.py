@@ -33,20 +33,22 @@ def unwrapped(model: nn.Module) -> nn.Module:
         model = model.module
     # what torch.compile returns
     model = getattr(model, "_orig_mod", model)
-    adapted = next((m for m in model.modules() if type(m).__module__.startswith("peft.")), None)
+    # to walk through modules takes a while
+    modules, weights = list(model.modules()), list(model.parameters())
+    adapted = next((m for m in modules if type(m).__module__.startswith("peft.")), None)
     if adapted is not None:
         raise InvalidArgumentError(
             f"The model must be without adapters; got one of PEFT's, {type(adapted).__name__}. "
             "Merge it into the weights: model.merge_and_unload(). Prompts that were tuned can't be "
             "merged: give the model itself, model.get_base_model()."
         )
-    if any(x.is_meta for x in model.parameters()):
+    if any(x.is_meta for x in weights):
         raise InvalidArgumentError(
             "The model's weights must be in memory; some are on the device 'meta', as those that "
             "accelerate offloads. Load it whole: from_pretrained(...) without device_map, then "
             "model.to(device)."
         )
-    coarse = [m for m in model.modules() if is_linear(m) or hasattr(m, "_packed_params")]
+    coarse = [m for m in modules if is_linear(m) or hasattr(m, "_packed_params")]
     quantized = next((m for m in coarse if not _has_floats(m)), None)
     if quantized is not None:
         raise InvalidArgumentError(
@@ -54,7 +56,7 @@ def unwrapped(model: nn.Module) -> nn.Module:
             f"{type(quantized).__module__}.{type(quantized).__name__}. Load it without "
             "quantization, or call model.dequantize()."
         )
-    half = {p.dtype for p in model.parameters()} & {torch.float16, torch.bfloat16}
+    half = {p.dtype for p in weights} & {torch.float16, torch.bfloat16}
     if half:
         warn_caller(
             PrecisionWarning(

@@ -20,7 +20,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.transformer.activations.attention_calls import AttentionCall, heard_attention
 from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.linear import bias_of, is_linear, weight_of
-from capacity.transformer.activations.stream import StreamFollower
+from capacity.transformer.activations.stream import StreamFollower, unfollowed
 
 # the recorder whose run it is, as hooks are called in other threads' runs of the model, too
 _running: ContextVar[object] = ContextVar("running", default=None)
@@ -143,6 +143,7 @@ class Recorder:
         self._recent.clear()
         self._require_output()
 
+    @unfollowed
     def _attend(self, call: AttentionCall) -> None:
         if call.module not in self._inside:
             return
@@ -177,6 +178,7 @@ class Recorder:
         same = (c for c in recent if c.output.numel() == flat.numel())
         return next((c for c in same if torch.equal(c.output.reshape(-1), flat)), None)
 
+    @unfollowed
     def _linear(self, module: nn.Module, args: Any, output: Any) -> None:
         x = args[0] if args else None
         if not isinstance(x, Tensor) or not isinstance(output, Tensor):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,7 +68,7 @@ class Run:
     def run(self) -> None:
         """Run the model; its layers are kept on the way."""
         record = self._recorder.recording(self._assemble, follow=self.plan.whole)
-        with _evaluating(self._body), record:
+        with shared_change(self._body.modules(), "training", value=False), record:
             self._body(**self._given)
         n_layers = self._recorder.n_layers
         if not n_layers:
@@ -169,14 +168,6 @@ class Run:
             window = None if allowed is None or (allowed | ~every).all() else allowed & every
             self._masks[id(mask)] = mask, bool(causal), window
         return self._masks[id(mask)]
-
-
-@contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    with ExitStack() as after:
-        for module in model.modules():
-            after.enter_context(shared_change(module, "training", value=False))
-        yield
 
 
 def require_within(name: str, numbers: tuple[int, ...] | None, n: int) -> None:

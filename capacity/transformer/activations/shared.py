@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -13,15 +13,15 @@ _changes: dict[tuple[int, str], list[Any]] = {}
 
 
 @contextmanager
-def shared_change(of: Any, name: str, value: Any) -> Iterator[None]:
+def shared_change(objects: Iterable[Any], name: str, value: Any) -> Iterator[None]:
     """Set an attribute in this context, in which all that is set at a time must be the same.
 
     Parameters
     ----------
-    of : object
-        Object that other threads may use.
+    objects : iterable
+        Objects that other threads may use.
     name : str
-        Attribute; it may be missing, and is then None afterwards.
+        Attribute; where it is missing, it is None afterwards.
     value : object
         Its value in the context.
 
@@ -30,23 +30,33 @@ def shared_change(of: Any, name: str, value: Any) -> Iterator[None]:
     >>> class Config:
     ...     attention = "sdpa"
     >>> config = Config()
-    >>> with shared_change(config, "attention", "eager"):
-    ...     with shared_change(config, "attention", "eager"):
+    >>> with shared_change([config], "attention", "eager"):
+    ...     with shared_change([config], "attention", "eager"):
     ...         config.attention
     'eager'
     >>> config.attention
     'sdpa'
     """
-    key = id(of), name
-    with _LOCK:
-        change = _changes.setdefault(key, [of, getattr(of, name, None), 0])
-        change[2] += 1
-        setattr(of, name, value)
+    mine: list[list[Any]] = []
     try:
+        with _LOCK:
+            for of in objects:
+                change = _changes.setdefault((id(of), name), [of, getattr(of, name, None), 0])
+                change[2] += 1
+                mine.append(change)
+                _set(of, name, value)
         yield
     finally:
         with _LOCK:
-            change[2] -= 1
-            if not change[2]:
-                setattr(of, name, change[1])
-                del _changes[key]
+            for change in mine:
+                change[2] -= 1
+                of, before, needed = change
+                if not needed:
+                    del _changes[id(of), name]
+                    _set(of, name, before)
+
+
+def _set(of: Any, name: str, value: Any) -> None:
+    # modules take long to set an attribute, and most have it
+    if getattr(of, name, None) is not value:
+        setattr(of, name, value)

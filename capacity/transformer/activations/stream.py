@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import wraps
 from typing import Any
 
 import torch
@@ -30,6 +31,20 @@ from capacity.transformer.activations.operations import (
     Sum,
 )
 from capacity.transformer.activations.validation import random_vector
+
+
+def unfollowed(hook: Callable[..., None]) -> Callable[..., None]:
+    """A hook of ours, whose operations are none of the model's.
+
+    Where functions of torch are followed, even an attribute of a tensor is a call.
+    """
+
+    @wraps(hook)
+    def quiet(*args: Any, **kwargs: Any) -> None:
+        with torch._C.DisableTorchFunction():
+            hook(*args, **kwargs)
+
+    return quiet
 
 
 class StreamFollower(TorchFunctionMode):
@@ -65,7 +80,8 @@ class StreamFollower(TorchFunctionMode):
         # input of the first linear module since the stream was added to
         self._first: Tensor | None = None
         self._vector: Tensor | None = None
-        # products of the stream with that vector, by the tensors that hold it
+        # products of the stream with that vector, by the tensors that hold it, and torch's number
+        # of writes to a tensor when it was last compared
         self._probes: Any = WeakIdKeyDictionary()
 
     def node(self, x: Any) -> Node | None:
@@ -75,7 +91,7 @@ class StreamFollower(TorchFunctionMode):
     def heads(self, call: int, module: nn.Module, output: Tensor) -> None:
         """Note that a tensor is the joint output of the heads of an attention."""
         self._nodes[output] = Leaf(False, output, call, module)
-        self._probes[output] = output @ self._random(output)
+        self._probes[output] = [output @ self._random(output), None]
         self._first = None
 
     def linear(self, module: nn.Module, x: Tensor, output: Tensor) -> None:
@@ -92,11 +108,15 @@ class StreamFollower(TorchFunctionMode):
 
     def check(self, x: Tensor) -> None:
         """Note where a tensor of the stream, or of heads, isn't what it was when it was made."""
-        before = self._probes.get(x)
-        if before is not None and self.spoilt is None:
-            now = x @ self._random(x)
-            if not torch.equal(now, before):
+        probe = self._probes.get(x)
+        if probe is None or self.spoilt is not None:
+            return
+        # tensors of inference mode have no such number
+        writes = None if x.is_inference() else x._version
+        if writes is None or writes != probe[1]:
+            if not torch.equal(x @ self._random(x), probe[0]):
                 self.spoilt = f"in layer {self.layer or 0}"
+            probe[1] = writes
 
     def _random(self, like: Tensor) -> Tensor:
         """A random vector, always the same one."""
@@ -107,7 +127,7 @@ class StreamFollower(TorchFunctionMode):
     def _made(self, x: Tensor, node: Node) -> None:
         self._nodes[x] = node
         if node.stream:
-            self._probes[x] = x @ self._random(x)
+            self._probes[x] = [x @ self._random(x), None]
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -130,6 +150,7 @@ class StreamFollower(TorchFunctionMode):
 
     # torch calls hooks without keywords that another thread is about to remove: they aren't of this
     # run, and take any arguments
+    @unfollowed
     def _enter(self, _: nn.Module, args: Any, *rest: Any) -> None:
         if not self.is_running():
             return
@@ -147,6 +168,7 @@ class StreamFollower(TorchFunctionMode):
     def _pause(self, *_: Any) -> None:
         self._paused += self.is_running()
 
+    @unfollowed
     def _norm(self, module: nn.Module, args: Any, *rest: Any) -> None:
         if not self.is_running():
             return

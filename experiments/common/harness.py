@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -48,6 +48,7 @@ DROPPED = {
 RESUMED: list[Path] = []
 Tables = dict[str, pd.DataFrame]
 Task = TypeVar("Task")
+Result = TypeVar("Result")
 # the defaults of `Recipe`, and the best recipe that was found
 PLAIN: dict[str, Any] = {}
 BEST = {"learning_rate": 0.03, "schedule": "cosine", "beta2": 0.9}
@@ -147,19 +148,35 @@ def rows_of(
     rows = _kept(kept)
     if rows:
         RESUMED.append(kept)
-    todo = {str(task): (task,) for task in tasks if str(task) not in rows}
-    with kept.open("a") as file, processes(2) as executor:
+    todo = [task for task in tasks if str(task) not in rows]
+    with kept.open("a") as file:
         # the last line may have been cut off
         file.write("\n")
-        for done in executor(what, todo):
-            if done.error is not None:
-                raise RuntimeError(f"{name}, {done.name}: {done.error}")
-            rows[done.name] = done.value
-            file.write(json.dumps([done.name, done.value]) + "\n")
+        for number, row in by_processes(what, todo):
+            key = str(todo[number])
+            rows[key] = row
+            file.write(json.dumps([key, row]) + "\n")
             file.flush()
             tell(name, len(rows), len(tasks))
     kept.unlink()
     return [rows[str(task)] for task in tasks]
+
+
+def by_processes(
+    what: Callable[[Task], Result], tasks: Sequence[Task]
+) -> Iterator[tuple[int, Result]]:
+    """Numbers and results of tasks, as they come from two processes.
+
+    Raises
+    ------
+    RuntimeError
+        With what is told of the first task that fails.
+    """
+    with processes(2) as executor:
+        for done in executor(what, {i: (task,) for i, task in enumerate(tasks)}):
+            if done.error is not None:
+                raise RuntimeError(f"{tasks[done.name]}: {done.error}")
+            yield done.name, done.value
 
 
 def _kept(path: Path) -> dict[str, dict[str, Any]]:

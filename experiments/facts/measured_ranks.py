@@ -13,9 +13,7 @@ out, whether a run memorises?
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
 from itertools import product
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -41,6 +39,7 @@ from experiments.common.harness import (
     BEST,
     PLAIN,
     Tables,
+    by_processes,
     committed,
     main,
     measure,
@@ -102,9 +101,10 @@ def run(smoke: bool) -> Tables:
     some: dict[str, Any] = {"pairs": 60, "databases": 5} if smoke else {}
     plan = paper_plan(0, PLAIN, **some)
     databases = {run.database_id: run.database for run in plan.runs}
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        rows = pool.map(_effective, databases.values(), chunksize=4)
-        tables["effective"] = pd.DataFrame(rows).assign(database_id=list(databases))
+    dbs = list(databases.values())
+    found = dict(enumerate(map(_effective, dbs)) if smoke else by_processes(_effective, dbs))
+    rows = [found[number] for number in range(len(dbs))]
+    tables["effective"] = pd.DataFrame(rows).assign(database_id=list(databases))
     return tables
 
 

@@ -11,10 +11,8 @@ layers of 12 heads with d_head_qk = d_head_vo = 32, is a pretrained model beside
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from functools import partial
-from multiprocessing import get_context
 
 import pandas as pd
 import torch
@@ -22,7 +20,7 @@ import torch
 from capacity.progress import bar
 from capacity.transformer import ActivationCache, EncoderClassifier, capture
 from capacity.transformer.encoder.training import accuracy
-from experiments.common.harness import Tables, main
+from experiments.common.harness import Tables, by_processes, main
 from experiments.common.models import minilm
 from experiments.identifiability.conclusions import numbers
 from experiments.identifiability.encoders import (
@@ -69,21 +67,16 @@ def run(smoke: bool) -> Tables:
         for d in (QUERY_KEY[::7] if smoke else QUERY_KEY)
         for name in COMBINE
     ]
-    parts: dict[str, list[pd.DataFrame]] = {"boundary": [boundary()]}
+    found: dict[int, Tables] = {}
     with bar() as tell:
-        for done, tables in enumerate(_results(jobs, in_process=smoke), start=1):
-            for key, table in tables.items():
-                parts.setdefault(key, []).append(table)
-            tell("trainings and analyses", done, len(jobs))
+        for number, tables in enumerate(map(_call, jobs)) if smoke else by_processes(_call, jobs):
+            found[number] = tables
+            tell("trainings and analyses", len(found), len(jobs))
+    parts: dict[str, list[pd.DataFrame]] = {"boundary": [boundary()]}
+    for number in sorted(found):
+        for key, table in found[number].items():
+            parts.setdefault(key, []).append(table)
     return {key: pd.concat(of, ignore_index=True) for key, of in parts.items()}
-
-
-def _results(jobs: Sequence[Callable[[], Tables]], *, in_process: bool) -> Iterator[Tables]:
-    if in_process:
-        yield from map(_call, jobs)
-        return
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_call, jobs)
 
 
 def _call(job: Callable[[], Tables]) -> Tables:

@@ -1,6 +1,6 @@
 """Whether the rank that argmax needs foretells what layers memorise, better than exact rank.
 
-    python -m experiments.facts.argmax_rank --run     (half an hour on two cores)
+    python -m experiments.facts.argmax_rank --run     (twelve minutes on two cores)
     python -m experiments.facts.argmax_rank --plot
 
 Equation (10) of Wong 2025 compares the rank of D, whose scores are exactly 0 and 1, with the rank

@@ -1,6 +1,6 @@
 """Databases that layers written by hand provably hold, with weights in short number formats.
 
-    python -m experiments.bits.formats --run     (twenty minutes on two cores)
+    python -m experiments.bits.formats --run     (four minutes on two cores)
     python -m experiments.bits.formats --plot
 
 Both constructions of `capacity.layer.constructions` for all 548 databases of the paper's experiment

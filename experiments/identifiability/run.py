@@ -1,6 +1,6 @@
 """Is attention unique, and what does that cost? The claims of Bhardwaj et al. (2021).
 
-    python -m experiments.identifiability.run --run     (17 minutes on two busy cores)
+    python -m experiments.identifiability.run --run     (eleven minutes on two cores)
     python -m experiments.identifiability.run --plot
 
 For IMDB and nine other sets stand tweets of three classes: one by one for Table 1; put together, to

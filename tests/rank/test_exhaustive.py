@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,14 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import RankAnalysis, View, verify
+from capacity.rank.effort import BUDGETS
+from capacity.rank.lower.substitution import case_trees
 from capacity.rank.lower.substitution.case_trees import case_tree
 from capacity.rank.lower.substitution.exhaustive import Exhaustive, UnfinishedError
 from capacity.rank.lower.substitution.greedy import greedy_removals
+from capacity.rank.lower.substitution.sparse_bases import sparser, work_of_sparser
 from capacity.rank.lower.substitution.trees import tree_of
+from capacity.rank.problem import Goal, Problem
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.cases import State, removed
@@ -116,3 +121,23 @@ def test_work_is_limited() -> None:
     assert case_tree(large, everywhere, 2, work=10**8, seed=0) is not None
     # the search goes on at random
     assert case_tree(T, known, 10, work=10**6, seed=0) is None
+
+
+def test_bases_are_changed_only_within_the_work_that_is_allowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    T = np.random.default_rng(0).integers(0, 2, (12, 4, 12))
+    calls: list[int] = []
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(1)
+        return sparser(*arguments)
+
+    monkeypatch.setattr(case_trees, "sparser", counted)
+    limits = BUDGETS["standard"].limits
+    attempts = limits.bases + 1
+    for work, called in ((work_of_sparser(T) - 1, 0), (work_of_sparser(T), limits.bases)):
+        calls.clear()
+        goal = Goal(12, 48, work * attempts, limits, seed=0)
+        list(case_trees.case_trees(Problem(T), goal))
+        assert len(calls) == called

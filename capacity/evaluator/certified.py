@@ -101,10 +101,10 @@ class CertifiedRecall:
         return float(self.lower.min())
 
     def at(self, tau: float) -> CertifiedRecall:
-        """The same facts at another threshold: log tau - log of the new one is added to margins.
+        """The same facts at another threshold: log(old tau) - log(new tau) is added to each margin.
 
-        This costs nothing, and widens the enclosures by a rounding of float64. A fact that it
-        leaves open is for another call of `certified_recall`.
+        No logit is computed again. Enclosures become wider by a rounding of float64 or two; where
+        one then leaves its fact undecided, call `certified_recall` with the new threshold.
 
         Parameters
         ----------

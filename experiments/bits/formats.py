@@ -17,7 +17,8 @@ another layer might hold the same facts in it. A run goes on where it was stoppe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -115,10 +116,11 @@ def _rows(name: str, db: Database, formats: Iterable[NumberFormat]) -> list[dict
         bits = stored_bits(written[0.99], db)
         for format in formats:
             width, digits, _ = FORMATS[format]
-            retuned = cache(partial(_retuned, even, format, db))
+            retuned = _Retuned(even, format, db)
             for tau in TAUS:
-                first = _verdict(_certified(rounded(written[tau], format), db, tau), tau)
-                again = first if first["verdict"] == "proved" else _verdict(retuned(), tau)
+                layer = rounded(written[tau], format)
+                first = _verdict(None if layer is None else certified_recall(layer, db, tau))
+                again = first if first["verdict"] == "proved" else _verdict(retuned(tau))
                 rows.append(
                     {
                         "database_id": name, "way": way, "format": format, "tau": str(tau),
@@ -132,21 +134,33 @@ def _rows(name: str, db: Database, formats: Iterable[NumberFormat]) -> list[dict
     return rows
 
 
-def _certified(layer: AttentionLayer | None, db: Database, tau: float) -> CertifiedRecall | None:
-    return None if layer is None else certified_recall(layer, db, tau)
+@dataclass
+class _Retuned:
+    """The best of some layers in a format, which is certified once for all tau."""
+
+    layers: Sequence[AttentionLayer]
+    format: NumberFormat
+    db: Database
+
+    @cached_property
+    def _layer(self) -> AttentionLayer | None:
+        return best(self.layers, self.format, self.db)
+
+    @cached_property
+    def _recall(self) -> CertifiedRecall | None:
+        return None if self._layer is None else certified_recall(self._layer, self.db, TAUS[0])
+
+    def __call__(self, tau: float) -> CertifiedRecall | None:
+        found = None if self._recall is None else self._recall.at(tau)
+        if found is None or self._layer is None or not found.n_undecided:
+            return found
+        return certified_recall(self._layer, self.db, tau)
 
 
-def _retuned(
-    layers: Sequence[AttentionLayer], format: NumberFormat, db: Database
-) -> CertifiedRecall | None:
-    return _certified(best(layers, format, db), db, TAUS[0])
-
-
-def _verdict(recall: CertifiedRecall | None, tau: float) -> dict[str, Any]:
-    if recall is None:
+def _verdict(found: CertifiedRecall | None) -> dict[str, Any]:
+    if found is None:
         return {"verdict": "too large", "n_proved": 0, "n_refuted": 0, "n_undecided": 0,
                 "least_margin": None}  # fmt: skip
-    found = recall if recall.tau == tau else recall.at(tau)
     refuted = "refuted" if found.n_refuted else "undecided"
     return {
         "verdict": "proved" if found.memorises else refuted, "n_proved": found.n_proved,

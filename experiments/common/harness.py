@@ -139,7 +139,7 @@ def rows_of(
     Raises
     ------
     RuntimeError
-        With what is told of the first task that fails.
+        If a task fails, with its error; rows that are there are kept.
     """
     if in_process:
         return list(map(what, tasks))
@@ -152,7 +152,7 @@ def rows_of(
     with kept.open("a") as file:
         # the last line may have been cut off
         file.write("\n")
-        for number, row in by_processes(what, todo):
+        for number, row in by_processes(name, what, todo):
             key = str(todo[number])
             rows[key] = row
             file.write(json.dumps([key, row]) + "\n")
@@ -163,19 +163,22 @@ def rows_of(
 
 
 def by_processes(
-    what: Callable[[Task], Result], tasks: Sequence[Task]
+    name: str, what: Callable[[Task], Result], tasks: Sequence[Task]
 ) -> Iterator[tuple[int, Result]]:
     """Numbers and results of tasks, as they come from two processes.
 
     Raises
     ------
     RuntimeError
-        With what is told of the first task that fails.
+        If a task fails, with the experiment, the task and its error; the others are stopped.
+    SweepError
+        If no process can begin (`capacity.sweep.pool.processes`).
     """
     with processes(2) as executor:
         for done in executor(what, {i: (task,) for i, task in enumerate(tasks)}):
             if done.error is not None:
-                raise RuntimeError(f"{tasks[done.name]}: {done.error}")
+                task = f"task {done.name} of {len(tasks)}, {tasks[done.name]}"
+                raise RuntimeError(f"{name}, {task}: {done.error}")
             yield done.name, done.value
 
 

@@ -102,7 +102,11 @@ def run(smoke: bool) -> Tables:
     plan = paper_plan(0, PLAIN, **some)
     databases = {run.database_id: run.database for run in plan.runs}
     dbs = list(databases.values())
-    found = dict(enumerate(map(_effective, dbs)) if smoke else by_processes(_effective, dbs))
+    found = dict(
+        enumerate(map(_effective, dbs))
+        if smoke
+        else by_processes("measured_ranks", _effective, dbs)
+    )
     rows = [found[number] for number in range(len(dbs))]
     tables["effective"] = pd.DataFrame(rows).assign(database_id=list(databases))
     return tables

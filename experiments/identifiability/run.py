@@ -69,7 +69,9 @@ def run(smoke: bool) -> Tables:
     ]
     found: dict[int, Tables] = {}
     with bar() as tell:
-        for number, tables in enumerate(map(_call, jobs)) if smoke else by_processes(_call, jobs):
+        for number, tables in (
+            enumerate(map(_call, jobs)) if smoke else by_processes("identifiability", _call, jobs)
+        ):
             found[number] = tables
             tell("trainings and analyses", len(found), len(jobs))
     parts: dict[str, list[pd.DataFrame]] = {"boundary": [boundary()]}

@@ -71,6 +71,20 @@ def test_a_stream_that_is_written_over_is_noticed() -> None:
         relative(model)
 
 
+def test_a_stream_that_is_written_over_after_it_was_compared_is_noticed() -> None:
+    model, kept = build("GPT-2", F32), []
+    model.h[1].register_forward_pre_hook(lambda _, args: kept.append(args[0]))
+
+    def spoil(*_: Any) -> None:
+        # the layer's first norm has read it, and torch counts no such write
+        kept[-1].data[:, 0] = 7.0
+
+    model.h[1].attn.register_forward_hook(spoil)
+    captured = capture(model, TOKENS)
+    assert captured.unfollowed is not None
+    assert "in layer 1 of GPT2Model it is written over" in captured.unfollowed
+
+
 @pytest.mark.parametrize("way", ["in place", "elsewhere"])
 def test_heads_that_are_patched_have_no_decomposition(way: str) -> None:
     model = build("GPT-2", F32)

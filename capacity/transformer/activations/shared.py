@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Lock
 from typing import Any
 
@@ -21,7 +21,7 @@ def shared_change(objects: Iterable[Any], name: str, value: Any) -> Iterator[Non
     objects : iterable
         Objects that other threads may use.
     name : str
-        Attribute; where it is missing, it is None afterwards.
+        Attribute; where it is missing, it counts as None, and is None afterwards if it was set.
     value : object
         Its value in the context.
 
@@ -47,13 +47,14 @@ def shared_change(objects: Iterable[Any], name: str, value: Any) -> Iterator[Non
                 _set(of, name, value)
         yield
     finally:
-        with _LOCK:
+        # an error in one doesn't keep the others from being undone
+        with ExitStack() as undone, _LOCK:
             for change in mine:
                 change[2] -= 1
                 of, before, needed = change
                 if not needed:
                     del _changes[id(of), name]
-                    _set(of, name, before)
+                    undone.callback(_set, of, name, before)
 
 
 def _set(of: Any, name: str, value: Any) -> None:

@@ -34,9 +34,9 @@ from capacity.transformer.activations.validation import random_vector
 
 
 def unfollowed(hook: Callable[..., None]) -> Callable[..., None]:
-    """A hook of ours, whose operations are none of the model's.
+    """Let a hook run with no function of torch followed, by this mode or by any other.
 
-    Where functions of torch are followed, even an attribute of a tensor is a call.
+    Where functions are followed, even an attribute of a tensor is a call.
     """
 
     @wraps(hook)
@@ -80,8 +80,7 @@ class StreamFollower(TorchFunctionMode):
         # input of the first linear module since the stream was added to
         self._first: Tensor | None = None
         self._vector: Tensor | None = None
-        # products of the stream with that vector, by the tensors that hold it, and torch's number
-        # of writes to a tensor when it was last compared
+        # products of the stream with that vector, by the tensors that hold it
         self._probes: Any = WeakIdKeyDictionary()
 
     def node(self, x: Any) -> Node | None:
@@ -91,7 +90,7 @@ class StreamFollower(TorchFunctionMode):
     def heads(self, call: int, module: nn.Module, output: Tensor) -> None:
         """Note that a tensor is the joint output of the heads of an attention."""
         self._nodes[output] = Leaf(False, output, call, module)
-        self._probes[output] = [output @ self._random(output), None]
+        self._probes[output] = output @ self._random(output)
         self._first = None
 
     def linear(self, module: nn.Module, x: Tensor, output: Tensor) -> None:
@@ -108,15 +107,12 @@ class StreamFollower(TorchFunctionMode):
 
     def check(self, x: Tensor) -> None:
         """Note where a tensor of the stream, or of heads, isn't what it was when it was made."""
-        probe = self._probes.get(x)
-        if probe is None or self.spoilt is not None:
-            return
-        # tensors of inference mode have no such number
-        writes = None if x.is_inference() else x._version
-        if writes is None or writes != probe[1]:
-            if not torch.equal(x @ self._random(x), probe[0]):
+        before = self._probes.get(x)
+        if before is not None and self.spoilt is None:
+            # x._version doesn't tell of writes through x.data
+            now = x @ self._random(x)
+            if not torch.equal(now, before):
                 self.spoilt = f"in layer {self.layer or 0}"
-            probe[1] = writes
 
     def _random(self, like: Tensor) -> Tensor:
         """A random vector, always the same one."""
@@ -127,7 +123,7 @@ class StreamFollower(TorchFunctionMode):
     def _made(self, x: Tensor, node: Node) -> None:
         self._nodes[x] = node
         if node.stream:
-            self._probes[x] = [x @ self._random(x), None]
+            self._probes[x] = x @ self._random(x)
 
     @contextmanager
     def following(self) -> Iterator[None]:

@@ -43,8 +43,9 @@ CALL, EACH = 200_000, 40_000
 def case_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Look for one step more than the lower bound so far, in the given bases and in sparser ones.
 
-    Each attempt has an equal share of the work; bases are left as they are where to change them
-    takes more than that. The core stands for the whole tensor.
+    Each attempt has an equal share of the work, and its change of bases may take as much again;
+    where that takes more, bases are left as they are, and the shares of these attempts aren't used.
+    The core stands for the whole tensor.
     """
     lower, of = goal.lower, problem.parts[-1]
     tensor, known = problem.part(of)

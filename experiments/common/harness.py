@@ -177,8 +177,7 @@ def by_processes(
     with processes(2) as executor:
         for done in executor(what, {i: (task,) for i, task in enumerate(tasks)}):
             if done.error is not None:
-                task = f"task {done.name} of {len(tasks)}, {tasks[done.name]}"
-                raise RuntimeError(f"{name}, {task}: {done.error}")
+                raise RuntimeError(f"{name}, {tasks[done.name]}: {done.error}")
             yield done.name, done.value
 
 

@@ -56,7 +56,7 @@ def margins(
         places = (np.arange(len(part)) * len(counts) + own).tolist()
         mine = [exps[place] for place in places]
         for place in places:
-            # left out of the sum: to subtract it afterwards would lose digits
+            # omitted from the sum: to subtract it afterwards would lose digits
             exps[place] = flint.arb(0)
         others = (flint.arb_mat(len(part), len(counts), exps) * tokens).entries()
         # tokens with v's own column have its very logit

@@ -116,7 +116,7 @@ class CertifiedRecall:
         >>> from capacity.layer import store_in_query_key
         >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
         >>> recall = certified_recall(store_in_query_key(db, 0.95), db, 0.95)
-        >>> recall.at(0.9).n_proved, recall.at(0.99).n_proved
+        >>> recall.at(0.99).n_proved, recall.at(0.999).n_refuted
         (3, 3)
         """
         check_tau(tau)

@@ -70,6 +70,7 @@ def test_rdf_databases_hold_no_labels(db: Database) -> None:
     assert {t.kind for t in db.tokens} <= {"iri", "literal"}
 
 
+@pytest.mark.slow
 def test_unfoldings_alone_seldom_close_hard_databases() -> None:
     # of 300 draws of `databases` 255 are closed, 193 of them by an unfolding
     closed = by_unfolding = 0

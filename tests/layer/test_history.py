@@ -118,6 +118,7 @@ def test_no_epoch_has_the_curve_of_one_point() -> None:
         assert training.history.loss == (training.loss,)
 
 
+@pytest.mark.slow
 def test_layers_that_are_trained_together_have_each_its_own() -> None:
     databases = [random_database(i, triples=(4, 30)) for i in range(5)]
     recipe = Recipe(learning_rate=0.05, epochs=150, stop_tau=0.9)

@@ -55,6 +55,7 @@ def test_a_wrong_weight_is_found_and_refused_with_the_numbers(
         require_proven(wrong, torch.device("cuda"), "float32")
 
 
+@pytest.mark.slow
 def test_doctor_tells_what_was_compared_and_how_fast_it_is(
     wrong: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

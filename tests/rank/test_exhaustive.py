@@ -58,6 +58,7 @@ def drawn(seed: int, shape: tuple[int, ...]) -> tuple[Indices, Mask]:
     return T, rng.random(shape) < rng.choice([0.7, 1.0])
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**20), st.sampled_from([(2, 2, 2), (3, 2, 1), (2, 2, 2, 1)]))
 @settings(max_examples=examples(30))
 def test_no_tree_proves_more(seed: int, shape: tuple[int, ...]) -> None:

@@ -117,6 +117,7 @@ def test_intervals_contain_ranks_that_are_theorems(known: KnownTensor) -> None:
     assert known.lower <= upper
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(3, 5), st.integers(1, 3))
 @settings(max_examples=examples(15), deadline=None)
 def test_sums_of_r_simple_tensors_have_lower_ends_of_at_most_r(

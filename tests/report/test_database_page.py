@@ -225,6 +225,7 @@ def test_hostile_labels_are_text() -> None:
     assert "<script>alert(1)</script>" in text_of(page, "#several")
 
 
+@pytest.mark.slow
 def test_many_predicates_and_long_labels_stay_small() -> None:
     # a thousand predicates, whose names have 2,000 characters each
     rows = [("a", f"{i:04d}" + "p" * 2000, f"{i}") for i in range(1000)]

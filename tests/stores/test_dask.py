@@ -198,6 +198,7 @@ def test_what_a_cluster_lacks_is_said_in_words(
         count_dask(path, scheduler)
 
 
+@pytest.mark.slow
 def test_the_commands_count_on_a_cluster(
     scheduler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -133,6 +133,7 @@ def test_doubtful_tables_are_read_alike_or_refused(
         agree(path, table=table, columns=columns)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(graphs(), graphs())
 def test_blank_nodes_of_two_files_are_two(one: Database, other: Database) -> None:

@@ -38,6 +38,7 @@ def alone() -> Iterator[None]:
     unregister_engine("toy")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("toy")
 def test_the_table_is_the_same_in_one_process_in_several_and_by_parts(tmp_path: Path) -> None:
     plan = make_plan(CONFIG)
@@ -51,6 +52,7 @@ def test_the_table_is_the_same_in_one_process_in_several_and_by_parts(tmp_path: 
     assert set(load(tmp_path / "one")["engine"]) == {"toy"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_what_is_measured_of_its_layers_is_the_same_in_several_processes() -> None:
     plan = make_plan({**CONFIG, "compute": {"engine": "auto"}})
@@ -59,6 +61,7 @@ def test_what_is_measured_of_its_layers_is_the_same_in_several_processes() -> No
     pd.testing.assert_frame_equal(table, measure_runs(plan.runs, tasks.norms))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 @pytest.mark.filterwarnings("default")
 def test_a_cluster_that_never_heard_of_it_trains_by_it(tmp_path: Path) -> None:

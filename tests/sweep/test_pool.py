@@ -123,6 +123,7 @@ def test_an_error_while_preparing_is_left_to_the_tasks() -> None:
         assert [one.value for one in execute(tasks.fail, {0: (2,)})] == [2]
 
 
+@pytest.mark.slow
 def test_a_lost_device_costs_an_attempt_in_a_new_process_and_is_told(tmp_path: Path) -> None:
     with (
         pytest.warns(UserWarning, match=r"the device of \d is lost\. It is tried again") as told,

@@ -86,6 +86,7 @@ def test_a_long_run_that_is_killed_goes_on_from_its_snapshot(
     assert not (killed / "unfinished").exists()
 
 
+@pytest.mark.slow
 def test_another_process_goes_on_to_the_same_table(alone: tuple[Plan, bytes], killed: Path) -> None:
     run_sweep(alone[0], killed, workers=2)
     assert (killed / "runs.parquet").read_bytes() == alone[1]

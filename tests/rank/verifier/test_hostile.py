@@ -43,6 +43,7 @@ def test_a_diagonalization_needs_a_coefficient_a_slice() -> None:
         assert not verify(claim(db, bad, side="upper"), db).proved
 
 
+@pytest.mark.slow
 def test_an_enclosure_of_a_few_facts_of_very_many() -> None:
     n = 200_000
     db = Database.from_triples([(f"k{i:06}", f"q{i:06}", f"v{i:06}") for i in range(n)])

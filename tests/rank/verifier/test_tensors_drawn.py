@@ -100,6 +100,7 @@ def test_what_is_found_is_proved_by_both_checkers(tensor: SparseTensor) -> None:
             assert second_checker(again, tensor)
 
 
+@pytest.mark.slow
 def test_mutations_are_proved_only_if_the_second_checker_proves_them() -> None:
     counts: Counter[Any] = Counter()
     for seed in range(30 * examples(200)):

@@ -8,6 +8,7 @@ from capacity.database import from_rdflib, load, to_rdflib
 from capacity.rank import database_bounds, effective_rank_interval, rank_interval
 from capacity.tensor import KNOWN_RANKS as KNOWN_TENSORS
 from tests.oracles import EXAMPLES, KNOWN_RANKS, ROOT, example_2_4, figure_1
+from tools.known_ranks import RANDOM, of_random_databases
 
 
 def test_the_papers_examples_are_the_papers() -> None:
@@ -68,6 +69,16 @@ def test_the_table_of_known_ranks_is_what_is_found_today() -> None:
         # the slow column is checked for what must hold
         lower, upper = map(int, thorough.strip("[]").split(","))
         assert lower <= known <= upper
+
+
+def test_the_table_of_random_databases_is_that_of_the_record() -> None:
+    rows = of_random_databases()
+    assert (
+        (ROOT / "docs" / "known-ranks.md")
+        .read_text(encoding="utf-8")
+        .endswith(RANDOM + "".join(f"| {' | '.join(cells)} |\n" for cells in rows))
+    )
+    assert {"rank-one locus", "cases"} <= {method for method, *_ in rows}
 
 
 @pytest.mark.slow

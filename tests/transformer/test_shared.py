@@ -1,7 +1,7 @@
 """Changes that threads share are undone by the last one, whatever goes wrong with the others."""
 
 from threading import Thread
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -31,6 +31,25 @@ def test_what_cannot_be_undone_keeps_nothing_else() -> None:
         assert [each.x for each in objects] == [2, 2, 2]
     assert [each.x for each in objects] == [1, 2, 1]
     assert not shared._changes
+
+
+class Watchful(Config):
+    """One that knows whether another thread might have come between."""
+
+    locked: ClassVar[list[bool]] = []
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.locked.append(shared._LOCK.locked())
+        super().__setattr__(name, value)
+
+
+def test_no_thread_comes_between_a_count_and_its_change() -> None:
+    watched = Watchful()
+    Watchful.locked.clear()
+    with shared_change([watched], "x", 2):
+        pass
+    # another thread would take the changed value for the one before
+    assert Watchful.locked == [True, True]
 
 
 def test_the_last_thread_undoes_a_change() -> None:

@@ -47,8 +47,8 @@ def shared_change(objects: Iterable[Any], name: str, value: Any) -> Iterator[Non
                 _set(of, name, value)
         yield
     finally:
-        # an error in one doesn't keep the others from being undone
-        with ExitStack() as undone, _LOCK:
+        # an error in one doesn't keep the others from being undone, which ends before the lock does
+        with _LOCK, ExitStack() as undone:
             for change in mine:
                 change[2] -= 1
                 of, before, needed = change

@@ -45,7 +45,7 @@ def products(captured: ActivationCache) -> None:
 
 
 def calls(captured: ActivationCache) -> None:
-    """What factors and their norms take, without a check, a mask or a scale."""
+    """Compute factors and their norms, without a check, a mask or a scale."""
     for layer in captured.layers:
         v = layer.v.double()
         R = torch.linalg.cholesky_ex(v.mT @ v, upper=True).L

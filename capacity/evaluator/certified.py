@@ -111,6 +111,16 @@ class CertifiedRecall:
         tau : float
             Threshold on the probability, strictly between 0.5 and 1.
 
+        Returns
+        -------
+        CertifiedRecall
+            Enclosures of log p(v | k, q) - log(new tau), with the same precision.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If tau is out of range.
+
         Examples
         --------
         >>> from capacity.layer import store_in_query_key

@@ -38,7 +38,10 @@ def difference_of_logs(a: float, b: float) -> tuple[float, float]:
 def margins(
     scale: bool, weights: Mapping[str, NDArray[np.float64]], facts: NDArray[np.int64], tau: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Enclosures of the margins of facts, by the precision that is set; infinite if unknown."""
+    """Ends of the margins of facts by the precision that is set, two arrays of shape (n_facts,).
+
+    Ends are infinite where nothing is known. `facts` has the tokens of each fact, (n_facts, 3).
+    """
     # tokens with the same column have the same logit; most have that of tokens that aren't objects
     columns, column_of, counts = np.unique(
         weights["W_U"], axis=1, return_inverse=True, return_counts=True

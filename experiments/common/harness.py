@@ -163,9 +163,9 @@ def rows_of(
 
 
 def by_processes(
-    name: str, what: Callable[[Task], Result], tasks: Sequence[Task]
+    name: str, what: Callable[[Task], Result], tasks: Sequence[Task], *, in_process: bool = False
 ) -> Iterator[tuple[int, Result]]:
-    """Numbers and results of tasks, as they come from two processes.
+    """Numbers and results of tasks, as they come from two processes, or in this one.
 
     Raises
     ------
@@ -174,6 +174,9 @@ def by_processes(
     SweepError
         If no process can begin (`capacity.sweep.pool.processes`).
     """
+    if in_process:
+        yield from enumerate(map(what, tasks))
+        return
     with processes(2) as executor:
         for done in executor(what, {i: (task,) for i, task in enumerate(tasks)}):
             if done.error is not None:

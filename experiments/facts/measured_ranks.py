@@ -102,11 +102,7 @@ def run(smoke: bool) -> Tables:
     plan = paper_plan(0, PLAIN, **some)
     databases = {run.database_id: run.database for run in plan.runs}
     dbs = list(databases.values())
-    found = dict(
-        enumerate(map(_effective, dbs))
-        if smoke
-        else by_processes("measured_ranks", _effective, dbs)
-    )
+    found = dict(by_processes("measured_ranks", _effective, dbs, in_process=smoke))
     rows = [found[number] for number in range(len(dbs))]
     tables["effective"] = pd.DataFrame(rows).assign(database_id=list(databases))
     return tables

@@ -69,9 +69,7 @@ def run(smoke: bool) -> Tables:
     ]
     found: dict[int, Tables] = {}
     with bar() as tell:
-        for number, tables in (
-            enumerate(map(_call, jobs)) if smoke else by_processes("identifiability", _call, jobs)
-        ):
+        for number, tables in by_processes("identifiability", _call, jobs, in_process=smoke):
             found[number] = tables
             tell("trainings and analyses", len(found), len(jobs))
     parts: dict[str, list[pd.DataFrame]] = {"boundary": [boundary()]}

@@ -139,6 +139,7 @@ def test_bases_are_changed_only_within_the_work_that_is_allowed(
     attempts = limits.bases + 1
     for work, called in ((work_of_sparser(T) - 1, 0), (work_of_sparser(T), limits.bases)):
         calls.clear()
-        goal = Goal(12, 48, work * attempts, limits, seed=0)
+        # half of the work is for trees
+        goal = Goal(12, 48, 2 * work * attempts, limits, seed=0)
         list(case_trees.case_trees(Problem(T), goal))
         assert len(calls) == called

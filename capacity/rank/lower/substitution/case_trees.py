@@ -43,15 +43,15 @@ CALL, EACH = 200_000, 40_000
 def case_trees(problem: Problem, goal: Goal) -> Iterable[Finding]:
     """Look for one step more than the lower bound so far, in the given bases and in sparser ones.
 
-    Each attempt has an equal share of the work, and its change of bases may take as much again;
-    where that takes more, bases are left as they are, and the shares of these attempts aren't used.
-    The core stands for the whole tensor.
+    Half of the work is for trees, with an equal share for each attempt, and half for changes of
+    bases: where one takes more than its share, bases are left as they are. The core stands for the
+    whole tensor.
     """
     lower, of = goal.lower, problem.parts[-1]
     tensor, known = problem.part(of)
     if not tensor.size:
         return
-    each = goal.work // (goal.limits.bases + 1)
+    each = goal.work // 2 // (goal.limits.bases + 1)
     attempts = goal.limits.bases + 1 if work_of_sparser(tensor) <= each else 1
     for attempt in range(attempts):
         if lower >= goal.upper:
@@ -188,7 +188,8 @@ CASES = Method(
     case_trees,
     sides=("lower",),
     limit="bases",
-    cost=lambda problem: 100 * problem.size,
+    cost=lambda problem: 2 * 100 * problem.size,
+    times=2,
     any_order=True,
     effective="yes",
 )

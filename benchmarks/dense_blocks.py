@@ -1,0 +1,231 @@
+"""Whether dense methods on parts of a large component prove more than what `standard` proves.
+
+    python benchmarks/dense_blocks.py [FILE ...]     (after real_graphs.py; some minutes)
+
+On graphs of `real_graphs` that are small enough to be dense, beside the lower end at `standard`:
+
+* a Koszul flattening of the whole, of 3 and of 5 random combinations of predicates;
+* slices first, a block after: subjects (or objects) are given up one by one, the slices that then
+  vanish on the others are counted first, and the others are flattened; of 40 lines that are drawn
+  at each step the one is given up whose loss is least;
+* an order first, a block after: a part of the longest order of sparse substitution, and then the
+  unfoldings and a flattening of a block without unknown entries, found greedily;
+* groups of 2, 3 and 4 of the widest predicates, each with the certified lower end at `standard`.
+
+And for the upper end, a walk in the flip graph that starts from a cover by fibers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from real_graphs import SEEDS, generated
+from record import run_all, write
+
+from capacity.database import load
+from capacity.rank import rank_interval
+from capacity.rank.effort import BUDGETS
+from capacity.rank.exact.modular_rank import rank_modulo
+from capacity.rank.exact.prime import PRIME
+from capacity.rank.lower.koszul import koszul_matrix
+from capacity.rank.lower.substitution.sparse import SPARSE_SUBSTITUTION, sparse_orders
+from capacity.rank.problem import Component, Goal
+from capacity.rank.upper.fiber_cover import fiber_cover
+from capacity.rank.upper.flip_graph import flip_walk
+from capacity.rank.verifier.budget import CheckBudget
+from capacity.rank.verifier.kinds.substitution import Substitution
+from capacity.tensor import SparseTensor
+from capacity.tensor.structure import numbered_fibers
+
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+RECORD = Path(__file__).parent / "results" / "real_graphs.json"
+GENERATED = ("many objects, 1,500", "vocabulary, 1,700", "many objects, 20,000")
+# entries up to which a tensor is searched for blocks; of larger ones the whole is flattened
+MOST_DENSE = 10**7
+# lines given up, lines drawn for each, and parts of an order
+LINES, DRAWN, PARTS = 60, 40, 15
+# groups are of the widest predicates, of which there are so many
+WIDEST, GROUPS = 5, (2, 3, 4)
+# steps of a walk, and a call's
+STEPS, STRIDE = 10_000_000, 1_000_000
+
+
+def flattened(block: Indices, a: int) -> int:
+    """Bound by a Koszul flattening of `a` random combinations of the slices of mode 1."""
+    projection = np.random.default_rng(a).integers(-99, 100, (a, block.shape[1]))
+    slices = np.tensordot(projection, np.moveaxis(block, 1, 0), axes=1) % PRIME
+    slices = slices[:, slices.any(axis=(0, 2))][:, :, slices.any(axis=(0, 1))]
+    p = a // 2
+    return -(-rank_modulo(koszul_matrix(slices, p)) // comb(a - 1, p)) if slices.size else 0
+
+
+def unfolded(block: Indices) -> int:
+    """The largest rank of an unfolding."""
+    sides = (np.moveaxis(block, m, 0).reshape(block.shape[m], -1) for m in range(3))
+    return max(rank_modulo(side % PRIME) for side in sides)
+
+
+def slices_first(tensor: Indices, kept: Mask, a: int) -> int:
+    """Bound by the slices of mode 2 that vanish where slices of mode 0 are kept, and the others."""
+    block = tensor[kept]
+    vanish = ~block.any(axis=(0, 1))
+    first = np.unique(tensor[:, :, vanish].reshape(-1, int(vanish.sum())), axis=0)
+    return (rank_modulo(first % PRIME) if first.size else 0) + flattened(block[:, :, ~vanish], a)
+
+
+def greedily(tensor: Indices) -> list[int]:
+    """Give up slices of mode 0 one by one; the largest bounds met by 3 and by 5 combinations."""
+    rng = np.random.default_rng(0)
+    kept = np.ones(len(tensor), np.bool_)
+    sizes = np.count_nonzero(tensor, axis=(1, 2))
+    best, at = slices_first(tensor, kept, 3), kept.copy()
+    for _ in range(min(LINES, len(tensor) - 1)):
+        bounds: list[tuple[int, int, int]] = []
+        for line in rng.permutation(np.flatnonzero(kept))[:DRAWN].tolist():
+            kept[line] = False
+            bounds.append((slices_first(tensor, kept, 3), -int(sizes[line]), line))
+            kept[line] = True
+        bound, _, line = max(bounds)
+        kept[line] = False
+        if bound > best:
+            best, at = bound, kept.copy()
+    return [best, slices_first(tensor, at, 5)]
+
+
+def orders_first(tensor: Indices, removals: Indices) -> list[int]:
+    """Bound by a part of an order, and a block afterwards; the best, and the part's length."""
+    known = np.ones(tensor.shape, np.bool_)
+    alive = [np.ones(n, np.bool_) for n in tensor.shape]
+    best = [0, 0]
+    steps: list[list[int]] = removals.tolist()
+    for step, (mode, index) in enumerate(steps):
+        if step and step % max(1, len(steps) // PARTS) == 0:
+            inside = np.ix_(*alive)
+            block = known_block(tensor[inside], known[inside])
+            if block.size:
+                best = max(best, [step + max(unfolded(block), flattened(block, 3)), step])
+        alive[mode][index] = False
+        hidden = (tensor.take(index, mode) != 0) | ~known.take(index, mode)
+        np.moveaxis(known, mode, 0)[:, hidden] = False
+    return best
+
+
+def known_block(tensor: Indices, known: Mask) -> Indices:
+    """Give up slices until no entry is unknown: those with most unknown ones a known nonzero."""
+    while not known.all():
+        ratios: list[tuple[float, int, int]] = []
+        for mode in range(3):
+            others = tuple(m for m in range(3) if m != mode)
+            nonzero = np.count_nonzero((tensor != 0) & known, axis=others)
+            ratio = np.count_nonzero(~known, axis=others) / (1 + nonzero)
+            ratios.append((float(ratio.max()), mode, int(ratio.argmax())))
+        _, mode, index = max(ratios)
+        tensor, known = np.delete(tensor, index, mode), np.delete(known, index, mode)
+    return tensor
+
+
+def of_groups(tensor: SparseTensor) -> dict[str, list[int]]:
+    """The largest certified lower end of groups of the widest predicates, by their number."""
+    widest = np.argsort(-np.bincount(tensor.indices[:, 1]))[:WIDEST].tolist()
+    found: dict[str, list[int]] = {}
+    for n in GROUPS:
+        lower: list[int] = []
+        for group in itertools.combinations(widest, n):
+            rows = np.isin(tensor.indices[:, 1], group)
+            part = SparseTensor(tensor.indices[rows], tensor.values[rows], tensor.shape)
+            lower.append(rank_interval(part, effort="standard").lower.value)
+        found[str(n)] = [max(lower), len(lower)]
+    return found
+
+
+def longest_order(tensor: SparseTensor) -> Substitution:
+    """The longest order that sparse substitution finds at `standard`."""
+    budget, rows = BUDGETS["standard"], np.arange(tensor.n_entries)
+    component = Component(tensor, rows, (), CheckBudget().spend)
+    work = SPARSE_SUBSTITUTION.times * budget.work
+    *_, (found,) = sparse_orders(component, Goal(0, tensor.n_entries, work, budget.limits, seed=0))
+    assert isinstance(found, Substitution)
+    return found
+
+
+def walked(tensor: SparseTensor) -> list[int]:
+    """Numbers of fibers of a cover, and of terms after a walk in the flip graph from there."""
+    everything = np.zeros(tensor.n_entries, np.int64)
+    cover = fiber_cover(tensor, everything, np.ones(1, np.bool_))
+    small = cover.merged.tensor
+    fibers = numbered_fibers(small.indices, small.shape)
+    chosen = fibers[np.arange(small.n_entries), cover.along]
+    numbers, of = np.unique(chosen, return_inverse=True)
+    factors = [np.zeros((len(numbers), n), np.int64) for n in small.shape]
+    for mode, factor in enumerate(factors):
+        factor[of.ravel(), small.indices[:, mode]] = 1
+    now = factors[0], factors[1], factors[2]
+    for turn in range(STEPS // STRIDE):
+        now = flip_walk(now, steps=STRIDE, seed=turn, target=0)
+    return [len(numbers), len(now[0])]
+
+
+def measure(task: tuple[str, int]) -> dict[str, Any]:
+    """Bound the rank of a graph by each of these."""
+    name, seed = task
+    tensor = load(name, multi="keep").tensor() if seed < 0 else generated(name, seed)
+    whole = np.zeros(tensor.shape, np.int64)
+    whole[tuple(tensor.indices.T)] = tensor.values
+    row: dict[str, Any] = {
+        "graph": Path(name).name if seed < 0 else name,
+        "seed": seed if seed >= 0 else None,
+        "facts": tensor.n_entries,
+        "shape": list(tensor.shape),
+    }
+    if whole.size > MOST_DENSE:
+        return row | {"flattenings": [flattened(whole, 3)], "groups": of_groups(tensor)}
+    order = longest_order(tensor)
+    return row | {
+        "flattenings": [flattened(whole, a) for a in (3, 5)],
+        "slices_first": [greedily(whole), greedily(np.swapaxes(whole, 0, 2))],
+        "order": order.value,
+        "order_first": orders_first(whole[np.ix_(*order.view.indices)], order.removals),
+        "groups": of_groups(tensor),
+        "walk": walked(tensor),
+    }
+
+
+def main() -> None:
+    """Measure all graphs, beside the ends of their record."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=Path, default=Path("runs/dense_blocks.jsonl"))
+    parser.add_argument("files", nargs="*")
+    options = parser.parse_args()
+    tasks = [(name, seed) for name in GENERATED for seed in range(SEEDS)]
+    tasks += [(file, -1) for file in options.files]
+    rows = run_all(measure, tasks, kept=options.out, workers=options.workers)
+    held = {
+        (row["graph"], row["seed"], row["facts"]): row
+        for row in json.loads(RECORD.read_text())["rows"]
+        if row["effort"] == "standard" and "graph" in row
+    }
+    for row in rows:
+        at_standard = held[row["graph"], row["seed"], row["facts"]]
+        row["standard"], row["by"] = at_standard["rank"], at_standard["by"]
+    write(
+        "dense_blocks",
+        what="lower bounds by dense methods on parts of large components",
+        peer="the certified interval at `standard`, by real_graphs",
+        rows=rows,
+        packages=["numpy", "scipy", "python-flint", "numba"],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -79,8 +79,10 @@ def slices_first(tensor: Indices, kept: Mask, a: int) -> int:
     """Bound by the slices of mode 2 that vanish where slices of mode 0 are kept, and the others."""
     block = tensor[kept]
     vanish = ~block.any(axis=(0, 1))
-    first = np.unique(tensor[:, :, vanish].reshape(-1, int(vanish.sum())), axis=0)
-    return (rank_modulo(first % PRIME) if first.size else 0) + flattened(block[:, :, ~vanish], a)
+    rest = flattened(block[:, :, ~vanish], a)
+    if not vanish.any():
+        return rest
+    return rest + rank_modulo(np.unique(tensor[:, :, vanish].reshape(-1, vanish.sum()), axis=0))
 
 
 def greedily(tensor: Indices) -> list[int]:

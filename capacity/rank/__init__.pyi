@@ -65,6 +65,7 @@ from .verifier.kinds import register_kind as register_kind
 from .verifier.kinds import unregister_kind as unregister_kind
 from .verifier.kinds.algebra import AlderStrassen as AlderStrassen
 from .verifier.kinds.algebraic import AlgebraicDecomposition as AlgebraicDecomposition
+from .verifier.kinds.block_substitution import BlockSubstitution as BlockSubstitution
 from .verifier.kinds.boxes import Boxes as Boxes
 from .verifier.kinds.cases import Cases as Cases
 from .verifier.kinds.decomposition import Decomposition as Decomposition

@@ -18,6 +18,7 @@ from capacity.tensor import SparseTensor, grouped
 from capacity.testing.area import Area, Sides
 from capacity.testing.choices import Choices
 from capacity.testing.drawn_algebraic_terms import algebraic_decomposition
+from capacity.testing.drawn_blocks import block_substitution
 from capacity.testing.drawn_diagonalizations import diagonalization
 from capacity.testing.drawn_pairs import paired_slices
 from capacity.testing.drawn_strong_arguments import (
@@ -38,7 +39,11 @@ from capacity.testing.whole_components import (
 T = TypeVar("T", bound=str)
 Maker: TypeAlias = Callable[[Choices, Area], Argument | None]
 # kinds whose values add up, and kinds of which a certificate may have one
-ADDING: dict[str, Maker] = {"unfolding": unfolding, "substitution": substitution}
+ADDING: dict[str, Maker] = {
+    "unfolding": unfolding,
+    "substitution": substitution,
+    "block substitution": block_substitution,
+}
 STRONG: dict[str, Maker] = {
     "koszul": koszul,
     "pencil": pencil,

@@ -238,6 +238,24 @@ def _rearrange_a_minor(choose: Choices, data: Data, spare: list[Data]) -> None:
             minor["blocks"], minor["eliminated"] = [n + 1], [0]
 
 
+def _change_a_group(choose: Choices, data: Data, spare: list[Data]) -> None:
+    """Begin a group of removals earlier or later, or let it have a slice and a place more."""
+    grouped = [argument for argument in data["arguments"] if argument.get("groups")]
+    if not grouped:
+        _change_a_list(choose, data, spare)
+        return
+    argument = choose.one(grouped)
+    group = choose.one(argument["groups"])
+    columns = argument.get("columns")
+    if not isinstance(group, list) or len(group) != 2 or not columns:
+        return
+    if choose.chance(1, 2):
+        group[0] += choose.one(STEPS)
+    else:
+        group[1] += 1
+        columns.insert(choose.integer(0, len(columns)), copy.deepcopy(choose.one(columns)))
+
+
 def _remove_a_key(choose: Choices, data: Data, _: list[Data]) -> None:
     holder = choose.one([*data["arguments"], data])
     keys = [key for key in holder if key != "arguments"]
@@ -258,6 +276,7 @@ EDITS: tuple[Edit, ...] = (
     _change_a_coefficient,
     _exchange_what_it_is_about,
     _rearrange_a_minor,
+    _change_a_group,
     _replace_a_prime,
     _replace_a_basis,
     _change_the_modes,

@@ -44,11 +44,11 @@ def unfolding(choose: Choices, area: Area) -> Unfolding | None:
         return None
     places = np.roll(places, choose.integer(0, len(places) - 1))
     matrix = flat[:, places]
-    pivots = _pivots(matrix, prime)
+    pivots = leading_pivots(matrix, prime)
     if not pivots:
         # all entries are multiples of the prime
         prime = PRIMES[-1]
-        pivots = _pivots(matrix, prime)
+        pivots = leading_pivots(matrix, prime)
     if choose.chance(1, 4):
         # leading minors of pivots in this order are nonsingular too
         pivots = pivots[: choose.integer(1, len(pivots))]
@@ -65,7 +65,7 @@ def unfolding(choose: Choices, area: Area) -> Unfolding | None:
     )
 
 
-def _pivots(matrix: Indices, prime: int) -> list[tuple[int, int]]:
+def leading_pivots(matrix: Indices, prime: int) -> list[tuple[int, int]]:
     """Rows and columns of a largest nonsingular minor whose leading minors are nonsingular too."""
     left = matrix.astype(object) % prime
     found: list[tuple[int, int]] = []
@@ -104,7 +104,7 @@ def _arranged(
     eliminated: list[int] = []
     for mine, across in _parts(minor, rows, columns, whole=choose.chance(1, 3)):
         some = choose.order(mine)
-        pivots = _pivots(minor[np.ix_(some, across)], prime)
+        pivots = leading_pivots(minor[np.ix_(some, across)], prime)
         order += [(some[i], across[j]) for i, j in pivots]
         blocks.append(len(pivots))
         eliminated.append(choose.integer(0, len(pivots)))
@@ -170,25 +170,27 @@ def substitution(choose: Choices, area: Area) -> Substitution | None:
     return Substitution(view, removals) if len(removals) else None
 
 
+def playable_slices(certain: Mask) -> list[tuple[int, int]]:
+    """Mode and index of each slice with an entry that is left, known and nonzero."""
+    return [
+        (mode, int(i))
+        for mode in range(certain.ndim)
+        for i in np.flatnonzero(
+            certain.any(axis=tuple(m for m in range(certain.ndim) if m != mode))
+        )
+    ]
+
+
 def _any_removals(choose: Choices, values: Mask, known: Mask) -> Indices:
     live, known = np.ones(values.shape, bool), known.copy()
     removals: list[tuple[int, int]] = []
-    while True:
-        ones = values & known & live
-        playable = [
-            (mode, int(i))
-            for mode in range(ones.ndim)
-            for i in np.flatnonzero(ones.any(axis=tuple(m for m in range(ones.ndim) if m != mode)))
-        ]
-        if not playable:
-            return np.array(removals, np.int64).reshape(-1, 2)
+    while playable := playable_slices(values & known & live):
         mode, i = choose.one(playable)
         removals.append((mode, i))
         hidden = values.take(i, mode) | ~known.take(i, mode)
         known &= ~np.expand_dims(hidden, mode)
-        gone = [slice(None)] * ones.ndim
-        gone[mode] = slice(i, i + 1)
-        live[tuple(gone)] = False
+        np.moveaxis(live, mode, 0)[i] = False
+    return np.array(removals, np.int64).reshape(-1, 2)
 
 
 def koszul(choose: Choices, area: Area) -> Koszul | None:

@@ -10,6 +10,7 @@ import numpy as np
 from capacity.database import Database
 from capacity.rank import (
     AlderStrassen,
+    BlockSubstitution,
     Cases,
     Certificate,
     Diagonalization,
@@ -65,8 +66,9 @@ def _proves(certificate: Certificate, of: Database | SparseTensor) -> bool:
         return False
     if certificate.side == "upper":
         return adds_up(certificate, T, observed, effective)
+    removing = (Substitution, BlockSubstitution)
     touched = [
-        indices_of(a.view) if isinstance(a, Substitution)
+        indices_of(a.view) if isinstance(a, removing)
         else proves_lower(a, T, observed, effective)
         for a in certificate.arguments
     ]  # fmt: skip
@@ -90,13 +92,13 @@ def _proves(certificate: Certificate, of: Database | SparseTensor) -> bool:
             return False
         if {(first.mode, i) for i in first.rows.tolist()} & (indices or set()):
             return False
-        if not isinstance(second, Substitution) and not vanishes(first, indices or set(), T):
+        if not isinstance(second, removing) and not vanishes(first, indices or set(), T):
             return False
         before[id(second)] = first
     return all(
         proves_removals(a, T, observed, effective, before[id(a)]) is not None
         for a in certificate.arguments
-        if isinstance(a, Substitution)
+        if isinstance(a, removing)
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from capacity.rank import (
     AlderStrassen,
+    BlockSubstitution,
     Cases,
     Diagonalization,
     Koszul,
@@ -58,7 +59,7 @@ def proves_lower(
             return None
         places = {(m, i) for c in columns for m, i in zip(others, c, strict=True)}
         return {(argument.mode, i) for i in rows} | places
-    if isinstance(argument, Substitution):
+    if isinstance(argument, Substitution | BlockSubstitution):
         return proves_removals(argument, D, observed, effective)
     if isinstance(argument, Cases):
         return proves_cases(argument, D, observed, effective)
@@ -93,7 +94,7 @@ def proves_lower(
 
 
 def proves_removals(
-    argument: Substitution,
+    argument: Substitution | BlockSubstitution,
     D: np.ndarray,
     observed: np.ndarray,
     effective: bool,
@@ -114,18 +115,73 @@ def proves_removals(
         for p in state:
             if any(gone[at] for at in itertools.product(*(support[m][p[m]] for m in others))):
                 state[p] = None
-    for mode, index in argument.removals.tolist():
-        if mode not in range(D.ndim):
+    steps = [[tuple(step)] for step in argument.removals.tolist()]
+    columns: dict[int, list[tuple[int, ...]]] = {}
+    if isinstance(argument, BlockSubstitution):
+        together = _together(argument, D.ndim)
+        if together is None:
             return None
-        mine = {p: x for p, x in state.items() if p[mode] == index}
+        steps, columns = together
+    for number, several in enumerate(steps):
+        modes = {mode for mode, _ in several}
+        if len(modes) != 1 or not modes <= set(range(D.ndim)) or len(set(several)) < len(several):
+            return None
+        state_after = _without(several, columns.get(number), state)
+        if state_after is None:
+            return None
+        state = state_after
+    return indices_of(argument.view)
+
+
+def _together(argument: BlockSubstitution, order: int) -> tuple[Any, Any] | None:
+    """The removals, those of a group as one step, and the columns of its minor by its number."""
+    removals = [tuple(step) for step in argument.removals.tolist()]
+    left = [tuple(place) for place in argument.columns.tolist()]
+    steps: list[list[tuple[int, ...]]] = []
+    columns: dict[int, list[tuple[int, ...]]] = {}
+    done = 0
+    if len(argument.eliminated) != len(argument.groups) or not len(argument.groups):
+        return None
+    for (first, n), eliminated in zip(
+        argument.groups.tolist(), argument.eliminated.tolist(), strict=True
+    ):
+        if not (done <= first and 0 < n <= len(left) and first + n <= len(removals)):
+            return None
+        if not 0 <= eliminated <= n or any(len(place) != order - 1 for place in left):
+            return None
+        steps += [[one] for one in removals[done:first]]
+        columns[len(steps)], left = left[:n], left[n:]
+        steps.append(removals[first : first + n])
+        done = first + n
+    steps += [[one] for one in removals[done:]]
+    return None if left else (steps, columns)
+
+
+def _without(
+    several: list[tuple[int, ...]], columns: list[tuple[int, ...]] | None, state: dict[Any, Any]
+) -> dict[Any, Any] | None:
+    """What is left without some slices of a mode, if they are known to be independent."""
+    ((mode, *_), *_) = several
+    rows = [i for _, i in several]
+    mine = {p: x for p, x in state.items() if p[mode] in rows}
+    if columns is None:
         if not any(x for x in mine.values()):
             return None
-        state = {p: x for p, x in state.items() if p[mode] != index}
-        for p in state:
-            across = mine[(*p[:mode], index, *p[mode + 1 :])]
+    else:
+        minor = [[mine.get((*c[:mode], i, *c[mode:])) for c in columns] for i in rows]
+        if any(x is None for row in minor for x in row):
+            return None
+        if rational_rank([[Fraction(int(x)) for x in row if x is not None] for row in minor]) < len(
+            rows
+        ):
+            return None
+    state = {p: x for p, x in state.items() if p[mode] not in rows}
+    for p in state:
+        for i in rows:
+            across = mine.get((*p[:mode], i, *p[mode + 1 :]))
             if across is None or across != 0:
                 state[p] = None
-    return indices_of(argument.view)
+    return state
 
 
 def _proves_flattening(argument: Koszul, D: np.ndarray) -> set[tuple[int, int]] | None:

@@ -9,6 +9,7 @@ argument                  side   value
 ========================  =====  ================================================================
 `Unfolding`               lower  the size of a nonsingular minor of an unfolding
 `Substitution`            lower  the steps of the substitution method, with unknown entries
+`BlockSubstitution`       lower  the same, several independent slices being removed at once
 `Koszul`                  lower  the rank of a Koszul flattening, divided by a simple tensor's
 `Diagonalization`         both   n if n x n slices are diagonal in common bases, or else n + 1
 `AlderStrassen`           lower  2 n - t for an algebra of n dimensions with t maximal ideals

@@ -86,8 +86,9 @@ def verify(
     *Lower bounds of the rank* add over arguments about different components. Let D = A (+) B. An
     argument for A removes slices of A, those of mode m in a set S_m: by steps of the substitution
     method, or as the r independent slices of an unfolding of rank r. Each of them is nonzero when
-    its turn comes, and the rank falls by at least one each time. What remains at the indices of B
-    is D with multiples of the slices S_m added in each mode m, so it is
+    its turn comes, or several of one mode are independent, and the rank falls by at least their
+    number each time. What remains at the indices of B is D with multiples of the slices S_m added
+    in each mode m, so it is
 
         B + sum over (i, j, ..., k) in S_0 x S_1 x ... of A[i, j, ..., k] times a simple tensor,
 
@@ -96,9 +97,10 @@ def verify(
     A[i, j, ..., k] isn't zero. The first of its slices to be removed, say i, would hide (make
     unknown) (x, j, ..., k) for all x; then the next, say j, unknown there, would hide (x, y, ...,
     k) for all x and y, and so on; and the last, k, of which no entry is known any more, couldn't be
-    removed. So B stays as it was. If the substitution is in a view of A,
-    restrict to the view first. One component may have any lower bound of its rank, such as a
-    flattening's: the slices of the others are removed first. Two such bounds don't add in general
+    removed, nor be a row of a minor whose entries are known. Slices that are removed at once are of
+    one mode, so i, j, ..., k are removed at different steps. So B stays as it was. If the
+    substitution is in a view of A, restrict to the view first. One component may have any lower
+    bound of its rank, such as a flattening's: the slices of the others are removed first. Two such bounds don't add in general
     (Shitov's counterexample to Strassen's additivity); but one flattening may be about several
     components at once: its rank is the sum of theirs.
 
@@ -115,8 +117,8 @@ def verify(
     the unfolding, of mode m, and consider the sum above, with I among the removed slices S_m. If
     A[i, j, ..., k] isn't zero for an i in I, then (x, j, ..., k) is hidden for all x of mode m from
     the start. Each of the other slices that the substitution removes hides more of it, as above, so
-    that nothing is known of the last one, which can't be removed: no such term has all its other
-    slices among the removed ones. For the terms of whose slices the substitution removes all, the
+    that nothing is known of the last one, which can't be removed, alone or with others: no such
+    term has all its other slices among the removed ones. For the terms of whose slices the substitution removes all, the
     argument above holds with "isn't known to be zero" in place of "isn't zero". If the second of
     the pair is no substitution, the slices of I vanish on its sub-tensor, which contains all that
     it removes, and no such term remains. Components are taken one after the other, a pair at a

@@ -40,14 +40,14 @@ class Kind:
         observed fibers. The values of all arguments must add up to the tensor.
     removals : callable, optional
         ``removals(argument, entries, removed)`` is called after all `lower`, if the argument
-        removes slices one by one (the substitution method). `removed` are slices that an unfolding
+        removes slices in steps (the substitution method). `removed` are slices that an unfolding
         removed earlier, or None: multiples of them were subtracted wherever they don't vanish, and
         those entries are unknown (`view_tensor` with ``before=removed``). Whenever a slice is
         removed, the entries of the other slices must be taken as unknown wherever it isn't known to
         be zero.
     adds : bool
         True if the argument removes as many slices as its value, one by one, each nonzero when its
-        turn comes, and the tensor is zero wherever slices of all modes are removed. Its value
+        turn comes, or several of one mode that are independent then, and the tensor is zero wherever slices of all modes are removed. Its value
         then adds to bounds of other components (`capacity.rank.verifier.checker` has the
         proof). A certificate may have at most one argument whose value doesn't add.
     alone : bool

@@ -75,20 +75,21 @@ def view_tensor(
 
 def sparse_view(
     view: View, entries: Entries, *, before: Removed | None = None
-) -> tuple[Indices, tuple[int, Indices]]:
+) -> tuple[Indices, Indices, tuple[int, Indices]]:
     """Return what `view_tensor` does, for a view of T itself in the given bases, without zeros.
 
-    These are the places of its nonzero entries, shape (n_entries, order), and the fibers of unknown
-    entries: their mode, and their places in the other modes, shape (n_fibers, order - 1).
+    These are the places of its nonzero entries, shape (n_entries, order), these entries, and the
+    fibers of unknown ones: their mode, and their places in the other modes, shape (n_fibers,
+    order - 1).
     """
     order = entries.order
     rows = entries.among(view.indices)
     places = np.stack(_places(view, entries, rows), axis=1)
     if before is None:
-        return places, (order - 1, np.zeros((0, order - 1), np.int64))
+        return places, entries.values[rows], (order - 1, np.zeros((0, order - 1), np.int64))
     fibers = np.stack(_fibers(view, entries, before.mode, before.slices), axis=1)
     entries.budget.spend(order * SORT * len(fibers))
-    return places, (before.mode, np.unique(fibers, axis=0))
+    return places, entries.values[rows], (before.mode, np.unique(fibers, axis=0))
 
 
 def require_indices(view: View, entries: Entries) -> list[int]:

@@ -108,7 +108,8 @@ def test_a_kind_that_is_not_registered_is_refused(tmp_path: Path) -> None:
         verify(claim(db, unit()), db)
     save_certificates([claim(db, unit())], tmp_path / "c.json")
     with pytest.raises(
-        CertificateError, match="must be one of algebra, algebraic decomposition, boxes, "
+        CertificateError,
+        match="must be one of algebra, algebraic decomposition, block substitution, ",
     ):
         load_certificates(tmp_path / "c.json")
 
@@ -160,6 +161,6 @@ def test_fields_of_kinds_have_forms_that_go_to_json_and_back(forms: dict[str, st
 
 def test_only_what_is_registered_can_be_taken_out() -> None:
     with pytest.raises(
-        ValueError, match="must be one of algebra, algebraic decomposition, boxes, "
+        ValueError, match="must be one of algebra, algebraic decomposition, block substitution, "
     ):
         unregister_kind("unit tensor")

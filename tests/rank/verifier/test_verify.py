@@ -113,7 +113,9 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
         drawn = drawn_certificate(Choices.seeded(seed), four, quantity=quantity, kind=kind)
         pool.append((four, drawn))
     for quantity, seed in itertools.product(("rank", "effective_rank"), range(10)):
-        for kind in ("cases", "rank-one locus", "rank-one completion", "algebra"):
+        for kind in (
+            "block substitution", "cases", "rank-one locus", "rank-one completion", "algebra",
+        ):  # fmt: skip
             of = w if quantity == "rank" else four
             drawn = drawn_certificate(Choices.seeded(seed), of, quantity=quantity, kind=kind)
             pool.append((of, drawn))

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Forms, FromBelow, View
-from capacity.rank.verifier.entries import Entries, require
+from capacity.rank.verifier.entries import Entries
 from capacity.rank.verifier.kind import Kind
-from capacity.rank.verifier.procedures.sparse_removals import (
-    cost_of_sparse_removals,
-    require_sparse_removals,
-)
-from capacity.rank.verifier.view import (
-    ENTRY,
-    Removed,
-    require_indices,
-    sparse_view,
-    view_tensor,
-)
-
-# budget for each entry of the view and four modes, and for each slice that is removed
-REMOVAL_ENTRY, REMOVAL = 50, 30_000
+from capacity.rank.verifier.procedures.removals import require_removals
+from capacity.rank.verifier.view import Removed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,45 +48,7 @@ def check_substitution(argument: Substitution, entries: Entries, before: Removed
     stay as they were. For the effective rank, the unobserved fibers are hidden from the start, and
     so are those that slices removed `before` may have changed.
     """
-    view, removals = argument.view, argument.removals
-    shape = [
-        n if P is None else len(P)
-        for n, P in zip(require_indices(view, entries), view.bases, strict=True)
-    ]
-    modes = (removals[:, 0] >= 0) & (removals[:, 0] < entries.order)
-    require(modes.all(), f"a mode must be from 0 to {entries.order - 1}")
-    inside = (removals[:, 1] >= 0) & (removals[:, 1] < np.array(shape)[removals[:, 0]])
-    require(inside.all(), "a slice is out of range")
-    each = REMOVAL_ENTRY * max(1, entries.order // 4)
-    size = math.prod(shape)
-    # of higher order, an entry has too many patterns
-    if entries.order <= 3 and not entries.effective and all(P is None for P in view.bases):
-        places, fibers = sparse_view(view, entries, before=before)
-        sizes = len(places), entries.order, len(removals), len(fibers[1])
-        if cost_of_sparse_removals(*sizes)[0] < (ENTRY + each) * size + REMOVAL * len(removals):
-            require_sparse_removals(places, tuple(shape), fibers, removals, entries.budget)
-            return
-    tensor, known = view_tensor(view, entries, before=before)
-    values = tensor != 0
-    entries.budget.spend(each * size + REMOVAL * len(removals), 6 * size)
-    alive = [np.ones(n, bool) for n in values.shape]
-    # fibers along each mode that are hidden already: each is hidden once, so any number of steps
-    # costs a few times the number of entries
-    gone = [np.zeros(np.delete(values.shape, mode), bool) for mode in range(entries.order)]
-    steps: list[list[int]] = removals.tolist()
-    for step, (mode, index) in enumerate(steps):
-        where = f"substitution step {step}, slice {index} of mode {mode}"
-        require(alive[mode][index], f"{where}: it was removed before")
-        slice_known, slice_value = known.take(index, mode), values.take(index, mode)
-        live = np.ones(slice_value.shape, bool)
-        for axis, other in enumerate(m for m in range(entries.order) if m != mode):
-            live &= np.expand_dims(alive[other], [a for a in range(live.ndim) if a != axis])
-        require((slice_known & slice_value & live).any(), f"{where}: it isn't known to be nonzero")
-        alive[mode][index] = False
-        # direct sums rest on this mask too (`capacity.rank.verifier`): it must never hide less
-        hidden = (~slice_known | slice_value) & ~gone[mode]
-        gone[mode] |= hidden
-        np.moveaxis(known, mode, 0)[:, hidden] = False
+    require_removals(argument.view, argument.removals, entries, before)
 
 
 KIND = Kind(

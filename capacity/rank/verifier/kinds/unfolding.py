@@ -7,21 +7,15 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import flint
 import numpy as np
 
 from capacity.rank.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, FromBelow
-from capacity.rank.verifier.budget import DENSE_BYTES, require_at_most, steps_of_rank
 from capacity.rank.verifier.entries import SORT, Entries, require
 from capacity.rank.verifier.kind import Kind
+from capacity.rank.verifier.procedures.nonsingular import require_nonsingular
 from capacity.rank.verifier.view import require_prime
 from capacity.tensor.structure import MOST_PLACES, numbered
-
-# steps for each product while a block is sparse
-SPARSE_PRODUCT = 150
-# largest number of entries of a sparse block, of about 200 bytes each
-MOST_ENTRIES = 2**21
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,60 +143,11 @@ def _check_blocks(
     for number, (start, stop) in enumerate(itertools.pairwise(bounds.tolist()), start=1):
         mine = order[starts[number] : starts[number + 1]]
         mine = mine[block_j[mine] == number]
-        n, t = stop - start, steps[number - 1]
-        require(t <= n, "more pivots are eliminated than there are")
-        d = n - t
-        sparse = SPARSE_PRODUCT * 10 * (n + len(mine))
-        memory = max(DENSE_BYTES * d**2, 300 * n + 200 * len(mine))
-        entries.budget.spend(steps_of_rank(d, d) + sparse, memory)
         places = i[mine] - start, j[mine] - start
-        rest = _eliminated(*places, x[mine], n, t, argument.prime, entries)
-        dense = [row.get(k, 0) for row in rest for k in range(t, n)]
-        rank = flint.nmod_mat(d, d, dense, argument.prime).rank()
-        require(rank == d, f"block {number} has rank {t + rank} of {n} modulo the prime")
-
-
-def _eliminated(
-    i: Indices, j: Indices, values: Indices, n: int, t: int, prime: int, entries: Entries
-) -> list[dict[int, int]]:
-    """Rows of an n x n block that remain once its first t pivots have cleared their columns.
-
-    Adding multiples of rows keeps the determinant: it is the product of the pivots, which aren't
-    zero modulo the prime, times the determinant of the remaining matrix.
-    """
-    rows: list[dict[int, int]] = [{} for _ in range(n)]
-    below: list[set[int]] = [set() for _ in range(n)]
-    filled: list[tuple[int, int, int]] = np.stack([i, j, values], axis=1).tolist()
-    for a, b, value in filled:
-        if value % prime:
-            rows[a][b] = value % prime
-            below[b].add(a)
-    held = len(filled)
-    for s in range(t):
-        pivot = rows[s].pop(s, 0)
-        require(pivot % prime, f"pivot {s} of a block vanishes modulo the prime")
-        inverse = pow(pivot, -1, prime)
-        later = [r for r in below[s] if r > s]
-        entries.budget.spend(SPARSE_PRODUCT * (len(below[s]) + len(later) * (len(rows[s]) + 2)))
-        for r in later:
-            factor = rows[r].pop(s) * inverse % prime
-            held -= 1 + len(rows[r])
-            for k, x in rows[s].items():
-                y = (rows[r].get(k, 0) - factor * x) % prime
-                if y:
-                    rows[r][k] = y
-                    below[k].add(r)
-                elif k in rows[r]:
-                    del rows[r][k]
-                    below[k].discard(r)
-            held += len(rows[r])
-            require_at_most("entries of a block before it is dense", held, MOST_ENTRIES)
-        # a row that has cleared its column is no longer needed
-        held -= len(rows[s])
-        for k in rows[s]:
-            below[k].discard(s)
-        rows[s], below[s] = {}, set()
-    return rows[t:]
+        require_nonsingular(
+            *places, x[mine], stop - start, steps[number - 1], argument.prime, entries.budget,
+            name=f"block {number}",
+        )  # fmt: skip
 
 
 KIND = Kind(Unfolding, lower=check_unfolding, adds=True)

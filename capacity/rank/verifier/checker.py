@@ -93,16 +93,16 @@ def verify(
         B + sum over (i, j, ..., k) in S_0 x S_1 x ... of A[i, j, ..., k] times a simple tensor,
 
     for all other products meet zeros of D. But A vanishes on the product of the S_m. For an
-    unfolding, all but one of the sets are empty. For the substitution method, suppose that
-    A[i, j, ..., k] isn't zero. The first of its slices to be removed, say i, would hide (make
-    unknown) (x, j, ..., k) for all x; then the next, say j, unknown there, would hide (x, y, ...,
-    k) for all x and y, and so on; and the last, k, of which no entry is known any more, couldn't be
-    removed, nor be a row of a minor whose entries are known. Slices that are removed at once are of
-    one mode, so i, j, ..., k are removed at different steps. So B stays as it was. If the
-    substitution is in a view of A, restrict to the view first. One component may have any lower
-    bound of its rank, such as a flattening's: the slices of the others are removed first. Two such bounds don't add in general
-    (Shitov's counterexample to Strassen's additivity); but one flattening may be about several
-    components at once: its rank is the sum of theirs.
+    unfolding, all but one of the sets are empty. For the substitution method, suppose that A[i, j,
+    ..., k] isn't zero. The first of its slices to be removed, say i, would hide (make unknown) (x,
+    j, ..., k) for all x; then the next, say j, unknown there, would hide (x, y, ..., k) for all x
+    and y, and so on; and the last, k, of which no entry is known any more, couldn't be removed, nor
+    be a row of a minor whose entries are known. Slices that are removed at once are of one mode, so
+    i, j, ..., k are removed at different steps. So B stays as it was. If the substitution is in a
+    view of A, restrict to the view first. One component may have any lower bound of its rank, such
+    as a flattening's: the slices of the others are removed first. Two such bounds don't add in
+    general (Shitov's counterexample to Strassen's additivity); but one flattening may be about
+    several components at once: its rank is the sum of theirs.
 
     *Pairs.* An unfolding and another argument may be about the same components, if the slices that
     the unfolding removes are none of the other's sub-tensor, and vanish on it: the sub-tensor then
@@ -118,11 +118,11 @@ def verify(
     A[i, j, ..., k] isn't zero for an i in I, then (x, j, ..., k) is hidden for all x of mode m from
     the start. Each of the other slices that the substitution removes hides more of it, as above, so
     that nothing is known of the last one, which can't be removed, alone or with others: no such
-    term has all its other slices among the removed ones. For the terms of whose slices the substitution removes all, the
-    argument above holds with "isn't known to be zero" in place of "isn't zero". If the second of
-    the pair is no substitution, the slices of I vanish on its sub-tensor, which contains all that
-    it removes, and no such term remains. Components are taken one after the other, a pair at a
-    time: B has all the others.
+    term has all its other slices among the removed ones. For the terms of whose slices the
+    substitution removes all, the argument above holds with "isn't known to be zero" in place of
+    "isn't zero". If the second of the pair is no substitution, the slices of I vanish on its
+    sub-tensor, which contains all that it removes, and no such term remains. Components are taken
+    one after the other, a pair at a time: B has all the others.
 
     *Lower bounds of the effective rank* don't add over components: two token-disjoint databases can
     share terms in the unobserved fibers. Such a certificate has one argument, or a pair: the

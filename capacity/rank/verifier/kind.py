@@ -47,9 +47,10 @@ class Kind:
         be zero.
     adds : bool
         True if the argument removes as many slices as its value, one by one, each nonzero when its
-        turn comes, or several of one mode that are independent then, and the tensor is zero wherever slices of all modes are removed. Its value
-        then adds to bounds of other components (`capacity.rank.verifier.checker` has the
-        proof). A certificate may have at most one argument whose value doesn't add.
+        turn comes, or several of one mode that are independent then, and the tensor is zero
+        wherever slices of all modes are removed. Its value then adds to bounds of other components
+        (`capacity.rank.verifier.checker` has the proof). A certificate may have at most one
+        argument whose value doesn't add.
     alone : bool
         True if a certificate may have at most one argument of this kind.
     """

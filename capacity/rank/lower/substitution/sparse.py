@@ -1,25 +1,15 @@
-"""The substitution method on entries that are too many for a dense tensor: evolved greedy orders.
+"""The substitution method on entries that are too many for a dense tensor.
 
-A greedy order depends on what removing a slice is said to cost (`Costs`). These numbers are drawn
-at random at first; the best are changed at random then, and changes are kept if the order is as
-long as before: a (1+1) evolution strategy, on a few islands at first. In the end, only the last
-steps of the best order are made anew. The entries of each slice of the mode with the fewest slices
-(predicates, say) have a factor of their own: that decides which of them are given up first, so that
-others can remain.
-
-References
-----------
-H.-G. Beyer, H.-P. Schwefel, Evolution strategies: a comprehensive introduction, 2002.
+Greedy orders of the slices are evolved (`sparse_evolution`). Dense parts of a graph have more
+independent slices than such an order removes, so in large graphs slices are then removed several
+at once (`sparse_blocks`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capacity.rank.lower.substitution.sparse_layout import SparseLayout
 from capacity.rank.method import Method
@@ -27,136 +17,85 @@ from capacity.rank.problem import Component, Goal
 from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import View
+from capacity.rank.verifier.budget import steps_of_rank
+from capacity.rank.verifier.kinds.block_substitution import BlockSubstitution
 from capacity.rank.verifier.kinds.substitution import Substitution
 from capacity.rank.verifier.procedures.sparse_removals import cost_of_sparse_removals
 
-if TYPE_CHECKING:
-    from capacity.rank.lower.substitution.sparse_orders import Costs
-
-Vector = NDArray[np.float64]
-
-# entries from which on this does better than dense methods in their time
-FEWEST_ENTRIES = 100
+# entries from which on this does better than dense methods in their time, and from which on slices
+# are also removed several at once
+FEWEST_ENTRIES, FEWEST_FOR_BLOCKS = 100, 1_000
 # nanoseconds of an order for each entry
 AN_ENTRY = 1_000
-# sets of random traits, of which the best ones are evolved, fewer of them in each of the rounds
-RANDOM, ISLANDS = 24, (4, 2, 1)
-# share of the orders that are made from the start, and the largest part of one that is made anew
-WHOLE, LAST = 0.6, 0.5
-# deviations of changes, in relation to those of random traits; shares of the factors changed
-STEPS, CHANGED = (0.05, 0.15, 0.5), (0.05, 0.3, 1.0)
-NOISE = 0.01
-
-
-@dataclass(frozen=True)
-class Traits:
-    """Parameters that `Costs` follow from.
-
-    Attributes
-    ----------
-    numbers : ndarray of float64, shape (10,)
-        Logarithms of `Costs.modes`, of the cost of a fiber for each slice that it crosses, of
-        `Costs.own`, of `Costs.whole`, and of the share of the second mode, which has the fewest
-        slices, in the cost of an entry. Then, for each mode, the power of a slice's number of
-        entries that the cost of an entry falls with.
-    factors : ndarray of float64, shape (n,)
-        Logarithms of the factors for the slices of the second mode.
-    """
-
-    numbers: Vector
-    factors: Vector
-
-
-# means and deviations of random traits; found on the generated graphs of the benchmark real_graphs
-# and on ontologies; the second is for the mode with the fewest slices
-MEANS = np.array([-1.0, 0.8, -1.0, -4.0, -0.7, 2.0, 0.3, 0.7, 0.7, 0.7])
-DEVIATIONS = np.array([0.6, 0.8, 0.6, 2.0, 1.2, 1.2, 1.0, 0.5, 0.5, 0.5])
+# parts of the work for orders, and for blocks in them
+ORDERS, BLOCKS = 4, 2
+# steps in which the verifier eliminates a row or an entry of a minor
+ELIMINATED = 3_000
 
 
 def sparse_orders(component: Component, goal: Goal) -> Iterable[Finding]:
     """Evolve greedy orders of the slices of a component, and yield each that is longer."""
     n = len(component.rows)
-    orders = min(goal.limits.evolved, goal.work // (AN_ENTRY * n))
+    work = goal.work // (ORDERS + BLOCKS)
+    orders = min(goal.limits.evolved, ORDERS * work // (AN_ENTRY * n))
     if not orders:
         return
+    from capacity.rank.lower.substitution.sparse_evolution import evolved
+
     part = Part.of(component.tensor, component.rows)
     component.spend(*cost_of_sparse_removals(n, 3, sum(part.shape), 0))
     # the mode with the fewest slices in the middle, where predicates are
     modes = np.argsort(part.shape, kind="stable")[[1, 0, 2]]
     layout = SparseLayout.of(part.places[:, modes])
     view = View(part.indices)
-    first = np.cumsum(layout.shape) - layout.shape
-    value = goal.lower
-    for order in _evolved(layout, orders, np.random.default_rng(goal.seed)):
+    value, rng = goal.lower, np.random.default_rng(goal.seed)
+    best, traits = np.zeros(0, np.int64), None
+    for order, costs in evolved(layout, orders, rng):
+        if len(order) > len(best):
+            best, traits = order, costs
         if len(order) > value:
             value = len(order)
-            of = layout.modes[order]
-            yield (Substitution(view, np.stack([modes[of], order - first[of]], axis=1)),)
+            yield (Substitution(view, _removals(layout, modes, order)),)
+        if value >= goal.upper:
+            return
+    if n < FEWEST_FOR_BLOCKS or traits is None:
+        return
+    from capacity.rank.lower.substitution.sparse_blocks import LONGEST, MOST_GROUPS, with_blocks
+
+    slices = sum(part.shape)
+    steps, memory = cost_of_sparse_removals(n, 3, slices, 0, slices)
+    steps += MOST_GROUPS * steps_of_rank(LONGEST, LONGEST) + ELIMINATED * (n + slices)
+    component.spend(steps, memory)
+    values = component.tensor.values[component.rows]
+    for found in with_blocks(layout, values, (best, traits), BLOCKS * work, rng):
+        if len(found.order) > value:
+            value = len(found.order)
+            removals = _removals(layout, modes, found.order)
+            columns = [
+                # places in the other modes, in ascending order of modes
+                np.delete(part.places[group.columns], removals[group.first, 0], axis=1)
+                for group in found.groups
+            ]
+            groups = [(group.first, len(group.columns)) for group in found.groups]
+            yield (
+                BlockSubstitution(
+                    view,
+                    removals,
+                    np.array(groups, np.int64),
+                    np.concatenate(columns),
+                    np.array([group.eliminated for group in found.groups], np.int64),
+                    found.groups[0].prime,
+                ),
+            )
         if value >= goal.upper:
             return
 
 
-def _evolved(layout: SparseLayout, n: int, rng: np.random.Generator) -> Iterator[Indices]:
-    """Yield orders by evolving traits, and by making the end of the best order anew."""
-    from capacity.rank.lower.substitution.sparse_orders import sparse_order
-
-    best = np.zeros(0, np.int64)
-    found: list[tuple[int, Traits]] = []
-    for _ in range(max(1, min(RANDOM, n // 4))):
-        traits = _random_traits(layout.shape, rng)
-        order = sparse_order(layout, _costs(traits, layout, rng), best[:0])
-        found.append((len(order), traits))
-        best = max(best, order, key=len)
-        yield order
-    each = (int(WHOLE * n) - len(found)) // len(ISLANDS)
-    for islands in ISLANDS:
-        found = sorted(found, key=lambda one: -one[0])[:islands]
-        for number, (length, traits) in enumerate(found):
-            for _ in range(each // islands):
-                changed = _changed(traits, rng)
-                order = sparse_order(layout, _costs(changed, layout, rng), best[:0])
-                if len(order) >= length:
-                    length, traits = len(order), changed
-                best = max(best, order, key=len)
-                yield order
-            found[number] = length, traits
-    _, traits = max(found, key=lambda one: one[0])
-    for _ in range(n - int(WHOLE * n)):
-        start = best[: int(len(best) * (1 - rng.uniform(0, LAST)))]
-        order = sparse_order(layout, _costs(_changed(traits, rng), layout, rng), start)
-        # of equally long orders the last, so that steps can drift
-        best = max(order, best, key=len)
-        yield order
-
-
-def _random_traits(shape: Indices, rng: np.random.Generator) -> Traits:
-    return Traits(MEANS + DEVIATIONS * rng.standard_normal(len(MEANS)), np.zeros(int(shape[1])))
-
-
-def _changed(traits: Traits, rng: np.random.Generator) -> Traits:
-    """Change about half of the numbers, and some of the factors, at random."""
-    step = rng.choice(STEPS)
-    numbers = rng.standard_normal(len(MEANS)) * (rng.random(len(MEANS)) < 0.5)
-    n = len(traits.factors)
-    factors = rng.standard_normal(n) * (rng.random(n) < rng.choice(CHANGED))
-    return Traits(traits.numbers + step * DEVIATIONS * numbers, traits.factors + 2 * step * factors)
-
-
-def _costs(traits: Traits, layout: SparseLayout, rng: np.random.Generator) -> Costs:
-    from capacity.rank.lower.substitution.sparse_orders import Costs
-
-    scales, powers = np.exp(traits.numbers[:7]), np.maximum(traits.numbers[7:], 0)
-    sizes = np.diff(layout.in_slice[1]).astype(np.float64)
-    entries = (np.array([1, scales[6], 1]) * sizes[layout.slices] ** -powers).sum(axis=1)
-    entries *= np.exp(traits.factors)[layout.slices[:, 1] - layout.shape[0]]
-    return Costs(
-        entries / entries.mean(),
-        min(1.0, float(scales[4])),
-        scales[3] * layout.shape,
-        float(scales[5]),
-        scales[:3],
-        NOISE * rng.random(len(layout.modes)),
-    )
+def _removals(layout: SparseLayout, modes: Indices, order: Indices) -> Indices:
+    """Pairs (mode, index) of slices, for modes that were put in another order."""
+    first = np.cumsum(layout.shape) - layout.shape
+    of = layout.modes[order]
+    return np.stack([modes[of], order - first[of]], axis=1)
 
 
 SPARSE_SUBSTITUTION = Method(
@@ -164,7 +103,7 @@ SPARSE_SUBSTITUTION = Method(
     find_in_entries=sparse_orders,
     sides=("lower",),
     limit="evolved",
-    times=4,
+    times=ORDERS + BLOCKS,
     fewest=FEWEST_ENTRIES,
     adds=True,
 )

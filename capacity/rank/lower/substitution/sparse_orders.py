@@ -54,6 +54,24 @@ class Costs(NamedTuple):
     ties: NDArray[np.float64]
 
 
+class State(NamedTuple):
+    """What is known after some slices were removed.
+
+    Attributes
+    ----------
+    known : ndarray of bool, shape (n_entries,)
+        True for entries that are left, and known.
+    hidden : ndarray of bool, shape (n_fibers,)
+        True for fibers along which a slice with an entry on them was removed.
+    gone : ndarray of bool, shape (n_slices,)
+        True for slices that were removed, or of which nothing is known.
+    """
+
+    known: NDArray[np.bool_]
+    hidden: NDArray[np.bool_]
+    gone: NDArray[np.bool_]
+
+
 def sparse_order(layout: SparseLayout, costs: Costs, start: Indices) -> Indices:
     """Remove slices one by one, the cheapest next.
 
@@ -64,7 +82,7 @@ def sparse_order(layout: SparseLayout, costs: Costs, start: Indices) -> Indices:
     costs : Costs
         What removing a slice costs.
     start : ndarray of int64
-        Slices to remove first, in this order; those that can't be removed are skipped.
+        Slices to remove first, in this order. It isn't asked whether they are known to be nonzero.
 
     Returns
     -------
@@ -80,10 +98,22 @@ def sparse_order(layout: SparseLayout, costs: Costs, start: Indices) -> Indices:
     >>> len(sparse_order(layout, even, np.zeros(0, np.int64)))
     3
     """
-    return _order(
+    order, _ = _order(
         layout.modes, layout.slices, layout.fibers, *layout.in_slice, *layout.in_fiber,
-        *costs, start,
+        *costs, start, True,
     )  # fmt: skip
+    return order
+
+
+def state_after(layout: SparseLayout, removed: Indices) -> State:
+    """Return what is known after some slices were removed, in an order of `sparse_order`."""
+    n = len(layout.modes)
+    none = Costs(np.ones(len(layout.slices)), 1.0, np.zeros(3), 1.0, np.ones(3), np.zeros(n))
+    _, (known, hidden, gone, _, _) = _order(
+        layout.modes, layout.slices, layout.fibers, *layout.in_slice, *layout.in_fiber,
+        *none, removed, False,
+    )  # fmt: skip
+    return State(known, hidden, gone)
 
 
 @nb.njit(cache=True)
@@ -154,7 +184,7 @@ def _remove(
 def _order(
     modes: Any, slices: Any, fibers: Any, by_slice: Any, slice_begins: Any, by_fiber: Any,
     fiber_begins: Any, entries: Any, own: Any, per_fiber: Any, whole: Any, factors: Any, ties: Any,
-    start: Any,
+    start: Any, go_on: Any,
 ) -> Any:  # fmt: skip
     costs = (entries, own, per_fiber, whole, factors, ties)
     n, n_entries = len(modes), len(entries)
@@ -178,13 +208,8 @@ def _order(
         if n_started < len(start):
             x = start[n_started]
             n_started += 1
-            playable = False
-            for s in range(slice_begins[x], slice_begins[x + 1]):
-                if known[by_slice[s]]:
-                    playable = True
-                    break
-            if gone[x] or not playable:
-                continue
+        elif not go_on:
+            return order[:n_removed], state
         else:
             if until_stale == 0:
                 heap.clear()
@@ -195,7 +220,7 @@ def _order(
                         if current[y] >= 0:
                             heap.append((current[y], y))
                 if len(heap) == 0:
-                    return order[:n_removed]
+                    return order[:n_removed], state
                 heapq.heapify(heap)
                 until_stale = max(1, int(STALE * len(heap)))
             while len(heap) > 0:

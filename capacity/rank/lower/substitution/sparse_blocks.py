@@ -1,0 +1,162 @@
+"""Orders of sparse substitution in which several slices are removed at once.
+
+A dense part of a graph has many independent slices, of which the substitution method removes few:
+each removal hides most of the others. So an order is cut somewhere, and slices of one mode are
+removed together there, as many as are independent in a block without hidden entries. Such a block
+is left if, of each pair of slices whose fiber is hidden, one is given up. Where to cut, in which
+mode, and what giving up a slice costs are drawn at random; the order then goes on greedily, and is
+kept if it is as long as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from capacity.rank.exact.peeling import reduce
+from capacity.rank.exact.ranks import minor_by_group
+from capacity.rank.lower.substitution.sparse_conflicts import without_conflicts
+from capacity.rank.lower.substitution.sparse_evolution import Traits, changed_traits, costs_of
+from capacity.rank.lower.substitution.sparse_layout import SparseLayout
+from capacity.rank.lower.substitution.sparse_orders import State, sparse_order, state_after
+from capacity.rank.types import Indices, Mask
+from capacity.rank.verifier.budget import steps_of_rank
+
+# nanoseconds of a trial for each entry, and at least
+AN_ENTRY, A_TRIAL = 2_000, 3_000_000
+# longest side of what has to be made dense, and most groups of an order
+LONGEST, MOST_GROUPS = 400, 4
+# the earliest cut, as a share of the order; shares of cuts in each mode, the one with the fewest
+# slices in the middle; shares of trials with other costs, and with more steps before the cut
+EARLIEST, MODES, CHANGED, MORE = 0.4, (0.45, 0.1, 0.45), 0.5, 0.3
+# logarithms of what giving up a row of the block costs, in relation to an average other slice
+ROW = (-1.0, 4.0)
+
+
+class Group(NamedTuple):
+    """Slices that are removed at once.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first among the removals.
+    columns : ndarray of int64, shape (n,)
+        An entry in the fiber of each column of the minor.
+    eliminated : int
+        Number of leading pivots.
+    prime : int
+        Prime modulo which the minor is nonsingular.
+    """
+
+    first: int
+    columns: Indices
+    eliminated: int
+    prime: int
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Slices in the order of their removal, and groups of them that are removed at once."""
+
+    order: Indices
+    groups: tuple[Group, ...] = ()
+
+    def cut(self, length: int) -> Steps:
+        """Return the first steps, without a group that would be cut through."""
+        groups = tuple(g for g in self.groups if g.first + len(g.columns) <= length)
+        for group in self.groups:
+            if group.first < length < group.first + len(group.columns):
+                length = group.first
+        return Steps(self.order[:length], groups)
+
+
+def with_blocks(
+    layout: SparseLayout,
+    values: Indices,
+    start: tuple[Indices, Traits],
+    work: int,
+    rng: np.random.Generator,
+) -> Iterator[Steps]:
+    """Yield longer and longer orders with groups of slices.
+
+    Parameters
+    ----------
+    layout : SparseLayout
+        The entries, with the mode of the fewest slices in the middle.
+    values : ndarray of int64, shape (n_entries,)
+        The entries.
+    start : (ndarray of int64, Traits)
+        An order, and what its costs followed from.
+    work : int
+        Work allowed, of about a nanosecond each.
+    rng : Generator
+        Source of what is drawn.
+
+    Yields
+    ------
+    Steps
+        An order that is longer than the one before.
+    """
+    best, traits = Steps(start[0]), start[1]
+    while (work := work - max(A_TRIAL, AN_ENTRY * len(values))) > 0:
+        changed = changed_traits(traits, rng) if rng.random() < CHANGED else traits
+        costs = costs_of(changed, layout, rng)
+        before = best.cut(int(len(best.order) * rng.uniform(EARLIEST, 1)))
+        if rng.random() < MORE:
+            more = sparse_order(layout, costs, before.order)
+            n = int(rng.integers(len(before.order), len(more) + 1))
+            before = Steps(more[:n], before.groups)
+        if len(before.groups) == MOST_GROUPS:
+            continue
+        mode = int(rng.choice(3, p=MODES))
+        state = state_after(layout, before.order)
+        mine = _block(layout, state, mode, float(np.exp(rng.uniform(*ROW))))
+        side = _dense_side(layout, mine, mode, values)
+        work -= 2 * steps_of_rank(side, side)
+        if not mine.any() or side > LONGEST or work < 0:
+            continue
+        rows, columns = layout.slices[mine, mode], layout.fibers[mine, mode]
+        _, minor = minor_by_group(rows, columns, np.zeros(len(rows), np.int64), values[mine])
+        # any entry of a fiber tells where it is
+        numbers, at = np.unique(columns, return_index=True)
+        entry = np.flatnonzero(mine)[at][np.searchsorted(numbers, minor.columns)]
+        pivots = len(minor.rows) - int(minor.blocks.sum())
+        group = Group(len(before.order), entry, pivots, minor.prime)
+        order = sparse_order(layout, costs, np.concatenate([before.order, minor.rows]))
+        if len(order) >= len(best.order):
+            longer = len(order) > len(best.order)
+            best, traits = Steps(order, (*before.groups, group)), changed
+            if longer:
+                yield best
+
+
+def _block(layout: SparseLayout, state: State, mode: int, row: float) -> Mask:
+    """Known entries of slices of which no pair has a hidden fiber, but along a mode."""
+    n = len(layout.modes)
+    pairs: list[Indices] = []
+    for across in {0, 1, 2} - {mode}:
+        other = 3 - mode - across
+        both = layout.slices[:, [mode, other]]
+        conflict = state.hidden[layout.fibers[:, across]] & ~state.gone[both].any(axis=1)
+        pairs.append(np.unique(both[conflict] @ np.array([n, 1])))
+    first, second = np.divmod(np.concatenate(pairs), n)
+    sizes = 1.0 + np.bincount(layout.slices[state.known].ravel(), minlength=n)
+    others = (layout.modes != mode) & ~state.gone
+    weights = sizes / sizes[others].mean() if others.any() else sizes
+    weights[layout.modes == mode] = row
+    given_up = without_conflicts(first, second, weights) | state.gone
+    hidden = state.hidden[layout.fibers[:, mode]]
+    return state.known & ~hidden & ~given_up[layout.slices].any(axis=1)
+
+
+def _dense_side(layout: SparseLayout, mine: Mask, mode: int, values: Indices) -> int:
+    """Longest shorter side of a part of an unfolding that doesn't peel."""
+    peeled = reduce(layout.slices[mine, mode], layout.fibers[mine, mode], values[mine])
+    sides = (
+        min(len(np.unique(peeled.row[block])), len(np.unique(peeled.column[block])))
+        for block in peeled.blocks()
+    )
+    return max(sides, default=0)

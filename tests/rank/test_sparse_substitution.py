@@ -34,10 +34,19 @@ def graph(seed: int, n: int, shape: tuple[int, int, int] = (60, 8, 60)) -> Spars
 
 def is_accepted(tensor: SparseTensor, removals: np.ndarray) -> bool:
     try:
-        require_sparse_removals(tensor.indices, tensor.shape, NONE, removals, CheckBudget())
+        require_sparse_removals(
+            tensor.indices, tensor.values, tensor.shape, NONE, removals, CheckBudget()
+        )
     except Refuted:
         return False
     return True
+
+
+def costs_at_random(layout: SparseLayout, rng: np.random.Generator) -> Costs:
+    return Costs(
+        rng.random(len(layout.slices)), rng.random(), rng.random(3), 3 * rng.random(),
+        rng.random(3), rng.random(len(layout.modes)),
+    )  # fmt: skip
 
 
 @given(st.integers(0, 10**9))
@@ -48,13 +57,11 @@ def test_orders_are_accepted_and_no_slice_is_left(seed: int) -> None:
     tensor = graph(seed, int(rng.integers(1, 60)), shape)
     layout = SparseLayout.of(tensor.indices)
     n = len(layout.modes)
-    costs = Costs(
-        rng.random(tensor.n_entries), rng.random(), rng.random(3), 3 * rng.random(),
-        rng.random(3), rng.random(n),
-    )  # fmt: skip
-    start = rng.permutation(n)[: rng.integers(n + 1)]
+    other = sparse_order(layout, costs_at_random(layout, rng), np.zeros(0, np.int64))
+    start = other[: rng.integers(len(other) + 1)]
     first = np.cumsum(layout.shape) - layout.shape
-    order = sparse_order(layout, costs, start)
+    order = sparse_order(layout, costs_at_random(layout, rng), start)
+    assert order[: len(start)].tolist() == start.tolist()
     removals = np.stack([layout.modes[order], order - first[layout.modes[order]]], axis=1)
     assert is_accepted(tensor, removals)
     for x in set(range(n)) - set(order.tolist()):
@@ -92,8 +99,8 @@ def asked(tensor: SparseTensor, upper: int, work: int, spend: CheckBudget) -> li
 
 def test_it_ends_with_its_work_or_at_the_upper_end() -> None:
     tensor = graph(0, 700)
-    few = asked(tensor, 10**6, 4 * 1_000 * tensor.n_entries, CheckBudget())
-    many = asked(tensor, 10**6, 400 * 1_000 * tensor.n_entries, CheckBudget())
+    few = asked(tensor, 10**6, 6 * 1_000 * tensor.n_entries, CheckBudget())
+    many = asked(tensor, 10**6, 600 * 1_000 * tensor.n_entries, CheckBudget())
     assert few == many[: len(few)]
     assert few == sorted(set(few))
     assert few[-1] < many[-1]
@@ -119,7 +126,7 @@ def test_it_can_be_stopped_between_two_orders(monkeypatch: pytest.MonkeyPatch) -
             raise KeyboardInterrupt
         return sparse_order(*of)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("capacity.rank.lower.substitution.sparse_orders.sparse_order", stopped)
+    monkeypatch.setattr("capacity.rank.lower.substitution.sparse_evolution.sparse_order", stopped)
     interval = rank_interval(tensor, effort="standard", methods=["sparse substitution"])
     assert interval.interrupted
     assert interval.lower.by == "sparse substitution"

@@ -1,13 +1,14 @@
 """The substitution method on entries that are too many for a dense tensor.
 
 Greedy orders of the slices are evolved (`sparse_evolution`). Dense parts of a graph have more
-independent slices than such an order removes, so in large graphs slices are then removed several
-at once (`sparse_blocks`).
+independent slices than such an order removes, so slices are then removed several at once
+(`sparse_blocks`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,13 +23,15 @@ from capacity.rank.verifier.kinds.block_substitution import BlockSubstitution
 from capacity.rank.verifier.kinds.substitution import Substitution
 from capacity.rank.verifier.procedures.sparse_removals import cost_of_sparse_removals
 
-# entries from which on this does better than dense methods in their time, and from which on slices
-# are also removed several at once
-FEWEST_ENTRIES, FEWEST_FOR_BLOCKS = 100, 1_000
+if TYPE_CHECKING:
+    from capacity.rank.lower.substitution.sparse_blocks import Group
+
+# entries from which on this does better than dense methods in their time
+FEWEST_ENTRIES = 100
 # nanoseconds of an order for each entry
 AN_ENTRY = 1_000
-# parts of the work for orders, and for blocks in them
-ORDERS, BLOCKS = 4, 2
+# parts of the work for orders, and for blocks in them; most trials of blocks for each order
+ORDERS, BLOCKS, TRIALS = 4, 2, 0.25
 # steps in which the verifier eliminates a row or an entry of a minor
 ELIMINATED = 3_000
 
@@ -58,7 +61,7 @@ def sparse_orders(component: Component, goal: Goal) -> Iterable[Finding]:
             yield (Substitution(view, _removals(layout, modes, order)),)
         if value >= goal.upper:
             return
-    if n < FEWEST_FOR_BLOCKS or traits is None:
+    if traits is None:
         return
     from capacity.rank.lower.substitution.sparse_blocks import LONGEST, MOST_GROUPS, with_blocks
 
@@ -67,28 +70,30 @@ def sparse_orders(component: Component, goal: Goal) -> Iterable[Finding]:
     steps += MOST_GROUPS * steps_of_rank(LONGEST, LONGEST) + ELIMINATED * (n + slices)
     component.spend(steps, memory)
     values = component.tensor.values[component.rows]
-    for found in with_blocks(layout, values, (best, traits), BLOCKS * work, rng):
+    trials = int(TRIALS * goal.limits.evolved)
+    for found in with_blocks(layout, values, (best, traits), trials, BLOCKS * work, rng):
         if len(found.order) > value:
             value = len(found.order)
-            removals = _removals(layout, modes, found.order)
-            columns = [
-                # places in the other modes, in ascending order of modes
-                np.delete(part.places[group.columns], removals[group.first, 0], axis=1)
-                for group in found.groups
-            ]
-            groups = [(group.first, len(group.columns)) for group in found.groups]
-            yield (
-                BlockSubstitution(
-                    view,
-                    removals,
-                    np.array(groups, np.int64),
-                    np.concatenate(columns),
-                    np.array([group.eliminated for group in found.groups], np.int64),
-                    found.groups[0].prime,
-                ),
-            )
+            yield (_argument(part, _removals(layout, modes, found.order), found.groups),)
         if value >= goal.upper:
             return
+
+
+def _argument(part: Part, removals: Indices, groups: tuple[Group, ...]) -> BlockSubstitution:
+    """Write removals with groups as an argument."""
+    columns = [
+        # places in the other modes, in ascending order of modes
+        np.delete(part.places[group.columns], removals[group.first, 0], axis=1)
+        for group in groups
+    ]
+    return BlockSubstitution(
+        View(part.indices),
+        removals,
+        np.array([(group.first, len(group.columns)) for group in groups], np.int64),
+        np.concatenate(columns),
+        np.array([group.eliminated for group in groups], np.int64),
+        groups[0].prime,
+    )
 
 
 def _removals(layout: SparseLayout, modes: Indices, order: Indices) -> Indices:

@@ -77,6 +77,7 @@ def with_blocks(
     layout: SparseLayout,
     values: Indices,
     start: tuple[Indices, Traits],
+    trials: int,
     work: int,
     rng: np.random.Generator,
 ) -> Iterator[Steps]:
@@ -90,8 +91,10 @@ def with_blocks(
         The entries.
     start : (ndarray of int64, Traits)
         An order, and what its costs followed from.
+    trials : int
+        Largest number of trials.
     work : int
-        Work allowed, of about a nanosecond each.
+        Work allowed, in units of about a nanosecond.
     rng : Generator
         Source of what is drawn.
 
@@ -101,7 +104,8 @@ def with_blocks(
         An order that is longer than the one before.
     """
     best, traits = Steps(start[0]), start[1]
-    while (work := work - max(A_TRIAL, AN_ENTRY * len(values))) > 0:
+    for _ in range(trials):
+        work -= max(A_TRIAL, AN_ENTRY * len(values))
         changed = changed_traits(traits, rng) if rng.random() < CHANGED else traits
         costs = costs_of(changed, layout, rng)
         before = best.cut(int(len(best.order) * rng.uniform(EARLIEST, 1)))
@@ -116,7 +120,9 @@ def with_blocks(
         mine = _block(layout, state, mode, float(np.exp(rng.uniform(*ROW))))
         side = _dense_side(layout, mine, mode, values)
         work -= 2 * steps_of_rank(side, side)
-        if not mine.any() or side > LONGEST or work < 0:
+        if work < 0:
+            return
+        if not mine.any() or side > LONGEST:
             continue
         rows, columns = layout.slices[mine, mode], layout.fibers[mine, mode]
         _, minor = minor_by_group(rows, columns, np.zeros(len(rows), np.int64), values[mine])

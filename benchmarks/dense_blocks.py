@@ -8,11 +8,12 @@ On graphs of `real_graphs` that are small enough to be dense, beside the lower e
 * slices first, a block after: subjects (or objects) are given up one by one, the slices that then
   vanish on the others are counted first, and the others are flattened; of 40 lines that are drawn
   at each step the one is given up whose loss is least;
-* an order first, a block after: a part of the longest order of sparse substitution, and then the
-  unfoldings and a flattening of a block without unknown entries, found greedily;
 * groups of 2, 3 and 4 of the widest predicates, each with the certified lower end at `standard`.
 
 And for the upper end, a walk in the flip graph that starts from a cover by fibers.
+
+The record is of the commit before slices could be removed several at once. It has `order_first`,
+a part of an order and a block after it: the prototype of what `block_substitution.py` measures.
 """
 
 from __future__ import annotations
@@ -32,16 +33,11 @@ from record import run_all, write
 
 from capacity.database import load
 from capacity.rank import rank_interval
-from capacity.rank.effort import BUDGETS
 from capacity.rank.exact.modular_rank import rank_modulo
 from capacity.rank.exact.prime import PRIME
 from capacity.rank.lower.koszul import koszul_matrix
-from capacity.rank.lower.substitution.sparse import SPARSE_SUBSTITUTION, sparse_orders
-from capacity.rank.problem import Component, Goal
 from capacity.rank.upper.fiber_cover import fiber_cover
 from capacity.rank.upper.flip_graph import flip_walk
-from capacity.rank.verifier.budget import CheckBudget
-from capacity.rank.verifier.kinds.substitution import Substitution
 from capacity.tensor import SparseTensor
 from capacity.tensor.structure import numbered_fibers
 
@@ -52,8 +48,8 @@ RECORD = Path(__file__).parent / "results" / "real_graphs.json"
 GENERATED = ("many objects, 1,500", "vocabulary, 1,700", "many objects, 20,000")
 # entries up to which a tensor is searched for blocks; of larger ones the whole is flattened
 MOST_DENSE = 10**7
-# lines given up, lines drawn for each, and parts of an order
-LINES, DRAWN, PARTS = 60, 40, 15
+# lines given up, and lines drawn for each
+LINES, DRAWN = 60, 40
 # groups are of the widest predicates, of which there are so many
 WIDEST, GROUPS = 5, (2, 3, 4)
 # steps of a walk, and a call's
@@ -67,12 +63,6 @@ def flattened(block: Indices, a: int) -> int:
     slices = slices[:, slices.any(axis=(0, 2))][:, :, slices.any(axis=(0, 1))]
     p = a // 2
     return -(-rank_modulo(koszul_matrix(slices, p)) // comb(a - 1, p)) if slices.size else 0
-
-
-def unfolded(block: Indices) -> int:
-    """The largest rank of an unfolding."""
-    sides = (np.moveaxis(block, m, 0).reshape(block.shape[m], -1) for m in range(3))
-    return max(rank_modulo(side % PRIME) for side in sides)
 
 
 def slices_first(tensor: Indices, kept: Mask, a: int) -> int:
@@ -104,38 +94,6 @@ def greedily(tensor: Indices) -> list[int]:
     return [best, slices_first(tensor, at, 5)]
 
 
-def orders_first(tensor: Indices, removals: Indices) -> list[int]:
-    """Bound by a part of an order, and a block afterwards; the best, and the part's length."""
-    known = np.ones(tensor.shape, np.bool_)
-    alive = [np.ones(n, np.bool_) for n in tensor.shape]
-    best = [0, 0]
-    steps: list[list[int]] = removals.tolist()
-    for step, (mode, index) in enumerate(steps):
-        if step and step % max(1, len(steps) // PARTS) == 0:
-            inside = np.ix_(*alive)
-            block = known_block(tensor[inside], known[inside])
-            if block.size:
-                best = max(best, [step + max(unfolded(block), flattened(block, 3)), step])
-        alive[mode][index] = False
-        hidden = (tensor.take(index, mode) != 0) | ~known.take(index, mode)
-        np.moveaxis(known, mode, 0)[:, hidden] = False
-    return best
-
-
-def known_block(tensor: Indices, known: Mask) -> Indices:
-    """Give up slices until no entry is unknown: those with most unknown ones a known nonzero."""
-    while not known.all():
-        ratios: list[tuple[float, int, int]] = []
-        for mode in range(3):
-            others = tuple(m for m in range(3) if m != mode)
-            nonzero = np.count_nonzero((tensor != 0) & known, axis=others)
-            ratio = np.count_nonzero(~known, axis=others) / (1 + nonzero)
-            ratios.append((float(ratio.max()), mode, int(ratio.argmax())))
-        _, mode, index = max(ratios)
-        tensor, known = np.delete(tensor, index, mode), np.delete(known, index, mode)
-    return tensor
-
-
 def of_groups(tensor: SparseTensor) -> dict[str, list[int]]:
     """The largest certified lower end of groups of the widest predicates, by their number."""
     widest = np.argsort(-np.bincount(tensor.indices[:, 1]))[:WIDEST].tolist()
@@ -147,16 +105,6 @@ def of_groups(tensor: SparseTensor) -> dict[str, list[int]]:
             part = SparseTensor(tensor.indices[rows], tensor.values[rows], tensor.shape)
             lower.append(rank_interval(part, effort="standard").lower.value)
         found[str(n)] = [max(lower), len(lower)]
-    return found
-
-
-def longest_order(tensor: SparseTensor) -> Substitution:
-    """The longest order that sparse substitution finds at `standard`."""
-    budget, rows = BUDGETS["standard"], np.arange(tensor.n_entries)
-    component = Component(tensor, rows, (), CheckBudget().spend)
-    work = SPARSE_SUBSTITUTION.times * budget.work
-    *_, (found,) = sparse_orders(component, Goal(0, tensor.n_entries, work, budget.limits, seed=0))
-    assert isinstance(found, Substitution)
     return found
 
 
@@ -191,12 +139,9 @@ def measure(task: tuple[str, int]) -> dict[str, Any]:
     }
     if whole.size > MOST_DENSE:
         return row | {"flattenings": [flattened(whole, 3)], "groups": of_groups(tensor)}
-    order = longest_order(tensor)
     return row | {
         "flattenings": [flattened(whole, a) for a in (3, 5)],
         "slices_first": [greedily(whole), greedily(np.swapaxes(whole, 0, 2))],
-        "order": order.value,
-        "order_first": orders_first(whole[np.ix_(*order.view.indices)], order.removals),
         "groups": of_groups(tensor),
         "walk": walked(tensor),
     }

@@ -57,7 +57,7 @@ def _independent(
     choose: Choices, tensor: Indices, certain: Mask, mode: int, i: int, prime: int
 ) -> tuple[list[int], Indices]:
     """Slices, a chosen one perhaps with others, and as many places that prove them independent."""
-    side, sure = (np.moveaxis(T, mode, 0) for T in (tensor, certain))
+    side, sure = np.moveaxis(tensor, mode, 0), np.moveaxis(certain, mode, 0)
     others = [j for j in range(len(side)) if j != i and sure[j].any()]
     rows = choose.order([i, *(j for j in others if choose.chance(1, 2))])
     places = np.argwhere(sure[rows].all(axis=0))

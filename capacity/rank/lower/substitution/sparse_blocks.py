@@ -151,7 +151,7 @@ def _block(layout: SparseLayout, state: State, mode: int, row: float) -> Mask:
     first, second = np.divmod(np.concatenate(pairs), n)
     sizes = 1.0 + np.bincount(layout.slices[state.known].ravel(), minlength=n)
     others = (layout.modes != mode) & ~state.gone
-    weights = sizes / sizes[others].mean() if others.any() else sizes
+    weights = (sizes / sizes[others].mean() if others.any() else sizes).astype(np.float64)
     weights[layout.modes == mode] = row
     given_up = without_conflicts(first, second, weights) | state.gone
     hidden = state.hidden[layout.fibers[:, mode]]

@@ -55,7 +55,7 @@ class Costs(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is known after some slices were removed.
+    """Known entries, and hidden fibers and slices, after some slices were removed.
 
     Attributes
     ----------

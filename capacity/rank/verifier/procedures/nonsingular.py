@@ -1,4 +1,4 @@
-"""Whether a square matrix is nonsingular modulo a prime, and so over the rationals."""
+"""Square matrices that are nonsingular modulo a prime, and so over the rationals."""
 
 from __future__ import annotations
 

@@ -114,8 +114,10 @@ def _require_dense_removals(
             others = [m for m in range(order) if m != mode]
             left = [alive[m][of].all() for m, of in zip(others, group.columns.T, strict=True)]
             budget.spend(MINOR_ENTRY * len(rows) ** 2, MINOR_BYTES * len(rows) ** 2)
+            cells = rows[:, None], *group.columns.T
             minor, is_known = (
-                np.moveaxis(T, mode, 0)[(rows[:, None], *group.columns.T)] for T in (tensor, known)
+                np.moveaxis(tensor, mode, 0)[cells],
+                np.moveaxis(known, mode, 0)[cells],
             )
             certain = all(left) and alive[mode][rows].all() and is_known.all()
             require(certain, f"{where}: an entry of its group isn't known")

@@ -64,7 +64,7 @@ def cost_of_sparse_removals(
 
 
 class _Remaining:
-    """What remains of a sparse tensor while slices are removed, as sets of slices and patterns."""
+    """The rest of a sparse tensor while slices are removed, as sets of slices and patterns."""
 
     def __init__(self, entries: Iterable[Pattern], order: int) -> None:
         self.order = order
@@ -175,19 +175,21 @@ def require_sparse_removals(
             group = of_first[step]
             proved = step + len(group.columns)
             rows = [int(first[mode]) + i for _, i in steps[step:proved]]
-            columns = list(map(tuple, (group.columns + np.delete(first, mode)).tolist()))
+            shifted = (group.columns + np.delete(first, mode)).tolist()
+            columns: list[Pattern] = list(map(tuple, shifted))
             require(left.are_known(rows, columns), f"{where}: an entry of its group isn't known")
             number = {column: j for j, column in enumerate(columns)}
-            found = [
+            minor = [
                 (i, number[column], value[entry])
                 for i, row in enumerate(rows)
                 for entry in left.of_slice[row]
                 if (column := tuple(y for y in entry if y != row)) in number
             ]
-            minor = np.array(found, np.int64).reshape(-1, 3).T
+            i, j, entries = np.array(minor, np.int64).reshape(-1, 3).T
             require_nonsingular(
-                *minor, len(rows), group.eliminated, group.prime, budget, name=f"{where}: its group"
-            )
+                i, j, entries, len(rows), group.eliminated, group.prime, budget,
+                name=f"{where}: its group",
+            )  # fmt: skip
         require(x not in left.removed, f"{where}: it was removed before")
         nonzero = left.nonzero(x)
         require(step < proved or nonzero, f"{where}: it isn't known to be nonzero")

@@ -24,7 +24,7 @@ from tests.oracles import KNOWN_RANKS
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "known-ranks.md"
-RECORD = ROOT / "benchmarks" / "results" / "interval_width.json"
+RECORDS = ROOT / "benchmarks" / "results"
 HEAD = """# Known ranks, and what the library finds
 
 Databases and tensors whose rank is a theorem, with the certified intervals that `rank_interval`
@@ -57,6 +57,15 @@ What proves the lower ends of the certified ranks among the 120 random databases
 Their ranks are known by these certificates alone.
 
 | lower by | databases | smallest | facts | rank |
+|---|---|---|---|---|
+"""
+BLOCKS = """
+## Dense parts
+
+Databases whose rank isn't known, and what proves more of it at `standard` where slices may be
+removed several at once (`BlockSubstitution`), by the record of `benchmarks/block_substitution.py`.
+
+| database | facts | at least | at least, each slice by itself | at most |
 |---|---|---|---|---|
 """
 
@@ -103,7 +112,7 @@ def of_random_databases() -> list[list[str]]:
     """The cells of each method that proves lower ends of closed intervals in the record."""
     known = [
         one
-        for one in json.loads(RECORD.read_text())["rows"]
+        for one in json.loads((RECORDS / "interval_width.json").read_text())["rows"]
         if one.get("effort") == "thorough" and isinstance(one.get("database"), int)
         if one["rank"][0] == one["rank"][1]
     ]
@@ -114,6 +123,18 @@ def of_random_databases() -> list[list[str]]:
         rows.append([method, str(count), f"{least['family']} {least['database']}",
                      str(least["triples"]), str(least["rank"][0])])  # fmt: skip
     return rows
+
+
+def of_dense_parts() -> list[list[str]]:
+    """The cells of each database whose lower end is a `BlockSubstitution` in the record."""
+    rows = json.loads((RECORDS / "block_substitution.json").read_text())["rows"]
+    return [
+        [f"{one['graph']}, seed {one['seed']}", f"{one['facts']:,}",
+         *(f"{n:,}" for n in (one["with"]["rank"][0], one["without"]["rank"][0],
+                              one["with"]["rank"][1]))]
+        for one in rows
+        if "block substitution" in one.get("with", {}).get("kinds", ())
+    ]  # fmt: skip
 
 
 def table(rows: Iterable[list[str]]) -> str:
@@ -129,8 +150,9 @@ def main() -> None:
     """Write the document."""
     tensors = table(map(tensor_row, KNOWN_TENSORS))
     databases = table(map(row, KNOWN_RANKS))
-    drawn = table(of_random_databases())
-    DOCUMENT.write_text(HEAD + databases + TENSORS + tensors + RANDOM + drawn, encoding="utf-8")
+    drawn, dense = table(of_random_databases()), table(of_dense_parts())
+    text = HEAD + databases + TENSORS + tensors + RANDOM + drawn + BLOCKS + dense
+    DOCUMENT.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

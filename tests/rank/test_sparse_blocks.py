@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 
 from capacity.rank import BlockSubstitution, Substitution, View, rank_interval, verify
 from capacity.rank.effort import BUDGETS
-from capacity.rank.lower.substitution.sparse_blocks import Group, Steps, with_blocks
+from capacity.rank.lower.substitution.sparse_blocks import Block, Steps, with_blocks
 from capacity.rank.lower.substitution.sparse_conflicts import without_conflicts
 from capacity.rank.lower.substitution.sparse_evolution import evolved
 from capacity.rank.lower.substitution.sparse_layout import SparseLayout
+from capacity.rank.method import Method
+from capacity.rank.problem import Goal, Problem
+from capacity.rank.reductions.subtensor import relocated
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.procedures import sparse_removals
 from capacity.rank.verifier.procedures.sparse_removals import require_sparse_removals
@@ -54,12 +57,12 @@ def test_the_checker_accepts_every_order_with_blocks(seed: int) -> None:
         removals = pairs(layout, steps.order)
         groups = [
             sparse_removals.Group(
-                group.first,
-                np.delete(tensor.indices[group.columns], removals[group.first, 0], axis=1),
-                group.eliminated,
-                group.prime,
+                block.first,
+                np.delete(tensor.indices[block.columns], removals[block.first, 0], axis=1),
+                block.eliminated,
+                block.prime,
             )
-            for group in steps.groups
+            for block in steps.blocks
         ]
         require_sparse_removals(
             tensor.indices, tensor.values, tensor.shape, NONE, removals, CheckBudget(), groups
@@ -110,7 +113,7 @@ def test_one_more_than_it_proves_is_refused_by_both_checkers() -> None:
     start = next(iter(evolved(layout, 1, rng)))
     *_, steps = with_blocks(layout, tensor.values, start, 100, 10**10, rng)
     removals = pairs(layout, steps.order)
-    (group, *_) = steps.groups
+    (group, *_) = steps.blocks
     columns = np.delete(tensor.indices[group.columns], removals[group.first, 0], axis=1)
     argument = BlockSubstitution(
         View(tuple(map(np.arange, tensor.shape))), removals[: group.first + len(columns)],
@@ -127,6 +130,45 @@ def test_one_more_than_it_proves_is_refused_by_both_checkers() -> None:
     assert not second_checker(bad, tensor)
 
 
+def test_a_slice_that_is_twice_in_a_group_is_refused_before_any_work() -> None:
+    n = 3_000
+    tensor = SparseTensor(
+        np.argwhere(np.ones((2, n, 2), np.int64)), np.ones(4 * n, np.int64), (2, n, 2)
+    )
+    columns = np.stack([np.arange(n), np.zeros(n, np.int64)], axis=1)
+    argument = BlockSubstitution(
+        View(tuple(map(np.arange, tensor.shape))), np.zeros((n, 2), np.int64),
+        np.array([[0, n]]), columns, np.array([0]), 7,
+    )  # fmt: skip
+    budget = CheckBudget()
+    before = budget.steps
+    assert verify(claim(tensor, argument), tensor, budget=budget).reason == (
+        "a slice is twice in a group"
+    )
+    assert before - budget.steps < 10**8
+
+
+def test_a_search_of_dense_tensors_may_find_it_too() -> None:
+    """Its places are those of the view, so they stay when it is carried over to the whole."""
+
+    def two_rows(problem: Problem, _goal: Goal) -> list[tuple[BlockSubstitution]]:
+        view = View(tuple(map(np.arange, problem.tensor.shape)))
+        pivots = np.argwhere(problem.tensor[0])[:1], np.argwhere(problem.tensor[1])[:1]
+        steps, groups = np.array([[0, 0], [0, 1]]), np.array([[0, 2]])
+        none = np.zeros(1, np.int64)
+        return [(BlockSubstitution(view, steps, groups, np.concatenate(pivots), none, 7),)]
+
+    places = np.array([(2, 3, 1), (2, 6, 1), (4, 3, 5), (4, 6, 5), (7, 7, 7)])
+    tensor = SparseTensor(places, np.ones(5, np.int64), (8, 8, 8))
+    method = Method("two rows", two_rows, sides=("lower",), adds=True)
+    lower = rank_interval(tensor, methods=[method]).lower
+    assert verify(lower, tensor).proved
+    problem = Problem(np.eye(2, dtype=np.int64)[:, None])
+    (argument,) = two_rows(problem, Goal(0, 9, 0, BUDGETS["quick"].limits, 0))[0]
+    moved = relocated(argument, (np.array([2, 4]), np.array([3]), np.array([1, 5])))
+    assert verify(claim(tensor, moved), tensor).proved
+
+
 @given(st.integers(0, 10**9))
 @settings(max_examples=examples(100), deadline=None)
 def test_no_edge_is_left_between_vertices_that_are_kept(seed: int) -> None:
@@ -139,12 +181,12 @@ def test_no_edge_is_left_between_vertices_that_are_kept(seed: int) -> None:
     assert set(np.flatnonzero(given_up).tolist()) <= {*first.tolist(), *second.tolist()}
 
 
-def test_a_cut_never_goes_through_a_group() -> None:
+def test_a_cut_never_goes_through_a_block() -> None:
     none = np.zeros(0, np.int64)
-    groups = tuple(Group(first, np.arange(3), 0, 7) for first in (2, 6))
-    steps = Steps(np.arange(12), groups)
+    blocks = tuple(Block(first, np.arange(3), 0, 7) for first in (2, 6))
+    steps = Steps(np.arange(12), blocks)
     for length in range(13):
         part = steps.cut(length)
         assert len(part.order) == {3: 2, 4: 2, 7: 6, 8: 6}.get(length, length)
-        assert len(part.groups) == (length >= 5) + (length >= 9)
+        assert len(part.blocks) == (length >= 5) + (length >= 9)
     assert not len(Steps(none).cut(0).order)

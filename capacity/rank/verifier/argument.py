@@ -37,7 +37,8 @@ from capacity.rank.types import Indices
 Side: TypeAlias = Literal["lower", "upper"]
 # the content of a field of an argument: `argument_json` reads and writes each form, `conversion`
 # checks it. "slices" are indices of the argument's `mode`, and "fibers" places in the other modes,
-# in ascending order; the meaning of "indices" and "pairs" is up to the argument
+# in ascending order; the meaning of "indices", "pairs" and "places", whose rows are of any one
+# length, is up to the argument
 Form: TypeAlias = Literal[
     "integer",
     "real",
@@ -45,6 +46,7 @@ Form: TypeAlias = Literal[
     "slices",
     "pairs",
     "fibers",
+    "places",
     "boxes",
     "coefficients",
     "view",

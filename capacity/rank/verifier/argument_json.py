@@ -278,6 +278,7 @@ _READERS: dict[Form, Callable[[Mapping[str, object], str], Any]] = {
     "slices": _indices,
     "pairs": _pairs,
     "fibers": _fibers,
+    "places": _fibers,
     "boxes": _boxes,
     "coefficients": _coefficients,
     "view": _read_view,

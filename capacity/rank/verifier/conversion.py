@@ -242,6 +242,7 @@ _CHECKS: dict[Form, Callable[[Any, str, CheckBudget], Any]] = {
     "slices": _indices,
     "pairs": _pairs,
     "fibers": _fibers,
+    "places": _fibers,
     "boxes": _boxes,
     "coefficients": _coefficients,
     "view": _view,

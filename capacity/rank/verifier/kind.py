@@ -46,8 +46,8 @@ class Kind:
         removed, the entries of the other slices must be taken as unknown wherever it isn't known to
         be zero.
     adds : bool
-        True if the argument removes as many slices as its value, one by one, each nonzero when its
-        turn comes, or several of one mode that are independent then, and the tensor is zero
+        True if the argument removes as many slices as its value, in steps: one that is nonzero when
+        its turn comes, or several of one mode that are independent then; and the tensor is zero
         wherever slices of all modes are removed. Its value then adds to bounds of other components
         (`capacity.rank.verifier.checker` has the proof). A certificate may have at most one
         argument whose value doesn't add.

@@ -24,7 +24,7 @@ from capacity.rank.verifier.kinds.substitution import Substitution
 from capacity.rank.verifier.procedures.sparse_removals import cost_of_sparse_removals
 
 if TYPE_CHECKING:
-    from capacity.rank.lower.substitution.sparse_blocks import Group
+    from capacity.rank.lower.substitution.sparse_blocks import Block
 
 # entries from which on this does better than dense methods in their time
 FEWEST_ENTRIES = 100
@@ -46,7 +46,9 @@ def sparse_orders(component: Component, goal: Goal) -> Iterable[Finding]:
     from capacity.rank.lower.substitution.sparse_evolution import evolved
 
     part = Part.of(component.tensor, component.rows)
-    component.spend(*cost_of_sparse_removals(n, 3, sum(part.shape), 0))
+    slices = sum(part.shape)
+    without, memory = cost_of_sparse_removals(n, 3, slices, 0)
+    component.spend(without, memory)
     # the mode with the fewest slices in the middle, where predicates are
     modes = np.argsort(part.shape, kind="stable")[[1, 0, 2]]
     layout = SparseLayout.of(part.places[:, modes])
@@ -63,36 +65,36 @@ def sparse_orders(component: Component, goal: Goal) -> Iterable[Finding]:
             return
     if traits is None:
         return
-    from capacity.rank.lower.substitution.sparse_blocks import LONGEST, MOST_GROUPS, with_blocks
+    from capacity.rank.lower.substitution.sparse_blocks import LONGEST, MOST_BLOCKS, with_blocks
 
-    slices = sum(part.shape)
-    steps, memory = cost_of_sparse_removals(n, 3, slices, 0, slices)
-    steps += MOST_GROUPS * steps_of_rank(LONGEST, LONGEST) + ELIMINATED * (n + slices)
-    component.spend(steps, memory)
+    minors = [slices // MOST_BLOCKS + 1] * MOST_BLOCKS
+    steps, memory = cost_of_sparse_removals(n, 3, slices, 0, minors)
+    steps += MOST_BLOCKS * steps_of_rank(LONGEST, LONGEST) + ELIMINATED * (n + slices)
+    component.spend(steps - without, memory)
     values = component.tensor.values[component.rows]
     trials = int(TRIALS * goal.limits.evolved)
     for found in with_blocks(layout, values, (best, traits), trials, BLOCKS * work, rng):
         if len(found.order) > value:
             value = len(found.order)
-            yield (_argument(part, _removals(layout, modes, found.order), found.groups),)
+            yield (_argument(part, _removals(layout, modes, found.order), found.blocks),)
         if value >= goal.upper:
             return
 
 
-def _argument(part: Part, removals: Indices, groups: tuple[Group, ...]) -> BlockSubstitution:
-    """Write removals with groups as an argument."""
+def _argument(part: Part, removals: Indices, blocks: tuple[Block, ...]) -> BlockSubstitution:
+    """Write removals with blocks as an argument."""
     columns = [
         # places in the other modes, in ascending order of modes
-        np.delete(part.places[group.columns], removals[group.first, 0], axis=1)
-        for group in groups
+        np.delete(part.places[block.columns], removals[block.first, 0], axis=1)
+        for block in blocks
     ]
     return BlockSubstitution(
         View(part.indices),
         removals,
-        np.array([(group.first, len(group.columns)) for group in groups], np.int64),
+        np.array([(block.first, len(block.columns)) for block in blocks], np.int64),
         np.concatenate(columns),
-        np.array([group.eliminated for group in groups], np.int64),
-        groups[0].prime,
+        np.array([block.eliminated for block in blocks], np.int64),
+        blocks[0].prime,
     )
 
 

@@ -27,8 +27,8 @@ from capacity.rank.verifier.budget import steps_of_rank
 
 # nanoseconds of a trial for each entry, and at least
 AN_ENTRY, A_TRIAL = 2_000, 3_000_000
-# longest side of what has to be made dense, and most groups of an order
-LONGEST, MOST_GROUPS = 400, 4
+# longest side of what has to be made dense, and most blocks of an order
+LONGEST, MOST_BLOCKS = 400, 4
 # the earliest cut, as a share of the order; shares of cuts in each mode, the one with the fewest
 # slices in the middle; shares of trials with other costs, and with more steps before the cut
 EARLIEST, MODES, CHANGED, MORE = 0.4, (0.45, 0.1, 0.45), 0.5, 0.3
@@ -36,8 +36,8 @@ EARLIEST, MODES, CHANGED, MORE = 0.4, (0.45, 0.1, 0.45), 0.5, 0.3
 ROW = (-1.0, 4.0)
 
 
-class Group(NamedTuple):
-    """Slices that are removed at once.
+class Block(NamedTuple):
+    """Slices that are removed at once, by the columns of their minor.
 
     Attributes
     ----------
@@ -59,18 +59,18 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps:
-    """Slices in the order of their removal, and groups of them that are removed at once."""
+    """Slices in the order of their removal, and blocks of them that are removed at once."""
 
     order: Indices
-    groups: tuple[Group, ...] = ()
+    blocks: tuple[Block, ...] = ()
 
     def cut(self, length: int) -> Steps:
-        """Return the first steps, without a group that would be cut through."""
-        groups = tuple(g for g in self.groups if g.first + len(g.columns) <= length)
-        for group in self.groups:
-            if group.first < length < group.first + len(group.columns):
-                length = group.first
-        return Steps(self.order[:length], groups)
+        """Return the first steps, without a block that would be cut through."""
+        blocks = tuple(b for b in self.blocks if b.first + len(b.columns) <= length)
+        for block in self.blocks:
+            if block.first < length < block.first + len(block.columns):
+                length = block.first
+        return Steps(self.order[:length], blocks)
 
 
 def with_blocks(
@@ -81,7 +81,7 @@ def with_blocks(
     work: int,
     rng: np.random.Generator,
 ) -> Iterator[Steps]:
-    """Yield longer and longer orders with groups of slices.
+    """Yield longer and longer orders with blocks.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ def with_blocks(
         changed = changed_traits(traits, rng) if rng.random() < CHANGED else traits
         costs = costs_of(changed, layout, rng)
         before = best.cut(int(len(best.order) * rng.uniform(EARLIEST, 1)))
+        if len(before.blocks) == MOST_BLOCKS:
+            before = best.cut(before.blocks[-1].first)
         if rng.random() < MORE:
             more = sparse_order(layout, costs, before.order)
             n = int(rng.integers(len(before.order), len(more) + 1))
-            before = Steps(more[:n], before.groups)
-        if len(before.groups) == MOST_GROUPS:
-            continue
+            before = Steps(more[:n], before.blocks)
         mode = int(rng.choice(3, p=MODES))
         state = state_after(layout, before.order)
         mine = _block(layout, state, mode, float(np.exp(rng.uniform(*ROW))))
@@ -130,11 +130,11 @@ def with_blocks(
         numbers, at = np.unique(columns, return_index=True)
         entry = np.flatnonzero(mine)[at][np.searchsorted(numbers, minor.columns)]
         pivots = len(minor.rows) - int(minor.blocks.sum())
-        group = Group(len(before.order), entry, pivots, minor.prime)
+        block = Block(len(before.order), entry, pivots, minor.prime)
         order = sparse_order(layout, costs, np.concatenate([before.order, minor.rows]))
         if len(order) >= len(best.order):
             longer = len(order) > len(best.order)
-            best, traits = Steps(order, (*before.groups, group)), changed
+            best, traits = Steps(order, (*before.blocks, block)), changed
             if longer:
                 yield best
 
@@ -159,10 +159,9 @@ def _block(layout: SparseLayout, state: State, mode: int, row: float) -> Mask:
 
 
 def _dense_side(layout: SparseLayout, mine: Mask, mode: int, values: Indices) -> int:
-    """Longest shorter side of a part of an unfolding that doesn't peel."""
+    """Largest rank that a part of an unfolding can have beside its pivots that peel."""
     peeled = reduce(layout.slices[mine, mode], layout.fibers[mine, mode], values[mine])
-    sides = (
+    return sum(
         min(len(np.unique(peeled.row[block])), len(np.unique(peeled.column[block])))
         for block in peeled.blocks()
     )
-    return max(sides, default=0)

@@ -43,7 +43,7 @@ class BlockSubstitution(FromBelow):
         "view": "view",
         "removals": "pairs",
         "groups": "pairs",
-        "columns": "fibers",
+        "columns": "places",
         "eliminated": "indices",
         "prime": "integer",
     }
@@ -65,13 +65,14 @@ def check_block_substitution(
 ) -> None:
     """Check that each step removes n independent slices, which lowers the rank by at least n.
 
-    A slice by itself is as in `capacity.rank.verifier.kinds.substitution`. Let T be a sum of R
-    simple tensors a_r (x) b_r (x) ... (x) z_r, and let its slices T_i of mode 0 say, for i in a set
-    I, be linearly independent: they are, since a minor whose rows are these slices has known
-    entries alone and is nonsingular. Then the R vectors (a_r[i], i in I) span R^I, for if c were
-    orthogonal to all of them, the sum of the c_i T_i would vanish. So |I| of the terms have vectors
-    that are a basis; from each other slice T_j, a combination of the T_i can be subtracted such
-    that these terms vanish from it. What remains is a tensor of rank at most R - |I|. The
+    A slice by itself, and what is hidden from the start, are as in
+    `capacity.rank.verifier.kinds.substitution`. Let T, the tensor that is left before a step, be a
+    sum of R simple tensors a_r (x) b_r (x) ... (x) z_r, and let its slices T_i of mode 0 say, for i
+    in a set I, be linearly independent: they are, since a minor whose rows are these slices has
+    known entries alone and is nonsingular. Then the R vectors (a_r[i], i in I) span R^I, for if c
+    were orthogonal to all of them, the sum of the c_i T_i would vanish. So |I| of the terms have
+    vectors that are a basis; from each other slice T_j, a combination of the T_i can be subtracted
+    such that these terms vanish from it. What remains is a tensor of rank at most R - |I|. The
     coefficients are unknown, so the entries of T_j are hidden wherever one of the T_i isn't known
     to be zero.
     """

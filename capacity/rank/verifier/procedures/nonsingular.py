@@ -55,19 +55,26 @@ def require_nonsingular(
     MemoryBudgetError
         If the budget is too small.
     """
-    require(0 <= t <= n, "more pivots are eliminated than there are")
+    require(0 <= t <= n, f"{name}: more pivots are eliminated than there are")
     d = n - t
     sparse = SPARSE_PRODUCT * 10 * (n + len(i))
     memory = max(DENSE_BYTES * d**2, 300 * n + 200 * len(i))
     budget.spend(steps_of_rank(d, d) + sparse, memory)
-    rest = _eliminated(i, j, values, n, t, prime, budget)
+    rest = _eliminated(i, j, values, n, t, prime, budget, name)
     dense = [row.get(k, 0) for row in rest for k in range(t, n)]
     rank = flint.nmod_mat(d, d, dense, prime).rank()
     require(rank == d, f"{name} has rank {t + rank} of {n} modulo the prime")
 
 
 def _eliminated(
-    i: Indices, j: Indices, values: Indices, n: int, t: int, prime: int, budget: CheckBudget
+    i: Indices,
+    j: Indices,
+    values: Indices,
+    n: int,
+    t: int,
+    prime: int,
+    budget: CheckBudget,
+    name: str,
 ) -> list[dict[int, int]]:
     """Rows of an n x n block that remain once its first t pivots have cleared their columns.
 
@@ -84,7 +91,7 @@ def _eliminated(
     held = len(filled)
     for s in range(t):
         pivot = rows[s].pop(s, 0)
-        require(pivot % prime, f"pivot {s} of a block vanishes modulo the prime")
+        require(pivot % prime, f"{name}: pivot {s} vanishes modulo the prime")
         inverse = pow(pivot, -1, prime)
         later = [r for r in below[s] if r > s]
         budget.spend(SPARSE_PRODUCT * (len(below[s]) + len(later) * (len(rows[s]) + 2)))

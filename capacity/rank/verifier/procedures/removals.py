@@ -61,6 +61,8 @@ def require_removals(
     Refuted
         If a slice or a place is out of range, a slice was removed before or isn't known to be
         nonzero at its turn, or the slices of a group aren't known to be independent.
+    MemoryBudgetError
+        If the budget is too small.
     """
     shape = [
         n if P is None else len(P)
@@ -74,13 +76,18 @@ def require_removals(
         sides = np.delete(shape, removals[group.first, 0])
         within = (group.columns >= 0) & (group.columns < sides)
         require(within.all(), "a place of a group is out of range")
+        rows = removals[group.first : group.first + len(group.columns), 1]
+        require(len(np.unique(rows)) == len(rows), "a slice is twice in a group")
     each = REMOVAL_ENTRY * max(1, entries.order // 4)
-    size, n_columns = math.prod(shape), sum(len(group.columns) for group in groups)
+    size, minors = math.prod(shape), [len(group.columns) for group in groups]
+    dense = (ENTRY + each) * size + REMOVAL * len(removals)
+    dense += MINOR_ENTRY * sum(n**2 for n in minors)
+    too_large = MINOR_BYTES * max(minors, default=0) ** 2 > entries.budget.memory
     # of higher order, an entry has too many patterns
     if entries.order <= 3 and not entries.effective and all(P is None for P in view.bases):
         places, values, fibers = sparse_view(view, entries, before=before)
-        sizes = len(places), entries.order, len(removals), len(fibers[1]), n_columns
-        if cost_of_sparse_removals(*sizes)[0] < (ENTRY + each) * size + REMOVAL * len(removals):
+        sizes = len(places), entries.order, len(removals), len(fibers[1]), minors
+        if too_large or cost_of_sparse_removals(*sizes)[0] < dense:
             require_sparse_removals(
                 places, values, tuple(shape), fibers, removals, entries.budget, groups
             )

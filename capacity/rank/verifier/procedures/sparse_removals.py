@@ -7,7 +7,7 @@ slices. The fiber of an entry along a mode is the pattern of its slices of the o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
@@ -20,14 +20,15 @@ from capacity.rank.verifier.procedures.nonsingular import require_nonsingular
 
 # slices in ascending order, numbered through all modes
 Pattern: TypeAlias = tuple[int, ...]
-# steps for an entry in a slice that is removed, of a tensor of order 3, and for a slice or a fiber;
-# bytes for each entry in each of its slices, and for a slice or a fiber
-VISIT, SLICE = 1_200, 3_000
-VISIT_BYTES, SLICE_BYTES = 400, 500
+# steps for an entry in a slice that is removed, of a tensor of order 3, for a slice or a fiber, and
+# for a group; bytes for each entry in each of its slices, for a slice or a fiber, and for each
+# entry where there are groups
+VISIT, SLICE, GROUP = 1_200, 3_000, 50_000
+VISIT_BYTES, SLICE_BYTES, MINOR_BYTES = 400, 500, 300
 
 
 class Group(NamedTuple):
-    """Consecutive removals of one mode whose slices are proved to be independent together.
+    """Consecutive removals of one mode, of different slices, that are independent together.
 
     Attributes
     ----------
@@ -49,18 +50,21 @@ class Group(NamedTuple):
 
 
 def cost_of_sparse_removals(
-    n_entries: int, order: int, n_removals: int, n_fibers: int, n_columns: int = 0
+    n_entries: int, order: int, n_removals: int, n_fibers: int, minors: Sequence[int] = ()
 ) -> tuple[int, int]:
     """Return the steps and the bytes that `require_sparse_removals` takes at most.
 
-    What elimination in the minors of groups takes, with `n_columns` in all, is charged apart.
+    What elimination takes in the minors of groups, of sizes `minors`, is charged apart.
     """
     # an entry or a fiber has that many patterns in the end, as slices of it are removed
     patterns = 2 ** max(0, order - 3)
-    # the slices of a group are visited twice
-    visits = (2 if n_columns else 1) * patterns * order * n_entries
-    others = n_removals + 2 * patterns * n_fibers + order * n_columns
-    return VISIT * visits + SLICE * others, VISIT_BYTES * visits + SLICE_BYTES * others
+    visits, others = patterns * order * n_entries, n_removals + 2 * patterns * n_fibers
+    steps, memory = VISIT * visits + SLICE * others, VISIT_BYTES * visits + SLICE_BYTES * others
+    if minors:
+        # the slices of a group are visited twice, and the entries of its minor are kept
+        steps += VISIT * visits + SLICE * order * sum(minors) + GROUP * len(minors)
+        memory += MINOR_BYTES * n_entries
+    return steps, memory
 
 
 class _Remaining:
@@ -84,7 +88,10 @@ class _Remaining:
                 self._hidden_with[x].append(pattern)
 
     def is_known(self, place: Pattern) -> bool:
-        """Return True if no part of a place, or of all those along a fiber, is hidden."""
+        """Return True if no part of a pattern, which is a place or a fiber, is hidden.
+
+        The empty pattern never is: a slice of which nothing is known isn't removed.
+        """
         sizes = range(1, self.order)
         return not any(part in self._hidden for n in sizes for part in combinations(place, n))
 
@@ -97,6 +104,7 @@ class _Remaining:
         used = {y for column in columns for y in column}
         if not (self.removed.isdisjoint(used) and self.removed.isdisjoint(rows)):
             return False
+        # up to order 3, to which larger tensors don't come, that is a single slice or none
         others = ({*p} - {x} for x in rows for p in self._hidden_with.get(x, ()))
         across = any(
             part <= used and any(part.issubset(column) for column in columns) for part in others
@@ -156,9 +164,9 @@ def require_sparse_removals(
         group aren't known to be independent.
     """
     order, of_first = len(shape), {group.first: group for group in groups}
-    n_columns = sum(len(group.columns) for group in of_first.values())
+    minors = [len(group.columns) for group in of_first.values()]
     budget.spend(
-        *cost_of_sparse_removals(len(places), order, len(removals), len(fibers[1]), n_columns)
+        *cost_of_sparse_removals(len(places), order, len(removals), len(fibers[1]), minors)
     )
     first = np.cumsum((0, *shape[:-1]))
     numbered: list[Pattern] = list(map(tuple, (places + first).tolist()))

@@ -9,7 +9,8 @@ import pytest
 
 from capacity.database import Database, load
 from capacity.rank import effective_rank_interval, rank_interval
-from capacity.rank.describing.sentence import in_a_sentence
+from capacity.rank.describing.sentence import ABOVE, BELOW, TERMS, in_a_sentence
+from capacity.rank.verifier.kinds import KINDS
 from capacity.tensor import from_dense, matrix_multiplication
 from tests.oracles import EXAMPLES
 
@@ -70,3 +71,11 @@ def test_an_argument_of_a_kind_from_outside_is_named(side: str) -> None:
     end = replace(getattr(found, side), arguments=(Guess(),))
     said = in_a_sentence(replace(found, **{side: end}))
     assert "because an argument of the kind 'guess' gives 5" in said
+
+
+def test_every_kind_has_words() -> None:
+    # minors of unfoldings are told by their mode, and terms by what they add up to
+    below = {name for name, kind in KINDS.items() if kind.lower} - {"unfolding"}
+    above = {name for name, kind in KINDS.items() if kind.upper} - TERMS
+    assert below == BELOW.keys()
+    assert above == ABOVE.keys()

@@ -18,6 +18,7 @@ ROLES = ("subjects", "predicates", "objects")
 TERMS = {"boxes", "decomposition", "algebraic decomposition"}
 BELOW = {
     "substitution": "the substitution method removes {} slices one by one",
+    "block substitution": "the substitution method removes {} slices, some of them together",
     "cases": "the substitution method removes {} slices one by one in each case",
     "koszul": "the rank of a Koszul flattening takes {}",
     "diagonalization": "slices that aren't diagonal in common bases take {}",

@@ -1,4 +1,4 @@
-"""What the lower end gains where slices may be removed several at once.
+"""Lower ends of the rank with and without slices that are removed several at once.
 
     python benchmarks/block_substitution.py     (some minutes)
 

@@ -65,8 +65,7 @@ KINDS: dict[Side, tuple[str, ...]] = {
     "lower": (*ADDING, *STRONG),
     "upper": ("boxes", *SUMS, PAIRS, *WHOLE),
 }
-# attempts at a certificate with the kind that is asked for
-TRIES = 30
+TRIES = 30  # attempts at a certificate with the kind that is asked for
 
 
 @st.composite
@@ -81,10 +80,9 @@ def certificates(
     """Valid certificates of a database or a tensor, tight or not.
 
     A lower bound has arguments about different components, pairs of an unfolding and another
-    argument, and at most one of another kind; views, bases, primes and the
-    order of substitution steps vary. For tensors of order four or more, modes may be taken
-    together. An upper bound sorts entries into boxes and terms, and covers some components by other
-    arguments.
+    argument, and at most one of another kind; views, bases, primes and the order of substitution
+    steps vary. For tensors of order four or more, modes may be taken together. An upper bound sorts
+    entries into boxes and terms, and covers some components by other arguments.
 
     Parameters
     ----------

@@ -29,10 +29,8 @@ def mutations(
 
     Numbers change, lists are cut, swapped, repeated and emptied, arguments are doubled, dropped and
     taken from other certificates, sides, quantities and primes exchanged, floats nudged, bases made
-    huge or empty, modes added and dropped, keys removed. Often the claimed value is then adapted to
-    the arguments, and sometimes it is one better than that. `Certificate.from_dict` may refuse the
-    data with a `CertificateError`, and so may `capacity.verify`; every bound that it proves must be
-    true.
+    huge or empty, modes added and dropped, keys removed. Often the claim then fits the arguments,
+    or is one better. `Certificate.from_dict` and `verify` may refuse; what is proved must be true.
 
     Parameters
     ----------
@@ -239,15 +237,14 @@ def _rearrange_a_minor(choose: Choices, data: Data, spare: list[Data]) -> None:
 
 
 def _change_a_group(choose: Choices, data: Data, spare: list[Data]) -> None:
-    """Begin a group of removals earlier or later, or let it have a slice and a place more."""
+    """Begin a group of removals elsewhere, or let it have a slice and a place more."""
     grouped = [argument for argument in data["arguments"] if argument.get("groups")]
     if not grouped:
         _change_a_list(choose, data, spare)
         return
     argument = choose.one(grouped)
-    group = choose.one(argument["groups"])
-    columns = argument.get("columns")
-    if not isinstance(group, list) or len(group) != 2 or not columns:
+    group, columns = choose.one(argument["groups"]), argument.get("columns")
+    if not (isinstance(group, list) and len(group) == 2 and columns):
         return
     if choose.chance(1, 2):
         group[0] += choose.one(STEPS)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from capacity.rank import BlockSubstitution, Substitution, View, rank_interval, verify
 from capacity.rank.effort import BUDGETS
+from capacity.rank.exact.block_rank import PRIME
 from capacity.rank.lower.substitution.sparse_blocks import Block, Steps, with_blocks
 from capacity.rank.lower.substitution.sparse_conflicts import without_conflicts
 from capacity.rank.lower.substitution.sparse_evolution import evolved
@@ -60,7 +61,7 @@ def test_the_checker_accepts_every_order_with_blocks(seed: int) -> None:
                 block.first,
                 np.delete(tensor.indices[block.columns], removals[block.first, 0], axis=1),
                 block.eliminated,
-                block.prime,
+                PRIME,
             )
             for block in steps.blocks
         ]
@@ -118,7 +119,7 @@ def test_one_more_than_it_proves_is_refused_by_both_checkers() -> None:
     argument = BlockSubstitution(
         View(tuple(map(np.arange, tensor.shape))), removals[: group.first + len(columns)],
         np.array([[group.first, len(columns)]]), columns,
-        np.array([group.eliminated]), group.prime,
+        np.array([group.eliminated]), PRIME,
     )  # fmt: skip
     good = claim(tensor, argument)
     assert verify(good, tensor).proved
@@ -183,7 +184,7 @@ def test_no_edge_is_left_between_vertices_that_are_kept(seed: int) -> None:
 
 def test_a_cut_never_goes_through_a_block() -> None:
     none = np.zeros(0, np.int64)
-    blocks = tuple(Block(first, np.arange(3), 0, 7) for first in (2, 6))
+    blocks = tuple(Block(first, np.arange(3), 0) for first in (2, 6))
     steps = Steps(np.arange(12), blocks)
     for length in range(13):
         part = steps.cut(length)

@@ -13,7 +13,9 @@ from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.substitution.sparse import sparse_orders
 from capacity.rank.lower.substitution.sparse_layout import SparseLayout
 from capacity.rank.lower.substitution.sparse_orders import Costs, sparse_order
+from capacity.rank.method import Method
 from capacity.rank.problem import Component, Goal
+from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.procedures.sparse_removals import require_sparse_removals
@@ -131,3 +133,20 @@ def test_it_can_be_stopped_between_two_orders(monkeypatch: pytest.MonkeyPatch) -
     assert interval.interrupted
     assert interval.lower.by == "sparse substitution"
     assert verify(interval, tensor).proved
+
+
+def test_work_goes_where_the_interval_is_wide() -> None:
+    one, other = graph(0, 700), graph(1, 300)
+    places = np.concatenate([one.indices, other.indices + np.array(one.shape)])
+    tensor = SparseTensor(places, np.ones(len(places), np.int64), (places.max(axis=0) + 1).tolist())
+    works: dict[int, int] = {}
+
+    def watched(_component: Component, goal: Goal) -> list[Finding]:
+        works[goal.upper - goal.lower] = goal.work
+        return []
+
+    method = Method("watched", find_in_entries=watched, sides=("lower",), fewest=100, adds=True)
+    rank_interval(tensor, effort="standard", methods=[method])
+    assert len(works) == 2
+    work = BUDGETS["standard"].work
+    assert works == {gap: work * gap // sum(works) for gap in works}

@@ -160,7 +160,7 @@ def _together(argument: BlockSubstitution, order: int) -> tuple[Any, Any] | None
 def _without(
     several: list[tuple[int, ...]], columns: list[tuple[int, ...]] | None, state: dict[Any, Any]
 ) -> dict[Any, Any] | None:
-    """What is left without some slices of a mode, if they are known to be independent."""
+    """Remove some slices of a mode, if they are known to be independent; return what is left."""
     ((mode, *_), *_) = several
     rows = [i for _, i in several]
     mine = {p: x for p, x in state.items() if p[mode] in rows}

@@ -168,13 +168,15 @@ class RankLedger:
     def _goals_in_entries(self, method: Method) -> Iterator[tuple[Place, Goal]]:
         open_: list[int] = self._open().tolist() if self._rows_of else []
         open_ = [c for c in open_ if len(self._rows_of[c]) >= method.fewest]
-        total = sum(len(self._rows_of[c]) for c in open_)
+        # effort goes where the interval is wide
+        gaps = {c: int(self.upper[c] - self.lower[c]) for c in open_}
+        total = sum(gaps.values())
         spend = self._checks.setdefault(method.name, CheckBudget(OF_PENCILS)).spend
         for c in open_:
             rows = self._rows_of[c]
             unfoldings = tuple(self.bounds.unfoldings_by_component[c].tolist())
             component = Component(self.tensor, rows, unfoldings, spend)
-            work = method.times * self.budget.work * len(rows) // total
+            work = method.times * self.budget.work * gaps[c] // total
             yield Place(c, rows, component=component), self._goal(c, work)
 
     def _goal(self, c: int, work: int) -> Goal:

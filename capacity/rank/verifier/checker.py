@@ -59,10 +59,9 @@ def verify(
     Parameters
     ----------
     certificate : Certificate, RankInterval, or iterable of Certificate
-        A certificate, an interval for both of its ends, or several; proved if each of them is.
+        A certificate, an interval for both of its ends, or several; proved if each is.
     of : Database or SparseTensor
-        The facts that the bound is about, under the same policy for multi-valued pairs, or the
-        tensor.
+        The bound's facts, under the same policy for multi-valued pairs, or its tensor.
     budget : CheckBudget, optional
         Work that the check may take, shared by all certificates; if omitted, a new budget for each.
 
@@ -86,9 +85,8 @@ def verify(
     *Lower bounds of the rank* add over arguments about different components. Let D = A (+) B. An
     argument for A removes slices of A, those of mode m in a set S_m: by steps of the substitution
     method, or as the r independent slices of an unfolding of rank r. Each of them is nonzero when
-    its turn comes, or several of one mode are independent, and the rank falls by at least their
-    number each time. What remains at the indices of B is D with multiples of the slices S_m added
-    in each mode m, so it is
+    its turn comes, or several of one mode are independent, and the rank falls by at least as many.
+    What remains at the indices of B is D with multiples of the slices S_m added in each mode m:
 
         B + sum over (i, j, ..., k) in S_0 x S_1 x ... of A[i, j, ..., k] times a simple tensor,
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from capacity.rank.exact.block_rank import PRIME
 from capacity.rank.lower.substitution.sparse_layout import SparseLayout
 from capacity.rank.method import Method
 from capacity.rank.problem import Component, Goal
@@ -94,7 +95,7 @@ def _argument(part: Part, removals: Indices, blocks: tuple[Block, ...]) -> Block
         np.array([(block.first, len(block.columns)) for block in blocks], np.int64),
         np.concatenate(columns),
         np.array([block.eliminated for block in blocks], np.int64),
-        blocks[0].prime,
+        PRIME,
     )
 
 

@@ -47,14 +47,11 @@ class Block(NamedTuple):
         An entry in the fiber of each column of the minor.
     eliminated : int
         Number of leading pivots.
-    prime : int
-        Prime modulo which the minor is nonsingular.
     """
 
     first: int
     columns: Indices
     eliminated: int
-    prime: int
 
 
 @dataclass(frozen=True)
@@ -130,7 +127,7 @@ def with_blocks(
         numbers, at = np.unique(columns, return_index=True)
         entry = np.flatnonzero(mine)[at][np.searchsorted(numbers, minor.columns)]
         pivots = len(minor.rows) - int(minor.blocks.sum())
-        block = Block(len(before.order), entry, pivots, minor.prime)
+        block = Block(len(before.order), entry, pivots)
         order = sparse_order(layout, costs, np.concatenate([before.order, minor.rows]))
         if len(order) >= len(best.order):
             longer = len(order) > len(best.order)

@@ -60,35 +60,30 @@ def require_nonsingular(
     sparse = SPARSE_PRODUCT * 10 * (n + len(i))
     memory = max(DENSE_BYTES * d**2, 300 * n + 200 * len(i))
     budget.spend(steps_of_rank(d, d) + sparse, memory)
-    rest = _eliminated(i, j, values, n, t, prime, budget, name)
-    dense = [row.get(k, 0) for row in rest for k in range(t, n)]
-    rank = flint.nmod_mat(d, d, dense, prime).rank()
-    require(rank == d, f"{name} has rank {t + rank} of {n} modulo the prime")
-
-
-def _eliminated(
-    i: Indices,
-    j: Indices,
-    values: Indices,
-    n: int,
-    t: int,
-    prime: int,
-    budget: CheckBudget,
-    name: str,
-) -> list[dict[int, int]]:
-    """Rows of an n x n block that remain once its first t pivots have cleared their columns.
-
-    Adding multiples of rows keeps the determinant: it is the product of the pivots, which aren't
-    zero modulo the prime, times the determinant of the remaining matrix.
-    """
     rows: list[dict[int, int]] = [{} for _ in range(n)]
-    below: list[set[int]] = [set() for _ in range(n)]
     filled: list[tuple[int, int, int]] = np.stack([i, j, values], axis=1).tolist()
     for a, b, value in filled:
         if value % prime:
             rows[a][b] = value % prime
+    _eliminate(rows, t, prime, budget, name)
+    dense = [row.get(k, 0) for row in rows[t:] for k in range(t, n)]
+    rank = flint.nmod_mat(d, d, dense, prime).rank()
+    require(rank == d, f"{name} has rank {t + rank} of {n} modulo the prime")
+
+
+def _eliminate(
+    rows: list[dict[int, int]], t: int, prime: int, budget: CheckBudget, name: str
+) -> None:
+    """Let the first t pivots of a square matrix, given by its rows, clear their columns.
+
+    Adding multiples of rows keeps the determinant: it is the product of the pivots, which aren't
+    zero modulo the prime, times the determinant of the remaining matrix.
+    """
+    below: list[set[int]] = [set() for _ in rows]
+    for a, row in enumerate(rows):
+        for b in row:
             below[b].add(a)
-    held = len(filled)
+    held = sum(map(len, rows))
     for s in range(t):
         pivot = rows[s].pop(s, 0)
         require(pivot % prime, f"{name}: pivot {s} vanishes modulo the prime")
@@ -113,4 +108,3 @@ def _eliminated(
         for k in rows[s]:
             below[k].discard(s)
         rows[s], below[s] = {}, set()
-    return rows[t:]

@@ -403,3 +403,21 @@ def test_values_of_any_size_have_the_same_effective_attention(
         found = effective_layer(a, far, everywhere(v), mode, z=z)
         assert torch.equal(found.rank, expected.rank)
         assert torch.allclose(found.pattern, expected.pattern, atol=1e3 * torch.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("mode", ["plain", "simplex", "causal"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@settings(max_examples=examples(30))
+@given(st.integers(0, 2**20), st.integers(-38, 38))
+def test_dependent_columns_are_seen_at_any_scale(
+    dtype: torch.dtype, mode: EffectiveMode, seed: int, power: int
+) -> None:
+    # V^T V is singular; what is left of its decomposition has an inverse that depends on the scale
+    g = torch.Generator().manual_seed(seed)
+    v = torch.randint(-8, 9, (1, 2, 20, 6), generator=g).to(dtype)
+    v[..., -1] = v[..., 0]
+    a = attention(torch.randn(1, 2, 20, 20, generator=g, dtype=dtype), causal=mode == "causal")
+    expected = effective_layer(a, v, everywhere(v), mode)
+    found = effective_layer(a, v * 2.0**power, everywhere(v), mode)
+    assert torch.equal(found.rank, expected.rank)
+    assert torch.allclose(found.pattern, expected.pattern, atol=1e3 * torch.finfo(dtype).eps)

@@ -11,7 +11,8 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.options import require_choice
 from capacity.transformer.activations.cache import ActivationCache
-from capacity.transformer.effective.layer import EffectiveLayer, EffectiveMode, effective_layer
+from capacity.transformer.effective.layer import EffectiveLayer, EffectiveMode, projected_layer
+from capacity.transformer.effective.tokens import Tokens
 
 
 @briefly_shown
@@ -75,16 +76,10 @@ def effective_attention(
             f"Causal mode needs a causal model; {captured.source} attends to later tokens as well. "
             "Use mode='plain' or 'simplex'."
         )
+    tokens = Tokens(captured.mask, captured.key_mask)
     layers = tuple(
-        effective_layer(
-            layer.pattern,
-            layer.v,
-            captured.mask,
-            chosen,
-            z=layer.z,
-            keys=captured.keys,
-            seen=layer.seen,
-            sink=layer.sink,
+        projected_layer(
+            layer.pattern, layer.v, layer.z, tokens, chosen, seen=layer.seen, sink=layer.sink
         )
         for layer in captured.layers
     )

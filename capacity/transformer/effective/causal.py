@@ -30,9 +30,8 @@ from torch import Tensor
 from capacity.transformer.effective.column_space import (
     GRAM_CONDITION,
     WELL_CONDITIONED,
+    gram_inverse,
     gram_rank,
-    inverted,
-    rank_threshold,
 )
 from capacity.transformer.effective.windows import project_by_svd
 
@@ -64,6 +63,7 @@ def project_causally(
     v: Float[Tensor, "batch heads n d"],
     z: Float[Tensor, "batch heads n d"],
     mask: Bool[Tensor, "batch n"],
+    relative: Float[Tensor, "batch"],
 ) -> Projected:
     """Project each row of attention onto the column space of the values up to its own token.
 
@@ -77,13 +77,14 @@ def project_causally(
         ``pattern @ v``.
     mask : (batch, n) bool
         True for tokens; padding may be on either side.
+    relative : (batch,)
+        Singular values up to this share of the largest count as 0.
 
     Returns
     -------
     Projected
         Projected attention, and the ranks of V.
     """
-    relative = rank_threshold(mask, v.shape[-1], v.dtype)
     if mask.all():
         return _of_sentences(pattern, v, z, relative)
     # tokens first, so that rows before a token are those of its sentence wherever padding is
@@ -144,9 +145,8 @@ def _projected(
         # the Gram matrix of fewer rows than columns has no inverse
         end = min(n, start + next(first, 2 * d) if start >= d else d)
         new = wide[:, start:end]
-        R = torch.linalg.cholesky_ex(G, upper=True).L
+        inverse, size = gram_inverse(G)
         G = G + new.mT @ new
-        inverse, size = inverted(R)
         condition = size * G.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()
         good = (condition <= GRAM_CONDITION[a.dtype]) & (condition * least < 1)
         if good.all() and (kept <= start).all():

@@ -10,8 +10,10 @@ singular value decomposition.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -24,6 +26,8 @@ WELL_CONDITIONED = 300
 # largest one at which V is replaced by G = V^T V in float64, whose condition number is its square,
 # 1e8 and 1e6: eight and ten digits remain
 GRAM_CONDITION = {torch.float32: 1e4, torch.float64: 1e3}
+# sizes of V from here to the reciprocal, and those of R^-1, are far from under- and overflow
+_SMALLEST = 2.0**-40
 
 
 @briefly_shown
@@ -37,29 +41,24 @@ class ColumnSpace:
         The matrices.
     inverse : (..., d, d)
         R^-1 with ``basis = V @ inverse``, of use where V is well conditioned.
-    well : (...) bool
-        Whether V is well conditioned.
     rank : (...)
         Numerical ranks.
     found : (..., n, d) or None
         The basis; None where it is ``V @ inverse`` throughout.
+    well : (...) bool or None
+        Whether V is well conditioned; None where all are.
     """
 
     v: Float[Tensor, "... n d"]
     inverse: Float[Tensor, "... d d"]
-    well: Bool[Tensor, "..."]
     rank: Int[Tensor, "..."]
     found: Float[Tensor, "... n d"] | None = None
+    well: Bool[Tensor, "..."] | None = None
 
     @property
     def basis(self) -> Float[Tensor, "... n d"]:
-        """Orthonormal columns, then columns of zeros where the rank is below d; in float64."""
-        return self.v.double() @ self.inverse if self.found is None else self.found
-
-
-def rank_threshold(mask: Bool[Tensor, "batch n"], columns: int, dtype: torch.dtype) -> Tensor:
-    """Relative rank threshold: max(n, columns) times the machine epsilon, n tokens a sentence."""
-    return mask.sum(1).clamp_min(columns) * torch.finfo(dtype).eps
+        """Orthonormal columns, then columns of zeros where the rank is below d."""
+        return self.v @ self.inverse if self.found is None else self.found
 
 
 def gram_span(
@@ -69,7 +68,7 @@ def gram_span(
     of: Float[Tensor, "batch heads n d"],
     otherwise: Callable[[Bool[Tensor, "batch heads"]], ColumnSpace],
 ) -> ColumnSpace:
-    """Orthonormal bases of the column spaces of matrices in float64, to the digits of float32.
+    """Orthonormal bases of the column spaces of matrices in float64, as exact as float32 permits.
 
     Parameters
     ----------
@@ -88,15 +87,19 @@ def gram_span(
         Bases and numerical ranks.
     """
     gram = v.mT @ v
-    inverse, size = inverted(torch.linalg.cholesky_ex(gram, upper=True).L)
-    condition = size * (_trace(gram).sqrt() if of is v else of.flatten(-2).norm(dim=-1))
-    well = (condition <= WELL_CONDITIONED) & (condition * least < 1)
+    R, failed = torch.linalg.cholesky_ex(gram, upper=True)
+    # float32 will do, unlike for G, whose condition number is the square of V's
+    R = R.float()
+    inverse = _inverse(R)
+    # |R|_F is |V|_F
+    norm = torch.linalg.matrix_norm(R) if of is v else of.flatten(-2).norm(dim=-1)
+    well = _well(torch.linalg.matrix_norm(inverse), norm, least, failed)
     rank = torch.full(v.shape[:2], v.shape[-1], device=v.device)
-    if well.all():
-        return ColumnSpace(v, inverse, well, rank)
-    basis, rest = v @ inverse, otherwise(~well)
+    if well is None:
+        return ColumnSpace(v, inverse, rank)
+    basis, rest = v @ inverse.double(), otherwise(~well)
     basis[~well], rank[~well] = rest.basis, rest.rank
-    return ColumnSpace(v, inverse, well, rank, basis)
+    return ColumnSpace(v, inverse, rank, basis, well)
 
 
 def column_span(
@@ -126,24 +129,25 @@ def column_span(
     if n < d:
         basis, rank = _by_svd(v, least, of)
         inverse = v.new_zeros(*v.shape[:-2], d, d)
-        return ColumnSpace(v, inverse, torch.zeros_like(rank).bool(), rank, basis)
+        return ColumnSpace(v, inverse, rank, basis, torch.zeros_like(rank).bool())
     Q, R = torch.linalg.qr(v)
-    inverse, size = inverted(R)
-    condition = size * of.flatten(-2).norm(dim=-1)
+    inverse, size = _inverted(R)
+    norm = of.flatten(-2).norm(dim=-1)
+    condition = size * norm
     # rows of zeros are disregarded, and rounding must not give them weight
     basis = Q * (v != 0).any(-1, keepdim=True)
     rank = torch.full(v.shape[:-2], d, device=v.device)
     lacking = ~(condition * least < 1)
     if lacking.any():
         basis[lacking], rank[lacking] = _by_svd(v[lacking], least[lacking], of[lacking])
-    return ColumnSpace(v, inverse, (condition <= WELL_CONDITIONED) & ~lacking, rank, basis)
+    return ColumnSpace(v, inverse, rank, basis, _well(size, norm, least))
 
 
 def gram_rank(
     gram: Float[Tensor, "... d d"], v: Float[Tensor, "... n d"], least: Float[Tensor, "..."]
 ) -> Int[Tensor, "..."]:
     """Numerical ranks of matrices, given their Gram matrices in float64."""
-    size = inverted(torch.linalg.cholesky_ex(gram, upper=True).L)[1]
+    size = gram_inverse(gram)[1]
     rank = torch.full(v.shape[:-2], v.shape[-1], device=v.device)
     lacking = ~(size * _trace(gram).sqrt() * least < 1)
     if lacking.any():
@@ -155,25 +159,63 @@ def gram_rank(
 def row_condition(v: Float[Tensor, "... n d"]) -> Float[Tensor, "..."]:
     """Upper bound of the condition number of V's rows; infinite if they are dependent."""
     x = v.double()
-    R = (
-        torch.linalg.qr(x.mT, mode="r").R
+    _, size = (
+        _inverted(torch.linalg.qr(x.mT, mode="r").R)
         if v.dtype == torch.float64
-        else torch.linalg.cholesky_ex(x @ x.mT, upper=True).L
+        else gram_inverse(x @ x.mT)
     )
-    return inverted(R)[1] * x.flatten(-2).norm(dim=-1)
+    return size * x.flatten(-2).norm(dim=-1)
 
 
-def inverted(R: Float[Tensor, "... d d"]) -> tuple[Float[Tensor, "... d d"], Tensor]:
-    """Return R^-1 and |R^-1|_F, or the identity and infinity where R has no inverse."""
-    # by columns, as LAPACK has them
-    eye = torch.eye(R.shape[-1], dtype=R.dtype, device=R.device).expand_as(R).contiguous()
-    inverse = torch.linalg.solve_triangular(R, eye.mT, upper=True)
+def gram_inverse(gram: Float[Tensor, "... d d"]) -> tuple[Float[Tensor, "... d d"], Tensor]:
+    """Return R^-1 and |R^-1|_F, G = R^T R; the identity and infinity where G isn't definite."""
+    R, failed = torch.linalg.cholesky_ex(gram, upper=True)
+    return _inverted(R, failed)
+
+
+def _inverted(
+    R: Float[Tensor, "... d d"], failed: Int[Tensor, "..."] | None = None
+) -> tuple[Float[Tensor, "... d d"], Tensor]:
+    inverse = _inverse(R)
     size = torch.linalg.matrix_norm(inverse)
-    # a failed Cholesky decomposition leaves a pivot of 0 or NaN
     bad = ~(size < torch.inf)
+    if failed is not None:
+        # what is left of a decomposition that failed may have an inverse
+        bad |= failed != 0
     if bad.any():
-        inverse[bad], size[bad] = eye[bad], torch.inf
+        inverse[bad], size[bad] = _identity(R.shape[-1], R.dtype, R.device), torch.inf
     return inverse, size
+
+
+def _inverse(R: Float[Tensor, "... d d"]) -> Float[Tensor, "... d d"]:
+    """Return R^-1, with infinities or NaN where there is none."""
+    identity = _identity(R.shape[-1], R.dtype, R.device)
+    return torch.linalg.solve_triangular(R, identity.expand_as(R), upper=True)
+
+
+@cache
+def _identity(d: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "d d"]:
+    return torch.eye(d, dtype=dtype, device=device)
+
+
+def _well(
+    size: Tensor, norm: Tensor, least: Tensor, failed: Tensor | None = None
+) -> Bool[Tensor, "..."] | None:
+    """Mark V of full rank for which O R^-1 is about as exact as O = A V; None where all are.
+
+    `size` is |R^-1|_F, `norm` |V|_F; `failed` isn't 0 where V^T V has no decomposition.
+    """
+    # comparing tensors of a few numbers would take a tenth of what the whole takes
+    numbers = (x.reshape(-1).tolist() for x in (size, norm, least))
+    marks = [0] * size.numel() if failed is None else failed.reshape(-1).tolist()
+    found = [
+        # outputs of denormal values have lost their digits, and the type's range may end at others
+        not mark
+        and _SMALLEST < of_values < 1 / _SMALLEST
+        and of_inverse * of_values * max(relative, 1 / WELL_CONDITIONED) < 1
+        for of_inverse, of_values, relative, mark in zip(*numbers, marks, strict=True)
+    ]
+    return None if all(found) else torch.tensor(found, device=size.device).view(size.shape)
 
 
 def _trace(x: Tensor) -> Tensor:

@@ -33,7 +33,6 @@ from capacity.transformer.effective.causal import project_causally
 from capacity.transformer.effective.column_space import (
     ColumnSpace,
     column_span,
-    rank_threshold,
     row_condition,
 )
 from capacity.transformer.effective.projection import (
@@ -42,6 +41,7 @@ from capacity.transformer.effective.projection import (
     spanning,
     squared,
 )
+from capacity.transformer.effective.tokens import Tokens
 from capacity.transformer.effective.windows import project_within
 from capacity.transformer.scales import scale_of
 
@@ -137,27 +137,37 @@ def effective_layer(
               [0.5000, 0.5000]]]])
     """
     require_choice("`mode`", mode, get_args(EffectiveMode))
-    mask = (
-        pattern.new_ones(pattern.shape[0], pattern.shape[2], dtype=torch.bool)
-        if mask is None
-        else mask
-    )
-    keys = mask if keys is None else keys
-    _require_shapes(pattern, values, mask, keys)
-    rows, real = mask[:, None, :, None], keys[:, None, :, None]
-    padded = not (mask.all() and (keys is mask or keys.all()))
-    if padded:
+    if mask is None:
+        mask = pattern.new_ones(*pattern.shape[:1], *pattern.shape[2:3], dtype=torch.bool)
+    tokens = Tokens(mask, mask if keys is None else keys)
+    _require_shapes(pattern, values, tokens)
+    return projected_layer(pattern, values, z, tokens, mode, seen=seen, sink=sink)
+
+
+def projected_layer(
+    pattern: Float[Tensor, "batch heads n m"],
+    values: Float[Tensor, "batch heads m d"],
+    z: Float[Tensor, "batch heads n d"] | None,
+    tokens: Tokens,
+    mode: EffectiveMode,
+    *,
+    seen: Bool[Tensor, "batch n m"] | None,
+    sink: Float[Tensor, "batch heads n"] | None,
+) -> EffectiveLayer:
+    """Return `effective_layer` of tensors whose shapes fit, for tokens that layers share."""
+    rows, real = tokens.rows, tokens.real
+    if tokens.padded:
         # a row of zeros in V contributes to no Gram matrix and no projection
         # (and may be NaN where it is padding)
         pattern = pattern.masked_fill(~(rows & real.mT), 0.0)
         values = values.masked_fill(~real, 0.0)
         z = None if z is None else z.masked_fill(~rows, 0.0)
-    v, z = _scaled(values, z)
+    v, z = (values, z) if _any_scale(values, mode) else _scaled(values, z)
     z = pattern @ v if z is None else z
     n, d = v.shape[-2:]
-    relative = rank_threshold(keys, d, v.dtype)
+    relative = tokens.rank_threshold(d, v.dtype)
     least = relative[:, None].expand(v.shape[:2])
-    if n <= d and not padded and (row_condition(v) * least < 1).all():
+    if n <= d and not tokens.padded and (row_condition(v) * least < 1).all():
         # the rows of V are independent, so that no other A has this output
         rank = torch.full(v.shape[:2], n, device=v.device)
         return _kept(pattern, rank, relative)
@@ -165,7 +175,7 @@ def effective_layer(
         rank = column_span(v.double(), least).rank
         return _kept(project_within(pattern, v, seen, least), rank, relative)
     if mode == "causal":
-        found = project_causally(pattern, v, z, mask)
+        found = project_causally(pattern, v, z, tokens.mask, relative)
         return EffectiveLayer(found.whole, None, found.square, found.rank, relative)
     if mode == "plain":
         found = projected(pattern, v, z, least)
@@ -182,8 +192,9 @@ def _kept(whole: Tensor, rank: Tensor, relative: Tensor) -> EffectiveLayer:
     return EffectiveLayer(whole, None, squared(whole).double(), rank, relative)
 
 
-def _require_shapes(pattern: Tensor, values: Tensor, mask: Tensor, keys: Tensor) -> None:
+def _require_shapes(pattern: Tensor, values: Tensor, tokens: Tokens) -> None:
     batch, heads, n, m = pattern.shape if pattern.ndim == 4 else (0, 0, 0, 0)
+    mask, keys = tokens.mask, tokens.keys
     fits = values.shape[:3] == (batch, heads, m) and values.ndim == 4
     if not (fits and mask.shape == (batch, n) and keys.shape == (batch, m)):
         raise InvalidArgumentError(
@@ -192,6 +203,11 @@ def _require_shapes(pattern: Tensor, values: Tensor, mask: Tensor, keys: Tensor)
             f"attended to; got {tuple(pattern.shape)}, {tuple(values.shape)}, {tuple(mask.shape)} "
             f"and {tuple(keys.shape)}."
         )
+
+
+def _any_scale(v: Tensor, mode: EffectiveMode) -> bool:
+    """Whether nothing is squared in the values' own type."""
+    return v.dtype == torch.float32 and mode != "causal"
 
 
 def _scaled(v: Tensor, z: Tensor | None) -> tuple[Tensor, Tensor | None]:

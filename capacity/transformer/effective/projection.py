@@ -124,15 +124,13 @@ def projected_on_simplex(
 
     if v.dtype == torch.float64 or v.shape[-2] <= v.shape[-1]:
         flat = bases(torch.ones_like(least, dtype=torch.bool))
-        span = ColumnSpace(
-            x,
-            flat.inverse.unflatten(0, least.shape),
-            flat.well.unflatten(0, least.shape),
-            flat.rank.unflatten(0, least.shape),
-            flat.basis.unflatten(0, least.shape),
-        )
+        marked = torch.ones_like(flat.rank).bool() if flat.well is None else flat.well
+        parts = (flat.inverse, flat.rank, flat.basis, marked)
+        span = ColumnSpace(x, *(part.unflatten(0, least.shape) for part in parts))
     else:
-        span = gram_span((x - mean) * real, least, of=x, otherwise=bases)
+        centred = (x - mean) * real
+        span = gram_span(centred, least, of=x, otherwise=bases)
+        span = replace(span, v=centred.to(v.dtype))
     found = _factors(a, o.to(a.dtype), span)
     left, right = (
         torch.cat([part, ones.to(part.dtype).expand(*part.shape[:-1], 1)], dim=-1)
@@ -153,7 +151,7 @@ def _doubled(v: Tensor) -> Tensor:
 def _factors(a: Tensor, o: Tensor, span: ColumnSpace) -> Factors:
     """Factors A U = o R^-1 and U, in the type of a."""
     left = o @ span.inverse.to(a.dtype)
-    if not span.well.all():
+    if span.well is not None:
         left[~span.well] = a[~span.well] @ span.basis[~span.well].to(a.dtype)
     return Factors(left, span, squared(left).double(), span.rank)
 

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from capacity.transformer.effective.column_space import GRAM_CONDITION, inverted
+from capacity.transformer.effective.column_space import GRAM_CONDITION, gram_inverse
 
 # rows whose Gram matrices, or values, are in memory at once
 _ROWS = 32
@@ -69,8 +69,7 @@ def _projected(
         common = part.all(0)
         other = part[:, ~common, None] * values[~common]
         G = values[common].mT @ values[common] + other.mT @ other
-        R = torch.linalg.cholesky_ex(G, upper=True).L
-        inverse, size = inverted(R)
+        inverse, size = gram_inverse(G)
         condition = size * G.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()
         good = (condition <= GRAM_CONDITION[dtype]) & (condition * least < 1)
         w = ((attention @ values)[:, None] @ inverse @ inverse.mT).squeeze(1)

@@ -2,12 +2,12 @@
 
     python benchmarks/effective_attention.py
 
-Ratios are (forward + analysis) / forward, of median CPU seconds on one thread, two layers of
-BERT-base's shape. "products" are those that no method avoids, in float32 and in the same run: V^T V
-and O W V^T, 2 n d^2 + 2 n^2 d operations a head, the n x n pattern written. "factors" leaves the
-pattern unwritten, and computes the share of attention that has an effect; "pattern" writes it.
-"calls alone" is the least that factors and shares take by this method: V in float64, V^T V, its
-Cholesky factor R, R^-1, O R^-1 and two norms, with no check.
+Ratios are (forward + analysis) / forward, of median CPU seconds on one thread, for models of the
+shape of BERT-base and GPT-2. "products" are those that no method avoids, in float32 and in the same
+run: V^T V and O W V^T, 2 n d^2 + 2 n^2 d operations a head, the n x n pattern written. "factors"
+leaves the pattern unwritten, and computes the share of attention that has an effect; "pattern"
+writes it. "calls alone" are those of factors and shares in float64, with no check and nothing kept:
+V^T V, its Cholesky factor R, R^-1, O R^-1 and two norms.
 
 Peers: a full singular value decomposition of V a head (Sun and Marasovic 2021, section 2; their
 Table 3 has about 2), a thin one, a QR decomposition; for causal models a Gram matrix and a Cholesky
@@ -31,7 +31,6 @@ from capacity.transformer import (
     effective_share,
 )
 
-LAYERS = 2
 REPEATS = {128: 41, 256: 21, 512: 11, 1024: 7, 2048: 5}
 D_HEAD = D_MODEL // N_HEADS
 LONGEST = {"full SVD": 512, "a Gram matrix a row": 1024}
@@ -118,7 +117,8 @@ def main() -> None:
     torch.set_num_threads(1)
     rows = []
     longest = max(REPEATS)
-    for model, methods in ((bert(LAYERS, longest), METHODS), (gpt2(LAYERS, longest), CAUSAL)):
+    for shape, methods in ((bert, METHODS), (gpt2, CAUSAL)):
+        model = shape(n_positions=longest)
         for n, repeats in REPEATS.items():
             ids = tokens(n)
             with torch.no_grad():
@@ -143,7 +143,7 @@ def main() -> None:
     write(
         "effective_attention",
         what="(forward + effective attention) / forward, and capture / forward, median CPU "
-        "seconds, two layers of BERT-base's shape",
+        "seconds, models of BERT-base's shape",
         peer="the products alone; full SVD, thin SVD and QR of every head's V; for causal models a "
         "Gram matrix a row",
         rows=rows,

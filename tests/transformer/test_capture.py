@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils.weak import TensorWeakRef
 
 from capacity.errors import InvalidArgumentError, PrecisionWarning
 from capacity.layer import AttentionLayer, LayerConfig
@@ -20,6 +21,7 @@ from capacity.transformer import (
     identifiability_table,
 )
 from capacity.transformer.activations.cache import Written
+from capacity.transformer.activations.linear import weight_of
 from capacity.transformer.activations.validation import check, check_written
 from capacity.transformer.table import attention_table
 
@@ -414,3 +416,28 @@ def test_a_stream_that_is_taken_apart_has_no_decomposition_but_patterns(
 
 def _fields(captured: ActivationCache) -> dict[str, Any]:
     return {name: getattr(captured, name) for name in captured.__dataclass_fields__}
+
+
+def test_captures_share_weights_until_these_change(build: Build) -> None:
+    model = build("Bert", torch.float32)
+    ids = torch.randint(5, 50, (1, 6), generator=torch.Generator().manual_seed(0))
+    first, second = capture(model, ids), capture(model, ids)
+    linear = model.bert.encoder.layer[0].attention.output.dense
+    before = linear.weight.detach().clone()
+    assert first.layers[0].W_O.data_ptr() == second.layers[0].W_O.data_ptr()
+    assert first.layers[0].W_O.data_ptr() != linear.weight.data_ptr()
+    # less than a check of outputs would see, and by a way of which torch keeps no count
+    linear.weight.data.mul_(1 + 1e-6)
+    third = capture(model, ids)
+    assert torch.equal(first.layers[0].W_O.flatten(0, 1), before.T)
+    assert torch.equal(third.layers[0].W_O.flatten(0, 1), linear.weight.T)
+    # the other layer's weights are as they were
+    assert third.layers[1].W_O.data_ptr() == first.layers[1].W_O.data_ptr()
+
+
+def test_weights_that_no_cache_holds_are_not_kept(build: Build) -> None:
+    model = build("Bert", torch.float32)
+    weight = weight_of(model.bert.encoder.layer[0].attention.output.dense)
+    held = TensorWeakRef(weight)
+    del weight
+    assert held() is None

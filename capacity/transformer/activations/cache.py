@@ -65,8 +65,8 @@ class Written:
         Index of the layer, counted from 0.
     term : {"heads", "feed_forward"}
         Kind of the sublayer.
-    output : (batch, n, d_model)
-        Output without ``bias``.
+    whole : (batch, n, d_model)
+        Output, with ``bias``.
     bias : (d_model,) or None
         Bias of the sublayer; for heads b_V W_O + b_O, with the bias of their values.
     input : (batch, n, d_model) or None
@@ -79,7 +79,7 @@ class Written:
 
     layer: int
     term: Literal["heads", "feed_forward"]
-    output: Float[Tensor, "batch n d_model"]
+    whole: Float[Tensor, "batch n d_model"]
     bias: Float[Tensor, "d_model"] | None
     input: Float[Tensor, "batch n d_model"] | None = None
     norm: Normed | None = None
@@ -87,9 +87,13 @@ class Written:
 
     def applied_to(self, stream: Tensor) -> Tensor:
         """The residual stream after this step."""
-        added = self.output if self.bias is None else self.output + self.bias
-        added = added if self.norm is None else self.norm.applied_to(added)
+        added = self.whole if self.norm is None else self.norm.applied_to(self.whole)
         return stream + self.factor * added
+
+    @property
+    def output(self) -> Float[Tensor, "batch n d_model"]:
+        """Output without ``bias``."""
+        return self.whole if self.bias is None else self.whole - self.bias
 
     @property
     def gain(self) -> Float[Tensor, "batch n d_model"] | float:
@@ -246,12 +250,11 @@ def written_by_heads(index: int, layer: LayerActivations, output: Tensor | None 
     bias = layer.b_O
     if layer.b_V is not None:
         # rows of A sum to 1: the values' bias passes through attention as it is
-        through = torch.einsum("hv,hvd->d", layer.b_V, layer.W_O)
+        through = layer.b_V.flatten() @ layer.W_O.flatten(0, 1)
         bias = through if bias is None else bias + through
     if output is None:
-        output = torch.einsum("bhnv,hvd->bnd", layer.z_unbiased, layer.W_O)
-    elif bias is not None:
-        output = output - bias
+        output = torch.einsum("bhnv,hvd->bnd", layer.z, layer.W_O)
+        output = output if layer.b_O is None else output + layer.b_O
     return Written(index, "heads", output, bias)
 
 

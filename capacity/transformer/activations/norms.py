@@ -6,6 +6,8 @@ it. Which one it is shows in what the norm returns.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -20,8 +22,30 @@ _SLACK = 1e3 * torch.finfo(torch.float32).eps
 _EPS = (1e-5, 1e-6, 1e-12)
 
 
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Mean and scale that a LayerNorm takes from each token's features.
+
+    Attributes
+    ----------
+    eps : float
+        What it adds to the variance.
+    mean, inverse : (..., 1)
+        Mean, and reciprocal of the standard deviation, with `eps`.
+    """
+
+    eps: float
+    mean: Tensor
+    inverse: Tensor
+
+
 def fitted_norm(
-    layer: int | None, module: nn.Module, x: Tensor, output: Tensor, vector: Tensor
+    layer: int | None,
+    module: nn.Module,
+    x: Tensor,
+    found: Tensor,
+    vector: Tensor,
+    moments: Moments | None = None,
 ) -> Normed | None:
     """Step of a norm that was called.
 
@@ -31,10 +55,14 @@ def fitted_norm(
         Index of the layer that it belongs to.
     module : nn.Module
         The norm, whose attributes ``weight`` and ``bias`` are vectors or missing.
-    x, output : (batch, n, d)
-        Its input and output.
+    x : (batch, n, d)
+        Its input.
+    found : (batch, n)
+        Product of its output with `vector`, which tells which kind of norm it is.
     vector : (d,)
-        Random vector: products with it tell which kind of norm it is.
+        Random vector.
+    moments : Moments, optional
+        What `torch.native_layer_norm` has computed of `x`, if it was called.
 
     Returns
     -------
@@ -48,20 +76,21 @@ def fitted_norm(
         return None
     names = ("eps", "variance_epsilon", "epsilon")
     told = [e for name in names if (e := getattr(known, name, None)) is not None]
-    found = output @ vector
     slack = _SLACK * found.abs().max()
-    gains = [torch.ones_like(vector)] if weight is None else [weight, 1 + weight]
     subtracts = isinstance(module, nn.LayerNorm) or bias is not None
     # some norms have theirs in their code
     for centred, eps in product((subtracts, not subtracts), told[:1] or _EPS):
         if centred:
-            _, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, eps)
-            scale = inverse.reciprocal()
+            if moments is None or moments.eps != eps:
+                _, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, eps)
+                moments = Moments(eps, mean, inverse)
+            mean = moments.mean.view(*x.shape[:-1], 1)
+            scale = moments.inverse.view(*x.shape[:-1], 1).reciprocal()
         else:
             mean = None
             size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
             scale = (size.square() / x.shape[-1] + eps).sqrt()
-        for gain in gains:
+        for gain in _gains(weight, vector):
             # the product of the output with the vector, without the output
             expected = x @ (gain * vector)
             if mean is not None:
@@ -74,3 +103,11 @@ def fitted_norm(
                 copy = None if bias is None else bias.clone()
                 return Normed(layer, mean, scale, gain.clone(), copy)
     return None
+
+
+def _gains(weight: Tensor | None, like: Tensor) -> Iterator[Tensor]:
+    if weight is None:
+        yield torch.ones_like(like)
+    else:
+        yield weight
+        yield 1 + weight

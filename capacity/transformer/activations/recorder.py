@@ -65,15 +65,19 @@ class Heads:
             return None
         view, width = self.call.v, self.values.output.shape[-1]
         groups, d_head = view.shape[1], view.shape[-1]
+        bias = self.values.module.bias.detach()
+        first, *steps = 0, d_head, 1
         if _storage(view) == _storage(self.values.output):
             # values are a view of that output; its strides tell which columns they are
-            first = int(view.storage_offset() - self.values.output.storage_offset())
-            heads_at = torch.arange(groups)[:, None] * view.stride(1)
-            at = (first + heads_at + torch.arange(d_head) * view.stride(3)) % width
+            first = int(view.storage_offset() - self.values.output.storage_offset()) % width
+            steps = [view.stride(1), view.stride(3)]
+        if first + steps[0] * (groups - 1) + steps[1] * (d_head - 1) < width:
+            of_groups = bias.as_strided((groups, d_head), steps, bias.storage_offset() + first)
         else:
-            at = torch.arange(width).view(groups, d_head)
-        bias = self.values.module.bias.detach()
-        return bias[at.to(device=bias.device)].repeat_interleave(heads // groups, dim=0)
+            heads_at = torch.arange(groups)[:, None] * steps[0]
+            at = (first + heads_at + torch.arange(d_head) * steps[1]) % width
+            of_groups = bias[at.to(device=bias.device)]
+        return of_groups.repeat_interleave(heads // groups, dim=0)
 
 
 class Recorder:

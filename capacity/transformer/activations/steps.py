@@ -148,7 +148,7 @@ def _one_written(
         return written_by_heads(leaf.call, layers[leaf.call], value)
     bias = None if leaf.module is None else bias_of(leaf.module)
     given = None if leaf.input is None else leaf.input.reshape(*first.shape[:2], -1)
-    return Written(layer, "feed_forward", value if bias is None else value - bias, bias, given)
+    return Written(layer, "feed_forward", value, bias, given)
 
 
 def _is_plain(node: Node) -> bool:

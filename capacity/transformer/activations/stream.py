@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from capacity.transformer.activations.norms import fitted_norm
+from capacity.transformer.activations.norms import Moments, fitted_norm
 from capacity.transformer.activations.operations import (
     Leaf,
     MapOf,
@@ -80,6 +80,8 @@ class StreamFollower(TorchFunctionMode):
         # input of the first linear module since the stream was added to
         self._first: Tensor | None = None
         self._vector: Tensor | None = None
+        # input of the LayerNorm that is being computed, and what is known of it
+        self._moments: tuple[Tensor, Moments] | None = None
         # products of the stream with that vector, by the tensors that hold it
         self._probes: Any = WeakIdKeyDictionary()
 
@@ -120,10 +122,10 @@ class StreamFollower(TorchFunctionMode):
             self._vector = random_vector(like.shape[-1], like)
         return self._vector
 
-    def _made(self, x: Tensor, node: Node) -> None:
+    def _made(self, x: Tensor, node: Node, probe: Tensor | None = None) -> None:
         self._nodes[x] = node
         if node.stream:
-            self._probes[x] = x @ self._random(x)
+            self._probes[x] = x @ self._random(x) if probe is None else probe
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -169,22 +171,27 @@ class StreamFollower(TorchFunctionMode):
         if not self.is_running():
             return
         kwargs, output = rest
+        known, self._moments = self._moments, None
         self._paused -= 1
         x = given_tensor(args, kwargs)
         if self._paused or x is None or not isinstance(output, Tensor) or x.shape != output.shape:
             return
-        if self.start is None:
-            step = fitted_norm(None, module, x, output, self._random(x))
-        elif self._is_full(x):
+        if self.start is not None and not self._is_full(x):
+            return
+        self.check(x)
+        vector = self._random(x)
+        probe, shape = output @ vector, x.shape
+        if self.start is not None:
             # some families flatten sentences
-            self.check(x)
-            shape, vector = self.start.value.shape, self._random(x)
-            step = fitted_norm(self.layer, module, x.view(shape), output.view(shape), vector)
-        else:
-            step = None
+            shape = self.start.value.shape
+        step = fitted_norm(
+            None if self.start is None else self.layer,
+            module, x.view(shape), probe.view(shape[:-1]), vector,
+            known[1] if known is not None and known[0] is x else None,
+        )  # fmt: skip
         if step is not None:
             of = self.node(x) or self._leaf(x)
-            self._made(output, NormOf(of.stream, of, step, None if self.start else x))
+            self._made(output, NormOf(of.stream, of, step, None if self.start else x), probe)
 
     def _is_full(self, x: Tensor) -> bool:
         """Return True for a tensor of the stream's size."""
@@ -198,11 +205,14 @@ class StreamFollower(TorchFunctionMode):
         return Leaf(False, x, input=self._first)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self._paused and func is torch.nn.functional.layer_norm:
+            return self._layer_norm(*args, **(kwargs or {}))
         follow = _FOLLOWED.get(func)
-        known = follow is not None and self.start is not None and not self._paused
+        if follow is None or self.start is None or self._paused:
+            return func(*args, **(kwargs or {}))
         # sums with a factor, and arguments by name, aren't followed
-        plain = known and (follow is StreamFollower.same or (len(args) == 2 and not kwargs))
-        if follow is None or not plain or not isinstance(args[0], Tensor):
+        plain = follow is StreamFollower.same or (len(args) == 2 and not kwargs)
+        if not plain or not isinstance(args[0], Tensor):
             return func(*args, **(kwargs or {}))
         if func in _IN_PLACE and self.node(args[0]) is None and self._is_full(args[0]):
             # what was there is overwritten
@@ -223,6 +233,19 @@ class StreamFollower(TorchFunctionMode):
             if made is not None:
                 self._made(result, made)
         return result
+
+    def _layer_norm(
+        self,
+        input: Tensor,
+        normalized_shape: list[int],
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
+        eps: float = 1e-5,
+    ) -> Tensor:
+        """Compute what the function of torch computes, and keep the moments."""
+        output, mean, inverse = torch.native_layer_norm(input, normalized_shape, weight, bias, eps)
+        self._moments = input, Moments(eps, mean, inverse)
+        return output
 
     def sum(self, args: Any, before: list[Node | None]) -> Node | None:
         """A sum of two tensors, one of which may be a number."""

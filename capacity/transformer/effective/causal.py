@@ -47,7 +47,7 @@ class Projected:
     ----------
     whole : (batch, heads, n, n)
         Projected attention, 0 above the diagonal.
-    square : (batch, heads) float64
+    square : (batch, heads)
         Its squared Frobenius norms.
     rank : (batch, heads) int64
         Numerical ranks of V.
@@ -151,7 +151,7 @@ def _projected(
         good = (condition <= GRAM_CONDITION[a.dtype]) & (condition * least < 1)
         if good.all() and (kept <= start).all():
             # z has been rounded, which ill conditioned V would magnify
-            calm = bool((condition <= WELL_CONDITIONED).all())
+            calm = bool((condition <= WELL_CONDITIONED[torch.float64]).all())
             o = z[:, start:end].double() if calm else a[:, start:end, :end].double() @ wide[:, :end]
             w = _block(inverse, new, o)
             values = v if calm else wide
@@ -170,7 +170,7 @@ def _projected(
                     out[known:] = found.to(a.dtype)
                 square[head] += out.double().square().sum()
         start = end
-    return x, square, gram_rank(G, v, least)
+    return x, square.to(a.dtype), gram_rank(G, v, least)
 
 
 def _rest(rows: Tensor, seen: Tensor, inverse: Tensor, good: bool, least: float) -> Tensor:

@@ -3,14 +3,14 @@
 Of values in float32 the basis is V R^-1 with R^T R the Cholesky decomposition of V^T V in float64,
 which is cheap beside a forward pass, where V is well conditioned. Otherwise, and in float64, it is
 the Q of V = Q R in float64, as long as V has full rank. Both are silently wrong where it doesn't.
-The guard is |V|_F |R^-1|_F, an upper bound of V's condition number: if it is below the reciprocal
-of the rank threshold, no singular value is under the threshold. Matrices for which it isn't take a
-singular value decomposition.
+The guard is |V|_F |R^-1|_F, which is at least d - 2 more than V's condition number, by Cauchy's
+inequality on its singular values and their reciprocals, the first and the last of which exchanged:
+if it is below the reciprocal of the rank threshold, no singular value is under the threshold.
+Matrices for which it isn't take a singular value decomposition.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -21,13 +21,15 @@ from torch import Tensor
 
 from capacity.display import briefly_shown
 
-# largest condition number at which z R^-1 is about as exact as z
-WELL_CONDITIONED = 300
+# largest condition number at which z R^-1 is about as exact as z, by the type of R^-1
+WELL_CONDITIONED = {torch.float32: 120, torch.float64: 300}
 # largest one at which V is replaced by G = V^T V in float64, whose condition number is its square,
 # 1e8 and 1e6: eight and ten digits remain
 GRAM_CONDITION = {torch.float32: 1e4, torch.float64: 1e3}
 # sizes of V from here to the reciprocal, and those of R^-1, are far from under- and overflow
 _SMALLEST = 2.0**-40
+# numbers in float64 that are near the processor, in whatever order
+_CACHED = 2**18
 
 
 @briefly_shown
@@ -68,11 +70,11 @@ def gram_span(
     of: Float[Tensor, "batch heads n d"],
     otherwise: Callable[[Bool[Tensor, "batch heads"]], ColumnSpace],
 ) -> ColumnSpace:
-    """Orthonormal bases of the column spaces of matrices in float64, as exact as float32 permits.
+    """Orthonormal bases of the column spaces of matrices, in their type, to the digits of float32.
 
     Parameters
     ----------
-    v : (batch, heads, n, d) float64
+    v : (batch, heads, n, d)
         Matrices; rows to disregard are 0.
     least : (batch, heads)
         Singular values up to this share of the largest count as 0.
@@ -86,18 +88,18 @@ def gram_span(
     ColumnSpace
         Bases and numerical ranks.
     """
-    gram = v.mT @ v
-    R, failed = torch.linalg.cholesky_ex(gram, upper=True)
-    # float32 will do, unlike for G, whose condition number is the square of V's
-    R = R.float()
+    # G, whose condition number is the square of V's, needs float64; R doesn't
+    R, failed = torch.linalg.cholesky_ex(_gram(v), upper=True)
+    R = R.to(v.dtype)
     inverse = _inverse(R)
     # |R|_F is |V|_F
     norm = torch.linalg.matrix_norm(R) if of is v else of.flatten(-2).norm(dim=-1)
-    well = _well(torch.linalg.matrix_norm(inverse), norm, least, failed)
+    limit = WELL_CONDITIONED[v.dtype] + (v.shape[-1] - 2 if of is v else 0)
+    well = _well(torch.linalg.matrix_norm(inverse), norm, least, limit, failed)
     rank = torch.full(v.shape[:2], v.shape[-1], device=v.device)
     if well is None:
         return ColumnSpace(v, inverse, rank)
-    basis, rest = v @ inverse.double(), otherwise(~well)
+    basis, rest = v.double() @ inverse.double(), otherwise(~well)
     basis[~well], rank[~well] = rest.basis, rest.rank
     return ColumnSpace(v, inverse, rank, basis, well)
 
@@ -140,7 +142,8 @@ def column_span(
     lacking = ~(condition * least < 1)
     if lacking.any():
         basis[lacking], rank[lacking] = _by_svd(v[lacking], least[lacking], of[lacking])
-    return ColumnSpace(v, inverse, rank, basis, _well(size, norm, least))
+    well = _well(size, norm, least, WELL_CONDITIONED[v.dtype])
+    return ColumnSpace(v, inverse, rank, basis, well)
 
 
 def gram_rank(
@@ -199,23 +202,33 @@ def _identity(d: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor,
 
 
 def _well(
-    size: Tensor, norm: Tensor, least: Tensor, failed: Tensor | None = None
+    size: Tensor, norm: Tensor, least: Tensor, limit: float, failed: Tensor | None = None
 ) -> Bool[Tensor, "..."] | None:
     """Mark V of full rank for which O R^-1 is about as exact as O = A V; None where all are.
 
-    `size` is |R^-1|_F, `norm` |V|_F; `failed` isn't 0 where V^T V has no decomposition.
+    `size` is |R^-1|_F, `norm` |V|_F, their product at most `limit`; `failed` isn't 0 where V^T V
+    has no decomposition.
     """
     # comparing tensors of a few numbers would take a tenth of what the whole takes
-    numbers = (x.reshape(-1).tolist() for x in (size, norm, least))
+    numbers = [x.reshape(-1).tolist() for x in (size, norm, least)]
     marks = [0] * size.numel() if failed is None else failed.reshape(-1).tolist()
     found = [
         # outputs of denormal values have lost their digits, and the type's range may end at others
         not mark
         and _SMALLEST < of_values < 1 / _SMALLEST
-        and of_inverse * of_values * max(relative, 1 / WELL_CONDITIONED) < 1
+        and of_inverse * of_values * max(relative, 1 / limit) < 1
         for of_inverse, of_values, relative, mark in zip(*numbers, marks, strict=True)
     ]
     return None if all(found) else torch.tensor(found, device=size.device).view(size.shape)
+
+
+def _gram(v: Float[Tensor, "... n d"]) -> Float[Tensor, "... d d"]:
+    """Return V^T V in float64, in which V isn't held for longer."""
+    # head by head where V is large: its product then takes a sixth less
+    near = v.numel() <= _CACHED
+    layout = torch.preserve_format if near else torch.contiguous_format
+    x = v.to(torch.float64, memory_format=layout)
+    return x.mT @ x
 
 
 def _trace(x: Tensor) -> Tensor:

@@ -59,7 +59,7 @@ class EffectiveLayer:
         Factor of A_perp = left @ right.mT, or A_perp itself where `right` is None.
     spanned : (batch, n_heads, n, r), ColumnSpace or None
         What `right` is made of.
-    square : (batch, n_heads) float64
+    square : (batch, n_heads)
         Squared Frobenius norms of A_perp.
     rank : int64, (batch, n_heads)
         Numerical rank of V, or of [V, 1] in simplex mode.
@@ -189,7 +189,7 @@ def projected_layer(
 
 
 def _kept(whole: Tensor, rank: Tensor, relative: Tensor) -> EffectiveLayer:
-    return EffectiveLayer(whole, None, squared(whole).double(), rank, relative)
+    return EffectiveLayer(whole, None, squared(whole), rank, relative)
 
 
 def _require_shapes(pattern: Tensor, values: Tensor, tokens: Tokens) -> None:
@@ -206,7 +206,7 @@ def _require_shapes(pattern: Tensor, values: Tensor, tokens: Tokens) -> None:
 
 
 def _any_scale(v: Tensor, mode: EffectiveMode) -> bool:
-    """Whether nothing is squared in the values' own type."""
+    """Return True if nothing is squared in the values' own type."""
     return v.dtype == torch.float32 and mode != "causal"
 
 
@@ -254,6 +254,5 @@ def effective_share(
     tensor([[0.6667]])
     """
     whole = squared(pattern)
-    if isinstance(effective, EffectiveLayer):
-        return effective.square.to(pattern.dtype) / whole
-    return squared(effective) / whole
+    square = effective.square if isinstance(effective, EffectiveLayer) else squared(effective)
+    return square / whole

@@ -26,7 +26,7 @@ class Factors:
         Coordinates of each row.
     right : (batch, heads, m, r), or ColumnSpace
         Vectors that span the column space, 0 at padding; or the space, from which they are had.
-    square : (batch, heads) float64
+    square : (batch, heads)
         Squared Frobenius norm of the product.
     rank : (batch, heads)
         Dimension of the column space.
@@ -40,7 +40,7 @@ class Factors:
     def without_last(self) -> Factors:
         """The same without the last column of the product."""
         right = spanning(self.right, self.left.dtype)[..., :-1, :]
-        square = ((self.left @ (right.mT @ right)) * self.left).sum((-2, -1)).double()
+        square = ((self.left @ (right.mT @ right)) * self.left).sum((-2, -1))
         return replace(self, right=right, square=square)
 
 
@@ -73,13 +73,10 @@ def projected(
     Factors
         The projection, and the rank of V.
     """
-    x = _doubled(v)
     if v.dtype == torch.float64 or v.shape[-2] < v.shape[-1]:
-        return _factors(a, z, column_span(x, least))
-    exact = lambda some: column_span(x[some], least[some])  # noqa: E731
-    span = gram_span(x, least, of=x, otherwise=exact)
-    # not to keep V in float64 as well
-    return _factors(a, z, replace(span, v=v))
+        return _factors(a, z, column_span(v.double(), least))
+    exact = lambda some: column_span(v[some].double(), least[some])  # noqa: E731
+    return _factors(a, z, gram_span(v, least, of=v, otherwise=exact))
 
 
 def projected_on_simplex(
@@ -107,7 +104,7 @@ def projected_on_simplex(
     Factors
         The projection, and the rank of [V, 1].
     """
-    x = _doubled(v)
+    x = v.to(torch.float64, memory_format=torch.contiguous_format)
     count = real.double().sum(-2, keepdim=True)
     one = real / count.sqrt()
     mean = x.sum(-2, keepdim=True) / count
@@ -128,9 +125,7 @@ def projected_on_simplex(
         parts = (flat.inverse, flat.rank, flat.basis, marked)
         span = ColumnSpace(x, *(part.unflatten(0, least.shape) for part in parts))
     else:
-        centred = (x - mean) * real
-        span = gram_span(centred, least, of=x, otherwise=bases)
-        span = replace(span, v=centred.to(v.dtype))
+        span = gram_span((x - mean) * real, least, of=x, otherwise=bases)
     found = _factors(a, o.to(a.dtype), span)
     left, right = (
         torch.cat([part, ones.to(part.dtype).expand(*part.shape[:-1], 1)], dim=-1)
@@ -139,13 +134,8 @@ def projected_on_simplex(
             (spanning(found.right, a.dtype), one),
         )
     )
-    square = found.square + (rows.sum(-2, keepdim=True) / count)[..., 0, 0]
+    square = found.square + (rows.sum(-2, keepdim=True) / count)[..., 0, 0].to(a.dtype)
     return Factors(left, right, square, found.rank + 1)
-
-
-def _doubled(v: Tensor) -> Tensor:
-    """Return V in float64, head by head: products of what models write take a sixth longer."""
-    return v.to(torch.float64, memory_format=torch.contiguous_format)
 
 
 def _factors(a: Tensor, o: Tensor, span: ColumnSpace) -> Factors:
@@ -153,7 +143,7 @@ def _factors(a: Tensor, o: Tensor, span: ColumnSpace) -> Factors:
     left = o @ span.inverse.to(a.dtype)
     if span.well is not None:
         left[~span.well] = a[~span.well] @ span.basis[~span.well].to(a.dtype)
-    return Factors(left, span, squared(left).double(), span.rank)
+    return Factors(left, span, squared(left), span.rank)
 
 
 def squared(x: Float[Tensor, "... n m"]) -> Float[Tensor, "..."]:

@@ -1,4 +1,4 @@
-"""Which tokens attend, and which are attended to: the same in every layer."""
+"""Tokens that attend and that are attended to: the same in every layer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Tokens:
 
     @cached_property
     def padded(self) -> bool:
-        """Whether there is padding."""
+        """True if there is padding."""
         whole = all(n == self.keys.shape[1] for n in self._n_keys)
         return not (whole and (self.keys is self.mask or self.mask.all()))
 

@@ -222,10 +222,11 @@ class EncoderClassifier(nn.Module):
             scale=self._scale,
         ).without_padding(real)
         bias = self._combined(self.b_V[None, :, None])[0, 0] + self.b_O
-        heads = Written(0, "heads", self._combined(averaged), bias)
-        stream = start + heads.output + bias
+        heads = Written(0, "heads", self._combined(averaged) + bias, bias)
+        stream = start + heads.whole
         after_heads, stream = normed(0, self.norm_1, stream), self.norm_1(stream)
-        fed = Written(0, "feed_forward", self._feed_forward(stream), self.b_2.clone(), stream)
+        wrote = self._feed_forward(stream) + self.b_2
+        fed = Written(0, "feed_forward", wrote, self.b_2.clone(), stream)
         after_feeding = normed(0, self.norm_2, fed.applied_to(stream))
         steps = (heads, after_heads, fed, after_feeding)
         return check_written(

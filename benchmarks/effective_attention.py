@@ -139,12 +139,12 @@ def main() -> None:
                 # by itself: it takes new memory, and what else is run decides where that comes from
                 alone = medians(forward | recorded, repeats=repeats)
                 seconds = medians(forward | runs, repeats=repeats)
-            of_forward = seconds.pop("forward")
+            unit = seconds.pop("forward")
             row = {"model": type(model).__name__, "layers": LAYERS[n], "n": n,
-                   "forward_seconds": round(of_forward, 4), "repeats": repeats,
+                   "forward_seconds": round(unit, 4), "repeats": repeats,
                    # the run itself with records and checks, not added to another
                    "capture": round(alone["capture"] / alone["forward"], 3),
-                   **{name: round(1 + s / of_forward, 3) for name, s in seconds.items()}}  # fmt: skip
+                   **{name: round(1 + s / unit, 3) for name, s in seconds.items()}}  # fmt: skip
             print(row, flush=True)
             rows.append(row)
     write(

@@ -67,28 +67,40 @@ class Written:
         Kind of the sublayer.
     whole : (batch, n, d_model)
         Output, with ``bias``.
-    bias : (d_model,) or None
-        Bias of the sublayer; for heads b_V W_O + b_O, with the bias of their values.
+    last : (d_model,) or None
+        Bias of the sublayer's last linear module, b_O for heads.
     input : (batch, n, d_model) or None
         Input of a feed-forward sublayer; None for heads, and where it isn't known.
     norm : Normed or None
         Norm of the sublayer's output, with its bias, before it is added, as in Gemma 2.
     factor : float or (d_model,)
         Factor of what is added, after that norm, as in Granite; 1 in most models.
+    passed : pair of (heads, d_head_vo) and (heads, d_head_vo, d_model), or None
+        b_V and W_O of heads: rows of A sum to 1, and pass the bias of values on as it is.
     """
 
     layer: int
     term: Literal["heads", "feed_forward"]
     whole: Float[Tensor, "batch n d_model"]
-    bias: Float[Tensor, "d_model"] | None
+    last: Float[Tensor, "d_model"] | None
     input: Float[Tensor, "batch n d_model"] | None = None
     norm: Normed | None = None
     factor: float | Float[Tensor, "d_model"] = 1.0
+    passed: tuple[Tensor, Tensor] | None = None
 
     def applied_to(self, stream: Tensor) -> Tensor:
         """The residual stream after this step."""
         added = self.whole if self.norm is None else self.norm.applied_to(self.whole)
         return stream + self.factor * added
+
+    @cached_property
+    def bias(self) -> Float[Tensor, "d_model"] | None:
+        """Bias of the sublayer; for heads b_V W_O + b_O."""
+        if self.passed is None:
+            return self.last
+        b_V, W_O = self.passed
+        of_values = b_V.flatten() @ W_O.flatten(0, 1)
+        return of_values if self.last is None else of_values + self.last
 
     @property
     def output(self) -> Float[Tensor, "batch n d_model"]:
@@ -245,17 +257,13 @@ def written_by_heads(index: int, layer: LayerActivations, output: Tensor | None 
     Returns
     -------
     Written
-        The sum of the heads' outputs without biases, and the biases.
+        The sum of the heads' outputs, and the biases.
     """
-    bias = layer.b_O
-    if layer.b_V is not None:
-        # rows of A sum to 1: the values' bias passes through attention as it is
-        through = layer.b_V.flatten() @ layer.W_O.flatten(0, 1)
-        bias = through if bias is None else bias + through
     if output is None:
         output = torch.einsum("bhnv,hvd->bnd", layer.z, layer.W_O)
         output = output if layer.b_O is None else output + layer.b_O
-    return Written(index, "heads", output, bias)
+    passed = None if layer.b_V is None else (layer.b_V, layer.W_O)
+    return Written(index, "heads", output, layer.b_O, passed=passed)
 
 
 def normed(index: int | None, norm: nn.Module, stream: Float[Tensor, "batch n d_model"]) -> Normed:

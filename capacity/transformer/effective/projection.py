@@ -109,7 +109,9 @@ def projected_on_simplex(
     one = real / count.sqrt()
     mean = x.sum(-2, keepdim=True) / count
     # rows sum to 1, so that their averages of V less its mean are z less that mean
-    o = (z.double() - mean) * rows
+    centred, o = x - mean, z - mean
+    if not (rows.all() and real.all()):
+        centred, o = centred * real, o * rows
 
     def bases(some: Tensor) -> ColumnSpace:
         # A reflection maps 1 to a unit vector. The reflected V without that row has columns in the
@@ -125,7 +127,7 @@ def projected_on_simplex(
         parts = (flat.inverse, flat.rank, flat.basis, marked)
         span = ColumnSpace(x, *(part.unflatten(0, least.shape) for part in parts))
     else:
-        span = gram_span((x - mean) * real, least, of=x, otherwise=bases)
+        span = gram_span(centred, least, of=x, otherwise=bases)
     found = _factors(a, o.to(a.dtype), span)
     left, right = (
         torch.cat([part, ones.to(part.dtype).expand(*part.shape[:-1], 1)], dim=-1)

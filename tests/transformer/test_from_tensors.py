@@ -117,6 +117,12 @@ def test_shapes_of_plain_arrays_are_checked() -> None:
         effective_layer(pattern, v)
 
 
+def test_half_precision_is_too_coarse_for_ranks() -> None:
+    pattern, v = torch.full((1, 2, 4, 4), 0.25), torch.ones(1, 2, 4, 2)
+    with pytest.raises(InvalidArgumentError, match=r"torch.float32 and torch.bfloat16. Convert"):
+        effective_layer(pattern, v.bfloat16())
+
+
 def test_windows_and_sinks_are_given_with_the_tensors() -> None:
     inputs = inputs_of("GPT-OSS", torch.float32)
     captured = capture(build("GPT-OSS", torch.float32, sliding_window=4), inputs)

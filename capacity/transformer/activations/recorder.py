@@ -65,7 +65,7 @@ class Heads:
             return None
         view, width = self.call.v, self.values.output.shape[-1]
         groups, d_head = view.shape[1], view.shape[-1]
-        bias = self.values.module.bias.detach()
+        bias = self.values.module.bias.detach().contiguous()
         first, *steps = 0, d_head, 1
         if _storage(view) == _storage(self.values.output):
             # values are a view of that output; its strides tell which columns they are

@@ -244,7 +244,8 @@ class StreamFollower(TorchFunctionMode):
     ) -> Tensor:
         """Compute what the function of torch computes, and keep the moments."""
         output, mean, inverse = torch.native_layer_norm(input, normalized_shape, weight, bias, eps)
-        self._moments = input, Moments(eps, mean, inverse)
+        if len(normalized_shape) == 1:
+            self._moments = input, Moments(eps, mean, inverse)
         return output
 
     def sum(self, args: Any, before: list[Node | None]) -> Node | None:

@@ -127,7 +127,7 @@ def effective_layer(
     Raises
     ------
     InvalidArgumentError
-        If the shapes don't fit.
+        If the shapes don't fit, or the numbers are in half precision, which is too coarse for ranks.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def effective_layer(
     if mask is None:
         mask = pattern.new_ones(*pattern.shape[:1], *pattern.shape[2:3], dtype=torch.bool)
     tokens = Tokens(mask, mask if keys is None else keys)
-    _require_shapes(pattern, values, tokens)
+    _require_fitting(pattern, values, tokens)
     return projected_layer(pattern, values, z, tokens, mode, seen=seen, sink=sink)
 
 
@@ -192,7 +192,7 @@ def _kept(whole: Tensor, rank: Tensor, relative: Tensor) -> EffectiveLayer:
     return EffectiveLayer(whole, None, squared(whole), rank, relative)
 
 
-def _require_shapes(pattern: Tensor, values: Tensor, tokens: Tokens) -> None:
+def _require_fitting(pattern: Tensor, values: Tensor, tokens: Tokens) -> None:
     batch, heads, n, m = pattern.shape if pattern.ndim == 4 else (0, 0, 0, 0)
     mask, keys = tokens.mask, tokens.keys
     fits = values.shape[:3] == (batch, heads, m) and values.ndim == 4
@@ -202,6 +202,11 @@ def _require_shapes(pattern: Tensor, values: Tensor, tokens: Tokens) -> None:
             "and `mask` (batch, n), with `keys` (batch, m) if m tokens of another sequence are "
             f"attended to; got {tuple(pattern.shape)}, {tuple(values.shape)}, {tuple(mask.shape)} "
             f"and {tuple(keys.shape)}."
+        )
+    if not {pattern.dtype, values.dtype} <= {torch.float32, torch.float64}:
+        raise InvalidArgumentError(
+            "`pattern` and `values` must be in float32 or float64, for ranks need their digits; got "
+            f"{pattern.dtype} and {values.dtype}. Convert them: x.float()."
         )
 
 

@@ -127,7 +127,7 @@ def effective_layer(
     Raises
     ------
     InvalidArgumentError
-        If the shapes don't fit, or the numbers are in half precision, which is too coarse for ranks.
+        If the shapes don't fit, or the numbers are in half precision, too coarse for ranks.
 
     Examples
     --------
@@ -205,8 +205,8 @@ def _require_fitting(pattern: Tensor, values: Tensor, tokens: Tokens) -> None:
         )
     if not {pattern.dtype, values.dtype} <= {torch.float32, torch.float64}:
         raise InvalidArgumentError(
-            "`pattern` and `values` must be in float32 or float64, for ranks need their digits; got "
-            f"{pattern.dtype} and {values.dtype}. Convert them: x.float()."
+            "`pattern` and `values` must be in float32 or float64, for ranks need their digits; "
+            f"got {pattern.dtype} and {values.dtype}. Convert them: x.float()."
         )
 
 

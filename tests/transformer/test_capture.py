@@ -435,6 +435,19 @@ def test_captures_share_weights_until_these_change(build: Build) -> None:
     assert third.layers[1].W_O.data_ptr() == first.layers[1].W_O.data_ptr()
 
 
+@pytest.mark.parametrize("place", ["a part of a matrix", "an odd place in a vector"])
+def test_copies_are_compared_wherever_weights_lie(place: str) -> None:
+    linear, numbers = nn.Linear(4, 6), torch.randn(6, 9)
+    lies = numbers[:, :4] if place == "a part of a matrix" else numbers.flatten()[1:25].view(6, 4)
+    linear.weight = nn.Parameter(lies)
+    first = weight_of(linear)
+    assert torch.equal(first, lies.T)
+    assert weight_of(linear).data_ptr() == first.data_ptr()
+    linear.weight.data[-1, -1] += 1
+    assert torch.equal(weight_of(linear), lies.T)
+    assert not torch.equal(first, lies.T)
+
+
 def test_weights_that_no_cache_holds_are_not_kept(build: Build) -> None:
     model = build("Bert", torch.float32)
     weight = weight_of(model.bert.encoder.layer[0].attention.output.dense)

@@ -40,10 +40,13 @@ def bias_of(module: Any) -> Tensor | None:
 
 def _same(copy: Tensor, weight: Tensor) -> bool:
     alike = (copy.dtype, copy.device, copy.shape) == (weight.dtype, weight.device, weight.shape)
-    return alike and torch.equal(_bits(copy), _bits(weight))
+    if alike and _fills_words(copy) and _fills_words(weight):
+        # fewer and longer numbers are compared in less time
+        return torch.equal(copy.view(torch.int64), weight.view(torch.int64))
+    return alike and torch.equal(copy, weight)
 
 
-def _bits(x: Tensor) -> Tensor:
-    # fewer and longer numbers are compared in less time
-    longer = x.is_contiguous() and x.shape[-1] * x.element_size() % 8 == 0
-    return x.view(torch.int64) if longer else x
+def _fills_words(x: Tensor) -> bool:
+    """Return True if the rows of a matrix can be read as integers of 64 bits."""
+    sizes = x.shape[-1], x.storage_offset()
+    return x.is_contiguous() and all(n * x.element_size() % 8 == 0 for n in sizes)

@@ -145,6 +145,56 @@ def test_causal_blocks_agree_with_single_rows_on_long_sentences(dtype: torch.dty
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("power", [0, 2, 4, 5, 8, 11, 14, 17])
+@pytest.mark.parametrize("n", [9, 20, 60])
+def test_causal_rows_after_nearly_dependent_ones_are_right(
+    dtype: torch.dtype, power: int, n: int
+) -> None:
+    """The first d rows of V have the condition number 10^power, the first of two heads has 1."""
+    g = torch.Generator().manual_seed(power)
+    d = 8
+    v = torch.randn(1, 2, n, d, generator=g, dtype=torch.float64)
+    Q, P = (torch.linalg.qr(torch.randn(2, d, d, generator=g, dtype=torch.float64)).Q for _ in "QP")
+    s = torch.stack([torch.zeros(d), torch.linspace(0, -power, d)]).double()
+    v[0, :, :d] = Q @ (10 ** s[..., None] * P)
+    v = v.to(dtype)
+    a = attention(torch.randn(1, 2, n, n, generator=g, dtype=torch.float64), causal=True).to(dtype)
+    found = effective_layer(a, v, everywhere(v), "causal")
+    assert_shortest(found, a, v)
+    assert torch.equal(found.pattern[:, 0, :d], a[:, 0, :d])
+    expected = found.pattern.square().sum((-2, -1))
+    torch.testing.assert_close(found.square, expected, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("condition", [10, 1e3, 3e5, 1e7, 1e12, 1e17])
+def test_causal_rows_follow_the_rank_rule_after_the_first_rows(
+    dtype: torch.dtype, condition: float
+) -> None:
+    """One direction of V is small throughout: too small for float32 from the third case on."""
+    g = torch.Generator().manual_seed(1)
+    n, d = 60, 8
+    v = torch.randn(1, 2, n, d, generator=g, dtype=torch.float64)
+    v[..., :d, :], v[..., d:, :] = torch.linalg.qr(v[..., :d, :]).Q, 0.2 * v[..., d:, :]
+    v[..., 0] /= condition
+    turn = torch.linalg.qr(torch.randn(d, d, generator=g, dtype=torch.float64)).Q
+    v = (v @ turn).to(dtype)
+    a = attention(torch.randn(1, 2, n, n, generator=g, dtype=torch.float64), causal=True).to(dtype)
+    found = effective_layer(a, v, everywhere(v), "causal")
+    relative = float(found.relative[0])
+    compared = 0
+    for i in range(d, n):
+        prefix = v[..., : i + 1, :]
+        s = torch.linalg.svdvals(prefix.double())
+        if clear_cut(s, relative):
+            compared += 1
+            row = by_svd(a[..., i : i + 1, : i + 1], prefix, relative)
+            off = (found.pattern[..., i : i + 1, : i + 1] - row).abs().max()
+            assert off <= SLACK[dtype] + blur(s, relative)
+    assert compared
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("mode", ["plain", "simplex", "causal"])
 def test_independent_rows_keep_their_attention(dtype: torch.dtype, mode: EffectiveMode) -> None:
     g = torch.Generator().manual_seed(0)

@@ -2,7 +2,8 @@
 
 Row i of A has support 0 ... i. Its effective part is x_i = o_i V_i^+, with V_i the first i + 1 rows
 of V, o_i = a_i V and V_i^+ the pseudo-inverse: the row of least norm on this support whose output
-is o_i. While the rows of V_i are independent, x_i = a_i. Beyond, with the Gram matrix
+is o_i. While the rows of V_i are independent, x_i = a_i; the next few rows lose their parts in the
+left null space of V_i (`capacity.transformer.effective.leading`). Beyond, with the Gram matrix
 G_i = V_i^T V_i,
 
     x_i = w_i V_i^T,   w_i = o_i G_i^-1,
@@ -33,10 +34,11 @@ from capacity.transformer.effective.column_space import (
     gram_inverse,
     gram_rank,
 )
+from capacity.transformer.effective.leading import ROWS_BEYOND, project_leading
 from capacity.transformer.effective.windows import project_by_svd
 
-# sizes of the first blocks: prefixes of just over d rows are ill conditioned, but not for long
-_FIRST_BLOCKS = (4, 12)
+# a block of d rows costs least; for small d, calls would cost more than products
+_SMALLEST_BLOCK = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,58 +100,35 @@ def project_causally(
 
 
 def _of_sentences(pattern: Tensor, v: Tensor, z: Tensor, relative: Tensor) -> Projected:
-    kept = independent_rows(v, relative)
-    least = relative[:, None].expand(kept.shape).flatten().double()
+    heads = v.shape[:2]
     a, v, z = (x.flatten(0, 1) for x in (pattern, v, z))
-    found = _projected(a, v, z, kept.flatten(), least)
-    return Projected(*(x.unflatten(0, kept.shape) for x in found))
+    found = _projected(a, v, z, relative[:, None].expand(heads).flatten().double())
+    return Projected(*(x.unflatten(0, heads) for x in found))
 
 
-def independent_rows(
-    v: Float[Tensor, "batch heads n d"], relative: Float[Tensor, "batch"]
-) -> Tensor:
-    """Number of leading rows of each V that are independent, shape (batch, heads).
-
-    Rows of V are columns of V^T = Q R. The factor of the first i of them is the leading i x i part
-    of R, whose inverse is the leading part of R^-1: so one decomposition bounds the condition
-    number of every prefix.
-    """
+def _projected(a: Tensor, v: Tensor, z: Tensor, least: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     n, d = v.shape[-2:]
-    first = v[..., : min(n, d), :].double()
-    R = torch.linalg.qr(first.mT, mode="r").R
-    pivots = R.diagonal(dim1=-2, dim2=-1).abs()
-    # rows after a dependent one don't count
-    alive = (pivots > 0).cumprod(-1).bool()
-    R = torch.where(alive[..., None, :], R, torch.eye(R.shape[-1], dtype=R.dtype, device=R.device))
-    eye = torch.eye(R.shape[-1], dtype=R.dtype, device=R.device).expand_as(R)
-    inverse = torch.linalg.solve_triangular(R, eye, upper=True)
-    # squared Frobenius norms of the leading parts, as cumulative sums over columns
-    sizes = R.square().sum(-2).cumsum(-1) * inverse.square().sum(-2).cumsum(-1)
-    independent = alive & (sizes.sqrt() * relative[:, None, None] < 1)
-    return independent.cumprod(-1).sum(-1)
-
-
-def _projected(
-    a: Tensor, v: Tensor, z: Tensor, kept: Tensor, least: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Projected rows of heads; the first ``kept`` rows of each head are those of a."""
-    n, d = v.shape[-2:]
-    start = int(kept.min())
     wide = v.double()
+    leading = project_leading(a, wide, least)
+    start, known_anywhere = int(leading.n.min()), int(leading.n.max())
     x = torch.zeros_like(a)
-    x[:, :start] = a[:, :start]
+    x[:, :known_anywhere, :known_anywhere] = leading.x[:, :known_anywhere, :known_anywhere]
     square = x[:, :start, :start].square().sum((-2, -1)).double()
-    G = wide[:, :start].mT @ wide[:, :start]
-    first = iter(_FIRST_BLOCKS)
+    before = wide[:, :start]
+    G = before.mT @ before
+    full = torch.zeros_like(least, dtype=torch.bool)
     while start < n:
         # the Gram matrix of fewer rows than columns has no inverse
-        end = min(n, start + next(first, 2 * d) if start >= d else d)
+        ends = (d, d + ROWS_BEYOND, start + max(d, _SMALLEST_BLOCK))
+        end = min(n, next(end for end in ends if end > start))
         new = wide[:, start:end]
         inverse, size = gram_inverse(G)
         G = G + new.mT @ new
+        # the last block's bounds that of V
         condition = size * G.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()
-        good = (condition <= GRAM_CONDITION[a.dtype]) & (condition * least < 1)
-        if good.all() and (kept <= start).all():
+        full = condition * least < 1
+        good = (condition <= GRAM_CONDITION[a.dtype]) & full
+        if start >= known_anywhere and good.all():
             # z has been rounded, which ill conditioned V would magnify
             calm = bool((condition <= WELL_CONDITIONED[torch.float64]).all())
             o = z[:, start:end].double() if calm else a[:, start:end, :end].double() @ wide[:, :end]
@@ -161,16 +140,16 @@ def _projected(
             square += (o * w).sum((-2, -1))
         else:
             for head, rows in enumerate(a[:, start:end, :end]):
-                known = min(max(int(kept[head]) - start, 0), end - start)
+                known = min(max(int(leading.n[head]) - start, 0), end - start)
                 out = x[head, start:end, :end]
-                out[:known] = rows[:known]
                 if known < end - start:
                     found = _rest(rows[known:].double(), wide[head, :end], inverse[head],
                                   bool(good[head]) and not known, float(least[head]))  # fmt: skip
                     out[known:] = found.to(a.dtype)
                 square[head] += out.double().square().sum()
         start = end
-    return x, square.to(a.dtype), gram_rank(G, v, least)
+    rank = torch.full_like(leading.n, d) if full.all() else gram_rank(G, v, least)
+    return x, square.to(a.dtype), rank
 
 
 def _rest(rows: Tensor, seen: Tensor, inverse: Tensor, good: bool, least: float) -> Tensor:
@@ -189,4 +168,4 @@ def _block(inverse: Tensor, v: Tensor, o: Tensor) -> Tensor:
     U, Z = v @ inverse, o @ inverse
     C = torch.linalg.cholesky(torch.eye(v.shape[-2], dtype=v.dtype, device=v.device) + U @ U.mT)
     M = torch.linalg.solve_triangular(C, U, upper=False)
-    return (Z - (Z @ M.mT).tril() @ M) @ inverse.mT
+    return (Z - (Z @ M.mT).tril_() @ M) @ inverse.mT

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from capacity.transformer.effective.column_space import ColumnSpace, column_span, gram_span
 
@@ -109,7 +110,10 @@ def projected_on_simplex(
     one = real / count.sqrt()
     mean = x.sum(-2, keepdim=True) / count
     # rows sum to 1, so that their averages of V less its mean are z less that mean
-    centred, o = x - mean, z.double() - mean
+    centred = x - mean
+    # in two parts, for z in float64 would take twice the time
+    high = mean.to(z.dtype)
+    o = (z - high).sub_((mean - high).to(z.dtype))
     if not (rows.all() and real.all()):
         centred, o = centred * real, o * rows
 
@@ -128,14 +132,9 @@ def projected_on_simplex(
         span = ColumnSpace(x, *(part.unflatten(0, least.shape) for part in parts))
     else:
         span = gram_span(centred, least, of=x, otherwise=bases)
-    found = _factors(a, o.to(a.dtype), span)
-    left, right = (
-        _widened(part, ones.to(part.dtype))
-        for part, ones in (
-            (found.left, rows / count.sqrt()),
-            (spanning(found.right, a.dtype), one),
-        )
-    )
+    found, column = _factors(a, o.to(a.dtype), _widened(span)), v.shape[-1]
+    left, right = found.left, spanning(found.right, a.dtype)
+    left[..., column : column + 1], right[..., column : column + 1] = rows / count.sqrt(), one
     square = found.square + (rows.sum(-2, keepdim=True) / count)[..., 0, 0].to(a.dtype)
     return Factors(left, right, square, found.rank + 1)
 
@@ -148,11 +147,12 @@ def _factors(a: Tensor, o: Tensor, span: ColumnSpace) -> Factors:
     return Factors(left, span, squared(left), span.rank)
 
 
-def _widened(part: Float[Tensor, "... n d"], column: Tensor) -> Float[Tensor, "... n r"]:
-    """Add a column, and zeros: products over a multiple of eight take a sixth less."""
-    shape, zeros = part.shape[:-1], -(part.shape[-1] + 1) % 8
-    columns = column.expand(*shape, 1), part.new_zeros(1).expand(*shape, zeros)
-    return torch.cat([part, *columns], dim=-1)
+def _widened(span: ColumnSpace) -> ColumnSpace:
+    """Add a column of zeros and some more: products over a multiple of eight take a sixth less."""
+    d = span.inverse.shape[-1]
+    more = (0, 8 - d % 8)
+    found = None if span.found is None else pad(span.found, more)
+    return replace(span, inverse=pad(span.inverse, more), found=found)
 
 
 def squared(x: Float[Tensor, "... n m"]) -> Float[Tensor, "..."]:

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-# rows beyond the d-th. After so many, V's of independent rows are well conditioned
+# rows beyond the d-th: with sixteen more, independent rows are well conditioned
 ROWS_BEYOND = 16
 # largest condition number: B^-1 C has ten digits left
 _LARGEST = 1e6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -9,8 +10,18 @@ import torch
 from torch import Tensor, nn
 from torch.utils.weak import TensorWeakRef
 
-# by linear module: the last copy of its weights, as long as a cache holds it
-_copies: WeakKeyDictionary[Any, TensorWeakRef] = WeakKeyDictionary()
+
+@dataclass(eq=False)
+class _Copy:
+    """A copy of a module's weights, as long as a cache holds it, and its product with a vector."""
+
+    weights: TensorWeakRef
+    vector: Tensor | None = None
+    product: Tensor | None = None
+
+
+# by linear module: the last copy of its weights
+_copies: WeakKeyDictionary[Any, _Copy] = WeakKeyDictionary()
 
 
 def is_linear(module: Any) -> bool:
@@ -26,11 +37,22 @@ def weight_of(module: Any) -> Tensor:
     """
     weight = module.weight.detach()
     known = _copies.get(module)
-    copy = None if known is None else known()
+    copy = None if known is None else known.weights()
     if copy is None or not _same(copy, weight):
         copy = weight.clone()
-        _copies[module] = TensorWeakRef(copy)
+        _copies[module] = _Copy(TensorWeakRef(copy))
     return copy.T if isinstance(module, nn.Linear) else copy
+
+
+def product_of(module: Any, weights: Tensor, vector: Tensor) -> Tensor:
+    """Product of what `weight_of` returned last for a module with a vector: shape (d_in,).
+
+    It is known as long as the copy is shared, if the vector is the same tensor as before.
+    """
+    known = _copies[module]
+    if known.product is None or known.vector is not vector:
+        known.vector, known.product = vector, weights @ vector
+    return known.product
 
 
 def bias_of(module: Any) -> Tensor | None:

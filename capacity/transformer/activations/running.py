@@ -14,6 +14,7 @@ from capacity.transformer.activations.attention_calls import least_logit
 from capacity.transformer.activations.cache import ActivationCache
 from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.inputs import checked_inputs, mask_of
+from capacity.transformer.activations.linear import product_of
 from capacity.transformer.activations.models import Part, body_of
 from capacity.transformer.activations.recorder import Heads, Recorder
 from capacity.transformer.activations.shared import shared_change
@@ -23,6 +24,7 @@ from capacity.transformer.activations.validation import (
     check_heads,
     check_output,
     is_softmax,
+    random_vector,
     require_affordable_attention,
 )
 
@@ -133,7 +135,9 @@ class Run:
         layer = heads.layer()
         layer = replace(layer, seen=seen, soft=is_softmax(layer, self._mask))
         layer = layer.without_padding(self._mask, self._of_keys)
-        check_output(layer, heads.output.output, self._mask, of)
+        r, W_O = random_vector(layer.W_O.shape[-1], layer.z), layer.W_O.flatten(0, 1)
+        product = product_of(heads.output.module, W_O, r)
+        check_output(layer, heads.output.output, self._mask, of, product)
         check_heads(layer, self._mask, of, causal=causal, how=plan.check)
         if plan.heads is not None:
             require_within("heads", plan.heads, layer.v.shape[1])

@@ -210,14 +210,18 @@ def check_written(captured: ActivationCache) -> ActivationCache:
     check(captured)
     for index, written in enumerate(captured.outputs_of_heads):
         of = f"layer {index} of {captured.source}"
-        check_output(captured.layers[index], written.whole, captured.mask, of)
+        layer = captured.layers[index]
+        r = random_vector(layer.W_O.shape[-1], layer.z)
+        check_output(layer, written.whole, captured.mask, of, layer.W_O.flatten(0, 1) @ r)
     return captured
 
 
 def check_output(
-    layer: LayerActivations, wrote: Tensor, mask: Bool[Tensor, "batch n"], of: str
+    layer: LayerActivations, wrote: Tensor, mask: Bool[Tensor, "batch n"], of: str, product: Tensor
 ) -> None:
     """Check that the joint output of a layer's heads is z W_O + b_O, by a random vector.
+
+    `product` is that of W_O with `random_vector`.
 
     Raises
     ------
@@ -226,7 +230,7 @@ def check_output(
     """
     r = random_vector(layer.W_O.shape[-1], layer.z)
     flat = layer.z.transpose(1, 2).flatten(2)
-    expected = flat @ (layer.W_O.flatten(0, 1) @ r)
+    expected = flat @ product
     expected = expected if layer.b_O is None else expected + layer.b_O @ r
     apart = (wrote.view(*mask.shape, -1) @ r - expected) * mask
     off = float(apart.abs().max()) / (largest(wrote) + torch.finfo(wrote.dtype).tiny)

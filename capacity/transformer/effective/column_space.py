@@ -193,7 +193,8 @@ def _inverted(
 def _inverse(R: Float[Tensor, "... d d"]) -> Float[Tensor, "... d d"]:
     """Return R^-1, with infinities or NaN where there is none."""
     identity = _identity(R.shape[-1], R.dtype, R.device)
-    return torch.linalg.solve_triangular(R, identity.expand_as(R), upper=True)
+    # X R = I takes two thirds of what R X = I does
+    return torch.linalg.solve_triangular(R, identity.expand_as(R), upper=True, left=False)
 
 
 @cache

@@ -100,7 +100,7 @@ def row_of(task: tuple[str, str, int, float, int]) -> dict[str, Any]:
         key: (torch.randn(*shape, generator=generator) * shape[-1] ** -0.25).requires_grad_()
         for key, shape in form.shapes(rows.sizes, d).items()
     }
-    optimiser = torch.optim.AdamW(factors.values(), lr=RATE, weight_decay=decay)
+    optimiser = torch.optim.AdamW(factors.values(), lr=RATE, weight_decay=decay, fused=True)
     best: dict[str, Any] = {"valid": -1.0}
     for step in range(1, STEPS + 1):
         scores = _scores(form, factors, rows)

@@ -38,16 +38,17 @@ class _Loss(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, threshold: Tensor, signs: Tensor) -> Tensor:
         """Return the sum, and keep what is missing from each margin."""
-        missing = (scores - threshold).mul_(signs).neg_().add_(1).relu_()
+        above = scores - threshold
+        missing = torch.addcmul(torch.ones_like(threshold), above, signs, value=-1).relu_()
         ctx.save_for_backward(missing, signs)
-        return missing.square().sum()
+        return missing.flatten().dot(missing.flatten())
 
     @staticmethod
     def backward(ctx: Any, *grad: Any) -> Any:
         """Return the gradients by scores and thresholds."""
         missing, signs = ctx.saved_tensors
-        down = missing.mul_(signs).mul_(2 * grad[0])
-        return -down, down.sum(1, keepdim=True) if ctx.needs_input_grad[1] else None, None
+        up = missing.mul_(signs).mul_(-2 * grad[0])
+        return up, -up.sum(1, keepdim=True) if ctx.needs_input_grad[1] else None, None
 
 
 class Asked:

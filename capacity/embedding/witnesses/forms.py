@@ -14,6 +14,8 @@ from capacity.rank.types import Indices
 
 Shapes: TypeAlias = dict[str, tuple[int, ...]]
 Sizes: TypeAlias = tuple[int, int, int, int, int]
+# pairs of a subject and a relation, for each query, whose vectors are computed all the same
+_MANY = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +75,18 @@ def _joined(*parts: Tensor) -> Tensor:
     return torch.cat(parts, dim=-1)
 
 
-def _by_matrix(of_subjects: Tensor, matrices: Tensor, relation: Tensor) -> Tensor:
-    """Multiply each subject's vector by its relation's matrix, relation by relation."""
-    found = torch.empty_like(of_subjects)
-    for q in relation.unique().tolist():
-        mine = relation == q
-        found = found.masked_scatter(mine[:, None], of_subjects[mine] @ matrices[q])
-    return found
+def _by_matrix(entities: Tensor, matrices: Tensor, subjects: Tensor, relation: Tensor) -> Tensor:
+    """Multiply each subject's vector by its relation's matrix."""
+    n, (n_relations, _, d) = len(entities), matrices.shape
+    if n * n_relations <= _MANY * len(subjects):
+        # one large product, of all subjects with all relations
+        every = (entities @ matrices.transpose(0, 1).flatten(1)).view(n * n_relations, d)
+        return every.index_select(0, subjects * n_relations + relation)
+    order = relation.argsort(stable=True)
+    counts = relation.bincount(minlength=n_relations).tolist()
+    groups = entities.index_select(0, subjects[order]).split(counts)
+    found = torch.cat([x @ matrix for x, matrix in zip(groups, matrices, strict=True)])
+    return found.index_select(0, order.argsort())
 
 
 FORMS: dict[str, Form] = {
@@ -115,13 +122,13 @@ FORMS: dict[str, Form] = {
     ),
     "RESCAL": Form(
         lambda n, d: {"e": (n[3], d), "W": (n[1], d, d)},
-        lambda f, s, q: _by_matrix(f["e"][s], f["W"], q),
+        lambda f, s, q: _by_matrix(f["e"], f["W"], s, q),
         lambda f, o: f["e"][o],
     ),
     "TuckER": Form(
         lambda n, d: {"e": (n[3], d), "w": (n[1], min(n[1], d)), "W": (min(n[1], d), d, d)},
-        lambda f, s, q: _by_matrix(f["e"][s], (f["w"] @ f["W"].flatten(1)).unflatten(
-            1, f["W"].shape[1:]), q),
+        lambda f, s, q: _by_matrix(f["e"], (f["w"] @ f["W"].flatten(1)).unflatten(
+            1, f["W"].shape[1:]), s, q),
         lambda f, o: f["e"][o],
     ),
 }  # fmt: skip

@@ -106,7 +106,7 @@ def trained(
     }
     thresholds = asked.thresholds()
     free = [x for x in (*factors.values(), *thresholds) if x.requires_grad]
-    optimiser = torch.optim.Adam(free, lr=RATE, betas=BETAS)
+    optimiser = torch.optim.Adam(free, lr=RATE, betas=BETAS, fused=True)
     for step in range(1, steps + 1):
         for group in optimiser.param_groups:
             group["lr"] = RATE * min(1.0, 2 * (1 - step / steps) + 0.02)

@@ -108,7 +108,7 @@ def at_tau(graph: QueryGraph, d: int, seed: int = 0) -> bool:
         ).requires_grad_()
         for name, shape in form.shapes(rows.sizes, d).items()
     }
-    optimiser = torch.optim.Adam(factors.values(), lr=RATE, betas=(0.9, 0.99))
+    optimiser = torch.optim.Adam(factors.values(), lr=RATE, betas=(0.9, 0.99), fused=True)
     wanted = math.log(TAU)
     for step in range(STEPS):
         for group in optimiser.param_groups:

@@ -1,6 +1,6 @@
 """Which dimension predicts best: held-out facts of Nations, Kinships and UMLS.
 
-    python -m experiments.dimension.held_out --run     (half an hour)
+    python -m experiments.dimension.held_out --run     (three minutes on two cores)
     python -m experiments.dimension.held_out --plot
 
 Four families are trained on the training facts of PyKEEN's splits by cross-entropy over all

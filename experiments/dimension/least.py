@@ -1,6 +1,6 @@
 """The least dimension at which training fits a graph, beside what is proved and what rules say.
 
-    python -m experiments.dimension.least --run     (about an hour)
+    python -m experiments.dimension.least --run     (a quarter of an hour on two cores)
     python -m experiments.dimension.least --plot
 
 Nations, Kinships and UMLS, their shuffles, the countries of the examples and their shuffles, and

@@ -16,6 +16,7 @@ from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.inputs import checked_inputs, mask_of
 from capacity.transformer.activations.linear import product_of
 from capacity.transformer.activations.models import Part, body_of
+from capacity.transformer.activations.random_vector import random_vector
 from capacity.transformer.activations.recorder import Heads, Recorder
 from capacity.transformer.activations.shared import shared_change
 from capacity.transformer.activations.steps import steps_of
@@ -24,7 +25,6 @@ from capacity.transformer.activations.validation import (
     check_heads,
     check_output,
     is_softmax,
-    random_vector,
     require_affordable_attention,
 )
 

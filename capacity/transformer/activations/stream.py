@@ -30,7 +30,7 @@ from capacity.transformer.activations.operations import (
     Start,
     Sum,
 )
-from capacity.transformer.activations.validation import random_vector
+from capacity.transformer.activations.random_vector import random_vector
 
 
 def unfollowed(hook: Callable[..., None]) -> Callable[..., None]:

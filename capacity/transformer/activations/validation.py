@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
@@ -15,6 +14,7 @@ from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.options import require_choice
 from capacity.transformer.activations.cache import ActivationCache
 from capacity.transformer.activations.heads import LayerActivations
+from capacity.transformer.activations.random_vector import random_vector
 
 Check: TypeAlias = Literal["random", "full"]
 # bytes for the attention of all sentences, layers and heads
@@ -300,14 +300,3 @@ def _some(n: int) -> slice:
     last = max(n - 2, 0)
     step = max(last // 2, 1)
     return slice(last % step, last + 1, step)
-
-
-def random_vector(d: int, like: Tensor) -> Tensor:
-    """A random vector of length 1, always the same one, in the type of a tensor."""
-    return _random_vector(d, like.dtype, like.device)
-
-
-@cache
-def _random_vector(d: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    r = torch.randn(d, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    return (r / r.norm()).to(device=device, dtype=dtype)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from capacity.embedding.witnesses.asked import _Loss  # noqa: E402
-from capacity.embedding.witnesses.forms import FORMS  # noqa: E402
+from capacity.embedding.witnesses.asked import _Loss
+from capacity.embedding.witnesses.forms import FORMS
 
 
 @pytest.mark.parametrize("model", ["RESCAL", "TuckER"])

@@ -107,6 +107,7 @@ def _of_sentences(pattern: Tensor, v: Tensor, z: Tensor, relative: Tensor) -> Pr
 
 
 def _projected(a: Tensor, v: Tensor, z: Tensor, least: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Projected rows of heads, their squared norms, and ranks of V."""
     n, d = v.shape[-2:]
     wide = v.double()
     leading = project_leading(a, wide, least)
@@ -114,8 +115,7 @@ def _projected(a: Tensor, v: Tensor, z: Tensor, least: Tensor) -> tuple[Tensor, 
     x = torch.zeros_like(a)
     x[:, :known_anywhere, :known_anywhere] = leading.x[:, :known_anywhere, :known_anywhere]
     square = x[:, :start, :start].square().sum((-2, -1)).double()
-    before = wide[:, :start]
-    G = before.mT @ before
+    G = wide[:, :start].mT @ wide[:, :start]
     full = torch.zeros_like(least, dtype=torch.bool)
     while start < n:
         # the Gram matrix of fewer rows than columns has no inverse
@@ -124,7 +124,7 @@ def _projected(a: Tensor, v: Tensor, z: Tensor, least: Tensor) -> tuple[Tensor, 
         new = wide[:, start:end]
         inverse, size = gram_inverse(G)
         G = G + new.mT @ new
-        # the last block's bounds that of V
+        # that of the last block bounds V's
         condition = size * G.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()
         full = condition * least < 1
         good = (condition <= GRAM_CONDITION[a.dtype]) & full

@@ -56,7 +56,8 @@ def project_leading(
     Returns
     -------
     LeadingRows
-        For each head the rows that are independent, and the next sixteen if the first d are.
+        For each head the rows that are independent, and the next sixteen if the first d are far
+        from dependent.
     """
     n, d = v.shape[-2:]
     wide = min(n, d + ROWS_BEYOND)

@@ -47,7 +47,12 @@ def margins(logits: NDArray[np.floating], targets: NDArray[np.integer]) -> NDArr
     >>> margins(np.array([[0.0, 5.0], [1.0, 1.0]]), np.array([1, 0]))
     array([5., 0.])
     """
-    return _gaps(logits, targets).min(axis=1, initial=np.inf)
+    z, rows = np.asarray(logits, dtype=np.float64), np.arange(len(targets))
+    others = z.copy()
+    others[rows, targets] = -np.inf
+    found: NDArray[np.float64] = z[rows, targets] - others.max(axis=1, initial=-np.inf)
+    found[~np.isfinite(z).all(axis=1)] = np.nan
+    return found
 
 
 def smallest_scale(logits: NDArray[np.floating], targets: NDArray[np.integer], tau: float) -> float:
@@ -89,15 +94,19 @@ def smallest_scale(logits: NDArray[np.floating], targets: NDArray[np.integer], t
     check_tau(tau)
     if not len(targets):
         raise InvalidArgumentError("There must be a fact to scale for; got none.")
-    gaps = _gaps(logits, targets)
+    z = np.asarray(logits, dtype=np.float64)
+    least = margins(z, targets)
     # min propagates NaN
-    least = gaps.min(axis=1, initial=np.inf)
     if not least.min() > 0:
         return math.nan if np.isnan(least).any() else math.inf
-    if not gaps.shape[1]:
+    n_rivals = z.shape[1] - 1
+    if not n_rivals:
         return 0.0
     odds = math.log(tau / (1 - tau))
     scale = odds / least
+    # if all rivals were as near as the nearest; most facts can't have the largest root
+    may = (odds + math.log(n_rivals)) / least >= scale.max()
+    gaps, scale = _gaps(z[may], targets[may]), scale[may]
     for _ in range(MAX_STEPS):
         weights = np.exp(-scale[:, None] * gaps)
         total = weights.sum(axis=1)
@@ -108,11 +117,8 @@ def smallest_scale(logits: NDArray[np.floating], targets: NDArray[np.integer], t
     return float(scale.max())
 
 
-def _gaps(logits: NDArray[np.floating], targets: NDArray[np.integer]) -> NDArray[np.float64]:
+def _gaps(z: NDArray[np.float64], targets: NDArray[np.integer]) -> NDArray[np.float64]:
     """z_v - z_w for all other candidates w, shape (n_facts, n_candidates - 1)."""
-    z = np.asarray(logits, dtype=np.float64)
     n, candidates = z.shape
     others = np.arange(candidates) != targets[:, None]
-    gaps = z[np.arange(n), targets][:, None] - z[others].reshape(n, candidates - 1)
-    gaps[~np.isfinite(z).all(axis=1)] = np.nan
-    return gaps
+    return z[np.arange(n), targets][:, None] - z[others].reshape(n, candidates - 1)

@@ -42,6 +42,16 @@ def test_scaled_logits_need_so_much_less_scale(z: np.ndarray, by: float) -> None
     assert margins(by * z, targets) == pytest.approx(by * margins(z, targets))
 
 
+@given(LOGITS, st.sampled_from([0.51, 0.95, 0.999999]))
+@settings(max_examples=examples(100))
+def test_facts_need_together_what_the_worst_of_them_needs_alone(z: np.ndarray, tau: float) -> None:
+    targets = z.argmax(axis=1)
+    alone = [
+        smallest_scale(row[None], target[None], tau) for row, target in zip(z, targets, strict=True)
+    ]
+    assert smallest_scale(z, targets, tau) == pytest.approx(max(alone), rel=1e-12)
+
+
 def test_margins_are_positive_where_argmax_is_right() -> None:
     z = np.array([[3.0, 1.0, 2.0], [0.0, 0.0, -1.0], [1.0, 4.0, 0.0]])
     # 3 - 2; a tie; 1 - 4

@@ -15,6 +15,7 @@ import numpy as np
 from capacity.layer.engines.fused.small_matmul import (
     add_gradients,
     add_products,
+    in_registers,
     repeat,
     store_totals,
 )
@@ -72,21 +73,32 @@ def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, wor
                 work.right[fact] = power / p
                 work.powers[target] = power - p
                 work.scales[i] = f(second_weight) / p
-        scale_0, scale_1 = broadcast(work.scales, 0), broadcast(work.scales, 1)
-        scale_2, scale_3 = broadcast(work.scales, 2), broadcast(work.scales, 3)
-        sums = repeat(dims + dims + dims + dims, zero)
-        for t in range(0, width, step):
-            errors = (
-                load(work.powers, t) * scale_0,
-                load(work.powers, width + t) * scale_1,
-                load(work.powers, 2 * width + t) * scale_2,
-                load(work.powers, 3 * width + t) * scale_3,
-            )
-            sums = add_gradients(
-                dims, sums, errors, weights.U, grads.U, t, width, work.rows, at
-            )  # fmt: skip
-        store_totals(dims, sums, work.d_rows, at)
+        some, others = in_registers(dims)
+        _add_errors(some, 0, weights, grads, work, at)
+        if len(some) < len(dims):
+            _add_errors(others, len(some), weights, grads, work, at)
     return finite
+
+
+@inlined
+def _add_errors(dims, first, weights, grads, work, row):
+    """Gradients for four rows and for W_U, in some of the dimensions: those from `first` on."""
+    width, step = len(work.mask), lanes_of(work.mask)
+    scale_0, scale_1 = broadcast(work.scales, 0), broadcast(work.scales, 1)
+    scale_2, scale_3 = broadcast(work.scales, 2), broadcast(work.scales, 3)
+    sums = repeat(dims + dims + dims + dims, full(work.rows.dtype.type(0)))
+    at, row = first * width, row + first
+    for t in range(0, width, step):
+        errors = (
+            load(work.powers, t) * scale_0,
+            load(work.powers, width + t) * scale_1,
+            load(work.powers, 2 * width + t) * scale_2,
+            load(work.powers, 3 * width + t) * scale_3,
+        )
+        sums = add_gradients(
+            dims, sums, errors, weights.U, grads.U, at + t, width, work.rows, row
+        )  # fmt: skip
+    store_totals(dims, sums, work.d_rows, row)
 
 
 @inlined

@@ -55,6 +55,24 @@ def repeat(_context, dims, vec):
 
 
 @intrinsic
+def in_registers(_context, dims):
+    """Dims in two parts, so that the sums of four rows in either fit in 32 registers.
+
+    If they all do, both parts are all.
+    """
+    n = len(dims)
+    # beside the sums there are a vector of the matrix, one of its gradient, and four errors
+    some = n if 4 * n + 6 <= 32 else ROW // 2
+    sizes = (some, n - some or n)
+    parts = types.Tuple([types.UniTuple(types.intp, size) for size in sizes])
+
+    def code(context, builder, signature, _arguments):
+        return context.get_constant_null(signature.return_type)
+
+    return parts(dims), code
+
+
+@intrinsic
 def add_products(_context, dims, sums, matrix, column, width, rows, row):
     """sums[i] + sum_d rows[row + 8 i + d] matrix[d, column:], for a (d_model, width) matrix."""
     n_dims, n_rows, vec = len(dims), sums.count, sums.dtype
@@ -116,7 +134,7 @@ def add_gradients(_context, dims, sums, errors, matrix, grad, column, width, row
 
 @intrinsic
 def store_totals(_context, dims, sums, rows, row):
-    """rows[row + 8 i + d] = total of sums[i d_model + d]; 0 for d from d_model on."""
+    """rows[row + 8 i + d] = total of sums[i d_model + d]; 0 for the rest of 4 or of 8 numbers."""
     n_dims, vec = len(dims), sums.dtype
     n_rows = sums.count // n_dims
 
@@ -132,32 +150,32 @@ def store_totals(_context, dims, sums, rows, row):
 
 
 def _totals(builder, vec: Vec, vectors):
-    """Totals of at most 8 vectors, as one vector of 8 lanes, by a tree of shuffles and sums."""
-    n = vec.n
-    while n > ROW:
+    """Totals of at most 8 vectors, in a vector of 4 or 8 lanes, by a tree of shuffles and sums."""
+    n, lanes = vec.n, ROW // 2 if len(vectors) <= ROW // 2 else ROW
+    while n > lanes:
         vectors = [add_halves(builder, value, n) for value in vectors]
         n //= 2
-    row = llvm_type(Vec(vec.scalar, ROW))
-    vectors = [*vectors, *[constant(row, 0.0)] * (ROW - len(vectors))]
-    span = ROW // 2
+    row = llvm_type(Vec(vec.scalar, lanes))
+    vectors = [*vectors, *[constant(row, 0.0)] * (lanes - len(vectors))]
+    span = lanes // 2
     while span:
         vectors = [
-            _merged(builder, *pair, span)
+            _merged(builder, *pair, lanes, span)
             for pair in zip(vectors[:span], vectors[span:], strict=True)
         ]
         span //= 2
     return vectors[0]
 
 
-def _merged(builder, x, y, span: int):
+def _merged(builder, x, y, lanes: int, span: int):
     """Add the two halves of each block of 2 span lanes, with the sums of x before those of y."""
     low, high = [], []
-    for block in range(0, ROW, 2 * span):
-        for start in (block, ROW + block):
+    for block in range(0, lanes, 2 * span):
+        for start in (block, lanes + block):
             low += range(start, start + span)
             high += range(start + span, start + 2 * span)
     halves = [
-        builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(_I32, ROW), half))
+        builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(_I32, lanes), half))
         for half in (low, high)
     ]
     return builder.fadd(*halves)

@@ -34,10 +34,11 @@ _EXP2_64 = (
 
 @intrinsic
 def exp2(_context, x):
-    """2^x: exactly 0 below the normal numbers, the largest power of two above; NaN stays NaN.
+    """2^x: exactly 0 below 2^-125.5, the largest power of two above all; NaN stays NaN.
 
-    x = n + r with |r| <= 1/2: adding 1.5 * 2^23 (2^52 for float64) leaves the nearest integer n in
-    the last bits of the sum, on any processor. 2^r is a polynomial, and n is added to its exponent.
+    For float64 the end is 2^-1021.5. x = n + r with |r| <= 1/2: adding 1.5 * 2^23 (2^52) leaves the
+    nearest integer n in the last bits of the sum, on any processor; adding 126 (1022) more leaves
+    the exponent of 2^(n-1), or of 0 for the least n. 2^(r+1) is a polynomial, and so NaN for NaN.
     """
     if not isinstance(x, Vec):
         return None
@@ -51,20 +52,18 @@ def exp2(_context, x):
         integers = ir.VectorType(_I32 if single else _I64, x.n)
         exponent = arguments[0]
         low, high = constant(vector, least), constant(vector, most)
-        vanishes = builder.fcmp_ordered("<", exponent, low)
-        clamped = builder.select(vanishes, low, exponent)
+        # neither changes NaN
+        clamped = builder.select(builder.fcmp_ordered("<", exponent, low), low, exponent)
         clamped = builder.select(builder.fcmp_ordered(">", clamped, high), high, clamped)
-        magic = constant(vector, 1.5 * 2.0**fraction_bits)
+        magic = constant(vector, 1.5 * 2.0**fraction_bits - least)
         shifted = builder.fadd(clamped, magic)
         r = builder.fsub(clamped, builder.fsub(shifted, magic))
-        power = constant(vector, polynomial[-1])
+        power = constant(vector, 2 * polynomial[-1])
         for coefficient in reversed(polynomial[:-1]):
-            power = llvm_call(builder, "fmuladd", vector, power, r, constant(vector, coefficient))
+            twice = constant(vector, 2 * coefficient)
+            power = llvm_call(builder, "fmuladd", vector, power, r, twice)
         n = builder.shl(builder.bitcast(shifted, integers), constant(integers, fraction_bits))
-        scaled = builder.bitcast(builder.add(builder.bitcast(power, integers), n), vector)
-        scaled = builder.select(vanishes, constant(vector, 0.0), scaled)
-        # a NaN with any payload
-        return builder.select(builder.fcmp_unordered("uno", exponent, exponent), exponent, scaled)
+        return builder.fmul(power, builder.bitcast(n, vector))
 
     return x(x), code
 

@@ -145,16 +145,17 @@ def test_a_run_that_goes_on_diverges_where_it_would_have(engine: Any, tmp_path: 
     require_equal(trained(way, Snapshots(tmp_path / "cut", "run")), alone)
 
 
-def test_frozen_weights_stay_as_they_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["reference", "fused"])
+def test_frozen_weights_stay_as_they_are(engine: Any, tmp_path: Path) -> None:
     def frozen(snapshots: Snapshots) -> dict[str, torch.Tensor]:
         layer = AttentionLayer(CONFIG, DATABASE.n_tokens, seed=0)
         layer.W_E.requires_grad_(False)
-        train(layer, DATABASE, RECIPE, snapshots=snapshots)
+        train(layer, DATABASE, RECIPE, Compute(engine), snapshots=snapshots)
         return layer.state_dict()
 
     alone = frozen(module.NO_SNAPSHOTS)
     with pytest.raises(InterruptedRunError):
-        frozen(Cut(tmp_path / "cut", "run", 5))
+        frozen(Cut(tmp_path / "cut", "run", 3))
     again = frozen(Snapshots(tmp_path / "cut", "run"))
     assert all(alone[name].equal(again[name]) for name in alone)
 

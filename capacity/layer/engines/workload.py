@@ -105,9 +105,12 @@ class StepCost:
 
 
 def why_not_plain(work: Workload) -> str | None:
+    """Reason why a workload isn't that of a plain layer, or None."""
+    return None if work.layer.is_plain else "it supports no norm, biases or positions"
+
+
+def why_not_whole(work: Workload) -> str | None:
     """Reason why a workload isn't that of a plain layer with all weights trained, or None."""
-    if not work.layer.is_plain:
-        return "it supports no norm, biases or positions"
     if work.has_frozen_weights:
         return "it trains all weights, and some are frozen"
-    return None
+    return why_not_plain(work)

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from capacity.layer.engines.registry import Engine
-from capacity.layer.engines.workload import StepCost, Workload, why_not_plain
+from capacity.layer.engines.workload import StepCost, Workload, why_not_whole
 from capacity.layer.recipe import Training
 
 
 def _why_not(work: Workload) -> str | None:
     if work.device != "cpu":
         return "it runs on CPUs only"
-    return why_not_plain(work)
+    return why_not_whole(work)
 
 
 def _run(*arguments: Any) -> Training:

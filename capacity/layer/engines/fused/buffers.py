@@ -71,8 +71,9 @@ class Sizes(NamedTuple):
 class Rule(NamedTuple):
     """Constants of a run: attention scale, weights of the two losses, parameters of Adam.
 
-    `size` is the number of weights that can change: those without a gradient change under weight
-    decay only.
+    `spans`, of shape (n, 2), has the starts and ends of what can change of the flat array of
+    weights, in whole vectors: those without a gradient change under weight decay only, and those
+    that are frozen never.
     """
 
     scale: float
@@ -83,7 +84,7 @@ class Rule(NamedTuple):
     beta_2: float
     weight_decay: float
     decoupled: bool
-    size: int
+    spans: Any
 
 
 class State(NamedTuple):

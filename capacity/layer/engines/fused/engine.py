@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -46,10 +46,12 @@ def run(
 
     # these share the layer's memory
     weights = {name: p.detach().numpy() for name, p in layer.named_parameters()}
-    training = run_weights(layer.config, weights, db, recipe, rng, snapshots)
-    for p in layer.parameters():
-        # so that torch refuses gradients of what was computed before
-        increment_version(p)
+    frozen = {name for name, p in layer.named_parameters() if not p.requires_grad}
+    training = run_weights(layer.config, weights, db, recipe, rng, snapshots, frozen)
+    for name, p in layer.named_parameters():
+        if name not in frozen:
+            # so that torch refuses gradients of what was computed before
+            increment_version(p)
     return training
 
 
@@ -60,9 +62,10 @@ def run_weights(
     recipe: Recipe,
     rng: np.random.Generator,
     snapshots: Snapshots = NO_SNAPSHOTS,
+    frozen: Collection[str] = (),
 ) -> Training:
-    """Train weights in place, without torch (`Engine.run_weights`)."""
-    packed = PackedRun(config, weights, db, recipe)
+    """Train weights in place but for those `frozen`, without torch (`Engine.run_weights`)."""
+    packed = PackedRun(config, weights, db, recipe, frozen)
     with compilation(config.d_model, packed.dtype.name, batches=recipe.batch_size > 0):
         end, epoch = packed.train(rng, snapshots)
         loss = math.nan if end == epochs.DIVERGED else packed.loss()

@@ -184,7 +184,7 @@ def _chosen(facts, members, batch):
 
 @inlined
 def adam(rule, state, rate):
-    """Do one step of Adam, or AdamW, on all weights that can change, in one loop."""
+    """Do one step of Adam, or AdamW, on all weights that can change, in a loop for each span."""
     f = state.values.dtype.type
     state.decayed[0] *= rule.beta_1
     state.decayed[1] *= rule.beta_2
@@ -198,11 +198,12 @@ def adam(rule, state, rate):
         kept = full(f(1 - rate * rule.weight_decay))
     else:
         added = full(f(rule.weight_decay))
-    for i in range(0, rule.size, lanes_of(state.values)):
-        value = load(state.values, i)
-        g = fma(value, added, load(state.gradient, i))
-        m = fma(load(state.first, i), b_1, g * c_1)
-        v = fma(load(state.second, i), b_2, g * c_2 * g)
-        store(state.first, i, m)
-        store(state.second, i, v)
-        store(state.values, i, fma(pace, m / (sqrt(v) + floor), value * kept))
+    for span in range(len(rule.spans)):
+        for i in range(rule.spans[span, 0], rule.spans[span, 1], lanes_of(state.values)):
+            value = load(state.values, i)
+            g = fma(value, added, load(state.gradient, i))
+            m = fma(load(state.first, i), b_1, g * c_1)
+            v = fma(load(state.second, i), b_2, g * c_2 * g)
+            store(state.first, i, m)
+            store(state.second, i, v)
+            store(state.values, i, fma(pace, m / (sqrt(v) + floor), value * kept))

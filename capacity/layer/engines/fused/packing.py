@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,22 @@ Array = NDArray[Any]
 PATIENCE_S = 0.2
 # most logits in memory at a time, for the loss
 LOSS_ENTRIES = 1 << 20
+# parts of a flat array in its order, and embeddings of tokens without a gradient at its end
+_NAMES = ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
+_IDLE = "idle"
 
 
 class PackedRun:
     """One run in the arrays of the kernels."""
 
-    def __init__(self, config: LayerConfig, weights: Weights, db: Database, recipe: Recipe) -> None:
+    def __init__(
+        self,
+        config: LayerConfig,
+        weights: Weights,
+        db: Database,
+        recipe: Recipe,
+        frozen: Collection[str] = (),
+    ) -> None:
         self._config, self._recipe = config, recipe
         self.dtype = weights["W_E"].dtype
         lanes = VECTOR_BYTES // self.dtype.itemsize
@@ -44,14 +56,18 @@ class PackedRun:
         )
         self._width = _padded(db.n_tokens, lanes)
         d, heads = config.d_model, config.n_heads
-        shapes = [
-            (len(self._active), ROW), (d, self._width), (heads, d, ROW), (heads, d, ROW),
-            (heads, d, ROW), (heads, config.d_head_vo, ROW),
-        ]  # fmt: skip
-        ends = np.cumsum([math.prod(shape) for shape in shapes]).tolist()
-        moving = _padded(ends[-1], lanes)
-        size = _padded(moving + len(self._idle) * ROW, lanes)
-        self._shapes, self._ends, self._moving = shapes, [0, *ends], moving
+        self._shapes = {
+            "W_E": (len(self._active), ROW), "W_U": (d, self._width), "W_Q": (heads, d, ROW),
+            "W_K": (heads, d, ROW), "W_V": (heads, d, ROW), "W_O": (heads, config.d_head_vo, ROW),
+            _IDLE: (len(self._idle), ROW),
+        }  # fmt: skip
+        sizes = [_padded(math.prod(shape), lanes) for shape in self._shapes.values()]
+        ends = np.cumsum(sizes).tolist()
+        self._spans = dict(zip(self._shapes, pairwise([0, *ends]), strict=True))
+        size = ends[-1]
+        still = set(frozen)
+        if "W_E" in still or not recipe.weight_decay:
+            still.add(_IDLE)
         self.state = buffers.State(
             values=_zeros(size, self.dtype),
             gradient=_zeros(size, self.dtype),
@@ -70,7 +86,7 @@ class PackedRun:
             beta_2=recipe.beta2,
             weight_decay=recipe.weight_decay,
             decoupled=recipe.optimizer == "adamw",
-            size=size if recipe.weight_decay else moving,
+            spans=_merged(span for name, span in self._spans.items() if name not in still),
         )
         self._work = self._new_work(self.facts)
         self._recorder = Recorder(recipe.epochs)
@@ -178,26 +194,27 @@ class PackedRun:
         return self._views(self.state.gradient)
 
     def _views(self, flat: Array) -> buffers.Weights:
-        bounds = zip(self._ends, self._ends[1:], strict=False)
-        return buffers.Weights(*(flat[start:stop] for start, stop in bounds))
+        return buffers.Weights(*(self._part(flat, name) for name in _NAMES))
+
+    def _part(self, flat: Array, name: str) -> Array:
+        """Part of a flat array, without what pads it to whole vectors."""
+        start, _ = self._spans[name]
+        return flat[start : start + math.prod(self._shapes[name])]
 
     def _shaped(self, flat: Array) -> dict[str, Array]:
         """Views of a flat array's parts, shaped as in `LayerConfig.shapes`, without padding."""
-        config, names = self._config, ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
+        config = self._config
         columns = (config.d_model, self._sizes.tokens, config.d_head_qk, config.d_head_qk,
                    config.d_head_vo, config.d_model)  # fmt: skip
         views = {
-            name: part.reshape(shape)[..., :n]
-            for name, part, shape, n in zip(
-                names, self._views(flat), self._shapes, columns, strict=True
-            )
+            name: self._part(flat, name).reshape(self._shapes[name])[..., :n]
+            for name, n in zip(_NAMES, columns, strict=True)
         }
         views["W_K"] = views["W_K"].swapaxes(1, 2)
         return views
 
     def _idle_rows(self, flat: Array) -> Array:
-        rows = flat[self._moving :][: len(self._idle) * ROW].reshape(-1, ROW)
-        return rows[:, : self._config.d_model]
+        return self._part(flat, _IDLE).reshape(-1, ROW)[:, : self._config.d_model]
 
     def _read(self, given: Weights) -> None:
         """Read weights into the arrays."""
@@ -266,6 +283,16 @@ def _facts(rows: Array, ids: Array, *, both: bool) -> buffers.Facts:
         row_starts=np.append(starts, len(order)),
         row_predicates=np.ascontiguousarray(ids[order, 1]),
     )
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> Array:
+    """Spans in ascending order, of which those that meet are one; shape (n, 2)."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and joined[-1][1] == start:
+            start, _ = joined.pop()
+        joined.append((start, end))
+    return np.array(joined, dtype=np.int64).reshape(-1, 2)
 
 
 def _padded(n: int, multiple: int) -> int:

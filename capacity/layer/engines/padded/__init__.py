@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from capacity.layer.engines.registry import Engine
-from capacity.layer.engines.workload import StepCost, Workload, why_not_plain
+from capacity.layer.engines.workload import StepCost, Workload, why_not_whole
 from capacity.layer.recipe import Training
 
 # most facts times tokens: a batch takes about 2 kB for each, whatever the other runs
@@ -15,7 +15,7 @@ MOST_LOGITS = 1 << 18
 def _why_not(work: Workload) -> str | None:
     if work.n_logits > MOST_LOGITS:
         return f"facts times tokens must be at most {MOST_LOGITS:,}"
-    return why_not_plain(work)
+    return why_not_whole(work)
 
 
 def _run(layer: Any, db: Any, recipe: Any, rng: Any, _snapshots: Any) -> Training:

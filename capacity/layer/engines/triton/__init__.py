@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from capacity.layer.engines.registry import Engine
-from capacity.layer.engines.workload import StepCost, Workload, why_not_plain
+from capacity.layer.engines.workload import StepCost, Workload, why_not_whole
 from capacity.layer.recipe import Training
 
 # tokens, d_model, and d_head times heads, each rounded up: what the registers of a program hold
@@ -16,7 +16,7 @@ MOST_TOKENS, MOST_D_MODEL, MOST_D_HEADS = 512, 16, 128
 
 def _why_not(work: Workload) -> str | None:
     return (
-        why_not_plain(work)
+        why_not_whole(work)
         or _why_not_there(work)
         or _why_not_so_large(work)
         or _why_not_so(work.dtype, work.recipe.facts_a_step(work.n_triples))

@@ -25,6 +25,7 @@ from experiments.size.frozen_training import (
     drawn_weights,
     losses,
     recalled,
+    train_layers,
     train_tables,
 )
 
@@ -53,12 +54,14 @@ def test_tables_are_trained_as_layers_are(rates: dict[str, float | str]) -> None
 
 
 def test_frozen_weights_stay_and_others_move() -> None:
-    facts = Tables(databases())
-    weights = drawn_weights(CONFIG, 11, [0, 1])
-    held = {"W_V", "W_U"}
-    trained = train_tables(weights, facts, Recipe(epochs=3, stop_tau=0), held)
+    recipe, held = Recipe(epochs=3, stop_tau=0), {"W_V", "W_U"}
+    weights = drawn_weights(CONFIG, 11, [0, 1], torch.float64)
+    trained = train_tables(weights, Tables(databases()), recipe, held)
+    alone = train_layers(CONFIG, weights, databases(), recipe, held)
     for name, weight in weights.items():
         assert torch.equal(trained[name], weight) == (name in held)
+        assert torch.equal(alone[name], weight) == (name in held)
+        torch.testing.assert_close(trained[name], alone[name], rtol=0, atol=1e-9)
 
 
 def test_a_direct_path_that_is_held_is_the_one_of_the_start() -> None:

@@ -133,8 +133,11 @@ def rows_of(
     tell: Callable[[str, int, int], None],
     *,
     in_process: bool,
+    cost: Callable[[Task], float] | None = None,
 ) -> list[dict[str, Any]]:
     """Rows of tasks by two processes; they are kept as they come, until all are there.
+
+    Tasks are begun in their order, or in that of falling `cost`, so that no long one is the last.
 
     Raises
     ------
@@ -149,6 +152,8 @@ def rows_of(
     if rows:
         RESUMED.append(kept)
     todo = [task for task in tasks if str(task) not in rows]
+    if cost is not None:
+        todo.sort(key=cost, reverse=True)
     with kept.open("a") as file:
         # the last line may have been cut off
         file.write("\n")

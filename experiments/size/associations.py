@@ -96,7 +96,7 @@ def their_share(
     """Share of pairs that their layer predicts: the mean of its last hundred batches."""
     generator = torch.Generator().manual_seed(seed)
     weights = their_weights(d, heads, d_h, generator)
-    optimiser = torch.optim.Adam(weights.values(), lr=RATE)
+    optimiser = torch.optim.Adam(weights.values(), lr=RATE, fused=True)
     target = torch.from_numpy(following).ravel()
     shares: list[float] = []
     for step in range(steps):

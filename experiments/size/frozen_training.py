@@ -1,10 +1,11 @@
-"""Training of many layers at once in which some weights stay as they were drawn.
+"""Training of many layers in which some weights stay as they were drawn, or the direct path does.
 
-All databases of a batch have the same numbers of tokens and a fact for every (subject, predicate)
-pair, so that the facts of one database are the cells of a table. The arithmetic is that of
-`capacity.layer` (plain layers, both positions learnt) in another order; tests/test_frozen.py
-compares the two. Beside matrices, the direct path can be held: `DIRECT` stands for the logits
-W_E W_U that a token has without any head, E of Wong 2025, equation (5).
+`train_layers` holds weights. `train_tables` can hold the direct path too: `DIRECT` stands for the
+logits W_E W_U that a token has without any head, E of Wong 2025, equation (5). It trains a batch of
+layers at once, on databases that have the same numbers of tokens and a fact for every (subject,
+predicate) pair, so that the facts of one database are the cells of a table. Its arithmetic is that
+of `capacity.layer` (plain layers, both positions learnt) in another order;
+tests/test_experiments_on_size.py compares the two.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from capacity import Database, LayerConfig, Recipe
+from capacity.layer import AttentionLayer, train_many
 from capacity.layer.initial import initial_weights
 
 DIRECT = "direct"
@@ -31,6 +33,28 @@ def drawn_weights(
     return {
         name: torch.as_tensor(np.stack([each[name] for each in drawn]), dtype=dtype)
         for name in drawn[0]
+    }
+
+
+def train_layers(
+    config: LayerConfig,
+    weights: Weights,
+    databases: Sequence[Database],
+    recipe: Recipe,
+    frozen: Collection[str] = (),
+) -> dict[str, Tensor]:
+    """Train one layer on each database, and return all weights, stacked as they were given."""
+    tasks = []
+    for i, db in enumerate(databases):
+        own = {name: value[i].clone() for name, value in weights.items()}
+        layer = AttentionLayer.of_weights(config, own)
+        for name in frozen:
+            layer.get_parameter(name).requires_grad_(False)
+        tasks.append((layer, db))
+    train_many(tasks, recipe)
+    return {
+        name: torch.stack([layer.get_parameter(name).detach() for layer, _ in tasks])
+        for name in weights
     }
 
 
@@ -92,7 +116,7 @@ def train_tables(
         name: value.clone().requires_grad_(name not in frozen) for name, value in weights.items()
     }
     moved = [value for name, value in trained.items() if name not in frozen]
-    optimiser = torch.optim.Adam(moved, betas=(0.9, recipe.beta2), foreach=True)
+    optimiser = torch.optim.Adam(moved, betas=(0.9, recipe.beta2), fused=True)
     for rate in recipe.learning_rates().tolist():
         optimiser.param_groups[0]["lr"] = rate
         optimiser.zero_grad()

@@ -68,7 +68,7 @@ def run(smoke: bool) -> Tables:
         for layer, kind in product(LAYERS[18::25] if smoke else LAYERS, RECIPES)
     ]
     with bar() as tell:
-        found = rows_of("law_of_layers", bisection_of, tasks, tell, in_process=smoke)
+        found = rows_of("law_of_layers", bisection_of, tasks, tell, in_process=smoke, cost=_cost_of)
     runs = pd.DataFrame([row for each in found for row in each["runs"]])
     return {"runs": runs.sort_values(["kind", "layer_id", "n_asked", "seed"], ignore_index=True)}
 
@@ -90,6 +90,13 @@ def bisection_of(task: tuple[str, str, int, int]) -> dict[str, Any]:
 
     half_size(share_at, SIZES)
     return {"runs": rows}
+
+
+def _cost_of(task: tuple[str, str, int, int]) -> float:
+    """Rough cost of a bisection: larger layers are asked for larger databases."""
+    kind, name, _, _ = task
+    layer = next(each for each in LAYERS if each.name == name)
+    return (2 if kind == "best" else 1) * layer.n_parameters
 
 
 def row_of(layer: LayerConfig, size: int, seed: int, recipe: Recipe) -> dict[str, Any]:

@@ -45,7 +45,8 @@ def train(
     Parameters
     ----------
     layer : AttentionLayer
-        Layer with ``d_vocab == db.n_tokens``.
+        Layer with ``d_vocab == db.n_tokens``. Weights that need no gradient stay as they are:
+        ``layer.W_E.requires_grad_(False)``.
     db : Database
         A functional database.
     recipe : Recipe, optional

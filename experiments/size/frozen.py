@@ -1,6 +1,6 @@
 """Where facts are: training with some weights frozen at random, or taken from another database.
 
-    python -m experiments.size.frozen --run     (half an hour on two cores)
+    python -m experiments.size.frozen --run     (twelve minutes on two cores)
     python -m experiments.size.frozen --plot
 
 The groups are W_E, (W_Q, W_K), (W_V, W_O), W_U and the direct path E (Wong 2025, equation (5)).

@@ -1,6 +1,6 @@
 """Which sizes of a layer decide how large a database it memorises, on fresh data.
 
-    python -m experiments.size.layers --run     (an hour on two cores)
+    python -m experiments.size.layers --run     (forty minutes on two cores)
     python -m experiments.size.layers --plot
 
 In equation (9) of Wong 2025, d_model + n_heads d_head_vo, heads and d_head_vo enter as a product.

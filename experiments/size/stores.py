@@ -1,6 +1,6 @@
 """Whether the law of layers foretells what real stores need, beside controls of the same shape.
 
-    python -m experiments.size.stores --run     (half an hour on two cores)
+    python -m experiments.size.stores --run     (a quarter of an hour on two cores)
     python -m experiments.size.stores --plot
 
 The law (`experiments.size.layers`, in the library as `held_size`) was fitted to synthetic databases

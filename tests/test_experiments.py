@@ -53,11 +53,24 @@ def test_kept_rows_are_used_and_all_come_in_the_order_of_their_tasks(
     kept.write_text('["2", {"n": 2, "square": -4}]\n["3", {"n": 3, "squ')
     told: list[tuple[str, int, int]] = []
     rows = harness.rows_of(
-        "squares", squared, range(5), lambda *step: told.append(step), in_process=False
-    )
+        "squares", squared, range(5), lambda *step: told.append(step), in_process=False,
+        cost=lambda n: n % 3,
+    )  # fmt: skip
     assert [row["square"] for row in rows] == [0, 1, -4, 9, 16]
     assert told[-1] == ("squares", 5, 5)
     assert not kept.exists()
+
+
+def test_the_longest_tasks_are_begun_first() -> None:
+    begun: list[int] = []
+
+    def row_of(n: int) -> dict[str, int]:
+        begun.append(n)
+        return {"n": n}
+
+    rows = harness.rows_of("some", row_of, [3, 1, 2], print, in_process=True, cost=float)
+    assert begun == [3, 2, 1]
+    assert [row["n"] for row in rows] == [3, 1, 2]
 
 
 def test_rows_that_are_done_survive_a_task_that_fails(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -97,9 +98,25 @@ def test_every_row_of_the_table_is_asked_for_once() -> None:
         assert {one, other} <= known
 
 
-def test_transplants_take_the_heads_of_another_database() -> None:
+def test_transplants_take_the_heads_of_another_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[Any, Any, set[str]]] = []
+
+    def noted(config: Any, weights: Any, dbs: Any, recipe: Any, frozen: Any = ()) -> Any:
+        found = train_layers(config, weights, dbs, recipe, frozen)
+        calls.append((weights, found, set(frozen)))
+        return found
+
+    monkeypatch.setattr(frozen, "train_layers", noted)
     rows = frozen.rows_of_task(("own objects", 2, "best", "from another: heads, W_U", 3, 30))
     assert len(rows["accuracy_argmax"]) == len(set(rows["database_id"])) == 3
+    (start, donors, none), (given, _, held) = calls
+    assert not none
+    assert held == {"W_Q", "W_K", "W_V", "W_O", "W_U"}
+    for name in held:
+        for i in range(3):
+            assert torch.equal(given[name][i], donors[name][(i + 1) % 3]), name
+    # trained anew, from another start
+    assert not torch.equal(given["W_E"], start["W_E"])
 
 
 def known_law(exponents: tuple[float, ...], seed: int = 0) -> pd.DataFrame:

@@ -104,7 +104,7 @@ def smallest_scale(logits: NDArray[np.floating], targets: NDArray[np.integer], t
         return 0.0
     odds = math.log(tau / (1 - tau))
     scale = odds / least
-    # if all rivals were as near as the nearest; most facts can't have the largest root
+    # a root is at most that with all rivals as near as the nearest: most can't be the largest
     may = (odds + math.log(n_rivals)) / least >= scale.max()
     gaps, scale = _gaps(z[may], targets[may]), scale[may]
     for _ in range(MAX_STEPS):

@@ -45,8 +45,8 @@ def train(
     Parameters
     ----------
     layer : AttentionLayer
-        Layer with ``d_vocab == db.n_tokens``. Weights that need no gradient stay as they are:
-        ``layer.W_E.requires_grad_(False)``.
+        Layer with ``d_vocab == db.n_tokens``. Weights that require no gradient, such as W_E after
+        ``layer.W_E.requires_grad_(False)``, stay as they are.
     db : Database
         A functional database.
     recipe : Recipe, optional

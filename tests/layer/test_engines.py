@@ -181,24 +181,27 @@ def test_short_trajectories_are_those_of_the_reference(
     databases(),
     recipes,
     st.sets(st.sampled_from(NAMES), min_size=1, max_size=len(NAMES) - 1),
+    dtypes,
     st.sampled_from([0, 17]),
 )
 def test_frozen_weights_stay_and_others_move_as_in_the_reference(
-    config: LayerConfig, db: Database, recipe: Recipe, frozen: set[str], batch_size: int
+    config: LayerConfig, db: Database, recipe: Recipe, frozen: set[str], dtype: Any, batch_size: int
 ) -> None:
-    recipe = replace(recipe, epochs=6, batch_size=batch_size, optimizer="adamw")
-    start = layer_for(config, db, "float64")
+    recipe = replace(recipe, epochs=6, batch_size=batch_size)
+    start = layer_for(config, db, dtype)
     trained = {}
     for engine in ("reference", "fused"):
-        layer = trained[engine] = layer_for(config, db, "float64")
+        layer = trained[engine] = layer_for(config, db, dtype)
         for name in frozen:
             layer.get_parameter(name).requires_grad_(False)
-        train(layer, db, recipe, Compute(engine, "float64"))  # type: ignore[arg-type]
+        train(layer, db, recipe, Compute(engine, dtype))  # type: ignore[arg-type]
     for name, found in trained["fused"].named_parameters():
         if name in frozen:
+            # parts of float32 may end within a vector
             assert torch.equal(found, start.get_parameter(name)), name
-        expected = trained["reference"].get_parameter(name)
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
+        elif dtype == "float64":
+            expected = trained["reference"].get_parameter(name)
+            torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
 
 
 def test_what_was_computed_of_frozen_weights_keeps_its_gradient() -> None:

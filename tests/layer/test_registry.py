@@ -33,6 +33,7 @@ from capacity.layer.engines.registry import (
     engine_named,
     engine_names,
     start_seconds,
+    trains_weights,
 )
 from capacity.layer.snapshots import Snapshots
 from capacity.sweep import make_plan, train_run
@@ -109,6 +110,15 @@ def test_auto_takes_the_highest_priority_and_never_an_engine_without_one(toy: En
     register_engine(Engine("toy", why_not=why_not, run=run, cost=cost, priority=9))
     assert train(layer, db).engine == "toy"
     assert train(*layer_and_facts(3), Recipe(epochs=0)).engine == "fused"
+
+
+def test_a_layer_with_frozen_weights_is_not_trained_as_weights() -> None:
+    work = Workload(LayerConfig(4, 2, 2, 2), Recipe(), 20, 30)
+    assert engine_for("auto", work).name == "fused"
+    assert trains_weights("fused", work)
+    frozen = replace(work, has_frozen_weights=True)
+    assert engine_for("auto", frozen).name == "fused"
+    assert not trains_weights("fused", frozen)
 
 
 def test_layers_that_arent_plain_are_trained_and_scored_by_torch(toy: Engine) -> None:

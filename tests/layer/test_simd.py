@@ -121,6 +121,15 @@ def test_powers_of_two_out_of_range_vanish_or_are_huge_and_nan_is_seen(dtype: An
     assert out[7] == pytest.approx(1, rel=1e-6)
 
 
+def test_small_powers_of_two_vanish_from_their_end_on(dtype: Any) -> None:
+    end = -125.5 if dtype == np.float32 else -1021.5
+    x = np.array([end - 0.01, end + 0.01] * 8, dtype)
+    out = np.full_like(x, 7)
+    _exp2(x, out)
+    assert (out[::2] == 0).all()
+    np.testing.assert_allclose(out[1::2], np.exp2(x[1::2]), rtol=4 * np.finfo(dtype).eps)
+
+
 @numba.njit
 def _halved(x, word):
     before = flush_denormals(word)

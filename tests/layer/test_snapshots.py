@@ -158,6 +158,7 @@ def test_frozen_weights_stay_as_they_are(engine: Any, tmp_path: Path) -> None:
         frozen(Cut(tmp_path / "cut", "run", 3))
     again = frozen(Snapshots(tmp_path / "cut", "run"))
     assert all(alone[name].equal(again[name]) for name in alone)
+    assert alone["W_E"].equal(AttentionLayer(CONFIG, DATABASE.n_tokens, seed=0).W_E)
 
 
 def damage(path: Path, how: str) -> None:

@@ -274,7 +274,8 @@ def trains_weights(name: str, work: Workload) -> bool:
     """
     engine = engine_named(name)
     alone = engine.run_weights is not None and engine.run_many is None
-    return alone and work.layer.is_plain and work.device == "cpu"
+    whole = work.layer.is_plain and not work.has_frozen_weights
+    return alone and whole and work.device == "cpu"
 
 
 def start_seconds(works: Iterable[tuple[str, Workload]]) -> float:

@@ -72,8 +72,8 @@ class Rule(NamedTuple):
     """Constants of a run: attention scale, weights of the two losses, parameters of Adam.
 
     `spans`, of shape (n, 2), has the starts and ends of what can change of the flat array of
-    weights, in whole vectors: those without a gradient change under weight decay only, and those
-    that are frozen never.
+    weights, as multiples of a vector's lanes: weights without a gradient change under weight decay
+    only, and those that are frozen never.
     """
 
     scale: float

@@ -64,7 +64,7 @@ def run_weights(
     snapshots: Snapshots = NO_SNAPSHOTS,
     frozen: Collection[str] = (),
 ) -> Training:
-    """Train weights in place but for those `frozen`, without torch (`Engine.run_weights`)."""
+    """Train weights in place, without torch (`Engine.run_weights`); those in `frozen` stay."""
     packed = PackedRun(config, weights, db, recipe, frozen)
     with compilation(config.d_model, packed.dtype.name, batches=recipe.batch_size > 0):
         end, epoch = packed.train(rng, snapshots)

@@ -81,13 +81,13 @@ def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, wor
 
 
 @inlined
-def _add_errors(dims, first, weights, grads, work, row):
-    """Gradients for four rows and for W_U, in some of the dimensions: those from `first` on."""
+def _add_errors(dims, first, weights, grads, work, at):
+    """Set gradients of the four rows at `at`, and add W_U's, in the dimensions from `first` on."""
     width, step = len(work.mask), lanes_of(work.mask)
     scale_0, scale_1 = broadcast(work.scales, 0), broadcast(work.scales, 1)
     scale_2, scale_3 = broadcast(work.scales, 2), broadcast(work.scales, 3)
     sums = repeat(dims + dims + dims + dims, full(work.rows.dtype.type(0)))
-    at, row = first * width, row + first
+    matrix, rows = first * width, at + first
     for t in range(0, width, step):
         errors = (
             load(work.powers, t) * scale_0,
@@ -96,9 +96,9 @@ def _add_errors(dims, first, weights, grads, work, row):
             load(work.powers, 3 * width + t) * scale_3,
         )
         sums = add_gradients(
-            dims, sums, errors, weights.U, grads.U, at + t, width, work.rows, row
+            dims, sums, errors, weights.U, grads.U, matrix + t, width, work.rows, rows
         )  # fmt: skip
-    store_totals(dims, sums, work.d_rows, row)
+    store_totals(dims, sums, work.d_rows, rows)
 
 
 @inlined

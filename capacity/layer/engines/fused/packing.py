@@ -30,6 +30,8 @@ LOSS_ENTRIES = 1 << 20
 # parts of a flat array in its order, and embeddings of tokens without a gradient at its end
 _NAMES = ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
 _IDLE = "idle"
+# of flat arrays, in their names in a snapshot, so that one of another layout doesn't fit
+_LAYOUT = "_of_whole_vectors"
 
 
 class PackedRun:
@@ -102,8 +104,8 @@ class PackedRun:
         arguments = (*self._run, self.state, recipe.learning_rates(), curve)
         # each call of a kernel begins with a look, so nothing else has to be kept
         changing = {
-            **self.state._asdict(), "shifts": self._work.shifts, "batch_shifts": batch_work.shifts,
-            **recorder.arrays,
+            **{f"{name}{_LAYOUT}": array for name, array in self.state._asdict().items()},
+            "shifts": self._work.shifts, "batch_shifts": batch_work.shifts, **recorder.arrays,
         }  # fmt: skip
         epoch, held = snapshots.recall(rng, lambda: changing)
         for name, array in held.items():

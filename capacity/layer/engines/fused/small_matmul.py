@@ -2,8 +2,9 @@
 
 Sizes below 9 are too small for loops: their accumulators must stay in registers, and numba would
 keep a tuple that is indexed by a variable in memory. So each function here writes out the
-instructions for one d_model. The *type* of its argument ``dims``, a tuple of d_model zeros, holds
-that number, so that numba compiles, and caches, each size separately.
+instructions for one size. The *type* of its argument ``dims``, a tuple of d_model zeros or of as
+many as there are dimensions in a part (`in_registers`), holds that number, so that numba compiles,
+and caches, each size separately.
 
 Arrays are flat. A *row* is 8 numbers of which the first d_model count, the others are zero.
 """
@@ -56,7 +57,7 @@ def repeat(_context, dims, vec):
 
 @intrinsic
 def in_registers(_context, dims):
-    """Dims in two parts, so that the sums of four rows in either fit in 32 registers.
+    """Dims in two parts, so that the sums of four rows in either fit in 32 registers of AVX-512.
 
     If they all do, both parts are all.
     """
@@ -101,7 +102,7 @@ def add_gradients(_context, dims, sums, errors, matrix, grad, column, width, row
     """Add gradients of a product of rows and a matrix, given errors[i] in columns from `column` on.
 
     grad[d, column:] += sum_i rows[row + 8 i + d] errors[i], in memory; returns, for the rows,
-    sums[i d_model + d] + errors[i] matrix[d, column:], whose lanes are still to be added.
+    sums[i len(dims) + d] + errors[i] matrix[d, column:], whose lanes are still to be added.
     """
     n_dims, n_rows, vec = len(dims), errors.count, errors.dtype
 
@@ -134,7 +135,10 @@ def add_gradients(_context, dims, sums, errors, matrix, grad, column, width, row
 
 @intrinsic
 def store_totals(_context, dims, sums, rows, row):
-    """rows[row + 8 i + d] = total of sums[i d_model + d]; 0 for the rest of 4 or of 8 numbers."""
+    """rows[row + 8 i + d] = total of sums[i len(dims) + d], padded with zeros.
+
+    They are padded to 4 numbers if there are no more, else to 8; what lies beyond stays.
+    """
     n_dims, vec = len(dims), sums.dtype
     n_rows = sums.count // n_dims
 

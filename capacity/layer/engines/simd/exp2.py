@@ -34,11 +34,12 @@ _EXP2_64 = (
 
 @intrinsic
 def exp2(_context, x):
-    """2^x: exactly 0 below 2^-125.5, the largest power of two above all; NaN stays NaN.
+    """2^x, exactly 0 for x below -125.5, and 2^127 for x above 127; NaN stays NaN.
 
-    For float64 the end is 2^-1021.5. x = n + r with |r| <= 1/2: adding 1.5 * 2^23 (2^52) leaves the
-    nearest integer n in the last bits of the sum, on any processor; adding 126 (1022) more leaves
-    the exponent of 2^(n-1), or of 0 for the least n. 2^(r+1) is a polynomial, and so NaN for NaN.
+    For float64 the ends are -1021.5 and 1023. x = n + r with |r| <= 1/2: adding 1.5 * 2^23 (2^52)
+    leaves the nearest integer n in the last bits of the sum, on any processor; adding 126 (1022)
+    more leaves the exponent of 2^(n-1), or of 0 for the least n. 2^(r+1) is a polynomial, which
+    keeps NaN.
     """
     if not isinstance(x, Vec):
         return None

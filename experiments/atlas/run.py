@@ -1,6 +1,6 @@
 """The atlas: the certified rank of every small database of facts, up to renaming.
 
-    python -m experiments.atlas.run --run     (a quarter of an hour)
+    python -m experiments.atlas.run --run     (six minutes on two cores)
     python -m experiments.atlas.run --plot
 
 All functional databases of up to 3 subjects, predicates and objects, partial ones included, one of

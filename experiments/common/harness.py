@@ -144,16 +144,16 @@ def rows_of(
     RuntimeError
         If a task fails, with its error; rows that are there are kept.
     """
+    begun = list(tasks) if cost is None else sorted(tasks, key=cost, reverse=True)
     if in_process:
-        return list(map(what, tasks))
+        done = {str(task): what(task) for task in begun}
+        return [done[str(task)] for task in tasks]
     kept = RUNS / f"{name}.jsonl"
     kept.parent.mkdir(parents=True, exist_ok=True)
     rows = _kept(kept)
     if rows:
         RESUMED.append(kept)
-    todo = [task for task in tasks if str(task) not in rows]
-    if cost is not None:
-        todo.sort(key=cost, reverse=True)
+    todo = [task for task in begun if str(task) not in rows]
     with kept.open("a") as file:
         # the last line may have been cut off
         file.write("\n")

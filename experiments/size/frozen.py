@@ -110,7 +110,7 @@ def run(smoke: bool) -> Tables:
 
 
 def _cost_of(task: tuple[str, int, str, str, int, int]) -> float:
-    """Rough cost of a row: a held direct path is trained by torch, a few times as slowly."""
+    """Rough cost of a row: a held direct path is trained by torch, about ten times as slowly."""
     _, predicates, _, row, _, _ = task
     return predicates * (10 if "E" in row.split(" + ") else 1)
 

@@ -76,7 +76,7 @@ def run(smoke: bool) -> Tables:
 def bisection_of(task: tuple[str, str, int, int]) -> dict[str, Any]:
     """All runs of the bisection of one layer by one recipe."""
     kind, name, count, epochs = task
-    layer = next(each for each in LAYERS if each.name == name)
+    layer = _named(name)
     recipe = Recipe(**{**RECIPES[kind], "epochs": epochs})
     rows: list[dict[str, Any]] = []
 
@@ -95,8 +95,11 @@ def bisection_of(task: tuple[str, str, int, int]) -> dict[str, Any]:
 def _cost_of(task: tuple[str, str, int, int]) -> float:
     """Rough cost of a bisection: larger layers are asked for larger databases."""
     kind, name, _, _ = task
-    layer = next(each for each in LAYERS if each.name == name)
-    return (2 if kind == "best" else 1) * layer.n_parameters
+    return (2 if kind == "best" else 1) * _named(name).n_parameters
+
+
+def _named(name: str) -> LayerConfig:
+    return next(each for each in LAYERS if each.name == name)
 
 
 def row_of(layer: LayerConfig, size: int, seed: int, recipe: Recipe) -> dict[str, Any]:

@@ -48,7 +48,7 @@ TOLERANCE = {"float32": (1e-5, 1e-6, 30), "float64": (1e-12, 1e-10, 100)}
 @st.composite
 def layers(draw: st.DrawFn) -> LayerConfig:
     # the fused engine knows no more than 8
-    d = draw(st.sampled_from([1, 3, 4, 7, 8, 9, 17]))
+    d = draw(st.sampled_from([1, 4, 7, 8, 9, 17]))
     sizes = [draw(st.integers(1, d)) for _ in range(2)]
     return LayerConfig(d, draw(st.integers(1, 4)), *sizes, scale=draw(st.booleans()))
 
@@ -175,6 +175,20 @@ def test_short_trajectories_are_those_of_the_reference(
         assert ours.loss == pytest.approx(theirs.loss, rel=tolerance, abs=tolerance)
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+def test_a_frozen_part_between_others_stays(optimizer: Any) -> None:
+    # float32, whose rows of W_E end within a vector
+    db, config = figure_1(), LayerConfig(4, 2, 2, 3)
+    start, layer = (layer_for(config, db, "float32") for _ in range(2))
+    layer.W_U.requires_grad_(False)
+    recipe = Recipe(epochs=9, optimizer=optimizer, weight_decay=0.1)
+    assert train(layer, db, recipe).engine == "fused"
+    for name, weights in layer.named_parameters():
+        assert torch.equal(weights, start.get_parameter(name)) == (name == "W_U"), name
+
+
+# a kernel is compiled for each d_model and dtype, with batches and without
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(
     layers().filter(lambda config: config.d_model <= ROW),

@@ -177,8 +177,9 @@ def test_short_trajectories_are_those_of_the_reference(
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw"])
 def test_a_frozen_part_between_others_stays(optimizer: Any) -> None:
-    # float32, whose rows of W_E end within a vector
-    db, config = figure_1(), LayerConfig(4, 2, 2, 3)
+    # three rows of W_E in float32 end within a vector
+    db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
+    config = LayerConfig(4, 2, 2, 3)
     start, layer = (layer_for(config, db, "float32") for _ in range(2))
     layer.W_U.requires_grad_(False)
     recipe = Recipe(epochs=9, optimizer=optimizer, weight_decay=0.1)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.layer.config import LayerConfig
 from capacity.layer.engines.fused import buffers, epochs
+from capacity.layer.engines.fused.layout import IDLE, Layout, padded
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.vector import VECTOR_BYTES
 from capacity.layer.forward import Weights
@@ -27,9 +26,6 @@ Array = NDArray[Any]
 PATIENCE_S = 0.2
 # most logits in memory at a time, for the loss
 LOSS_ENTRIES = 1 << 20
-# parts of a flat array in its order, and embeddings of tokens without a gradient at its end
-_NAMES = ("W_E", "W_U", "W_Q", "W_K", "W_V", "W_O")
-_IDLE = "idle"
 # of flat arrays, in their names in a snapshot, so that one of another layout doesn't fit
 _LAYOUT = "_of_whole_vectors"
 
@@ -56,20 +52,12 @@ class PackedRun:
         self._sizes = buffers.Sizes(
             len(self._active), config.n_heads, config.d_head_qk, config.d_head_vo, db.n_tokens
         )
-        self._width = _padded(db.n_tokens, lanes)
-        d, heads = config.d_model, config.n_heads
-        self._shapes = {
-            "W_E": (len(self._active), ROW), "W_U": (d, self._width), "W_Q": (heads, d, ROW),
-            "W_K": (heads, d, ROW), "W_V": (heads, d, ROW), "W_O": (heads, config.d_head_vo, ROW),
-            _IDLE: (len(self._idle), ROW),
-        }  # fmt: skip
-        sizes = [_padded(math.prod(shape), lanes) for shape in self._shapes.values()]
-        ends = np.cumsum(sizes).tolist()
-        self._spans = dict(zip(self._shapes, pairwise([0, *ends]), strict=True))
-        size = ends[-1]
+        self._layout = Layout(config, len(self._active), len(self._idle), lanes)
+        size = self._layout.size
         still = set(frozen)
         if "W_E" in still or not recipe.weight_decay:
-            still.add(_IDLE)
+            # without a gradient
+            still.add(IDLE)
         self.state = buffers.State(
             values=_zeros(size, self.dtype),
             gradient=_zeros(size, self.dtype),
@@ -88,7 +76,7 @@ class PackedRun:
             beta_2=recipe.beta2,
             weight_decay=recipe.weight_decay,
             decoupled=recipe.optimizer == "adamw",
-            spans=_merged(span for name, span in self._spans.items() if name not in still),
+            spans=self._layout.moving(still),
         )
         self._work = self._new_work(self.facts)
         self._recorder = Recorder(recipe.epochs)
@@ -134,7 +122,7 @@ class PackedRun:
         """Mean loss of the last predictions, in float64 given the residuals."""
         facts, n, rule = self.facts, len(self.facts.subjects), self._rule
         n_first = len(facts.row_subjects)
-        U = self._shaped(self.state.values)["W_U"].astype(np.float64)
+        U = self._layout.shaped(self.state.values)["W_U"].astype(np.float64)
         rows = self._work.rows.reshape(-1, ROW)[: n_first + n, : len(U)]
         counts = np.append(np.diff(facts.row_starts), np.ones(n, np.int64))
         targets = np.append(facts.row_predicates, facts.objects)
@@ -189,47 +177,24 @@ class PackedRun:
 
     @cached_property
     def _weights(self) -> buffers.Weights:
-        return self._views(self.state.values)
+        return self._layout.views(self.state.values)
 
     @cached_property
     def _grads(self) -> buffers.Weights:
-        return self._views(self.state.gradient)
-
-    def _views(self, flat: Array) -> buffers.Weights:
-        return buffers.Weights(*(self._part(flat, name) for name in _NAMES))
-
-    def _part(self, flat: Array, name: str) -> Array:
-        """Part of a flat array, without what pads it to whole vectors."""
-        start, _ = self._spans[name]
-        return flat[start : start + math.prod(self._shapes[name])]
-
-    def _shaped(self, flat: Array) -> dict[str, Array]:
-        """Views of a flat array's parts, shaped as in `LayerConfig.shapes`, without padding."""
-        config = self._config
-        columns = (config.d_model, self._sizes.tokens, config.d_head_qk, config.d_head_qk,
-                   config.d_head_vo, config.d_model)  # fmt: skip
-        views = {
-            name: self._part(flat, name).reshape(self._shapes[name])[..., :n]
-            for name, n in zip(_NAMES, columns, strict=True)
-        }
-        views["W_K"] = views["W_K"].swapaxes(1, 2)
-        return views
-
-    def _idle_rows(self, flat: Array) -> Array:
-        return self._part(flat, _IDLE).reshape(-1, ROW)[:, : self._config.d_model]
+        return self._layout.views(self.state.gradient)
 
     def _read(self, given: Weights) -> None:
         """Read weights into the arrays."""
-        views = self._shaped(self.state.values)
-        for name, view in views.items():
-            view[...] = given[name][self._active] if name == "W_E" else given[name]
-        self._idle_rows(self.state.values)[...] = given["W_E"][self._idle]
+        W_E = given["W_E"]
+        parts = {**given, "W_E": W_E[self._active], IDLE: W_E[self._idle]}
+        for name, view in self._layout.shaped(self.state.values).items():
+            view[...] = parts[name]
 
     def _unpacked(self, flat: Array) -> dict[str, Array]:
         """Copies of the parts of a flat array, with the layer's shapes and tokens."""
-        arrays = {name: view.copy() for name, view in self._shaped(flat).items()}
+        arrays = {name: view.copy() for name, view in self._layout.shaped(flat).items()}
         embeddings = np.zeros((self._sizes.tokens, self._config.d_model), self.dtype)
-        embeddings[self._active], embeddings[self._idle] = arrays["W_E"], self._idle_rows(flat)
+        embeddings[self._active], embeddings[self._idle] = arrays["W_E"], arrays.pop(IDLE)
         return {**arrays, "W_E": embeddings}
 
     def _new_batch(self, size: int) -> buffers.Facts:
@@ -242,17 +207,17 @@ class PackedRun:
     def _new_work(self, facts: buffers.Facts) -> buffers.Work:
         d, heads, active = len(self._dims), self._sizes.heads, self._sizes.active
         n = len(facts.subjects)
-        rows = _padded(n + len(facts.row_subjects), 4)
+        rows = padded(n + len(facts.row_subjects), 4)
         lanes = VECTOR_BYTES // self.dtype.itemsize
         tokens, products, transposed = active * heads * ROW, heads * d * ROW, heads * ROW * ROW
         lengths = {
             **dict.fromkeys(("y", "q", "k", "dy", "dq", "dk"), tokens),
             **dict.fromkeys(("VO", "d_product"), products),
             **dict.fromkeys(("VO_T", "Q_T", "K_T"), transposed),
-            "gates": _padded(n * heads, lanes),
+            "gates": padded(n * heads, lanes),
             **dict.fromkeys(("rows", "rows_2", "d_rows"), rows * ROW),
-            "powers": 4 * self._width,
-            "mask": self._width,
+            "powers": 4 * self._layout.width,
+            "mask": self._layout.width,
             **dict.fromkeys(("shifts", "sums"), rows),
             "right": n,
             "scales": 4,
@@ -265,7 +230,7 @@ class PackedRun:
         """Number of epochs in `PATIENCE_S` seconds, at about 10^9 numbers a second."""
         rows = len(self.facts.row_subjects) + len(self.facts.subjects)
         # a step goes over all weights several times
-        numbers = 2 * rows * self._width + 20 * n_steps * len(self.state.values)
+        numbers = 2 * rows * self._layout.width + 20 * n_steps * len(self.state.values)
         return max(1, int(PATIENCE_S * 1e9 / numbers))
 
 
@@ -285,20 +250,6 @@ def _facts(rows: Array, ids: Array, *, both: bool) -> buffers.Facts:
         row_starts=np.append(starts, len(order)),
         row_predicates=np.ascontiguousarray(ids[order, 1]),
     )
-
-
-def _merged(spans: Iterable[tuple[int, int]]) -> Array:
-    """Spans in ascending order, of which those that meet are one; shape (n, 2)."""
-    joined: list[tuple[int, int]] = []
-    for start, end in spans:
-        if joined and joined[-1][1] == start:
-            start, _ = joined.pop()
-        joined.append((start, end))
-    return np.array(joined, dtype=np.int64).reshape(-1, 2)
-
-
-def _padded(n: int, multiple: int) -> int:
-    return -(-n // multiple) * multiple
 
 
 def _zeros(n: int, dtype: np.dtype[Any]) -> Array:

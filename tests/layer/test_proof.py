@@ -87,7 +87,7 @@ def test_without_triton_the_engine_says_what_to_install() -> None:
     work = Workload(LayerConfig(2, 1, 1, 1), Recipe(), 5, 8, device="cuda")
     with pytest.raises(InvalidArgumentError, match=r"pip install 'knowledge-capacity\[gpu\]'"):
         engine_for("triton", work)
-    assert engine_for("auto", work).name == "reference"
+    assert engine_for("auto", work).name == "blocked"
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,6 @@ from capacity.layer.engines.workload import StepCost, Workload, why_not_whole
 from capacity.layer.recipe import Training
 
 
-def _why_not(work: Workload) -> str | None:
-    if work.device != "cpu":
-        return "it runs on CPUs only"
-    return why_not_whole(work)
-
-
 def _run(*arguments: Any) -> Training:
     from capacity.layer.engines.blocked.engine import run
 
@@ -28,15 +22,16 @@ def _start(works: Iterable[Workload]) -> float:
 
     # its first argument is the block of logits
     kept = {str(block.dtype) for block, *_ in kept_types(errors_of)}
-    missing = {work.dtype for work in works} - kept
+    missing = {work.dtype for work in works if work.device == "cpu"} - kept
     # imports of numba and torch's optimizers, and small kernels for each dtype
     return 1.6 + 1.0 * len(missing)
 
 
 BLOCKED = Engine(
     name="blocked",
-    why_not=_why_not,
+    why_not=why_not_whole,
     run=_run,
+    # on a CPU: no device has been measured
     cost=StepCost(
         run=1e-3,
         step=7e-4,

@@ -75,7 +75,7 @@ TRITON = Engine(
     run=_run,
     # a guess, for a device full of runs: none has been measured
     cost=StepCost(run=1e-4, step=1e-7, logit=1e-11, product=2e-12),
-    # no CPU is named here: where another engine can train on one, it goes first
-    priority=1,
+    # before the blocked engine on a GPU, after the fused one where both could be asked for
+    priority=2,
     run_many=_run_many,
 )

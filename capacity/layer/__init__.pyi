@@ -7,9 +7,9 @@ from .config import layer_rank_upper as layer_rank_upper
 from .config import layer_rank_upper_paper as layer_rank_upper_paper
 from .constructions import store_in_query_key as store_in_query_key
 from .constructions import store_in_value_output as store_in_value_output
-from .engines.registry import Engine as Engine
-from .engines.registry import RunMany as RunMany
-from .engines.registry import RunWeights as RunWeights
+from .engines.engine import Engine as Engine
+from .engines.engine import RunMany as RunMany
+from .engines.engine import RunWeights as RunWeights
 from .engines.registry import register_engine as register_engine
 from .engines.registry import unregister_engine as unregister_engine
 from .engines.workload import StepCost as StepCost

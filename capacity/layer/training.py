@@ -17,9 +17,10 @@ import torch
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Compute
+from capacity.layer.engines.engine import Engine, RunMany
 from capacity.layer.engines.followed import followed
 from capacity.layer.engines.proof import require_proven
-from capacity.layer.engines.registry import Engine, RunMany, engine_for
+from capacity.layer.engines.registry import engine_for
 from capacity.layer.engines.workload import Workload
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from capacity.errors import SweepError
-from capacity.layer.engines.registry import Engine, engines_named, make_known
+from capacity.layer.engines.engine import Engine
+from capacity.layer.engines.registry import engines_named, make_known
 from capacity.progress import Progress
 from capacity.sweep.one_run import database_ranks, train_runs
 from capacity.sweep.plan import Run, task_seconds, tasks_of

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError, SweepError
-from capacity.layer.engines.registry import Engine, engines_named, make_known
+from capacity.layer.engines.engine import Engine
+from capacity.layer.engines.registry import engines_named, make_known
 from capacity.limits import require_integer
 from capacity.progress import Progress
 from capacity.sweep.one_run import database_ranks, layer_of, train_runs

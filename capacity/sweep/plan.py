@@ -241,15 +241,20 @@ def tasks_of(runs: Iterable[Run], seconds: float = TASK_SECONDS) -> Iterator[tup
 
 
 def _cut(runs: Iterable[Run], most: float) -> Iterator[tuple[Run, ...]]:
-    """Cut runs into pieces of at most `most` seconds; a longer run is a piece by itself."""
+    """Cut runs into pieces of at most `most` seconds; a longer run is a piece by itself.
+
+    Pieces that don't fill a device take more (`Engine.fills`).
+    """
     piece: list[Run] = []
-    seconds = 0.0
+    seconds, together = 0.0, 0
     for run in runs:
-        if piece and seconds + run.seconds > most:
+        is_room = run.is_grouped and together < engine_named(run.engine).fills
+        if piece and seconds + run.seconds > most and not is_room:
             yield tuple(piece)
-            piece, seconds = [], 0.0
+            piece, seconds, together = [], 0.0, 0
         piece.append(run)
         seconds += run.seconds
+        together += run.is_grouped
     if piece:
         yield tuple(piece)
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,11 +106,7 @@ def test_gradients_are_those_of_autograd(
         assert found[name] == pytest.approx(wanted, rel=0, abs=most), name
 
 
-@SLOW
-@given(layers(), databases(), recipes)
-def test_a_short_training_is_the_reference_s(
-    config: LayerConfig, db: Database, recipe: Recipe
-) -> None:
+def assert_trained_as_by_the_reference(config: LayerConfig, db: Database, recipe: Recipe) -> None:
     layer = layer_for(config, db)
     other = deepcopy(layer)
     (found,) = by_triton([(layer, db)], recipe)
@@ -122,6 +119,27 @@ def test_a_short_training_is_the_reference_s(
         # a gradient of rounding alone moves a weight by the learning rate in each epoch
         near = (x - y).abs() <= 1e-4 * (1 + y.abs())
         assert near.float().mean() > 0.99
+
+
+@SLOW
+@given(layers(), databases(), recipes)
+def test_a_short_training_is_the_reference_s(
+    config: LayerConfig, db: Database, recipe: Recipe
+) -> None:
+    assert_trained_as_by_the_reference(config, db, recipe)
+
+
+@settings(SLOW, max_examples=15)
+@given(
+    layers().filter(lambda config: config.d_model <= 6),
+    databases().filter(lambda db: db.n_triples <= 9),
+    recipes,
+    st.integers(20, 50),
+)
+def test_tens_of_steps_are_the_reference_s(
+    config: LayerConfig, db: Database, recipe: Recipe, epochs: int
+) -> None:
+    assert_trained_as_by_the_reference(config, db, replace(recipe, epochs=epochs))
 
 
 def test_the_proof_holds_here() -> None:

@@ -22,7 +22,8 @@ from capacity.database.facts import Database
 from capacity.database.synthetic import random_database
 from capacity.errors import DeviceError
 from capacity.layer.config import LayerConfig
-from capacity.layer.engines.registry import Engine, Pair, engine_named, engine_names
+from capacity.layer.engines.engine import Engine, Pair
+from capacity.layer.engines.registry import engine_named, engine_names
 from capacity.layer.engines.workload import Workload
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training

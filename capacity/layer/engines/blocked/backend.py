@@ -1,4 +1,4 @@
-"""What a device must compute in its own way for `blocked`: sums over rows, and softmax errors."""
+"""Sums over rows and softmax errors, which each kind of device computes in its own way."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Targets(Protocol):
 
 @dataclass(frozen=True)
 class Backend:
-    """How a kind of device computes them.
+    """The way of a kind of device.
 
     Attributes
     ----------

@@ -75,7 +75,7 @@ class _Targets:
 
 
 def _starts(counts: Ints) -> Ints:
-    """Where each part begins."""
+    """Begin of each part."""
     return np.cumsum(counts) - counts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from capacity.layer.engines.registry import Engine
+from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.workload import StepCost, Workload, why_not_whole
 from capacity.layer.recipe import Training
 

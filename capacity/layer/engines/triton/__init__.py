@@ -6,7 +6,7 @@ import os
 from importlib.util import find_spec
 from typing import Any
 
-from capacity.layer.engines.registry import Engine
+from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.workload import StepCost, Workload, why_not_whole
 from capacity.layer.recipe import Training
 
@@ -78,4 +78,6 @@ TRITON = Engine(
     # before the blocked engine on a GPU, after the fused one where both could be asked for
     priority=2,
     run_many=_run_many,
+    # two programs for each of a chip's 108 to 148 processors, nearly twice
+    fills=512,
 )

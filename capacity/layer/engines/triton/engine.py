@@ -112,6 +112,7 @@ class Launches:
         launch: Any = kernel.train
         group, recipe, shape = self._group, self._recipe, self._group.shape
         rows, tokens = blocks(shape)
+        held = moves and holds_moments(shape)
         launch[(len(group.runs),)](
             group.values, self.firsts, self._seconds, self._scratch,
             **group.facts, **self._state, rates=self._rates, **group.lengths,
@@ -120,7 +121,7 @@ class Launches:
             beta2=recipe.beta2, decay=recipe.weight_decay,
             TOKENS=shape.tokens, D=shape.d_model, HEADS=shape.n_heads, E=shape.d_head,
             ROWS_A_BLOCK=rows, TOKENS_A_BLOCK=tokens, DECOUPLED=recipe.optimizer == "adamw",
-            DECAYS=recipe.weight_decay > 0, MOVES=moves, **OPTIONS,
+            DECAYS=recipe.weight_decay > 0, MOVES=moves, HELD=held, **OPTIONS,
         )  # fmt: skip
 
     def seen(self) -> Seen:
@@ -172,3 +173,12 @@ def rates_of(recipe: Recipe) -> NDArray[np.float32]:
 def blocks(shape: Shape) -> tuple[int, int]:
     """Rows in a block of logits, and tokens in a block of sums: what registers hold."""
     return 8 if shape.tokens <= 256 else 4, min(16, 512 // shape.d_heads)
+
+
+def holds_moments(shape: Shape) -> bool:
+    """Return True if the moments of W_U and of the heads fit in registers, 32 for each thread.
+
+    They are then read once a launch, and not in each step. Those of W_E, which is moved a block of
+    tokens at a time, stay in memory; so do the weights, whose rows are read in loops.
+    """
+    return shape.d_model * (shape.tokens + 4 * shape.d_heads) <= 2048

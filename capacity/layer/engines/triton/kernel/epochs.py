@@ -22,28 +22,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-
-@triton.jit
-def _moved(
-    values, firsts, seconds, at, mask, gradient, rates, beta2, decay,
-    DECOUPLED: tl.constexpr, MOVES: tl.constexpr,
-):  # fmt: skip
-    """Do a step of Adam, or of AdamW, on some weights; or store their gradients in `firsts`."""
-    if not MOVES:
-        tl.store(firsts + at, gradient, mask)
-        return
-    step, root, rate = tl.load(rates), tl.load(rates + 1), tl.load(rates + 2)
-    w = tl.load(values + at, mask, 0.0)
-    if DECOUPLED:
-        w = w * (1 - rate * decay)
-    else:
-        gradient += decay * w
-    first = tl.load(firsts + at, mask, 0.0)
-    first += 0.1 * (gradient - first)
-    second = beta2 * tl.load(seconds + at, mask, 0.0) + (1 - beta2) * gradient * gradient
-    tl.store(firsts + at, first, mask)
-    tl.store(seconds + at, second, mask)
-    tl.store(values + at, w - step * first / (tl.sqrt(second) * root + 1e-8), mask)
+from capacity.layer.engines.triton.kernel.adam import begun, ended, moved
 
 
 @triton.jit
@@ -95,7 +74,7 @@ def train(
     last_epoch, total_epochs, chunk, enough, beta2, decay,
     TOKENS: tl.constexpr, D: tl.constexpr, HEADS: tl.constexpr, E: tl.constexpr,
     ROWS_A_BLOCK: tl.constexpr, TOKENS_A_BLOCK: tl.constexpr,
-    DECOUPLED: tl.constexpr, DECAYS: tl.constexpr, MOVES: tl.constexpr,
+    DECOUPLED: tl.constexpr, DECAYS: tl.constexpr, MOVES: tl.constexpr, HELD: tl.constexpr,
 ):  # fmt: skip
     """Train one run until an epoch, unless it ends before.
 
@@ -133,6 +112,12 @@ def train(
 
     lanes, he, ds = tl.arange(0, TOKENS), tl.arange(0, HE), tl.arange(0, D)
     is_token = lanes < tokens
+    # moments that stay in registers
+    first_u, second_u = begun(firsts + w + at_u, seconds + w + at_u, D, TOKENS, HELD)
+    first_q, second_q = begun(firsts + w + at_q, seconds + w + at_q, D, HE, HELD)
+    first_k, second_k = begun(firsts + w + at_k, seconds + w + at_k, D, HE, HELD)
+    first_v, second_v = begun(firsts + w + at_v, seconds + w + at_v, D, HE, HELD)
+    first_o, second_o = begun(firsts + w + at_o, seconds + w + at_o, D, HE, HELD)
     epoch = tl.load(epochs + run)
     goes_on = tl.load(going + run)
     for _ in tl.range(epoch, last_epoch, disable_licm=True):
@@ -219,12 +204,16 @@ def train(
                 step = rates + epoch * 3
                 at_lanes = ds[:, None] * TOKENS + lanes[None, :]
                 used = (ds < d_model)[:, None] & is_token[None, :]
-                _moved(values + w + at_u, firsts + w + at_u, seconds + w + at_u, at_lanes, used,
-                       d_unembedding, step, beta2, decay, DECOUPLED, MOVES)  # fmt: skip
+                first_u, second_u = moved(
+                    values + w + at_u, firsts + w + at_u, seconds + w + at_u, at_lanes, used,
+                    d_unembedding, first_u, second_u, step, beta2, decay, DECOUPLED, MOVES, HELD,
+                )  # fmt: skip
                 at_head = ds[:, None] * HE + he[None, :]
                 every = at_head >= 0
-                _moved(values + w + at_o, firsts + w + at_o, seconds + w + at_o, at_head, every,
-                       d_output, step, beta2, decay, DECOUPLED, MOVES)  # fmt: skip
+                first_o, second_o = moved(
+                    values + w + at_o, firsts + w + at_o, seconds + w + at_o, at_head, every,
+                    d_output, first_o, second_o, step, beta2, decay, DECOUPLED, MOVES, HELD,
+                )  # fmt: skip
                 d_queries = tl.zeros((D, HE), tl.float32)
                 d_keys = tl.zeros((D, HE), tl.float32)
                 d_values = tl.zeros((D, HE), tl.float32)
@@ -266,9 +255,9 @@ def train(
                         d_x += tl.where(ds[None, :] == a, d[:, None], 0.0)
                     # other threads may still read embeddings, and in the end W_Q, W_K and W_V
                     tl.debug_barrier()
-                    _moved(values + w, firsts + w, seconds + w, token[:, None] * D + ds[None, :],
-                           inside[:, None] & (ds < d_model)[None, :], d_x, step, beta2, decay,
-                           DECOUPLED, MOVES)  # fmt: skip
+                    moved(values + w, firsts + w, seconds + w, token[:, None] * D + ds[None, :],
+                           inside[:, None] & (ds < d_model)[None, :], d_x, 0.0, 0.0, step, beta2,
+                           decay, DECOUPLED, MOVES, False)  # fmt: skip
                 if DECAYS:
                     # tokens that are objects alone have no gradient
                     for start in range(0, tokens - active, TOKENS_A_BLOCK):
@@ -276,17 +265,28 @@ def train(
                         at_idle = token[:, None] * D + ds[None, :]
                         used_idle = (token < tokens)[:, None] & (ds < d_model)[None, :]
                         nothing = tl.zeros((TOKENS_A_BLOCK, D), tl.float32)
-                        _moved(values + w, firsts + w, seconds + w, at_idle, used_idle, nothing,
-                               step, beta2, decay, DECOUPLED, MOVES)  # fmt: skip
-                _moved(values + w + at_q, firsts + w + at_q, seconds + w + at_q, at_head, every,
-                       d_queries, step, beta2, decay, DECOUPLED, MOVES)  # fmt: skip
-                _moved(values + w + at_k, firsts + w + at_k, seconds + w + at_k, at_head, every,
-                       d_keys, step, beta2, decay, DECOUPLED, MOVES)  # fmt: skip
-                _moved(values + w + at_v, firsts + w + at_v, seconds + w + at_v, at_head, every,
-                       d_values, step, beta2, decay, DECOUPLED, MOVES)  # fmt: skip
+                        moved(values + w, firsts + w, seconds + w, at_idle, used_idle, nothing,
+                               0.0, 0.0, step, beta2, decay, DECOUPLED, MOVES, False)  # fmt: skip
+                first_q, second_q = moved(
+                    values + w + at_q, firsts + w + at_q, seconds + w + at_q, at_head, every,
+                    d_queries, first_q, second_q, step, beta2, decay, DECOUPLED, MOVES, HELD,
+                )  # fmt: skip
+                first_k, second_k = moved(
+                    values + w + at_k, firsts + w + at_k, seconds + w + at_k, at_head, every,
+                    d_keys, first_k, second_k, step, beta2, decay, DECOUPLED, MOVES, HELD,
+                )  # fmt: skip
+                first_v, second_v = moved(
+                    values + w + at_v, firsts + w + at_v, seconds + w + at_v, at_head, every,
+                    d_values, first_v, second_v, step, beta2, decay, DECOUPLED, MOVES, HELD,
+                )  # fmt: skip
                 epoch += 1
                 if (not MOVES) | (not is_finite):
                     goes_on = 2
                 tl.debug_barrier()
+    ended(firsts + w + at_u, seconds + w + at_u, first_u, second_u, D, TOKENS, HELD)
+    ended(firsts + w + at_q, seconds + w + at_q, first_q, second_q, D, HE, HELD)
+    ended(firsts + w + at_k, seconds + w + at_k, first_k, second_k, D, HE, HELD)
+    ended(firsts + w + at_v, seconds + w + at_v, first_v, second_v, D, HE, HELD)
+    ended(firsts + w + at_o, seconds + w + at_o, first_o, second_o, D, HE, HELD)
     tl.store(epochs + run, epoch)
     tl.store(going + run, goes_on)

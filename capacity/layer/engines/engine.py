@@ -1,0 +1,88 @@
+"""`Engine`, one implementation of training. No torch in here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from capacity.display import briefly_shown
+from capacity.layer.engines.workload import Workload
+from capacity.layer.recipe import Recipe, Training
+
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
+    from capacity.layer.config import LayerConfig
+    from capacity.layer.forward import Weights
+    from capacity.layer.model import AttentionLayer
+    from capacity.layer.snapshots import Snapshots
+
+Run: TypeAlias = (
+    "Callable[[AttentionLayer, Database, Recipe, np.random.Generator, Snapshots], Training]"
+)
+RunWeights: TypeAlias = (
+    "Callable[[LayerConfig, Weights, Database, Recipe, np.random.Generator, Snapshots], Training]"
+)
+# a layer and its facts
+Pair: TypeAlias = "tuple[AttentionLayer, Database]"
+Generators: TypeAlias = Sequence[np.random.Generator]
+RunMany: TypeAlias = "Callable[[Sequence[Pair], Recipe, Generators], list[Training]]"
+
+
+def no_start(_works: Iterable[Workload]) -> float:
+    """Return 0 seconds: the start of an engine that compiles nothing."""
+    return 0.0
+
+
+@briefly_shown
+@dataclass(frozen=True)
+class Engine:
+    """One implementation of training.
+
+    Attributes
+    ----------
+    name : str
+        Name in ``Compute(engine=...)`` and in the tables of sweeps. The key of a run holds nothing
+        else of its engine, so that an engine that computes something else needs another name.
+    why_not : callable
+        Returns the reason why the engine can't train a given `Workload`, as a clause to follow
+        "for", or None if it can.
+    run : callable
+        Trains one layer in place: ``run(layer, db, recipe, rng, snapshots) -> Training``. `rng`
+        orders the facts of batches. The arguments have been checked.
+    cost : callable
+        Estimates the seconds that a run of a given `Workload` takes on one idle core if it goes
+        through all its epochs: the training alone, without start-up, and without scoring the layer.
+        It must be the same on every machine, since the shards of a sweep are cut by it.
+    start : callable
+        Estimates the seconds that pass once in a process, before the first of its workloads:
+        compiling or loading kernels, and importing libraries that no other engine needs. Importing
+        torch isn't part of it (`start_seconds`). Kernels kept by an earlier process cost little.
+    priority : int, optional
+        'auto' takes the engine of the highest priority among those that can train the workload,
+        and never one without a priority.
+    run_weights : callable, optional
+        Trains the weights of a plain layer without torch, bit by bit as `run` does:
+        ``run_weights(config, weights, db, recipe, rng, snapshots) -> Training`` changes the arrays
+        of `weights`, named and shaped as ``config.shapes(d_vocab)``, in place. A sweep trains plain
+        layers on CPUs by it, and then never loads torch, which takes over a second.
+    run_many : callable, optional
+        Trains many layers of one device together, in place: ``run_many(tasks, recipe, rngs) ->
+        list of Training``. The result of each must not depend on the others. An engine that has it
+        gets all its layers of a recipe at once, and no snapshots.
+    fills : int, optional
+        Number of runs that fill a device, for an engine with `run_many`. A shard of a sweep holds
+        no fewer, if the plan has them, however long they take.
+    """
+
+    name: str
+    why_not: Callable[[Workload], str | None]
+    run: Run
+    cost: Callable[[Workload], float]
+    start: Callable[[Iterable[Workload]], float] = no_start
+    priority: int | None = None
+    run_weights: RunWeights | None = None
+    run_many: RunMany | None = None
+    fills: int = 1

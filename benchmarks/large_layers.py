@@ -52,9 +52,9 @@ def config(d_model: int) -> LayerConfig:
     return LayerConfig(d_model, 4, min(8, d_model), min(8, d_model))
 
 
-def stepper(db: Database, d_model: int, engine: Any) -> Callable[[int], None]:
+def stepper(db: Database, d_model: int, engine: Any, device: str = "cpu") -> Callable[[int], None]:
     """So many steps by one of our engines."""
-    layer = AttentionLayer(config(d_model), db.n_tokens)
+    layer = AttentionLayer(config(d_model), db.n_tokens, device=device)
 
     def steps(n: int) -> None:
         train(layer, db, Recipe(epochs=n, stop_tau=0), Compute(engine))

@@ -243,12 +243,12 @@ def tasks_of(runs: Iterable[Run], seconds: float = TASK_SECONDS) -> Iterator[tup
 def _cut(runs: Iterable[Run], most: float) -> Iterator[tuple[Run, ...]]:
     """Cut runs into pieces of at most `most` seconds; a longer run is a piece by itself.
 
-    Pieces that don't fill a device take more (`Engine.fills`).
+    A piece of runs that are trained together takes more, until it fills a device (`Engine.fills`).
     """
     piece: list[Run] = []
     seconds, together = 0.0, 0
     for run in runs:
-        is_room = run.is_grouped and together < engine_named(run.engine).fills
+        is_room = run.is_grouped and 0 < together < engine_named(run.engine).fills
         if piece and seconds + run.seconds > most and not is_room:
             yield tuple(piece)
             piece, seconds, together = [], 0.0, 0

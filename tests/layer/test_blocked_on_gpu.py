@@ -5,7 +5,6 @@ data: an operation on tensors of two devices is an error, and so is waiting for 
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -17,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from capacity.database import random_database
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train
@@ -24,6 +24,7 @@ from capacity.layer.engines.blocked import cpu, engine, gpu
 from capacity.layer.engines.blocked.gpu import GPU
 from capacity.layer.engines.proof import prove
 
+SHAPES = [(2, 3), (1,), (4,)]
 RECIPES = [
     Recipe(epochs=30),
     Recipe(epochs=30, positions="object", optimizer="adamw", weight_decay=0.1, stop_tau=0.0),
@@ -33,18 +34,20 @@ RECIPES = [
 
 @given(
     st.lists(st.integers(0, 9), max_size=60).map(lambda rows: np.array(rows, dtype=np.int64)),
-    st.integers(10, 12),
     st.sampled_from([2, 3, 64]),
 )
-def test_rows_are_summed_whatever_their_pieces(rows: np.ndarray, n: int, piece: int) -> None:
-    values = torch.from_numpy(np.random.default_rng(0).integers(-9, 9, (len(rows), 2, 3)) * 1.0)
-    out = torch.ones(n, 6, dtype=torch.float64)
-    expected = out.numpy().copy()
-    np.add.at(expected, rows, values.flatten(1).numpy())
+def test_rows_are_summed_whatever_their_pieces(rows: np.ndarray, piece: int) -> None:
+    rng = np.random.default_rng(0)
+    values = [torch.from_numpy(rng.integers(-9, 9, (len(rows), *shape)) * 1.0) for shape in SHAPES]
+    found = [torch.ones(12, math.prod(shape), dtype=torch.float64) for shape in SHAPES]
+    expected = [out.numpy().copy() for out in found]
+    for out, part in zip(expected, values, strict=True):
+        np.add.at(out, rows, part.flatten(1).numpy())
     with patch.object(gpu, "PIECE", piece):
-        GPU.rows(rows, n, torch.device("cpu")).add(out, values)
-    # whole numbers: in any order
-    assert np.array_equal(out.numpy(), expected)
+        GPU.rows(rows, torch.device("cpu")).add(*zip(found, values, strict=True))
+    for one, other in zip(found, expected, strict=True):
+        # whole numbers: in any order
+        assert np.array_equal(one.numpy(), other)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -85,33 +88,60 @@ def test_a_loss_that_is_not_finite_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
     assert train(layer, db, Recipe(epochs=9), Compute("blocked")).status == "diverged"
 
 
-def on_a_fake_gpu(place: Callable[..., Any], recipe: Recipe) -> tuple[AttentionLayer, torch.Tensor]:
-    """The layer after a step, and the losses, by `place` in place of `placed`."""
+class Adds(TorchDispatchMode):
+    """Operations that may add to one place several times, with the places they add to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: list[torch.Tensor] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func._schema.name
+        if any(kind in name for kind in ("index_add", "scatter", "index_put", "bincount")):
+            assert name == "aten::index_add_", name
+            self.places.append(args[2])
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("positions", ["both", "object"])
+def test_nothing_is_added_twice_to_one_place(
+    positions: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu, "PIECE", 2)
+    db = random_database(2, triples=(60, 90))
+    layer = AttentionLayer(LayerConfig(12, 3, 4, 5), db.n_tokens)
+    model = engine.Model(layer, db, Recipe(positions=positions), GPU)
+    with Adds() as watch:
+        model.look(None, backward=True)
+    # a GPU adds in any order
+    assert len(watch.places) > 3
+    assert all(len(places.unique()) == len(places) for places in watch.places)
+
+
+def on_a_fake_gpu(recipe: Recipe) -> tuple[AttentionLayer, list[torch.Tensor]]:
+    """The layer after a step, and the losses of all facts and of some."""
     db = random_database(2, triples=(60, 90))
     layer = AttentionLayer(LayerConfig(12, 3, 4, 5), db.n_tokens)
     with (
-        FakeTensorMode(),
-        patch.object(engine, "placed", place),
-        patch.object(gpu, "placed", place),
+        FakeTensorMode(allow_non_fake_inputs=True),
         patch.object(engine, "LEAST_ROWS", 8),
         torch.no_grad(),
     ):
         for name, weights in list(layer.named_parameters()):
             fake = torch.empty(weights.shape, device="cuda")
             setattr(layer, name, nn.Parameter(fake))
-        model = engine.Model(layer, db, recipe, replace(GPU, block_bytes=1))
-        losses = model.losses(model.whole, backward=True)
+        backend = replace(engine.backend_of(layer.W_E.device), block_bytes=1)
+        model = engine.Model(layer, db, recipe, backend)
+        some = model.chosen(np.arange(5, 25))
+        losses = [model.losses(facts, backward=True) for facts in (model.whole, some)]
         torch.optim.Adam(layer.parameters()).step()
     return layer, losses
 
 
 @pytest.mark.parametrize("positions", ["both", "object"])
 def test_all_of_a_step_is_on_the_gpu_and_never_waits(positions: Any) -> None:
-    layer, losses = on_a_fake_gpu(
-        lambda numbers, device: torch.tensor(numbers.tolist(), dtype=torch.int64, device=device),
-        Recipe(positions=positions),
-    )
-    assert losses.device.type == "cuda"
+    layer, losses = on_a_fake_gpu(Recipe(positions=positions))
+    assert {loss.device.type for loss in losses} == {"cuda"}
     for weights in layer.parameters():
         assert weights.grad is not None
         assert weights.grad.device.type == "cuda"
@@ -119,5 +149,6 @@ def test_all_of_a_step_is_on_the_gpu_and_never_waits(positions: Any) -> None:
 
 
 def test_what_is_left_on_the_cpu_is_found() -> None:
-    with pytest.raises(RuntimeError, match="same device"):
-        on_a_fake_gpu(lambda numbers, _device: torch.tensor(numbers.tolist()), Recipe())
+    left = patch.multiple(engine, placed=lambda numbers, _: torch.from_numpy(numbers))
+    with left, pytest.raises(RuntimeError, match="same device"):
+        on_a_fake_gpu(Recipe())

@@ -112,7 +112,7 @@ def rows_a_block(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=SAME_FIXTURE)
-@given(layers(), databases(), recipes, dtypes, st.integers(0, 9), st.sampled_from([1, 200]))
+@given(layers(), databases(), recipes, dtypes, st.integers(0, 9), st.sampled_from([1, 2000]))
 def test_gradients_are_those_of_autograd(
     rows_a_block: None,
     config: LayerConfig,

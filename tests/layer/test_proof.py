@@ -90,6 +90,20 @@ def test_without_triton_the_engine_says_what_to_install() -> None:
     assert engine_for("auto", work).name == "blocked"
 
 
+def test_on_a_gpu_the_kernel_goes_before_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("capacity.layer.engines.triton.find_spec", lambda _: object())
+
+    def chosen(config: LayerConfig, device: str = "cuda", **options: Any) -> str:
+        return engine_for("auto", Workload(config, Recipe(), 5, 8, device=device, **options)).name
+
+    small, large = LayerConfig(12, 1, 2, 2), LayerConfig(32, 1, 2, 2)
+    assert (chosen(small), chosen(large)) == ("triton", "blocked")
+    assert chosen(small, has_frozen_weights=True) == "reference"
+    # triton's interpreter is for tests
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert chosen(small, "cpu") == "blocked"
+
+
 @pytest.mark.parametrize(
     ("error", "says"),
     [

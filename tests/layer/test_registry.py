@@ -179,25 +179,29 @@ def test_runs_of_an_engine_that_trains_many_are_one_task(toy: Engine) -> None:
     assert [training.epochs for training in train_many(many, compute=Compute("toy"))] == [2, 2]
 
 
-@pytest.mark.parametrize(("fills", "sizes"), [(1, [2, 2, 2]), (4, [4, 2]), (9, [6])])
+@pytest.mark.parametrize(
+    ("fills", "together", "sizes"),
+    [(1, True, [2] * 6), (5, True, [5, 5, 2]), (99, True, [12]), (5, False, [2] * 6)],
+)
 def test_a_shard_holds_as_many_runs_as_fill_a_device(
-    toy: Engine, fills: int, sizes: list[int]
+    toy: Engine, fills: int, together: bool, sizes: list[int]
 ) -> None:
     unregister_engine("toy")
     # two take as long as a shard should
     slow = replace(toy, why_not=lambda _: None, cost=lambda _: 4.9, fills=fills)
-    register_engine(replace(slow, run_many=lambda *_: []))
-    assert [len(shard) for shard in make_plan(SWEEP).shards] == sizes
+    register_engine(replace(slow, run_many=(lambda *_: []) if together else None))
+    plan = make_plan({**SWEEP, "databases": {"synthetic": {"count": 4, "max_triples": 8}}})
+    assert [len(shard) for shard in plan.shards] == sizes
 
 
-def test_a_slow_run_that_is_trained_alone_begins_a_shard(toy: Engine) -> None:
+def test_a_run_that_is_trained_alone_has_its_own_time(toy: Engine) -> None:
     unregister_engine("toy")
     slow = replace(toy, run_many=lambda *_: [], cost=lambda _: 9.9, priority=9, fills=9)
     register_engine(slow)
-    # runs of three heads are trained by another engine
+    # runs of three heads are trained by another engine, each for longer than a shard
     plan = make_plan({**SWEEP, "compute": {"engine": "auto"}, "recipe": {"epochs": 10**7}})
     engines = [[run.engine for run in shard] for shard in plan.shards]
-    assert engines == [["toy", "toy"], ["fused", "toy", "toy"], ["fused"]]
+    assert engines == [["toy", "toy"], ["fused"], ["toy", "toy"], ["fused"]]
 
 
 def test_what_was_taken_out_is_unknown(toy: Engine) -> None:
@@ -215,5 +219,5 @@ def test_auto_says_so_if_there_is_no_engine_for_a_layer() -> None:
     with patch.dict(registry._ENGINES):
         unregister_engine("reference")
         work = Workload(LayerConfig(2, 1, 1, 1, bias=True), Recipe(), 5, 5)
-        with pytest.raises(InvalidArgumentError, match="auto finds none among fused, blocked, pad"):
+        with pytest.raises(InvalidArgumentError, match="auto finds none among fused, blocked, "):
             engine_for("auto", work)

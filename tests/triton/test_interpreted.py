@@ -233,8 +233,9 @@ def test_a_sweep_has_the_same_table_with_any_number_of_workers(tmp_path: Path) -
     pd.testing.assert_frame_equal(one, two)
 
 
-def test_auto_on_a_cpu_takes_a_faster_engine(tasks: list[TASK]) -> None:
-    assert train(*deepcopy(tasks[1]), Recipe(epochs=1)).engine == "fused"
+@pytest.mark.parametrize(("number", "engine"), [(1, "fused"), (4, "blocked")])
+def test_auto_on_a_cpu_takes_a_faster_engine(tasks: list[TASK], number: int, engine: str) -> None:
+    assert train(*deepcopy(tasks[number]), Recipe(epochs=1)).engine == engine
 
 
 def test_nothing_imports_triton_unless_it_is_asked_for() -> None:

@@ -74,7 +74,7 @@ class Engine:
         gets all its layers of a recipe at once, and no snapshots.
     fills : int, optional
         Number of runs that fill a device, for an engine with `run_many`. A shard of a sweep holds
-        no fewer, if the plan has them, however long they take.
+        no fewer of those that follow one another in the plan, however long they take.
     """
 
     name: str

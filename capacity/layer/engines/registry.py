@@ -147,7 +147,8 @@ def engine_for(name: str, work: Workload) -> Engine:
     Returns
     -------
     Engine
-        The engine of that name; for 'auto', the one of the highest priority that can train it.
+        The engine of that name; for 'auto', the one of the highest priority that can train it. Of
+        equal ones on a GPU, the one that trains many runs together goes first.
 
     Raises
     ------
@@ -156,7 +157,7 @@ def engine_for(name: str, work: Workload) -> Engine:
 
     Examples
     --------
-    >>> from capacity.layer import LayerConfig
+    >>> from capacity.layer import LayerConfig, Recipe
     >>> def chosen(layer):
     ...     return engine_for("auto", Workload(layer, Recipe(), n_triples=9, n_tokens=9)).name
     >>> chosen(LayerConfig(4, 2, 2, 2))
@@ -177,7 +178,11 @@ def engine_for(name: str, work: Workload) -> Engine:
             f"for {refusal}. Use {' or '.join(['auto', *able])}."
         )
     known = [engine for engine in _ENGINES.values() if engine.priority is not None]
-    for engine in sorted(known, key=lambda engine: -(engine.priority or 0)):
+
+    def rank(engine: Engine) -> tuple[int, bool]:
+        return engine.priority or 0, work.device != "cpu" and engine.run_many is not None
+
+    for engine in sorted(known, key=rank, reverse=True):
         if engine.why_not(work) is None:
             return engine
     raise InvalidArgumentError(

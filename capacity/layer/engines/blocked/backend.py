@@ -25,8 +25,11 @@ class Rows(Protocol):
 
     index: Tensor
 
-    def add(self, out: Tensor, values: Tensor) -> None:
-        """Add ``values[i]`` to ``out[index[i]]`` for all i; the order of the sums is fixed."""
+    def add(self, *parts: tuple[Tensor, Tensor]) -> None:
+        """Add ``values[i]`` to ``out[index[i]]`` for all i, for each part (out, values).
+
+        The order of the sums is fixed.
+        """
         ...
 
 
@@ -68,7 +71,7 @@ class Backend:
     Attributes
     ----------
     rows : callable
-        ``rows(numbers, n, device)`` makes `Rows` of a table with `n` rows.
+        ``rows(numbers, device)`` makes `Rows`.
     targets : callable
         ``targets(starts, tokens, weight, n_tokens, like)`` makes `Targets`: a row must predict the
         tokens from ``tokens[starts[row]]`` on, each of which has a weight in the loss. `like` is a
@@ -79,7 +82,7 @@ class Backend:
         The width of a block is a multiple of it; the columns beyond the tokens are padding.
     """
 
-    rows: Callable[[Ints, int, torch.device], Rows]
+    rows: Callable[[Ints, torch.device], Rows]
     targets: Callable[[Ints, Ints, float, int, Tensor], Targets]
     block_bytes: int
     lanes: int

@@ -13,12 +13,13 @@ from capacity.layer.engines.blocked.softmax import errors_of, scatter_add
 class _Rows:
     """Rows that are summed one after the other."""
 
-    def __init__(self, numbers: Ints, _n: int, _device: torch.device) -> None:
+    def __init__(self, numbers: Ints, _device: torch.device) -> None:
         self._numbers = np.ascontiguousarray(numbers)
         self.index = torch.from_numpy(self._numbers)
 
-    def add(self, out: Tensor, values: Tensor) -> None:
-        scatter_add(out.numpy(), self._numbers, values.flatten(1).numpy())
+    def add(self, *parts: tuple[Tensor, Tensor]) -> None:
+        for out, values in parts:
+            scatter_add(out.numpy(), self._numbers, values.flatten(1).numpy())
 
 
 class _Targets:

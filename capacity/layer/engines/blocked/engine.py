@@ -42,8 +42,13 @@ def run(
     snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> Training:
     """Train `layer` in place; `capacity.layer.train` checks the arguments."""
-    look = Model(layer, db, recipe, CPU if layer.W_E.device.type == "cpu" else GPU).look
+    look = Model(layer, db, recipe, backend_of(layer.W_E.device)).look
     return train_epochs(layer, db.n_triples, recipe, rng, look, snapshots, engine="blocked")
+
+
+def backend_of(device: torch.device) -> Backend:
+    """Return the backend for a device."""
+    return CPU if device.type == "cpu" else GPU
 
 
 class Model:
@@ -62,17 +67,17 @@ class Model:
         self._ids = db.token_triples.astype(np.int64)
         # facts by rows among the tokens that are a subject or a predicate
         active, rows = np.unique(self._ids[:, :2], return_inverse=True)
-        self._rows, self._n_active = rows.reshape(-1, 2), len(active)
+        self._rows = rows.reshape(-1, 2)
         self._active = placed(active, layer.W_E.device)
         width = -(-db.n_tokens // backend.lanes) * backend.lanes
         height = max(LEAST_ROWS, backend.block_bytes // (width * layer.W_E.element_size()))
         self._block = layer.W_E.new_zeros(min(height, 2 * len(rows)), width)
-        self.whole = self._chosen(slice(None))
+        self.whole = self.chosen(slice(None))
 
     @torch.no_grad()
     def look(self, members: Tensor | None, *, backward: bool) -> Looked:
         """Evaluate the weights on some facts (`capacity.layer.engines.optimizer.Look`)."""
-        facts = self.whole if members is None else self._chosen(members.cpu().numpy())
+        facts = self.whole if members is None else self.chosen(members.cpu().numpy())
         losses = self.losses(facts, backward=backward).cpu().numpy()
         of_objects = losses[len(losses) - facts.n_facts :]
         known = float((of_objects < math.log(2)).mean())
@@ -86,8 +91,8 @@ class Model:
             heads.backward(d_rows)
         return facts.targets.losses
 
-    def _chosen(self, chosen: slice | Ints) -> _Facts:
-        """Some facts, as the device wants them."""
+    def chosen(self, chosen: slice | Ints) -> _Facts:
+        """Return some facts, by their numbers, as the device wants them."""
         rows, ids = self._rows[chosen], self._ids[chosen]
         subjects, starts, targets = np.zeros(0, np.int64), np.zeros(0, np.int64), ids[:, 2]
         if self._both:
@@ -98,7 +103,7 @@ class Model:
         weight = (0.5 if self._both else 1.0) / len(ids)
         device, make = self._layer.W_E.device, self._backend
         distinct, subject, predicate = (
-            make.rows(numbers, self._n_active, device) for numbers in (subjects, *rows.T)
+            make.rows(numbers, device) for numbers in (subjects, *rows.T)
         )
         n_tokens = self._layer.W_U.shape[1]
         on = make.targets(starts, np.ascontiguousarray(targets), weight, n_tokens, self._block)
@@ -194,17 +199,11 @@ class _Heads:
             W.new_zeros(len(self._E), W.shape[1]) for W in (self._E, self._Q, self._K, self._V)
         )
         gated = self._gates * d_mixed
-        for out, rows, values in [
-            (d_E, facts.distinct, d_first),
-            (d_E, facts.predicate, d_second),
-            (d_q, facts.predicate, d_scores * self._keys),
-            (d_k, facts.subject, d_keys),
-            (d_k, facts.predicate, -d_keys),
-            (d_v, facts.distinct, d_first @ self._O.T),
-            (d_v, facts.subject, gated),
-            (d_v, facts.predicate, d_mixed - gated),
-        ]:
-            rows.add(out, values)
+        facts.distinct.add((d_E, d_first), (d_v, d_first @ self._O.T))
+        facts.subject.add((d_k, d_keys), (d_v, gated))
+        facts.predicate.add(
+            (d_E, d_second), (d_q, d_scores * self._keys), (d_k, -d_keys), (d_v, d_mixed - gated)
+        )
         d_E += d_q @ self._Q.T + d_k @ self._K.T + d_v @ self._V.T
         layer, E = self._layer, self._E
         heads, d = layer.config.n_heads, layer.config.d_model
@@ -215,5 +214,6 @@ class _Heads:
             (layer.W_V, d_v, (1, 0, 2)),
         ]:
             by_head = (E.T @ gradient).view(d, heads, -1).permute(axes)
+            # `contiguous` fails for the tests' tensors without data
             W.grad = by_head.clone(memory_format=torch.contiguous_format)
         layer.W_O.grad = d_O.view_as(layer.W_O)

@@ -1,11 +1,12 @@
 """Sums over rows and softmax errors by plain tensor operations, on any device.
 
-None of them waits for the device, or adds in an order that isn't fixed.
+No step on all facts waits for the device in here, and none adds in an order that isn't fixed.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -21,26 +22,34 @@ PIECE = 64
 class _Rows:
     """Rows that are summed in pieces, then the sums of the pieces, and so on."""
 
-    def __init__(self, numbers: Ints, n: int, device: torch.device) -> None:
+    def __init__(self, numbers: Ints, device: torch.device) -> None:
         self.index = placed(numbers, device)
+        distinct, counts = np.unique(numbers, return_counts=True)
+        self._distinct = placed(distinct, device)
         self._levels: list[tuple[Tensor, Tensor]] = []
-        order, counts = np.argsort(numbers, kind="stable"), np.bincount(numbers, minlength=n)
+        order = np.argsort(numbers, kind="stable")
         while len(order):
-            n_pieces = np.where(counts > PIECE, -(-counts // PIECE), 1)
-            # pieces of a row of the table lie side by side
+            n_pieces = -(-counts // PIECE)
+            # the pieces of a row lie side by side
             within = np.arange(n_pieces.sum()) - np.repeat(_starts(n_pieces), n_pieces)
             offsets = np.repeat(_starts(counts), n_pieces) + PIECE * within
             self._levels.append((placed(order, device), placed(offsets, device)))
-            if len(offsets) == n:
+            if len(offsets) == len(distinct):
                 break
             order, counts = np.arange(len(offsets)), n_pieces
 
-    def add(self, out: Tensor, values: Tensor) -> None:
-        if self._levels:
-            sums = values.flatten(1)
-            for order, offsets in self._levels:
-                sums = embedding_bag(order, sums, offsets, mode="sum")
-            out += sums
+    def add(self, *parts: tuple[Tensor, Tensor]) -> None:
+        # numbers are distinct, or the order would be anybody's
+        for out, sums in zip([out for out, _ in parts], self._sums(parts), strict=True):
+            out.index_add_(0, self._distinct, sums)
+
+    def _sums(self, parts: tuple[tuple[Tensor, Tensor], ...]) -> Sequence[Tensor]:
+        """Sums of all values of each distinct row."""
+        values = [values.flatten(1) for _, values in parts]
+        sums = torch.cat(values, dim=1)
+        for order, offsets in self._levels:
+            sums = embedding_bag(order, sums, offsets, mode="sum")
+        return sums.split([part.shape[1] for part in values], dim=1)
 
 
 class _Targets:
@@ -50,7 +59,7 @@ class _Targets:
         self, starts: Ints, tokens: Ints, weight: float, _n_tokens: int, like: Tensor
     ) -> None:
         device, counts = like.device, np.diff(starts)
-        self._starts, self._weight = starts.tolist(), weight
+        self._starts, self._weight = starts, weight
         self._rows = placed(np.repeat(np.arange(len(counts)), counts), device)
         self._tokens = placed(tokens, device)
         self._counts = placed(counts, device).to(like.dtype)
@@ -58,7 +67,7 @@ class _Targets:
 
     def errors(self, block: Tensor, first: int) -> Tensor:
         n_rows, width = block.shape
-        start, stop = self._starts[first], self._starts[first + n_rows]
+        start, stop = map(int, self._starts[[first, first + n_rows]])
         rows = self._rows.narrow(0, start, stop - start) - first
         # a row's targets differ from one another
         at = rows * width + self._tokens.narrow(0, start, stop - start)

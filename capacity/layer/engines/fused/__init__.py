@@ -54,5 +54,5 @@ FUSED = Engine(
     ),
     start=_start,
     # faster than the blocked engine wherever it can be used (benchmarks/large_layers.py)
-    priority=3,
+    priority=2,
 )

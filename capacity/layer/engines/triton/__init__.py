@@ -75,8 +75,8 @@ TRITON = Engine(
     run=_run,
     # a guess, for a device full of runs: none has been measured
     cost=StepCost(run=1e-4, step=1e-7, logit=1e-11, product=2e-12),
-    # before the blocked engine on a GPU, after the fused one where both could be asked for
-    priority=2,
+    # as the blocked engine, which it precedes on a GPU and follows where triton is interpreted
+    priority=1,
     run_many=_run_many,
     # two programs for each of a chip's 108 to 148 processors, nearly twice
     fills=512,

@@ -176,9 +176,10 @@ def blocks(shape: Shape) -> tuple[int, int]:
 
 
 def holds_moments(shape: Shape) -> bool:
-    """Return True if the moments of W_U and of the heads fit in registers, 32 for each thread.
+    """Return True if the moments of W_U and of the heads fit in registers: 32 of each thread.
 
     They are then read once a launch, and not in each step. Those of W_E, which is moved a block of
     tokens at a time, stay in memory; so do the weights, whose rows are read in loops.
     """
-    return shape.d_model * (shape.tokens + 4 * shape.d_heads) <= 2048
+    threads = 32 * OPTIONS["num_warps"]
+    return 2 * shape.d_model * (shape.tokens + 4 * shape.d_heads) <= 32 * threads

@@ -24,6 +24,7 @@ def without(package: str, code: str) -> str:
     return done.stderr.strip().splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "code", "extra"),
     [("torch", "capacity.AttentionLayer", "layers"),

@@ -123,6 +123,7 @@ def _meet(one: Bbox, other: Bbox) -> bool:
     return min(across, min(one.y1, other.y1) - max(one.y0, other.y0)) > TOUCH
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_figure_can_be_read(name: str) -> None:
     wrong = {key: faults(figure) for key, figure in figures_of(name).items()}

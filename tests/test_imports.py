@@ -120,6 +120,7 @@ for face in ["capacity", *everything]:
     modules_after(code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "extra", "arguments"),
     [("torch", "layers", ["train", str(EXAMPLES / "figure-1.ttl")]),

@@ -30,6 +30,7 @@ def completed(line: str, shell: str = "bash") -> list[str]:
     return done.stdout.split("\n")[:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "values"),
     [

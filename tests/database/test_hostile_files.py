@@ -24,6 +24,7 @@ from tests.harmful import (
 from tests.oracles import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_file_that_was_made_to_harm_is_refused_or_read(name: str) -> None:
     _, make, reason = CASES[name]

@@ -235,6 +235,7 @@ def test_games_go_on_where_only_one_of_two_bounds_counts() -> None:
     assert verify(two.lower, twice).proved
 
 
+@pytest.mark.slow
 def test_indices_without_an_entry_change_nothing() -> None:
     rng = np.random.default_rng(0)
     places = np.argwhere(rng.random((3, 4, 4)) < 0.6)

@@ -89,6 +89,7 @@ def few_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BUDGETS, "standard", fewer)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_orders")
 def test_dense_parts_give_more(monkeypatch: pytest.MonkeyPatch) -> None:
     tensor = dense_parts(0)

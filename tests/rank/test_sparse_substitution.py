@@ -79,6 +79,7 @@ def few_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BUDGETS, "standard", fewer)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_orders")
 @pytest.mark.parametrize("seed", range(3))
 def test_it_proves_more_than_bounds_that_need_no_search(seed: int) -> None:

@@ -179,6 +179,7 @@ CLASSES = {15: 1, 255: 1, 105: 2, 27030: 2, 300: 3, 361: 3, 4083: 3, 61: 3, 278:
            15835: 4, 279: 4, 829: 4}  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", CLASSES)
 def test_small_tensors_of_order_four_are_closed(code: int) -> None:
     bits = (code >> np.arange(16)) & 1

@@ -197,6 +197,7 @@ def test_terms_that_share_a_hash_are_told_apart(
         counted(tmp_path / "a.tsv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["nt", "tsv", "csv.gz", "parquet", "duckdb"])
 def test_many_rows_are_read_in_pieces(suffix: str, tmp_path: Path) -> None:
     # of n subjects each has one object of its own by the first predicate, and the same by the other

@@ -77,6 +77,7 @@ def test_no_scheduler_and_no_dask_are_said_in_words(monkeypatch: pytest.MonkeyPa
         pass
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_and_workers_of_another_kind_are_said_in_words(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

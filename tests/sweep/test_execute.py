@@ -146,6 +146,7 @@ def test_a_row_does_not_depend_on_what_else_is_in_the_sweep(done: Path, tmp_path
     assert rows.equals(all_rows[all_rows["run_key"].isin(rows["run_key"])].reset_index(drop=True))
 
 
+@pytest.mark.slow
 def test_a_damaged_shard_is_done_again(plan: Plan, done: Path, tmp_path: Path) -> None:
     for name in ("manifest.json", "shards"):
         target = tmp_path / name

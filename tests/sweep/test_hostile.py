@@ -66,6 +66,7 @@ def answer(function: Callable[..., Any], *arguments: Any) -> Any:
             return error if "\n" not in str(error) else pytest.fail(f"several lines: {error}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", MUTATIONS)
 def test_a_mutated_file_is_read_as_if_it_were_whole_or_refused(
     of: str, plan: Plan, done: Path, tmp_path: Path

@@ -65,6 +65,7 @@ def killed(alone: tuple[Plan, bytes], tmp_path: Path) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_a_long_run_that_is_killed_goes_on_from_its_snapshot(
     alone: tuple[Plan, bytes], killed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +94,7 @@ def test_another_process_goes_on_to_the_same_table(alone: tuple[Plan, bytes], ki
     assert not (killed / "unfinished").exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_snapshot_costs_time_alone(alone: tuple[Plan, bytes], killed: Path) -> None:
     (path,) = killed.glob("unfinished/*.npz")
     path.write_bytes(path.read_bytes()[:-100])

@@ -328,6 +328,7 @@ def test_ranks_that_were_damaged_or_forged_are_told_and_computed_again(
     assert table(copy) == table(done)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("column", "value"), [("accuracy_p95", 0.123), ("seed", 7),
     ("database_rank_lower", 999), ("status", "memorized")])  # fmt: skip
 def test_a_row_that_was_edited_is_refused_by_readers_told_and_done_again(

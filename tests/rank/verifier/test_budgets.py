@@ -184,6 +184,7 @@ def test_wide_blocks_of_pencils_are_paid_for_one_by_one() -> None:
     too_costly(database(rows), Pencil(1, np.array([0, 1]), 1), steps=3 * 10**9)
 
 
+@pytest.mark.slow
 def test_many_small_blocks_of_a_pencil_are_paid_for() -> None:
     db = database([(f"{i:06}", i % 2, f"{i:06}") for i in range(30_000)])
     budget = CheckBudget()

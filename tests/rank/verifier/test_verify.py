@@ -333,6 +333,7 @@ def test_what_takes_too_long_to_check_is_refused() -> None:
     assert verdict.reason == "term 0 must have a coefficient for each index"
 
 
+@pytest.mark.slow
 def test_fractions_take_the_longer_the_more_digits_they_have() -> None:
     db = database([(i, 0, 0) for i in range(300)])
     one = ((0,), (Fraction(1),))

@@ -188,9 +188,9 @@ def small_runs(part: int) -> list[Pair]:
         config = LayerConfig(d_model, heads, qk, vo)
         db = random_database(seed, triples=(4, 60))
         tasks.append((AttentionLayer(config, db.n_tokens, seed=seed), db))
-    # more tokens, and more facts of one predicate, than kernels hold at a time
-    long = Database.from_triples((f"k{i}", "q", f"v{i % 7}") for i in range(130))
-    return [*tasks, (AttentionLayer(LayerConfig(3, 2, 2, 2), long.n_tokens, seed=part), long)]
+    # more facts of one predicate, and more heads, than kernels hold at a time
+    long = Database.from_triples((f"k{i}", "q", f"v{i % 7}") for i in range(70))
+    return [*tasks, (AttentionLayer(LayerConfig(2, 5, 1, 2), long.n_tokens, seed=part), long)]
 
 
 def _in(dtype: str, tasks: Sequence[Pair]) -> list[Pair]:

@@ -1,4 +1,4 @@
-"""What the blocked engine does on a GPU: its arithmetic on a CPU, and its devices on none.
+"""The blocked engine on a GPU: its arithmetic on a CPU, and its devices by tensors without data.
 
 Its gradients are compared in test_engines.py. Tensors of torch's fake mode have a device and no
 data: an operation on tensors of two devices is an error, and so is waiting for a number.

@@ -51,12 +51,36 @@ def backend_of(device: torch.device) -> Backend:
     return CPU if device.type == "cpu" else GPU
 
 
+@dataclass(frozen=True)
+class Facts:
+    """Facts of a step.
+
+    Attributes
+    ----------
+    n_facts : int
+        Number of facts.
+    weight : float
+        Weight of each target in the loss.
+    distinct, subject, predicate : Rows
+        The distinct subjects, and each fact's subject and predicate, among the active tokens.
+    targets : Targets
+        Of the rows of logits: those of the distinct subjects, then those of the facts.
+    """
+
+    n_facts: int
+    weight: float
+    distinct: Rows
+    subject: Rows
+    predicate: Rows
+    targets: Targets
+
+
 class Model:
     """Loss and gradients of a layer for the facts of a database.
 
     Attributes
     ----------
-    whole : _Facts
+    whole : Facts
         All facts.
     """
 
@@ -83,7 +107,7 @@ class Model:
         known = float((of_objects < math.log(2)).mean())
         return Looked(facts.weight * float(losses.sum()), float(-of_objects.max()), known)
 
-    def losses(self, facts: _Facts, *, backward: bool) -> Tensor:
+    def losses(self, facts: Facts, *, backward: bool) -> Tensor:
         """Compute ``facts.targets.losses``; set ``.grad`` if `backward`."""
         heads = _Heads(self._layer, self._active, facts)
         d_rows = self._predict(heads.residuals, facts, backward=backward)
@@ -91,7 +115,7 @@ class Model:
             heads.backward(d_rows)
         return facts.targets.losses
 
-    def chosen(self, chosen: slice | Ints) -> _Facts:
+    def chosen(self, chosen: slice | Ints) -> Facts:
         """Return some facts, by their numbers, as the device wants them."""
         rows, ids = self._rows[chosen], self._ids[chosen]
         subjects, starts, targets = np.zeros(0, np.int64), np.zeros(0, np.int64), ids[:, 2]
@@ -107,9 +131,9 @@ class Model:
         )
         n_tokens = self._layer.W_U.shape[1]
         on = make.targets(starts, np.ascontiguousarray(targets), weight, n_tokens, self._block)
-        return _Facts(len(ids), weight, distinct, subject, predicate, on)
+        return Facts(len(ids), weight, distinct, subject, predicate, on)
 
-    def _predict(self, rows: Tensor, facts: _Facts, *, backward: bool) -> Tensor:
+    def _predict(self, rows: Tensor, facts: Facts, *, backward: bool) -> Tensor:
         """Compute the losses of all rows, and return their gradients; set ``.grad`` of W_U."""
         W_U, width = self._layer.W_U, self._block.shape[1]
         U = torch.nn.functional.pad(W_U, (0, width - W_U.shape[1]))
@@ -129,34 +153,10 @@ class Model:
         return d_rows
 
 
-@dataclass(frozen=True)
-class _Facts:
-    """Facts of a step.
-
-    Attributes
-    ----------
-    n_facts : int
-        Number of facts.
-    weight : float
-        Weight of each target in the loss.
-    distinct, subject, predicate : Rows
-        The distinct subjects, and each fact's subject and predicate, among the active tokens.
-    targets : Targets
-        Of the rows of logits: those of the distinct subjects, then those of the facts.
-    """
-
-    n_facts: int
-    weight: float
-    distinct: Rows
-    subject: Rows
-    predicate: Rows
-    targets: Targets
-
-
 class _Heads:
     """Residuals of all rows: after the distinct subjects, then after the facts' predicates."""
 
-    def __init__(self, layer: AttentionLayer, active: Tensor, facts: _Facts) -> None:
+    def __init__(self, layer: AttentionLayer, active: Tensor, facts: Facts) -> None:
         self._layer, self._active, config = layer, active, layer.config
         self._scale = config.attention_scale
         self._facts = facts

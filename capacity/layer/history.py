@@ -7,12 +7,13 @@ in full, a long one in a few hundred numbers, and the cost vanishes among the ep
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from capacity.extras import needed_by
 
@@ -163,3 +164,47 @@ class Recorder:
 
     def _n_before(self, epoch: int) -> int:
         return int(self.epochs.searchsorted(epoch))
+
+
+class Curves:
+    """The curves of many trainings that go on together.
+
+    Parameters
+    ----------
+    n_runs, n_epochs : int
+        Number of trainings, and their largest number of epochs.
+
+    Examples
+    --------
+    >>> curves = Curves(2, 5)
+    >>> curves.note(0, np.array([[3.0, 2.0], [2.0, 1.0]]), np.zeros((2, 2)))
+    >>> [history.loss for history in curves.histories([1, 2], [2.0, 0.5], [0.0, 1.0])]
+    [(3.0, 2.0), (2.0, 1.0, 0.5)]
+    """
+
+    def __init__(self, n_runs: int, n_epochs: int) -> None:
+        self._epochs = recorded_epochs(n_epochs)
+        self._losses, self._shares = (
+            np.full((n_runs, len(self._epochs)), math.nan) for _ in range(2)
+        )
+
+    def note(self, start: int, losses: NDArray[Any], shares: NDArray[Any]) -> None:
+        """Record some epochs from `start` on, each array of shape (n_runs, at least as many).
+
+        What is recorded of a training after its end isn't looked at.
+        """
+        now = slice(*self._epochs.searchsorted([start, start + losses.shape[1]]))
+        at = self._epochs[now] - start
+        self._losses[:, now], self._shares[:, now] = losses[:, at], shares[:, at]
+
+    def histories(
+        self, epochs: ArrayLike, losses: Sequence[float], shares: Sequence[float]
+    ) -> list[History]:
+        """Return the curves up to the end of each training, with what the final weights give."""
+        ends = self._epochs.searchsorted(epochs).tolist()
+        recorded = tuple(self._epochs.tolist())
+        rows = (ends, np.asarray(epochs).tolist(), self._losses.tolist(), self._shares.tolist())
+        return [
+            History((*recorded[:n], epoch), (*row[:n], float(loss)), (*known[:n], float(share)))
+            for n, epoch, row, known, loss, share in zip(*rows, losses, shares, strict=True)
+        ]

@@ -23,6 +23,7 @@ from capacity.layer.engines.proof import require_proven
 from capacity.layer.engines.registry import engine_for
 from capacity.layer.engines.workload import Workload
 from capacity.layer.model import AttentionLayer
+from capacity.layer.packed import train_together, weights_of
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 from capacity.layer.tensor import require_same_vocabulary
@@ -97,9 +98,8 @@ def train(
     True
     """
     recipe = recipe or Recipe()
-    engine = _engine(layer, db, recipe, compute)
-    # engines neither use nor leave gradients
-    layer.zero_grad(set_to_none=True)
+    engine, _ = _engine(layer, db, recipe, compute)
+    _forget_gradients(layer)
     run = partial(engine.run, layer, db, recipe, generator(seed))
     return followed(run, recipe, snapshots, progress, watch)
 
@@ -160,18 +160,21 @@ def train_many(
     recipe = recipe or Recipe()
     seeds = [0] * len(tasks) if seeds is None else seeds
     _require_apart(tasks, seeds, threads)
-    engines = [_engine(layer, db, recipe, compute) for layer, db in tasks]
+    found = [_engine(layer, db, recipe, compute) for layer, db in tasks]
+    engines = [engine for engine, _ in found]
     for layer, _ in tasks:
-        layer.zero_grad(set_to_none=True)
+        _forget_gradients(layer)
     rngs = [generator(seed) for seed in seeds]
     results: dict[int, Training] = {}
-    together: dict[tuple[RunMany, torch.device], list[int]] = {}
-    for i, engine in enumerate(engines):
-        if engine.run_many is not None:
-            together.setdefault((engine.run_many, tasks[i][0].W_E.device), []).append(i)
-    for (run_many, _), members in together.items():
-        some = run_many([tasks[i] for i in members], recipe, [rngs[i] for i in members])
-        results.update(zip(members, some, strict=True))
+    together: dict[tuple[RunMany, torch.device, str], list[int]] = {}
+    for i, (engine, work) in enumerate(found):
+        if engine.run_many is not None and not work.has_frozen_weights:
+            of_these = engine.run_many, tasks[i][0].W_E.device, work.dtype
+            together.setdefault(of_these, []).append(i)
+    for (run_many, *_), members in together.items():
+        some = [tasks[i] for i in members]
+        trained_ones = train_together(run_many, some, recipe, [rngs[i] for i in members])
+        results.update(zip(members, trained_ones, strict=True))
     alone = [i for i in range(len(tasks)) if i not in results]
     alone.sort(key=lambda i: -tasks[i][1].n_triples * tasks[i][1].n_tokens)
 
@@ -220,7 +223,9 @@ def _require_apart(
         )
 
 
-def _engine(layer: AttentionLayer, db: Database, recipe: Recipe, compute: Compute | None) -> Engine:
+def _engine(
+    layer: AttentionLayer, db: Database, recipe: Recipe, compute: Compute | None
+) -> tuple[Engine, Workload]:
     """Find the engine that trains the layer, and refuse a layer that can't be trained."""
     require_same_vocabulary(layer, db)
     db.require_functional("Training")
@@ -232,7 +237,7 @@ def _engine(layer: AttentionLayer, db: Database, recipe: Recipe, compute: Comput
             )
     if compute is not None:
         _require_agreement(layer, compute)
-    trained = [parameter.requires_grad for parameter in layer.parameters()]
+    trained = [weight.requires_grad for weight in weights_of(layer)]
     if not any(trained):
         raise InvalidArgumentError(
             "`layer` must have a weight to train; all are frozen. Call layer.requires_grad_()."
@@ -248,7 +253,13 @@ def _engine(layer: AttentionLayer, db: Database, recipe: Recipe, compute: Comput
     )
     engine = engine_for("auto" if compute is None else compute.engine, work)
     require_proven(engine.name, layer.W_E.device, work.dtype)
-    return engine
+    return engine, work
+
+
+def _forget_gradients(layer: AttentionLayer) -> None:
+    """Remove gradients, which engines neither use nor leave."""
+    for weight in weights_of(layer):
+        weight.grad = None
 
 
 def _dtype(layer: AttentionLayer) -> str:

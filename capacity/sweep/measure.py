@@ -14,10 +14,11 @@ from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.registry import engines_named, make_known
 from capacity.limits import require_integer
 from capacity.progress import Progress
-from capacity.sweep.one_run import database_ranks, layer_of, train_runs
+from capacity.sweep.one_run import database_ranks, train_runs
 from capacity.sweep.plan import Plan, Run, task_seconds, tasks_of
 from capacity.sweep.pool import Outcome, in_this_process, processes
 from capacity.sweep.time_left import TimeLeft
+from capacity.sweep.trained import layer_of
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer

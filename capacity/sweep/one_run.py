@@ -8,14 +8,10 @@ of workers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
 from capacity.evaluator.accuracy import accuracy_of_logits
@@ -23,26 +19,16 @@ from capacity.evaluator.predictions import pair_logits
 from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_assumed, layer_rank_upper
-from capacity.layer.devices import lost_device
-from capacity.layer.engines.followed import followed
-from capacity.layer.engines.registry import engine_named, trains_weights
-from capacity.layer.forward import Weights, logits_of_pairs
-from capacity.layer.initial import initial_weights
+from capacity.layer.forward import logits_of_pairs
 from capacity.layer.recipe import Recipe, Training
-from capacity.layer.snapshots import Snapshots
 from capacity.progress import Progress
 from capacity.sweep.plan import Run
-from capacity.sweep.storage.layout import snapshot_name
 from capacity.sweep.storage.row_schema import layer_columns, recipe_columns, scored_columns
 from capacity.sweep.threads import one_thread
+from capacity.sweep.trained import Trained, Watch, layer_of, trained_runs
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
-
-# a trained layer, or the weights of one, if no torch was needed
-Trained: TypeAlias = "AttentionLayer | Weights"
-# told the number of epochs done, and the loss
-Watch: TypeAlias = Callable[[int, float], object]
 
 
 def train_run(
@@ -123,7 +109,7 @@ def train_and_tell(
     MultiValuedError
         If the database is multi-valued.
     """
-    ((_, trained, training),) = _trained([run], None, progress, watch)
+    ((_, trained, training),) = trained_runs([run], None, progress, watch)
     return _row(run, trained, training, ranks), layer_of(run, trained), training
 
 
@@ -167,105 +153,9 @@ def train_runs(
         if run.is_grouped:
             batches.setdefault((run.engine, run.recipe, run.compute), []).append(run)
     for group in [*batches.values(), *([run] for run in runs if not run.is_grouped)]:
-        for run, trained, training in _trained(group, snapshots, progress):
+        for run, trained, training in trained_runs(group, snapshots, progress):
             known = None if ranks is None else ranks[run.database.facts_sha256]
             yield _row(run, trained, training, known), trained
-
-
-def layer_of(run: Run, trained: Trained) -> AttentionLayer:
-    """Return the trained layer of a run, which `train_runs` may have as weights."""
-    import torch
-
-    from capacity.layer.model import AttentionLayer
-
-    if isinstance(trained, AttentionLayer):
-        return trained
-    tensors = {name: torch.from_numpy(array) for name, array in trained.items()}
-    return AttentionLayer.of_weights(run.layer, tensors)
-
-
-def _trained(
-    runs: Sequence[Run],
-    snapshots: Path | None,
-    progress: Progress | None,
-    watch: Watch | None = None,
-) -> Iterator[tuple[Run, Trained, Training]]:
-    """Train runs of one recipe and one `Compute`, each from its own initial weights."""
-    generators: list[tuple[np.random.Generator, ...]] = []
-    for run in runs:
-        run.database.require_functional("Training")
-        generators.append(tuple(np.random.default_rng(int(run.start, 16)).spawn(2)))
-    run_weights = engine_named(runs[0].engine).run_weights
-    if run_weights is None or not all(trains_weights(r.engine, r.workload) for r in runs):
-        yield from _trained_by_torch(runs, generators, snapshots, progress, watch)
-        return
-    for run, (drawn, order) in zip(runs, generators, strict=True):
-        weights = {
-            name: array.astype(run.compute.dtype)
-            for name, array in initial_weights(run.layer, run.database.n_tokens, drawn).items()
-        }
-        train = partial(run_weights, run.layer, weights, run.database, run.recipe, order)
-        with one_thread():
-            training = followed(train, run.recipe, _snapshots(run, snapshots), progress, watch)
-        yield run, weights, training
-
-
-def _snapshots(run: Run, folder: Path | None) -> Snapshots:
-    return Snapshots(folder and folder / snapshot_name(run.key), run.key)
-
-
-def _trained_by_torch(
-    runs: Sequence[Run],
-    generators: Sequence[tuple[np.random.Generator, ...]],
-    snapshots: Path | None,
-    progress: Progress | None,
-    watch: Watch | None,
-) -> Iterator[tuple[Run, AttentionLayer, Training]]:
-    with one_thread(), lost_device(runs[0].device):
-        layers, trainings = _layers_by_torch(runs, generators, snapshots, progress, watch)
-    yield from zip(runs, layers, trainings, strict=True)
-
-
-def _layers_by_torch(
-    runs: Sequence[Run],
-    generators: Sequence[tuple[np.random.Generator, ...]],
-    snapshots: Path | None,
-    progress: Progress | None,
-    watch: Watch | None,
-) -> tuple[list[AttentionLayer], list[Training]]:
-    import torch
-
-    from capacity.layer.model import AttentionLayer
-    from capacity.layer.training import train, train_many
-
-    recipe, compute = runs[0].recipe, replace(runs[0].compute, engine=runs[0].engine)
-    dtype = getattr(torch, compute.dtype)
-    tasks = [
-        (
-            AttentionLayer(
-                run.layer, run.database.n_tokens, seed=drawn, dtype=dtype, device=run.device
-            ),
-            run.database,
-        )
-        for run, (drawn, _) in zip(runs, generators, strict=True)
-    ]
-    orders = [order for _, order in generators]
-    if runs[0].is_grouped or (snapshots is None and progress is None and watch is None):
-        trainings = train_many(tasks, recipe, compute, seeds=orders)
-    else:
-        trainings = [
-            train(
-                *task,
-                recipe,
-                compute,
-                seed=order,
-                snapshots=_snapshots(run, snapshots),
-                progress=progress,
-                watch=watch,
-            )
-            for run, task, order in zip(runs, tasks, orders, strict=True)
-        ]
-    return [layer for layer, _ in tasks], trainings
 
 
 def _row(

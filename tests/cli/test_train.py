@@ -67,7 +67,7 @@ def test_a_file_that_cant_be_written_is_told_before_the_training(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(one_run, "_trained", None)
+    monkeypatch.setattr(one_run, "trained_runs", None)
     for taken in ("taken.png", "taken.csv"):
         (tmp_path / taken).mkdir()
     code, _, err = run(capsys, "train", FIGURE_1, option, str(tmp_path / name))
@@ -81,7 +81,7 @@ def test_an_interrupt_leaves_no_file_and_exits_with_130(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(one_run, "_trained", interrupted)
+    monkeypatch.setattr(one_run, "trained_runs", interrupted)
     curve, facts = tmp_path / "curve.png", tmp_path / "facts.csv"
     code, out, err = run(capsys, "train", FIGURE_1, "--curve", str(curve), "--facts", str(facts))
     assert (code, out) == (130, "")

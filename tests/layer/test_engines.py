@@ -39,6 +39,7 @@ from capacity.layer.engines.registry import engine_for
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd import compile as jit
 from capacity.layer.engines.workload import Workload
+from capacity.layer.packed import PackedLayers
 from tests.oracles import figure_1
 from tests.tiers import examples
 
@@ -139,7 +140,10 @@ def test_gradients_are_those_of_autograd(
         layer.zero_grad()
     # in the middle of other runs
     other = layer_for(config, db, dtype, seed + 1)
-    runs = [PaddedRun.of(some, db, np.random.default_rng()) for some in (other, layer, other)]
+    runs = [
+        PaddedRun.of(some.config, PackedLayers.of([some]).weights(0), db, np.random.default_rng())
+        for some in (other, layer, other)
+    ]
     group = Group(runs, runs[0].sizes, recipe, 0)
     batch = {name: g.numpy() for name, g in group.gradients(1).items()}
     found.append(batch)

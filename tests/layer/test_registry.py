@@ -168,9 +168,9 @@ def test_a_layer_of_many_large_heads_costs_more_than_one_of_a_small_head(name: s
 def test_runs_of_an_engine_that_trains_many_are_one_task(toy: Engine) -> None:
     unregister_engine("toy")
 
-    def run_many(tasks: Any, recipe: Recipe, rngs: Any) -> list[Training]:
-        assert len(rngs) == len(tasks)
-        return [Training("completed", len(tasks), 0.0, "toy") for _ in tasks]
+    def run_many(packed: Any, databases: Any, recipe: Recipe, rngs: Any) -> list[Training]:
+        assert len(rngs) == len(databases) == len(packed)
+        return [Training("completed", len(packed), 0.0, "toy") for _ in databases]
 
     register_engine(Engine("toy", why_not=lambda _: None, run=run, cost=cost, run_many=run_many))
     plan = make_plan(SWEEP)

@@ -12,6 +12,7 @@ import torch
 
 from capacity.database import Database
 from capacity.layer import AttentionLayer, Engine, Recipe, Training, Workload
+from capacity.layer.packed import PackedLayers
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 
 
@@ -32,17 +33,21 @@ def run(
     _snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> Training:
     """Learn nothing, and set the unembedding to random numbers."""
-    with torch.no_grad():
-        layer.W_U.copy_(torch.as_tensor(rng.standard_normal(layer.W_U.shape)))
-    return Training("completed", recipe.epochs, 0.0, "toy")
+    return fill(layer.W_U.detach(), recipe, rng)
 
 
 def run_many(
-    tasks: Sequence[tuple[AttentionLayer, Database]],
+    packed: PackedLayers,
+    _databases: Sequence[Database],
     recipe: Recipe,
     rngs: Sequence[np.random.Generator],
 ) -> list[Training]:
-    return [run(*task, recipe, rng) for task, rng in zip(tasks, rngs, strict=True)]
+    return [fill(packed.weights(i)["W_U"], recipe, rng) for i, rng in enumerate(rngs)]
+
+
+def fill(W_U: torch.Tensor, recipe: Recipe, rng: np.random.Generator) -> Training:
+    W_U.copy_(torch.as_tensor(rng.standard_normal(W_U.shape)))
+    return Training("completed", recipe.epochs, 0.0, "toy")
 
 
 ALONE = Engine("toy", why_not=why_not, run=run, cost=cost, priority=9)

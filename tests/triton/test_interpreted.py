@@ -20,7 +20,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, Training, train, train_many
 from capacity.layer.engines.proof import prove
 from capacity.layer.engines.triton import engine, kernel
-from capacity.layer.engines.triton.packing import Group, PackedRun, Shape
+from capacity.layer.packed import PackedLayers
 from capacity.sweep import load, make_plan, run_sweep
 
 # each operation of a program costs the interpreter a tenth of a millisecond; to shrink an example
@@ -97,13 +97,12 @@ def test_gradients_are_those_of_autograd(
         logits, targets = logits[:, 1:], targets[:, 1:]
     torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()).backward()
     recipe = Recipe(positions=positions)  # type: ignore[arg-type]
-    run = PackedRun.of(layer, db, both=positions == "both")
-    (found,) = engine.gradients(Group([run], Shape.of(config, db.n_tokens)), recipe)
+    (found,) = engine.gradients(PackedLayers.of([layer]), [db], recipe)
     for name, parameter in layer.named_parameters():
         assert parameter.grad is not None
         wanted = parameter.grad.numpy()
         most = 1e-5 * max(1.0, float(np.abs(wanted).max()))
-        assert found[name] == pytest.approx(wanted, rel=0, abs=most), name
+        assert found[name].numpy() == pytest.approx(wanted, rel=0, abs=most), name
 
 
 def assert_trained_as_by_the_reference(config: LayerConfig, db: Database, recipe: Recipe) -> None:

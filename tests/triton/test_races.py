@@ -18,9 +18,9 @@ import pytest
 from triton.runtime.interpreter import InterpreterBuilder
 
 from capacity.database import Database, random_database
-from capacity.layer import AttentionLayer, LayerConfig, Recipe
+from capacity.layer import LayerConfig, Recipe
 from capacity.layer.engines.triton import engine
-from capacity.layer.engines.triton.packing import Group, PackedRun, Shape
+from capacity.layer.packed import PackedLayers
 
 
 class Watch:
@@ -83,10 +83,11 @@ def watched(*, every: int = 1) -> Iterator[Watch]:
         yield watch
 
 
-def group(config: LayerConfig, db: Database, positions: str) -> Group:
-    layer = AttentionLayer(config, db.n_tokens)
-    run = PackedRun.of(layer, db, both=positions == "both")
-    return Group([run], Shape.of(config, db.n_tokens))
+def launch(config: LayerConfig, db: Database, recipe: Recipe) -> None:
+    """Launch a run for all its epochs."""
+    packed = PackedLayers.drawn([config], [db.n_tokens])
+    ((_, group),) = engine.groups_of(packed, [db], recipe)
+    engine.Launches(group, recipe).launch(recipe.epochs + 1)
 
 
 @pytest.mark.parametrize("positions", ["both", "object"])
@@ -94,10 +95,9 @@ def group(config: LayerConfig, db: Database, positions: str) -> Group:
 def test_no_thread_reads_what_another_writes(positions: str, decay: float) -> None:
     # more tokens than a block of sums has, more rows than a block of logits
     db = random_database(1, triples=(60, 100))
-    runs = group(LayerConfig(3, 2, 2, 2), db, positions)
     recipe = Recipe(epochs=3, positions=positions, weight_decay=decay)  # type: ignore[arg-type]
     with watched() as watch:
-        engine.Launches(runs, recipe).launch(recipe.epochs + 1)
+        launch(LayerConfig(3, 2, 2, 2), db, recipe)
     assert watch.races == 0
     # at least three stages in each epoch, and two in the last look
     assert watch.barriers >= 3 * recipe.epochs + 2
@@ -105,7 +105,6 @@ def test_no_thread_reads_what_another_writes(positions: str, decay: float) -> No
 
 def test_a_missing_barrier_is_a_race() -> None:
     db = random_database(1, triples=(20, 40))
-    runs = group(LayerConfig(3, 2, 2, 2), db, "both")
     with watched(every=10**9) as watch:
-        engine.Launches(runs, Recipe(epochs=1)).launch(2)
+        launch(LayerConfig(3, 2, 2, 2), db, Recipe(epochs=1))
     assert watch.races > 0

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from capacity.layer.config import LayerConfig
     from capacity.layer.forward import Weights
     from capacity.layer.model import AttentionLayer
+    from capacity.layer.packed import PackedLayers
     from capacity.layer.snapshots import Snapshots
 
 Run: TypeAlias = (
@@ -28,7 +29,9 @@ RunWeights: TypeAlias = (
 # a layer and its facts
 Pair: TypeAlias = "tuple[AttentionLayer, Database]"
 Generators: TypeAlias = Sequence[np.random.Generator]
-RunMany: TypeAlias = "Callable[[Sequence[Pair], Recipe, Generators], list[Training]]"
+RunMany: TypeAlias = (
+    "Callable[[PackedLayers, Sequence[Database], Recipe, Generators], list[Training]]"
+)
 
 
 def no_start(_works: Iterable[Workload]) -> float:
@@ -69,9 +72,11 @@ class Engine:
         of `weights`, named and shaped as ``config.shapes(d_vocab)``, in place. A sweep trains plain
         layers on CPUs by it, and then never loads torch, which takes over a second.
     run_many : callable, optional
-        Trains many layers of one device together, in place: ``run_many(tasks, recipe, rngs) ->
-        list of Training``. The result of each must not depend on the others. An engine that has it
-        gets all its layers of a recipe at once, and no snapshots.
+        Trains all weights of many layers of one device and dtype together, in place:
+        ``run_many(packed, databases, recipe, rngs) -> list of Training``, with the layers as one
+        tensor (`PackedLayers`). The result of each must not depend on the others. An engine that
+        has it gets all its layers of a recipe at once, and no snapshots; `run` gets those with
+        frozen weights, if it can train them.
     fills : int, optional
         Number of runs that fill a device, for an engine with `run_many`. A shard of a sweep holds
         no fewer of those that follow one another in the plan, however long they take.

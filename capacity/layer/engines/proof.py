@@ -26,6 +26,7 @@ from capacity.layer.engines.engine import Engine, Pair
 from capacity.layer.engines.registry import engine_named, engine_names
 from capacity.layer.engines.workload import Workload
 from capacity.layer.model import AttentionLayer
+from capacity.layer.packed import train_together
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS
 
@@ -200,7 +201,7 @@ def _in(dtype: str, tasks: Sequence[Pair]) -> list[Pair]:
 def _trained(engine: Engine, tasks: Sequence[Pair], recipe: Recipe) -> list[Training]:
     rngs = [np.random.default_rng(0) for _ in tasks]
     if engine.run_many is not None:
-        return engine.run_many(tasks, recipe, rngs)
+        return train_together(engine.run_many, tasks, recipe, rngs)
     return [
         engine.run(*task, recipe, rng, NO_SNAPSHOTS) for task, rng in zip(tasks, rngs, strict=True)
     ]

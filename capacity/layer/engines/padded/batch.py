@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from capacity.database.facts import Database
-from capacity.layer.model import AttentionLayer
+from capacity.layer.config import LayerConfig
 
 # runs in a batch
 GROUP = 16
@@ -33,22 +33,29 @@ class Sizes(NamedTuple):
 class PaddedRun:
     """One run: a layer, its facts by rows of active tokens, and the order of its batches."""
 
-    layer: AttentionLayer
+    config: LayerConfig
+    weights: Mapping[str, Tensor]
     db: Database
     rng: np.random.Generator
     active: NDArray[np.int64]
     rows: NDArray[np.int64]
 
     @classmethod
-    def of(cls, layer: AttentionLayer, db: Database, rng: np.random.Generator) -> PaddedRun:
+    def of(
+        cls,
+        config: LayerConfig,
+        weights: Mapping[str, Tensor],
+        db: Database,
+        rng: np.random.Generator,
+    ) -> PaddedRun:
         """Number the tokens that are a subject or a predicate."""
         active, rows = np.unique(db.token_triples[:, :2].astype(np.int64), return_inverse=True)
-        return cls(layer, db, rng, active, rows.reshape(-1, 2))
+        return cls(config, weights, db, rng, active, rows.reshape(-1, 2))
 
     @property
     def sizes(self) -> Sizes:
         """Sizes of the run, rounded up to powers of two."""
-        c = self.layer.config
+        c = self.config
         sizes = (self.db.n_triples, self.db.n_tokens, len(self.active), c.d_model, c.n_heads,
                  max(c.d_head_qk, c.d_head_vo))  # fmt: skip
         return Sizes(*(1 << (size - 1).bit_length() for size in sizes))

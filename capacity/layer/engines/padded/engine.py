@@ -22,17 +22,21 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.layer.engines.padded.batch import GROUP, PaddedRun, Sizes
 from capacity.layer.engines.padded.trainer import Group
-from capacity.layer.model import AttentionLayer
+from capacity.layer.packed import PackedLayers
 from capacity.layer.recipe import Recipe, Training
 
 
 def run_many(
-    tasks: Sequence[tuple[AttentionLayer, Database]],
+    packed: PackedLayers,
+    databases: Sequence[Database],
     recipe: Recipe,
     rngs: Sequence[np.random.Generator],
 ) -> list[Training]:
     """Train layers of one device in place, in groups of equal padded sizes."""
-    whole = [PaddedRun.of(*task, rng) for task, rng in zip(tasks, rngs, strict=True)]
+    whole = [
+        PaddedRun.of(packed.configs[i], packed.weights(i), db, rng)
+        for i, (db, rng) in enumerate(zip(databases, rngs, strict=True))
+    ]
     groups: dict[tuple[Sizes, int], list[int]] = {}
     for i, task in enumerate(whole):
         groups.setdefault((task.sizes, recipe.facts_a_step(task.db.n_triples)), []).append(i)
@@ -42,4 +46,4 @@ def run_many(
             part = members[start : start + GROUP]
             group = Group([whole[i] for i in part], sizes, recipe, facts_a_step)
             results.update(zip(part, group.train(), strict=True))
-    return [results[i] for i in range(len(tasks))]
+    return [results[i] for i in range(len(packed))]

@@ -29,7 +29,7 @@ class Group:
     ) -> None:
         self._tasks, self._sizes, self._recipe = tasks, sizes, recipe
         self._facts_a_step = facts_a_step
-        W_E = tasks[0].layer.W_E
+        W_E = tasks[0].weights["W_E"]
         self._options = {"device": W_E.device, "dtype": W_E.dtype}
         # always GROUP runs, some of zeros: the rounding of kernels depends on their shapes
         b, d, heads, e = GROUP, sizes.d_model, sizes.n_heads, sizes.d_head
@@ -48,7 +48,7 @@ class Group:
             {name: flat[:, i:j].view(b, *shape) for (name, shape), i, j in bounds}
             for flat in (self._values, self._gradient)
         )
-        configs = [task.layer.config for task in tasks]
+        configs = [task.config for task in tasks]
         scales = [c.attention_scale for c in configs]
         self._scale = torch.ones(b, 1, 1, **self._options)
         self._scale[: len(tasks), 0, 0] = torch.tensor(scales, **self._options)
@@ -188,7 +188,7 @@ class Group:
     def gradients(self, i: int) -> dict[str, Tensor]:
         """Gradients of a run's full-batch loss, shaped like its layer's weights."""
         self._look(self._whole)
-        found = {n: torch.zeros_like(p) for n, p in self._tasks[i].layer.named_parameters()}
+        found = {n: torch.zeros_like(p) for n, p in self._tasks[i].weights.items()}
         found["W_K"] = found["W_K"].transpose(1, 2)
         for name, _, rows, part in self._parts(i, self._grads):
             found[name][rows] = part
@@ -199,9 +199,10 @@ class Group:
     ) -> Iterator[tuple[str, Tensor, Tensor | slice, Tensor]]:
         """Name and weight of a layer's parameters, rows of it, and the tensor that holds them."""
         task = self._tasks[i]
-        for name, parameter in task.layer.named_parameters():
-            # keys are x K here
-            weight = parameter.detach().transpose(1, 2) if name == "W_K" else parameter.detach()
+        for name, weight in task.weights.items():
+            if name == "W_K":
+                # keys are x K here
+                weight = weight.transpose(1, 2)
             parts: dict[str, Tensor | slice] = {name: slice(None)}
             if name == "W_E":
                 parts = {"W_E": torch.from_numpy(task.active), "idle": torch.from_numpy(task.idle)}

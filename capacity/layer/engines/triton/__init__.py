@@ -60,7 +60,9 @@ def _rounded(size: int) -> int:
 
 
 def _run(layer: Any, db: Any, recipe: Any, rng: Any, _snapshots: Any) -> Training:
-    return _run_many([(layer, db)], recipe, [rng])[0]
+    from capacity.layer.packed import train_together
+
+    return train_together(_run_many, [(layer, db)], recipe, [rng])[0]
 
 
 def _run_many(*arguments: Any) -> list[Training]:

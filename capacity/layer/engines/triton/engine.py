@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from capacity.database.facts import Database
-from capacity.layer.engines.triton.packing import Group, PackedRun, Shape
-from capacity.layer.history import Recorder
-from capacity.layer.model import AttentionLayer
-from capacity.layer.recipe import Recipe, Status, Training
+from capacity.layer.engines.triton.packing import ALIGNED, Group, Shape, Sizes
+from capacity.layer.history import Curves
+from capacity.layer.packed import PackedLayers
+from capacity.layer.recipe import Recipe, Training
 
 # epochs in a launch: an interrupt waits for its end
 CHUNK = 256
@@ -25,47 +26,65 @@ OPTIONS = {"num_warps": 4, "enable_fp_fusion": True, "maxnreg": 255}
 
 
 def run_many(
-    tasks: Sequence[tuple[AttentionLayer, Database]],
+    packed: PackedLayers,
+    databases: Sequence[Database],
     recipe: Recipe,
     _rngs: Sequence[np.random.Generator],
 ) -> list[Training]:
     """Train layers of one device in place, those of one shape in one launch."""
-    both = recipe.positions == "both"
-    groups: dict[Shape, list[int]] = {}
-    for i, (layer, db) in enumerate(tasks):
-        groups.setdefault(Shape.of(layer.config, db.n_tokens), []).append(i)
-    results: dict[int, Training] = {}
-    for shape, members in groups.items():
+    trainings: dict[int, Training] = {}
+    for members, group in groups_of(packed, databases, recipe):
+        found = train_group(group, recipe)
+        group.unpack(group.values, packed.values)
+        trainings.update(zip(members, found, strict=True))
+    return [trainings[i] for i in range(len(packed))]
+
+
+def groups_of(
+    packed: PackedLayers, databases: Sequence[Database], recipe: Recipe
+) -> Iterator[tuple[list[int], Group]]:
+    """Runs of one shape, as the numbers of their layers and as the kernel's arrays."""
+    distinct = list({id(db): db for db in databases}.values())
+    number = {id(db): i for i, db in enumerate(distinct)}
+    of = np.array([number[id(db)] for db in databases])
+    n_facts = np.array([db.n_triples for db in distinct])[of]
+    shapes, shape_of = Sizes.of(packed).shapes()
+    for i, shape in enumerate(shapes):
+        members = np.flatnonzero(shape_of == i)
         # the longest first, so that none is left to run alone
-        members.sort(key=lambda i: -tasks[i][1].n_triples)
-        runs = [PackedRun.of(*tasks[i], both=both) for i in members]
-        results.update(zip(members, train_group(Group(runs, shape), recipe), strict=True))
-    return [results[i] for i in range(len(tasks))]
+        members = members[np.argsort(-n_facts[members], kind="stable")]
+        there, its = np.unique(of[members], return_inverse=True)
+        some = [distinct[j] for j in there]
+        group = Group(packed, members, some, its, shape, both=recipe.positions == "both")
+        yield members.tolist(), group
 
 
 def train_group(group: Group, recipe: Recipe) -> list[Training]:
-    """Train runs of one shape, and write their weights back."""
+    """Train runs of one shape."""
     launches = Launches(group, recipe)
-    recorders = [Recorder(recipe.epochs) for _ in group.runs]
-    for start in range(0, recipe.epochs + 1, CHUNK):
-        launches.launch(min(start + CHUNK, recipe.epochs + 1))
+    curves = Curves(len(group.n_facts), recipe.epochs)
+    start = 0
+    while True:
+        end = min(start + CHUNK, recipe.epochs + 1)
+        launches.launch(end)
         seen = launches.seen()
-        for i, recorder in enumerate(recorders):
-            now = (recorder.epochs >= start) & (recorder.epochs < seen.epochs[i])
-            at = recorder.epochs[now] - start
-            recorder.losses[now], recorder.shares[now] = seen.losses[i, at], seen.shares[i, at]
-        if not (seen.going == 1).any():
-            break
-    group.write_back()
-    return launches.trainings(recorders)
+        curves.note(start, seen.losses, seen.shares)
+        if end > recipe.epochs or not (seen.going == 1).any():
+            return launches.trainings(seen, curves)
+        start = end
 
 
-def gradients(group: Group, recipe: Recipe) -> list[dict[str, NDArray[np.float32]]]:
+def gradients(
+    packed: PackedLayers, databases: Sequence[Database], recipe: Recipe
+) -> list[dict[str, Tensor]]:
     """Gradients of the loss of each run, by the names of its layer's weights."""
-    launches = Launches(group, replace(recipe, epochs=1, stop_tau=0.0))
-    launches.launch(1, moves=False)
-    found = launches.firsts.cpu()
-    return [group.weights_of(i, found) for i in range(len(group.runs))]
+    found = PackedLayers(packed.configs, packed.d_vocabs, torch.zeros_like(packed.values))
+    once = replace(recipe, epochs=1, stop_tau=0.0)
+    for _, group in groups_of(packed, databases, once):
+        launches = Launches(group, once)
+        launches.launch(1, moves=False)
+        group.unpack(launches.firsts, found.values)
+    return [found.weights(i) for i in range(len(found))]
 
 
 class Seen(NamedTuple):
@@ -93,16 +112,20 @@ class Launches:
 
     def __init__(self, group: Group, recipe: Recipe) -> None:
         self._group, self._recipe = group, recipe
-        n, like = len(group.runs), group.values
+        n, like = len(group.n_facts), group.values
         self.firsts, self._seconds = torch.zeros_like(like), torch.zeros_like(like)
         self._scratch = like.new_zeros(n, group.n_scratch)
-        integers = {"dtype": torch.int32, "device": group.device}
+        # one tensor, which one copy brings back
+        lengths = [-(-size // ALIGNED) * ALIGNED for size in (n, n, n, n * CHUNK, n * CHUNK)]
+        self._told = torch.zeros(sum(lengths), dtype=torch.int32, device=like.device)
+        epochs, going, least, losses, known = self._told.split(lengths)
+        going.fill_(1)
         self._state = {
-            "epochs": torch.zeros(n, **integers), "going": torch.ones(n, **integers),
-            "least_log_p": like.new_zeros(n), "losses": like.new_zeros(n, CHUNK),
-            "known": torch.zeros(n, CHUNK, **integers),
+            "epochs": epochs, "going": going, "least_log_p": least.view(torch.float32),
+            "losses": losses.view(torch.float32), "known": known,
         }  # fmt: skip
-        self._rates = torch.from_numpy(rates_of(recipe)).to(group.device)
+        self._lengths = lengths
+        self._rates = torch.from_numpy(rates_of(recipe)).to(like.device)
 
     def launch(self, last_epoch: int, *, moves: bool = True) -> None:
         """Train all runs until an epoch; without `moves`, store their gradients instead."""
@@ -113,7 +136,7 @@ class Launches:
         group, recipe, shape = self._group, self._recipe, self._group.shape
         rows, tokens = blocks(shape)
         held = moves and holds_moments(shape)
-        launch[(len(group.runs),)](
+        launch[(len(group.n_facts),)](
             group.values, self.firsts, self._seconds, self._scratch,
             **group.facts, **self._state, rates=self._rates, **group.lengths,
             last_epoch=last_epoch, total_epochs=recipe.epochs, chunk=CHUNK,
@@ -126,34 +149,31 @@ class Launches:
 
     def seen(self) -> Seen:
         """Wait for the launch, and copy what it tells."""
-        epochs, going, least, losses, known = (t.cpu().numpy() for t in self._state.values())
-        n_facts = np.array([[run.n_facts] for run in self._group.runs])
-        return Seen(epochs, going, least, losses, known / n_facts)
+        n = len(self._group.n_facts)
+        parts = np.split(self._told.cpu().numpy(), np.cumsum(self._lengths)[:-1])
+        epochs, going, least = (part[:n] for part in parts[:3])
+        losses, known = (part[: n * CHUNK].reshape(n, CHUNK) for part in parts[3:])
+        shares = known / self._group.n_facts[:, None]
+        return Seen(epochs, going, least.view(np.float32), losses.view(np.float32), shares)
 
-    def trainings(self, recorders: Sequence[Recorder]) -> list[Training]:
+    def trainings(self, seen: Seen, curves: Curves) -> list[Training]:
         """Outcomes of the runs, all of which have ended."""
-        seen = self.seen()
-        held = torch.cat([self._group.values, self._seconds], dim=1)
-        sound = held.isfinite().all(dim=1).cpu().numpy()
-        stop = self._recipe.stop_tau
-        trainings: list[Training] = []
-        for i, recorder in enumerate(recorders):
-            epochs = int(seen.epochs[i])
-            loss, share = (
-                float(seen.losses[i, epochs % CHUNK]),
-                float(seen.shares[i, epochs % CHUNK]),
-            )
-            if seen.going[i] == 2:
-                # it has made a step since its loss was no number, and looked at nothing
-                loss, share = math.nan, 0.0
-            status: Status = "completed"
-            if not (sound[i] and math.isfinite(loss)):
-                status = "diverged"
-            elif stop and seen.least[i] >= math.log(stop):
-                status = "memorised"
-            history = recorder.history(epochs, loss, share)
-            trainings.append(Training(status, epochs, loss, "triton", history))
-        return trainings
+        sound = self._group.values.isfinite().all(dim=1) & self._seconds.isfinite().all(dim=1)
+        last = np.arange(len(seen.epochs)), seen.epochs % CHUNK
+        # where its loss was no number, it has made a step since, and looked at nothing
+        looked = seen.going != 2
+        losses = np.where(looked, seen.losses[last], np.nan).astype(np.float64)
+        shares = np.where(looked, seen.shares[last], 0.0)
+        statuses = np.full(len(losses), "completed", dtype=object)
+        if self._recipe.stop_tau:
+            statuses[seen.least >= math.log(self._recipe.stop_tau)] = "memorised"
+        statuses[~(sound.cpu().numpy() & np.isfinite(losses))] = "diverged"
+        histories = curves.histories(seen.epochs, losses, shares)
+        outcomes = (statuses.tolist(), seen.epochs.tolist(), losses.tolist(), histories)
+        return [
+            Training(status, epochs, loss, "triton", history)
+            for status, epochs, loss, history in zip(*outcomes, strict=True)
+        ]
 
 
 def rates_of(recipe: Recipe) -> NDArray[np.float32]:

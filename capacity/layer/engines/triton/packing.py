@@ -1,9 +1,12 @@
-"""Runs of one padded shape, as the arrays of the kernel. No triton in here."""
+"""Runs of one padded shape, as the arrays of the kernel. No triton in here.
+
+Whatever the number of runs, a group is a fixed number of array operations, and moves to the device
+in two copies: places of the weights, and facts.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,15 +16,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from capacity.database.facts import Database
-from capacity.layer.config import LayerConfig
-from capacity.layer.model import AttentionLayer
+from capacity.layer.engines.triton.facts import Facts, Ragged
+from capacity.layer.packed import PackedLayers
 
-Array = NDArray[Any]
-Integers = NDArray[np.int32]
-
+Integers = NDArray[np.int64]
 
 # least sizes that are compiled: below them a tile has fewer numbers than a program has threads
 LEAST = (64, 8, 4, 8)
+# a pointer at a multiple of 16 bytes is compiled to wider loads than another one
+ALIGNED = 4
 
 
 class Shape(NamedTuple):
@@ -40,13 +43,6 @@ class Shape(NamedTuple):
     n_heads: int
     d_head: int
 
-    @classmethod
-    def of(cls, layer: LayerConfig, n_tokens: int) -> Shape:
-        """Round the sizes of a run up."""
-        sizes = (n_tokens, layer.d_model, layer.n_heads, max(layer.d_head_qk, layer.d_head_vo))
-        rounded = (1 << (size - 1).bit_length() for size in sizes)
-        return cls(*map(max, zip(rounded, LEAST, strict=True)))
-
     @property
     def d_heads(self) -> int:
         """Width of the heads side by side."""
@@ -59,85 +55,69 @@ class Shape(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PackedRun:
-    """One run: its layer, its facts as rows, and the number of each token.
-
-    Tokens that are a subject or a predicate come first, those with the most rows before others, so
-    that the tokens of a block have similar numbers of rows.
+class Sizes:
+    """Sizes of runs, each of shape (runs,).
 
     Attributes
     ----------
-    order : (d_vocab,)
-        Token of each number.
-    subjects, predicates : (n_rows,)
-        Numbers of the tokens of each row: first one row a distinct subject, if predicates are
-        learnt, which has the subject twice; then the facts.
-    weights : (n_rows,)
-        Weight of each row in the loss.
-    n_targets : (n_rows,)
-        Number of tokens that each row must predict, all alike.
-    targets : (n_facts,) or (2 n_facts,)
-        Numbers of these tokens, row by row.
+    tokens, d_model, n_heads, d_head_qk, d_head_vo : ndarray of int64
+        Of databases and layers.
+    scales : ndarray of float32
+        Factors of the attention logits.
     """
 
-    layer: AttentionLayer
-    order: Integers
-    n_active: int
-    n_facts: int
-    subjects: Integers
-    predicates: Integers
-    weights: NDArray[np.float32]
-    n_targets: Integers
-    targets: Integers
+    tokens: Integers
+    d_model: Integers
+    n_heads: Integers
+    d_head_qk: Integers
+    d_head_vo: Integers
+    scales: NDArray[np.float32]
 
     @classmethod
-    def of(cls, layer: AttentionLayer, db: Database, *, both: bool) -> PackedRun:
-        """Number tokens and rows; with `both`, predicates are learnt too."""
-        k, q, v = db.token_triples.T.astype(np.int64)
-        n = len(k)
-        distinct = np.unique(k) if both else k[:0]
-        subjects, predicates = np.concatenate([distinct, k]), np.concatenate([distinct, q])
-        counts = np.bincount(subjects, minlength=db.n_tokens)
-        counts += np.bincount(predicates, minlength=db.n_tokens)
-        order = np.argsort(-counts, kind="stable")
-        number = np.empty_like(order)
-        number[order] = np.arange(len(order))
-        # a subject's row must predict the predicates of its facts, which differ
-        n_targets = np.concatenate([np.bincount(k)[distinct], np.ones(n, dtype=np.int64)])
-        after = q[np.argsort(k, kind="stable")] if both else q[:0]
-        return cls(
-            layer=layer,
-            order=order.astype(np.int32),
-            n_active=int((counts > 0).sum()),
-            n_facts=n,
-            subjects=number[subjects].astype(np.int32),
-            predicates=number[predicates].astype(np.int32),
-            weights=((0.5 if both else 1.0) / n * n_targets).astype(np.float32),
-            n_targets=n_targets.astype(np.int32),
-            targets=number[np.concatenate([after, v])].astype(np.int32),
-        )
+    def of(cls, packed: PackedLayers) -> Sizes:
+        """Look up the sizes of layers."""
+        sizes = [(c.d_model, c.n_heads, c.d_head_qk, c.d_head_vo) for c in packed.configs]
+        scales = np.array([c.attention_scale for c in packed.configs], np.float32)
+        return cls(np.array(packed.d_vocabs), *np.array(sizes).T, scales=scales)
 
-    @property
-    def sizes(self) -> tuple[int, int, int, int, int]:
-        """The run's row in the kernel's table of sizes."""
-        n_rows, d_model = len(self.subjects), self.layer.config.d_model
-        return n_rows, n_rows - self.n_facts, self.n_active, len(self.order), d_model
+    def shapes(self) -> tuple[list[Shape], Integers]:
+        """Return the padded shapes that there are, and the number of each run's."""
+        heads = np.maximum(self.d_head_qk, self.d_head_vo)
+        sizes = np.stack([self.tokens, self.d_model, self.n_heads, heads], axis=1)
+        powers = 1 << np.arange(32)
+        rounded = np.maximum(powers[np.searchsorted(powers, sizes)], LEAST)
+        found, number = np.unique(rounded, axis=0, return_inverse=True)
+        return [Shape(*row) for row in found.tolist()], number.ravel()
 
-
-# axes of the weights, from those of `LayerConfig.shapes` to those of the kernel
-_AXES = {
-    "W_E": (0, 1), "W_U": (0, 1), "W_Q": (1, 0, 2), "W_K": (2, 0, 1), "W_V": (1, 0, 2),
-    "W_O": (2, 0, 1),
-}  # fmt: skip
+    def some(self, members: Integers) -> Sizes:
+        """Return the sizes of some runs."""
+        return Sizes(*(getattr(self, name)[members] for name in self.__dataclass_fields__))
 
 
 class Group:
     """Runs of one shape, in tensors on the device of their layers.
 
+    Parameters
+    ----------
+    packed : PackedLayers
+        Layers, some of which are these runs.
+    members : (runs,)
+        Numbers of their layers.
+    databases : sequence of Database
+        Databases, each once.
+    of : (runs,)
+        Number of each run's database.
+    shape : Shape
+        The shape.
+    both : bool
+        True if predicates are learnt too.
+
     Attributes
     ----------
     values : (runs, n_weights)
         Weights.
+    n_facts : (runs,)
+        Numbers of facts.
     facts : dict of str to tensor
         Facts and sizes, by the names of the kernel's arguments.
     lengths : dict of str to int
@@ -146,113 +126,138 @@ class Group:
         Numbers that the stages of an epoch hand on, for each run.
     """
 
-    def __init__(self, runs: Sequence[PackedRun], shape: Shape) -> None:
-        self.runs, self.shape = runs, shape
-        self.device = runs[0].layer.W_E.device
-        n_rows, n_active = (max(run.sizes[i] for run in runs) for i in (0, 2))
+    def __init__(
+        self,
+        packed: PackedLayers,
+        members: Integers,
+        databases: Sequence[Database],
+        of: Integers,
+        shape: Shape,
+        *,
+        both: bool,
+    ) -> None:
+        facts = Facts.of(databases, both=both)
+        sizes = Sizes.of(packed).some(members)
+        self.shape, self.n_facts = shape, facts.n_facts[of]
+        n_rows, n_active = int(facts.n_rows.max()), int(facts.n_active.max())
         self.lengths = {
             "n_weights": shape.n_weights, "n_rows": n_rows, "n_active": n_active,
-            "n_targets": max(len(run.targets) for run in runs),
+            "n_targets": int(facts.arrays["targets"].lengths.max()),
         }  # fmt: skip
         self.n_scratch = 3 * n_active * shape.d_heads + n_rows * (
             4 * shape.d_heads + 2 * shape.d_model
         )
-        values = np.zeros((len(runs), shape.n_weights), dtype=np.float32)
-        for run, row in zip(runs, values, strict=True):
-            weights = {name: p.detach().cpu().numpy() for name, p in run.layer.named_parameters()}
-            for name, part in self._parts(run, row).items():
-                part[...] = _numbered(run, name, weights[name])
-        self.values = torch.from_numpy(values).to(self.device)
-        self.facts = {
-            name: torch.from_numpy(array).to(self.device)
-            for name, array in _facts(runs, self.lengths).items()
-        }
+        rows, active = facts.n_rows[of], facts.n_active[of]
+        table = [rows, rows - self.n_facts, active, sizes.tokens, sizes.d_model]
+        arrays = {name: ragged.padded()[of] for name, ragged in facts.arrays.items()}
+        arrays |= {"sizes": np.stack(table, axis=1), "scales": sizes.scales}
+        device = packed.values.device
+        self.facts = moved(arrays, device)
+        self._layers, self._slots = places(
+            packed.starts[members], sizes, shape, facts.numbers, of, device
+        )
+        self.values = packed.values.new_zeros(len(members), shape.n_weights)
+        self.values.view(-1)[self._slots] = packed.values[self._layers]
 
-    def weights_of(self, i: int, rows: Tensor) -> dict[str, NDArray[np.float32]]:
-        """Return what some numbers of a run's weights are, shaped like its layer's parameters.
-
-        Parameters
-        ----------
-        i : int
-            Number of the run.
-        rows : (runs, n_weights)
-            Numbers laid out like `values`, on the CPU.
-        """
-        run = self.runs[i]
-        found: dict[str, NDArray[np.float32]] = {}
-        for name, part in self._parts(run, rows[i].numpy()).items():
-            whole = np.transpose(part, np.argsort(_AXES[name]))
-            if name in ("W_E", "W_U"):
-                axis = 0 if name == "W_E" else 1
-                back = np.empty_like(whole)
-                back[(slice(None),) * axis + (run.order,)] = whole
-                whole = back
-            found[name] = whole
-        return found
-
-    def write_back(self) -> None:
-        """Copy the weights into the layers."""
-        values = self.values.cpu()
-        for i, run in enumerate(self.runs):
-            for name, array in self.weights_of(i, values).items():
-                getattr(run.layer, name).detach().copy_(torch.from_numpy(array))
-
-    def _parts(self, run: PackedRun, row: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
-        """Views of a run's weights in its row, without their padding."""
-        tokens, d, heads, e = self.shape
-        c, n = run.layer.config, len(run.order)
-        d_model, qk, vo = c.d_model, c.d_head_qk, c.d_head_vo
-        padded = {
-            "W_E": ((tokens, d), (n, d_model)), "W_U": ((d, tokens), (d_model, n)),
-            "W_Q": ((d, heads, e), (d_model, c.n_heads, qk)),
-            "W_K": ((d, heads, e), (d_model, c.n_heads, qk)),
-            "W_V": ((d, heads, e), (d_model, c.n_heads, vo)),
-            "W_O": ((d, heads, e), (d_model, c.n_heads, vo)),
-        }  # fmt: skip
-        parts: dict[str, NDArray[np.float32]] = {}
-        start = 0
-        for name, (shape, inside) in padded.items():
-            end = start + math.prod(shape)
-            parts[name] = row[start:end].reshape(shape)[tuple(slice(size) for size in inside)]
-            start = end
-        return parts
+    def unpack(self, rows: Tensor, into: Tensor) -> None:
+        """Copy numbers of the runs, laid out like `values`, to where their layers' weights are."""
+        into[self._layers] = rows.view(-1)[self._slots]
 
 
-def _numbered(run: PackedRun, name: str, weight: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Transpose a weight as the kernel wants it, its tokens by their numbers."""
-    if name in ("W_E", "W_U"):
-        return weight.take(run.order, axis=0 if name == "W_E" else 1)
-    return np.transpose(weight, _AXES[name])
-
-
-def _facts(runs: Sequence[PackedRun], lengths: Mapping[str, int]) -> dict[str, Array]:
-    """Facts and sizes of all runs, padded."""
-    rows, active = lengths["n_rows"], lengths["n_active"]
-    widths = {
-        "subjects": rows, "predicates": rows, "weights": rows, "target_starts": rows + 1,
-        "targets": lengths["n_targets"], "subject_starts": active + 1, "subject_rows": rows,
-        "predicate_starts": active + 1, "predicate_rows": rows,
-    }  # fmt: skip
-    arrays: dict[str, Array] = {
-        name: np.zeros((len(runs), width), np.float32 if name == "weights" else np.int32)
-        for name, width in widths.items()
+def moved(arrays: dict[str, NDArray[Any]], device: torch.device) -> dict[str, Tensor]:
+    """Copy arrays to a device together, integers as int32 and other numbers as float32."""
+    narrow = {
+        name: np.ascontiguousarray(array, np.int32 if array.dtype.kind == "i" else np.float32)
+        for name, array in arrays.items()
     }
-    for i, run in enumerate(runs):
-        found: dict[str, Array] = {
-            name: getattr(run, name) for name in ("subjects", "predicates", "weights", "targets")
-        }
-        found["target_starts"] = _starts(run.n_targets)
-        for name in ("subject", "predicate"):
-            tokens = found[f"{name}s"]
-            found[f"{name}_rows"] = np.argsort(tokens, kind="stable")
-            found[f"{name}_starts"] = _starts(np.bincount(tokens, minlength=run.n_active))
-        for name, array in found.items():
-            arrays[name][i, : len(array)] = array
-    arrays["sizes"] = np.array([run.sizes for run in runs], np.int32)
-    arrays["scales"] = np.array([run.layer.config.attention_scale for run in runs], np.float32)
-    return arrays
+    starts = np.cumsum([0, *(-(-a.size // ALIGNED) * ALIGNED for a in narrow.values())]).tolist()
+    whole = np.zeros(starts[-1], np.int32)
+    for array, start in zip(narrow.values(), starts, strict=False):
+        whole[start : start + array.size] = array.view(np.int32).ravel()
+    there = torch.from_numpy(whole).to(device)
+    return {
+        name: there[start : start + array.size]
+        .view(torch.from_numpy(array[:0]).dtype)
+        .view(array.shape)
+        for (name, array), start in zip(narrow.items(), starts, strict=False)
+    }
 
 
-def _starts(counts: NDArray[Any]) -> Integers:
-    """List where each part begins, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+def places(
+    starts: Integers,
+    sizes: Sizes,
+    shape: Shape,
+    numbers: Ragged,
+    of: Integers,
+    device: torch.device,
+) -> tuple[Tensor, Tensor]:
+    """Find the places of weights in the layers, and in the values of the kernel.
+
+    Each of the six weights of a run is a box of three axes whose numbers are consecutive in its
+    layer, and which has a stride for each axis in the kernel's values, where tokens have other
+    numbers. The places are counted out on the device.
+
+    Parameters
+    ----------
+    starts : (runs,)
+        Where each layer begins.
+    sizes, shape
+        Of the runs, and that of the kernel.
+    numbers : Ragged
+        Number of each token of each database.
+    of : (runs,)
+        Number of each run's database.
+    device : torch.device
+        Where the places are needed.
+
+    Returns
+    -------
+    layers, slots : int64 tensors, shape (all weights of the runs,)
+        Place of a number in the layers, and in the values of all runs.
+    """
+    n_runs = len(starts)
+    d, heads, one = sizes.d_model, sizes.n_heads, np.ones(n_runs, np.int64)
+    tokens, width, e = shape.tokens, shape.d_heads, shape.d_head
+    at_heads, matrix = 2 * tokens * shape.d_model, shape.d_model * width
+    # sizes of the three axes, their strides in the kernel's values, and where these begin
+    boxes = [
+        ((one, sizes.tokens, d), (0, shape.d_model, 1), 0),
+        ((one, d, sizes.tokens), (0, tokens, 1), tokens * shape.d_model),
+        ((heads, d, sizes.d_head_qk), (e, width, 1), at_heads),
+        ((heads, sizes.d_head_qk, d), (e, 1, width), at_heads + matrix),
+        ((heads, d, sizes.d_head_vo), (e, width, 1), at_heads + 2 * matrix),
+        ((heads, sizes.d_head_vo, d), (e, 1, width), at_heads + 3 * matrix),
+    ]
+    axes = np.array([box for box, _, _ in boxes])
+    lengths = axes.prod(axis=1)
+    begins = np.arange(n_runs) * shape.n_weights
+    columns = {
+        "size_1": axes[:, 1], "size_2": axes[:, 2],
+        **{
+            f"stride_{axis}": np.repeat([strides[axis] for _, strides, _ in boxes], n_runs)
+            for axis in range(3)
+        },
+        # of its own weights, counted on
+        "counted": np.cumsum(lengths) - lengths.ravel(),
+        "layer": starts + np.cumsum(lengths, axis=0) - lengths,
+        "slot": np.array([begins + at for _, _, at in boxes]),
+        "numbers": np.tile(numbers.starts[of], len(boxes)), "lengths": lengths,
+    }  # fmt: skip
+    flat = [np.asarray(column).ravel() for column in columns.values()]
+    there = torch.from_numpy(np.concatenate([*flat, numbers.values])).to(device)
+    *parts, renumbered = there.split([*map(len, flat), len(numbers.values)])
+    part = dict(zip(columns, parts, strict=True))
+    n_weights, (n_E, n_U) = int(lengths.sum()), lengths[:2].sum(axis=1).tolist()
+    box = torch.repeat_interleave(part["lengths"], output_size=n_weights)
+    within = torch.arange(n_weights, device=device) - part["counted"][box]
+    size_1, size_2 = part["size_1"][box], part["size_2"][box]
+    rest, third = within // size_2, within % size_2
+    first, second = rest // size_1, rest % size_1
+    # the tokens of W_E, and then of W_U
+    of_E, of_U = slice(n_E), slice(n_E, n_E + n_U)
+    for coordinate, some in ((second, of_E), (third, of_U)):
+        coordinate[some] = renumbered[part["numbers"][box[some]] + coordinate[some]]
+    slots = part["slot"][box]
+    for axis, coordinate in enumerate((first, second, third)):
+        slots += coordinate * part[f"stride_{axis}"][box]
+    return part["layer"][box] + within, slots

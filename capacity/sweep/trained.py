@@ -1,0 +1,182 @@
+"""Train runs of one recipe: as arrays, in one tensor of many layers, or as layers of torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from capacity.layer.devices import lost_device
+from capacity.layer.engines.followed import followed
+from capacity.layer.engines.registry import engine_named, trains_weights
+from capacity.layer.forward import Weights
+from capacity.layer.initial import initial_weights
+from capacity.layer.recipe import Training
+from capacity.layer.snapshots import Snapshots
+from capacity.progress import Progress
+from capacity.sweep.plan import Run
+from capacity.sweep.storage.layout import snapshot_name
+from capacity.sweep.threads import one_thread
+
+if TYPE_CHECKING:
+    from capacity.layer.engines.engine import RunMany, RunWeights
+    from capacity.layer.model import AttentionLayer
+
+# a trained layer, or the weights of one, if no layer was made
+Trained: TypeAlias = "AttentionLayer | Weights"
+# told the number of epochs done, and the loss
+Watch: TypeAlias = Callable[[int, float], object]
+# of each run: for its initial weights, and for the order of its facts
+Generators: TypeAlias = "Sequence[tuple[np.random.Generator, np.random.Generator]]"
+
+
+def trained_runs(
+    runs: Sequence[Run],
+    snapshots: Path | None,
+    progress: Progress | None,
+    watch: Watch | None = None,
+) -> Iterator[tuple[Run, Trained, Training]]:
+    """Train runs of one engine, recipe and `Compute`, each from its own initial weights.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs to do; several if their engine trains them together.
+    snapshots : Path, optional
+        Folder of snapshots, for engines that keep any.
+    progress, watch : callable, optional
+        As `capacity.layer.train` takes them, for engines that call them.
+
+    Yields
+    ------
+    run, trained, training
+        The run, its layer or the weights of it, and the outcome.
+
+    Raises
+    ------
+    MultiValuedError
+        If a database is multi-valued.
+    """
+    generators: list[tuple[np.random.Generator, np.random.Generator]] = []
+    for run in runs:
+        run.database.require_functional("Training")
+        drawn, order = np.random.default_rng(int(run.start, 16)).spawn(2)
+        generators.append((drawn, order))
+    engine = engine_named(runs[0].engine)
+    if engine.run_weights and all(trains_weights(r.engine, r.workload) for r in runs):
+        for run, pair in zip(runs, generators, strict=True):
+            yield _as_arrays(engine.run_weights, run, pair, snapshots, progress, watch)
+    elif engine.run_many and all(run.layer.is_plain for run in runs):
+        yield from _together(engine.run_many, runs, generators)
+    else:
+        with one_thread(), lost_device(runs[0].device):
+            layers, trainings = _as_layers(runs, generators, snapshots, progress, watch)
+        yield from zip(runs, layers, trainings, strict=True)
+
+
+def layer_of(run: Run, trained: Trained) -> AttentionLayer:
+    """Return the trained layer of a run, which may be there as weights."""
+    import torch
+
+    from capacity.layer.model import AttentionLayer
+
+    if isinstance(trained, AttentionLayer):
+        return trained
+    tensors = {name: torch.from_numpy(array) for name, array in trained.items()}
+    return AttentionLayer.of_weights(run.layer, tensors)
+
+
+def _as_arrays(
+    run_weights: RunWeights,
+    run: Run,
+    generators: tuple[np.random.Generator, np.random.Generator],
+    snapshots: Path | None,
+    progress: Progress | None,
+    watch: Watch | None,
+) -> tuple[Run, Weights, Training]:
+    """Train a run without torch."""
+    drawn, order = generators
+    weights = {
+        name: array.astype(run.compute.dtype)
+        for name, array in initial_weights(run.layer, run.database.n_tokens, drawn).items()
+    }
+    train = partial(run_weights, run.layer, weights, run.database, run.recipe, order)
+    with one_thread():
+        training = followed(train, run.recipe, _snapshots(run, snapshots), progress, watch)
+    return run, weights, training
+
+
+def _together(
+    run_many: RunMany, runs: Sequence[Run], generators: Generators
+) -> Iterator[tuple[Run, Weights, Training]]:
+    """Train runs in one tensor, from which no layer is made."""
+    import torch
+
+    from capacity.layer.engines.proof import require_proven
+    from capacity.layer.packed import PackedLayers
+
+    compute, device = runs[0].compute, torch.device(runs[0].device)
+    databases = [run.database for run in runs]
+    with one_thread(), lost_device(runs[0].device):
+        require_proven(runs[0].engine, device, compute.dtype)
+        packed = PackedLayers.drawn(
+            [run.layer for run in runs],
+            [db.n_tokens for db in databases],
+            [drawn for drawn, _ in generators],
+            dtype=getattr(torch, compute.dtype),
+            device=device,
+        )
+        orders = [order for _, order in generators]
+        trainings = run_many(packed, databases, runs[0].recipe, orders)
+        weights = packed.arrays()
+    yield from zip(runs, weights, trainings, strict=True)
+
+
+def _as_layers(
+    runs: Sequence[Run],
+    generators: Generators,
+    snapshots: Path | None,
+    progress: Progress | None,
+    watch: Watch | None,
+) -> tuple[list[AttentionLayer], list[Training]]:
+    import torch
+
+    from capacity.layer.model import AttentionLayer
+    from capacity.layer.training import train, train_many
+
+    recipe, compute = runs[0].recipe, replace(runs[0].compute, engine=runs[0].engine)
+    dtype = getattr(torch, compute.dtype)
+    tasks = [
+        (
+            AttentionLayer(
+                run.layer, run.database.n_tokens, seed=drawn, dtype=dtype, device=run.device
+            ),
+            run.database,
+        )
+        for run, (drawn, _) in zip(runs, generators, strict=True)
+    ]
+    orders = [order for _, order in generators]
+    if runs[0].is_grouped or (snapshots is None and progress is None and watch is None):
+        trainings = train_many(tasks, recipe, compute, seeds=orders)
+    else:
+        trainings = [
+            train(
+                *task,
+                recipe,
+                compute,
+                seed=order,
+                snapshots=_snapshots(run, snapshots),
+                progress=progress,
+                watch=watch,
+            )
+            for run, task, order in zip(runs, tasks, orders, strict=True)
+        ]
+    return [layer for layer, _ in tasks], trainings
+
+
+def _snapshots(run: Run, folder: Path | None) -> Snapshots:
+    return Snapshots(folder and folder / snapshot_name(run.key), run.key)

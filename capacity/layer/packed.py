@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,11 +19,13 @@ from torch import Tensor, nn
 
 from capacity.database.facts import Database
 from capacity.layer.config import LayerConfig
-from capacity.layer.engines.engine import RunMany
 from capacity.layer.initial import initial_weights
 from capacity.layer.model import AttentionLayer
 from capacity.layer.recipe import Recipe, Training
 from capacity.limits import Seed
+
+if TYPE_CHECKING:
+    from capacity.layer.engines.engine import RunMany
 
 
 class PackedLayers:

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from capacity.extras import needed_by
 
@@ -198,7 +198,10 @@ class Curves:
         self._losses[:, now], self._shares[:, now] = losses[:, at], shares[:, at]
 
     def histories(
-        self, epochs: ArrayLike, losses: Sequence[float], shares: Sequence[float]
+        self,
+        epochs: Sequence[int] | NDArray[Any],
+        losses: Sequence[float] | NDArray[Any],
+        shares: Sequence[float] | NDArray[Any],
     ) -> list[History]:
         """Return the curves up to the end of each training, with what the final weights give."""
         ends = self._epochs.searchsorted(epochs).tolist()

@@ -136,7 +136,8 @@ class PackedLayers:
         into = [weight.detach() for layer in layers for weight in weights_of(layer)]
         parts = self.values.split([weight.numel() for weight in into])
         # one call for all of them, which a GPU does in a few launches
-        torch._foreach_copy_(into, [x.view(w.shape) for x, w in zip(parts, into, strict=True)])
+        shaped = [part.view(weight.shape) for part, weight in zip(parts, into, strict=True)]
+        torch._foreach_copy_(into, shaped)  # pyright: ignore[reportPrivateImportUsage]
 
 
 def train_together(

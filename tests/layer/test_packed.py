@@ -3,7 +3,6 @@
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -161,7 +160,7 @@ class Kernel:
 
 
 @pytest.fixture
-def kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernel]:
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     stands_in = Kernel()
     module = type(sys)("capacity.layer.engines.triton.kernel")
     vars(module)["train"] = stands_in

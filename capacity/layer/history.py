@@ -177,7 +177,7 @@ class Curves:
     Examples
     --------
     >>> curves = Curves(2, 5)
-    >>> curves.note(0, np.array([[3.0, 2.0], [2.0, 1.0]]), np.zeros((2, 2)))
+    >>> curves.note(curves.recorded(0, 2), np.array([[3.0, 2.0], [2.0, 1.0]]), np.zeros((2, 2)))
     >>> [history.loss for history in curves.histories([1, 2], [2.0, 0.5], [0.0, 1.0])]
     [(3.0, 2.0), (2.0, 1.0, 0.5)]
     """
@@ -188,14 +188,17 @@ class Curves:
             np.full((n_runs, len(self._epochs)), math.nan) for _ in range(2)
         )
 
-    def note(self, start: int, losses: NDArray[Any], shares: NDArray[Any]) -> None:
-        """Record some epochs from `start` on, each array of shape (n_runs, at least as many).
+    def recorded(self, start: int, end: int) -> NDArray[np.int64]:
+        """List the epochs to record from `start` on and before `end`."""
+        return self._epochs[slice(*self._epochs.searchsorted([start, end]))]
+
+    def note(self, epochs: NDArray[np.int64], losses: NDArray[Any], shares: NDArray[Any]) -> None:
+        """Record some epochs of `recorded`, each array of shape (n_runs, n_epochs).
 
         What is recorded of a training after its end isn't looked at.
         """
-        now = slice(*self._epochs.searchsorted([start, start + losses.shape[1]]))
-        at = self._epochs[now] - start
-        self._losses[:, now], self._shares[:, now] = losses[:, at], shares[:, at]
+        now = self._epochs.searchsorted(epochs)
+        self._losses[:, now], self._shares[:, now] = losses, shares
 
     def histories(
         self,
@@ -204,10 +207,18 @@ class Curves:
         shares: Sequence[float] | NDArray[Any],
     ) -> list[History]:
         """Return the curves up to the end of each training, with what the final weights give."""
+        whole = tuple(self._epochs.tolist())
         ends = self._epochs.searchsorted(epochs).tolist()
-        recorded = tuple(self._epochs.tolist())
-        rows = (ends, np.asarray(epochs).tolist(), self._losses.tolist(), self._shares.tolist())
+        # one tuple for all trainings of one length
+        seen = {epoch: (*whole[:n], epoch) for n, epoch in zip(ends, _plain(epochs), strict=True)}
+        rows = (ends, _plain(epochs), self._losses.tolist(), self._shares.tolist())
         return [
-            History((*recorded[:n], epoch), (*row[:n], float(loss)), (*known[:n], float(share)))
-            for n, epoch, row, known, loss, share in zip(*rows, losses, shares, strict=True)
+            History(seen[epoch], (*row[:n], loss), (*known[:n], share))
+            for n, epoch, row, known, loss, share in zip(
+                *rows, _plain(losses), _plain(shares), strict=True
+            )
         ]
+
+
+def _plain(values: Sequence[Any] | NDArray[Any]) -> list[Any]:
+    return np.asarray(values).tolist()

@@ -70,21 +70,21 @@ def test_facts_of_many_databases_are_those_of_each(
     drawn: list[tuple[int, int]], both: bool
 ) -> None:
     databases = [random_database(seed, triples=(1, most)) for seed, most in drawn]
-    together = Facts.of(databases, both=both)
+    together = Facts.of(databases, torch.device("cpu"), both=both)
     for i, db in enumerate(databases):
-        alone = Facts.of([db], both=both)
+        alone = Facts.of([db], torch.device("cpu"), both=both)
         for name, ragged in together.arrays.items():
             own = ragged.values[ragged.starts[i] :][: ragged.lengths[i]]
-            assert np.array_equal(own, alone.arrays[name].values), name
+            assert torch.equal(own, alone.arrays[name].values), name
         assert together.n_rows[i] == alone.n_rows[0]
         assert_rows_are_the_facts(alone, db, both=both)
 
 
 def assert_rows_are_the_facts(found: Facts, db: Database, *, both: bool) -> None:
     """Read the arrays back, as the kernel reads them."""
-    number = found.numbers.values
+    number = found.numbers.values.numpy()
     token = np.argsort(number)
-    arrays = {name: ragged.values for name, ragged in found.arrays.items()}
+    arrays = {name: ragged.values.numpy() for name, ragged in found.arrays.items()}
     starts, n_first = arrays["target_starts"], int(found.n_rows[0] - found.n_facts[0])
     rows = [
         (int(token[s]), int(token[p]), sorted(token[arrays["targets"][begin:end]].tolist()))
@@ -197,8 +197,9 @@ def test_the_operations_of_a_launch_are_as_many_for_any_number_of_runs(
     few, many = found
     assert few == many
     operations, moves, launches = many
-    # one shape, 256 epochs a launch: places, facts and rates go there, states and checks come back
+    # one shape, 256 epochs a launch
     assert launches == 2
-    assert sum(moves.values()) <= 30 * launches
-    assert sum(moves.values()) == 3 + launches + 1
+    # facts, places, scales and rates go there; of each launch some epochs, and the losses in them
+    # come back; and in the end whether weights are finite
+    assert sum(moves.values()) == 4 + 2 * launches + 1
     assert operations["aten.copy_.default"] <= 30 * launches

@@ -14,7 +14,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from capacity.layer.engines.triton import engine, kernel
+from capacity.layer.engines.triton import kernel, launches
 from capacity.layer.engines.triton.packing import Shape
 
 # A100, H100 and H200, B200
@@ -33,11 +33,11 @@ NUMBERS = {"enough", "beta2", "decay"}
 
 def compiled(shape: Shape, chip: int, *, decoupled: bool, decays: bool) -> bytes:
     """Machine code of the kernel, as a launch would make it."""
-    rows, tokens = engine.blocks(shape)
+    rows, tokens = launches.blocks(shape)
     constants = {
         "TOKENS": shape.tokens, "D": shape.d_model, "HEADS": shape.n_heads, "E": shape.d_head,
         "ROWS_A_BLOCK": rows, "TOKENS_A_BLOCK": tokens, "DECOUPLED": decoupled, "DECAYS": decays,
-        "MOVES": True, "HELD": engine.holds_moments(shape),
+        "MOVES": True, "HELD": launches.holds_moments(shape),
     }  # fmt: skip
     names = kernel.train.arg_names
     kinds: dict[str, str] = {}
@@ -58,7 +58,7 @@ def compiled(shape: Shape, chip: int, *, decoupled: bool, decays: bool) -> bytes
         attrs={(i,): [["tt.divisibility", 16]] for i in aligned},
     )
     target = GPUTarget("cuda", chip, 32)
-    return triton.compile(source, target=target, options=dict(engine.OPTIONS)).asm["cubin"]
+    return triton.compile(source, target=target, options=dict(launches.OPTIONS)).asm["cubin"]
 
 
 def resources(code: bytes) -> dict[str, int]:
@@ -78,10 +78,10 @@ def resources(code: bytes) -> dict[str, int]:
 @pytest.mark.parametrize("shape", PAPER, ids=lambda shape: f"{shape.tokens} tokens")
 def test_the_paper_s_layers_fit_the_registers(shape: Shape, chip: int) -> None:
     # the moments that registers hold leave room for all else
-    assert engine.holds_moments(shape) == (shape.tokens <= 128)
+    assert launches.holds_moments(shape) == (shape.tokens <= 128)
     for decoupled, decays in product([False, True], repeat=2):
         found = resources(compiled(shape, chip, decoupled=decoupled, decays=decays))
-        assert found["REG"] <= MOST_REGISTERS[engine.holds_moments(shape)]
+        assert found["REG"] <= MOST_REGISTERS[launches.holds_moments(shape)]
         # nothing is spilled to memory
         assert (found["STACK"], found["LOCAL"]) == (0, 0)
 

@@ -19,7 +19,7 @@ from capacity.database import Database
 from capacity.errors import InvalidArgumentError
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, Training, train, train_many
 from capacity.layer.engines.proof import prove
-from capacity.layer.engines.triton import engine, kernel
+from capacity.layer.engines.triton import engine, kernel, launches
 from capacity.layer.packed import PackedLayers
 from capacity.sweep import load, make_plan, run_sweep
 
@@ -177,7 +177,7 @@ def test_the_epochs_of_a_launch_make_no_difference(
     wanted, found = deepcopy(tasks[:2]), deepcopy(tasks[:2])
     before = by_triton(wanted, recipe)
     assert "memorised" in {training.status for training in before}
-    monkeypatch.setattr(engine, "CHUNK", chunk)
+    monkeypatch.setattr(launches, "CHUNK", chunk)
     assert by_triton(found, recipe) == before
     for (a, _), (b, _) in zip(found, wanted, strict=True):
         assert_same_bits(a, b)

@@ -19,7 +19,7 @@ from triton.runtime.interpreter import InterpreterBuilder
 
 from capacity.database import Database, random_database
 from capacity.layer import LayerConfig, Recipe
-from capacity.layer.engines.triton import engine
+from capacity.layer.engines.triton import engine, launches
 from capacity.layer.packed import PackedLayers
 
 
@@ -87,7 +87,7 @@ def launch(config: LayerConfig, db: Database, recipe: Recipe) -> None:
     """Launch a run for all its epochs."""
     packed = PackedLayers.drawn([config], [db.n_tokens])
     ((_, group),) = engine.groups_of(packed, [db], recipe)
-    engine.Launches(group, recipe).launch(recipe.epochs + 1)
+    launches.Launches(group, recipe).launch(recipe.epochs + 1)
 
 
 @pytest.mark.parametrize("positions", ["both", "object"])

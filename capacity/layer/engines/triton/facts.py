@@ -1,64 +1,67 @@
 """Facts of many databases as the arrays of the kernel, without a loop over databases.
 
 Facts of all databases stand one after the other, and a token's number is counted on from those of
-the databases before, so that one sort, sum or count serves all of them.
+the databases before, so that one sort, sum or count serves all of them. What moves to the device is
+the facts alone: the arrays are made there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
+from torch import Tensor
 
 from capacity.database.facts import Database
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Ragged:
-    """Lists of several lengths, one for each database, in one array.
+    """Lists of several lengths, one for each database, in one tensor.
 
     Attributes
     ----------
     values : (total length,)
         The lists one after the other.
     lengths : (databases,)
-        Length of each.
+        Length of each, int64.
     """
 
-    values: NDArray[Any]
-    lengths: Integers
+    values: Tensor
+    lengths: Tensor
 
     @property
-    def starts(self) -> Integers:
+    def starts(self) -> Tensor:
         """Where each list begins."""
-        return np.cumsum(self.lengths) - self.lengths
+        return before(self.lengths)
 
     @property
-    def owners(self) -> Integers:
-        """Number of the database of each value."""
-        return np.repeat(np.arange(len(self.lengths)), self.lengths)
-
-    @property
-    def places(self) -> Integers:
+    def places(self) -> Tensor:
         """Place of each value in its own list."""
-        return np.arange(len(self.values)) - np.repeat(self.starts, self.lengths)
+        numbers = torch.arange(len(self.values), device=self.values.device)
+        return numbers - self.spread(self.starts)
 
-    def padded(self) -> NDArray[Any]:
-        """Return the lists as rows of one array, followed by zeros."""
-        rows = np.zeros((len(self.lengths), self.lengths.max(initial=0)), self.values.dtype)
-        rows[self.owners, self.places] = self.values
+    def spread(self, of: Tensor) -> Tensor:
+        """Repeat a number of each database for each value of its list."""
+        return of.repeat_interleave(self.lengths, output_size=len(self.values))
+
+    def padded(self, width: int) -> Tensor:
+        """Return the lists as rows of one tensor, followed by zeros."""
+        rows = self.values.new_zeros(len(self.lengths), width)
+        numbers = torch.arange(len(self.lengths), device=rows.device)
+        rows[self.spread(numbers), self.places] = self.values
         return rows
 
     def then(self, other: Ragged) -> Ragged:
         """Put the other's list of each database behind this one's."""
-        order = np.argsort(np.concatenate([self.owners, other.owners]), kind="stable")
-        values = np.concatenate([self.values, other.values])[order]
-        return Ragged(values, self.lengths + other.lengths)
+        lengths = self.lengths + other.lengths
+        starts = before(lengths)
+        values = self.values.new_empty(len(self.values) + len(other.values))
+        values[self.spread(starts) + self.places] = self.values
+        values[other.spread(starts + self.lengths) + other.places] = other.values
+        return Ragged(values, lengths)
 
 
 @dataclass(frozen=True)
@@ -84,49 +87,57 @@ class Facts:
     """
 
     numbers: Ragged
-    n_rows: Integers
-    n_active: Integers
-    n_facts: Integers
+    n_rows: Tensor
+    n_active: Tensor
+    n_facts: Tensor
     arrays: dict[str, Ragged]
 
     @classmethod
-    def of(cls, databases: Sequence[Database], *, both: bool) -> Facts:
-        """Number tokens and rows; with `both`, predicates are learnt too."""
+    def of(cls, databases: Sequence[Database], device: torch.device, *, both: bool) -> Facts:
+        """Number tokens and rows on a device; with `both`, predicates are learnt too."""
         triples = [db.token_triples for db in databases]
-        n_facts = np.array([len(one) for one in triples])
-        n_tokens = np.array([db.n_tokens for db in databases])
+        sizes = np.array(
+            [(len(one), db.n_tokens) for one, db in zip(triples, databases, strict=True)]
+        )
+        whole = np.concatenate([sizes.ravel(), np.concatenate(triples).ravel()])
+        there = torch.from_numpy(whole).to(device)
+        n_facts, n_tokens = there[: sizes.size].view(-1, 2).T.contiguous()
         # tokens counted on, from database to database
-        first_token = np.cumsum(n_tokens) - n_tokens
-        k, q, v = (np.concatenate(triples) + np.repeat(first_token, n_facts)[:, None]).T
-        owner = np.repeat(np.arange(len(databases)), n_tokens)
+        first_token = before(n_tokens)
+        counted = Ragged(there[sizes.size :].view(-1, 3), n_facts)
+        k, q, v = (counted.values + counted.spread(first_token)[:, None]).T.contiguous()
+        n_all = int(sizes[:, 1].sum())
+        owner = torch.arange(len(sizes), device=device).repeat_interleave(
+            n_tokens, output_size=n_all
+        )
 
-        def of_facts(values: NDArray[Any]) -> Ragged:
+        def of_facts(values: Tensor) -> Ragged:
             return Ragged(values, n_facts)
 
-        distinct = np.unique(k) if both else k[:0]
-        n_first = np.bincount(owner[distinct], minlength=len(databases))
+        distinct = k.unique() if both else k[:0]
+        n_first = owner[distinct].bincount(minlength=len(sizes))
         first = Ragged(distinct, n_first)
         subjects, predicates = first.then(of_facts(k)), first.then(of_facts(q))
         n_rows = subjects.lengths
-        uses = [np.bincount(x.values, minlength=len(owner)) for x in (subjects, predicates)]
+        uses = [x.values.bincount(minlength=n_all) for x in (subjects, predicates)]
         counts = uses[0] + uses[1]
-        order = np.lexsort((-counts, owner))
-        number = np.empty_like(order)
-        number[order] = np.arange(len(order)) - np.repeat(first_token, n_tokens)
-        n_active = np.bincount(owner[counts > 0], minlength=len(databases))
+        # by database, and then by falling counts
+        order = (owner * (len(subjects.values) * 2 + 1) - counts).argsort(stable=True)
+        number = torch.empty_like(order)
+        number[order] = Ragged(order, n_tokens).places
+        n_active = owner[counts > 0].bincount(minlength=len(sizes))
         # a subject's row must predict the predicates of its facts, which differ
-        n_targets = Ragged(np.bincount(k, minlength=len(owner))[distinct], n_first).then(
-            of_facts(np.ones_like(k))
+        n_targets = Ragged(k.bincount(minlength=n_all)[distinct], n_first).then(
+            of_facts(torch.ones_like(k))
         )
-        after = q[np.argsort(k, kind="stable")] if both else q[:0]
-        n_after = n_facts if both else 0 * n_facts
-        share = np.repeat((0.5 if both else 1.0) / n_facts, n_rows)
+        after = Ragged(q[k.argsort(stable=True)], n_facts) if both else Ragged(q[:0], 0 * n_facts)
+        share = subjects.spread((0.5 if both else 1.0) / n_facts.double())
         arrays = {
             "subjects": Ragged(number[subjects.values], n_rows),
             "predicates": Ragged(number[predicates.values], n_rows),
-            "weights": Ragged((share * n_targets.values).astype(np.float32), n_rows),
+            "weights": Ragged((share * n_targets.values).float(), n_rows),
             "target_starts": _starts(n_targets),
-            "targets": Ragged(number[after], n_after).then(of_facts(number[v])),
+            "targets": Ragged(number[after.values], after.lengths).then(of_facts(number[v])),
         }
         # active tokens in the order of their numbers
         active = order[counts[order] > 0]
@@ -134,21 +145,21 @@ class Facts:
             ("subject", "predicate"), (subjects, predicates), uses, strict=True
         ):
             # its number, counted on, is a token's place in `order`
-            place = number[tokens.values] + np.repeat(first_token, n_rows)
-            rows = np.argsort(place, kind="stable")
-            arrays[f"{name}_rows"] = Ragged(rows - np.repeat(tokens.starts, n_rows), n_rows)
+            place = number[tokens.values] + tokens.spread(first_token)
+            rows = place.argsort(stable=True) - tokens.spread(tokens.starts)
+            arrays[f"{name}_rows"] = Ragged(rows, n_rows)
             arrays[f"{name}_starts"] = _starts(Ragged(used[active], n_active))
         return cls(Ragged(number, n_tokens), n_rows, n_active, n_facts, arrays)
 
 
+def before(counts: Tensor) -> Tensor:
+    """Sum of all counts before each one."""
+    return counts.cumsum(0) - counts
+
+
 def _starts(counts: Ragged) -> Ragged:
     """List where each part begins, and where the last one ends, for each database."""
-    ends = np.cumsum(counts.values) - np.repeat(_before(counts), counts.lengths)
-    zero = Ragged(np.zeros(len(counts.lengths), np.int64), np.ones_like(counts.lengths))
-    return zero.then(Ragged(ends, counts.lengths))
-
-
-def _before(counts: Ragged) -> Integers:
-    """Sum of the counts of all databases before each one."""
-    sums = np.concatenate([[0], np.cumsum(counts.values)])
-    return sums[counts.starts]
+    sums = torch.cat([counts.values.new_zeros(1), counts.values.cumsum(0)])
+    ends = sums[1:] - counts.spread(sums[counts.starts])
+    one = torch.ones_like(counts.lengths)
+    return Ragged(torch.zeros_like(one), one).then(Ragged(ends, counts.lengths))

@@ -1,14 +1,14 @@
 """Runs of one padded shape, as the arrays of the kernel. No triton in here.
 
-Whatever the number of runs, a group is a fixed number of array operations, and moves to the device
-in two copies: places of the weights, and facts.
+Whatever the number of runs, a group is a fixed number of operations, most of them on the device:
+to it move the facts, sizes, and a few numbers for each weight of each run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,8 +23,6 @@ Integers = NDArray[np.int64]
 
 # least sizes that are compiled: below them a tile has fewer numbers than a program has threads
 LEAST = (64, 8, 4, 8)
-# a pointer at a multiple of 16 bytes is compiled to wider loads than another one
-ALIGNED = 4
 
 
 class Shape(NamedTuple):
@@ -89,6 +87,20 @@ class Sizes:
         found, number = np.unique(rounded, axis=0, return_inverse=True)
         return [Shape(*row) for row in found.tolist()], number.ravel()
 
+    def boxes(self) -> Integers:
+        """Return the sizes of the weights W_E, W_U, W_Q, W_K, W_V and W_O, as boxes of three axes.
+
+        Shape (6, 3, runs); the first axis of W_E and of W_U is 1.
+        """
+        n, d, heads, qk, vo = (
+            self.tokens, self.d_model, self.n_heads, self.d_head_qk, self.d_head_vo,
+        )  # fmt: skip
+        one = np.ones_like(n)
+        return np.array([
+            (one, n, d), (one, d, n), (heads, d, qk), (heads, qk, d), (heads, d, vo),
+            (heads, vo, d),
+        ])  # fmt: skip
+
     def some(self, members: Integers) -> Sizes:
         """Return the sizes of some runs."""
         return Sizes(*(getattr(self, name)[members] for name in self.__dataclass_fields__))
@@ -103,6 +115,8 @@ class Group:
         Layers, some of which are these runs.
     members : (runs,)
         Numbers of their layers.
+    sizes : Sizes
+        Those of the runs.
     databases : sequence of Database
         Databases, each once.
     of : (runs,)
@@ -117,7 +131,7 @@ class Group:
     values : (runs, n_weights)
         Weights.
     n_facts : (runs,)
-        Numbers of facts.
+        Numbers of facts, on the host.
     facts : dict of str to tensor
         Facts and sizes, by the names of the kernel's arguments.
     lengths : dict of str to int
@@ -130,32 +144,44 @@ class Group:
         self,
         packed: PackedLayers,
         members: Integers,
+        sizes: Sizes,
         databases: Sequence[Database],
         of: Integers,
         shape: Shape,
         *,
         both: bool,
     ) -> None:
-        facts = Facts.of(databases, both=both)
-        sizes = Sizes.of(packed).some(members)
-        self.shape, self.n_facts = shape, facts.n_facts[of]
-        n_rows, n_active = int(facts.n_rows.max()), int(facts.n_active.max())
+        device = packed.values.device
+        facts = Facts.of(databases, device, both=both)
+        self.shape = shape
+        self.n_facts: Integers = np.array([db.n_triples for db in databases])[of]
+        widest = [facts.n_rows, facts.n_active, facts.arrays["targets"].lengths]
+        n_rows, n_active, n_targets = torch.stack(widest).amax(dim=1).tolist()
         self.lengths = {
             "n_weights": shape.n_weights, "n_rows": n_rows, "n_active": n_active,
-            "n_targets": int(facts.arrays["targets"].lengths.max()),
+            "n_targets": n_targets,
         }  # fmt: skip
         self.n_scratch = 3 * n_active * shape.d_heads + n_rows * (
             4 * shape.d_heads + 2 * shape.d_model
         )
-        rows, active = facts.n_rows[of], facts.n_active[of]
-        table = [rows, rows - self.n_facts, active, sizes.tokens, sizes.d_model]
-        arrays = {name: ragged.padded()[of] for name, ragged in facts.arrays.items()}
-        arrays |= {"sizes": np.stack(table, axis=1), "scales": sizes.scales}
-        device = packed.values.device
-        self.facts = moved(arrays, device)
-        self._layers, self._slots = places(
-            packed.starts[members], sizes, shape, facts.numbers, of, device
+        table = places_table(packed.starts[members], sizes, shape)
+        there = torch.from_numpy(np.concatenate([of, sizes.tokens, sizes.d_model, table.ravel()]))
+        of_run, tokens, d_model, *flat = there.to(device).split(
+            [*[len(of)] * 3, *[table.shape[1]] * len(table)]
         )
+        rows, active = facts.n_rows[of_run], facts.n_active[of_run]
+        columns = [rows, rows - facts.n_facts[of_run], active, tokens, d_model]
+        widths = {"targets": n_targets, "target_starts": n_rows + 1,
+                  "subject_starts": n_active + 1, "predicate_starts": n_active + 1}  # fmt: skip
+        self.facts = {
+            name: _narrow(ragged.padded(widths.get(name, n_rows)))[of_run]
+            for name, ragged in facts.arrays.items()
+        }
+        self.facts["sizes"] = torch.stack(columns, dim=1).int()
+        self.facts["scales"] = torch.from_numpy(sizes.scales).to(device)
+        counts = [int(n) for n in sizes.boxes().prod(axis=1).sum(axis=1)]
+        self._layers, self._slots = places(dict(zip(PLACES, flat, strict=True)), counts,
+                                           facts.numbers, of_run)  # fmt: skip
         self.values = packed.values.new_zeros(len(members), shape.n_weights)
         self.values.view(-1)[self._slots] = packed.values[self._layers]
 
@@ -164,38 +190,22 @@ class Group:
         into[self._layers] = rows.view(-1)[self._slots]
 
 
-def moved(arrays: dict[str, NDArray[Any]], device: torch.device) -> dict[str, Tensor]:
-    """Copy arrays to a device together, integers as int32 and other numbers as float32."""
-    narrow = {
-        name: np.ascontiguousarray(array, np.int32 if array.dtype.kind == "i" else np.float32)
-        for name, array in arrays.items()
-    }
-    starts = np.cumsum([0, *(-(-a.size // ALIGNED) * ALIGNED for a in narrow.values())]).tolist()
-    whole = np.zeros(starts[-1], np.int32)
-    for array, start in zip(narrow.values(), starts, strict=False):
-        whole[start : start + array.size] = array.view(np.int32).ravel()
-    there = torch.from_numpy(whole).to(device)
-    return {
-        name: there[start : start + array.size]
-        .view(torch.from_numpy(array[:0]).dtype)
-        .view(array.shape)
-        for (name, array), start in zip(narrow.items(), starts, strict=False)
-    }
+def _narrow(values: Tensor) -> Tensor:
+    return values if values.is_floating_point() else values.int()
 
 
-def places(
-    starts: Integers,
-    sizes: Sizes,
-    shape: Shape,
-    numbers: Ragged,
-    of: Integers,
-    device: torch.device,
-) -> tuple[Tensor, Tensor]:
-    """Find the places of weights in the layers, and in the values of the kernel.
+# columns of the table of places: for each weight of each run, its numbers; of its box the last two
+# sizes; the strides of its axes in the kernel's values; where it begins among all weights of this
+# name, in its layers, and in the kernel's values
+PLACES = ("lengths", "size_1", "size_2", "stride_0", "stride_1", "stride_2", "counted", "layer",
+          "slot")  # fmt: skip
+
+
+def places_table(starts: Integers, sizes: Sizes, shape: Shape) -> Integers:
+    """List what the places of weights are counted from (`PLACES`).
 
     Each of the six weights of a run is a box of three axes whose numbers are consecutive in its
-    layer, and which has a stride for each axis in the kernel's values, where tokens have other
-    numbers. The places are counted out on the device.
+    layer, and which has a stride for each axis in the kernel's values.
 
     Parameters
     ----------
@@ -203,61 +213,63 @@ def places(
         Where each layer begins.
     sizes, shape
         Of the runs, and that of the kernel.
+
+    Returns
+    -------
+    ndarray of int64, shape (9, 6 runs)
+        Weight by weight, W_E of all runs first.
+    """
+    n_runs, tokens, width, e = len(starts), shape.tokens, shape.d_heads, shape.d_head
+    at_heads, matrix = 2 * tokens * shape.d_model, shape.d_model * width
+    strides = [(0, shape.d_model, 1), (0, tokens, 1), *[(e, width, 1), (e, 1, width)] * 2]
+    begins = [0, tokens * shape.d_model, *(at_heads + i * matrix for i in range(4))]
+    boxes = sizes.boxes()
+    lengths = boxes.prod(axis=1)
+    columns = [
+        lengths, boxes[:, 1], boxes[:, 2],
+        *(np.repeat([[stride[axis]] for stride in strides], n_runs, axis=1) for axis in range(3)),
+        np.cumsum(lengths).reshape(lengths.shape) - lengths,
+        starts + np.cumsum(lengths, axis=0) - lengths,
+        np.array(begins)[:, None] + np.arange(n_runs) * shape.n_weights,
+    ]  # fmt: skip
+    return np.stack([column.ravel() for column in columns])
+
+
+def places(
+    table: Mapping[str, Tensor], counts: Sequence[int], numbers: Ragged, of: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Find the places of weights in the layers, and in the values of the kernel.
+
+    Parameters
+    ----------
+    table : mapping of str to tensor
+        Columns of `places_table`, on the device.
+    counts : sequence of int
+        Numbers in each of the six weights, of all runs together.
     numbers : Ragged
         Number of each token of each database.
     of : (runs,)
         Number of each run's database.
-    device : torch.device
-        Where the places are needed.
 
     Returns
     -------
     layers, slots : int64 tensors, shape (all weights of the runs,)
         Place of a number in the layers, and in the values of all runs.
     """
-    n_runs = len(starts)
-    d, heads, one = sizes.d_model, sizes.n_heads, np.ones(n_runs, np.int64)
-    tokens, width, e = shape.tokens, shape.d_heads, shape.d_head
-    at_heads, matrix = 2 * tokens * shape.d_model, shape.d_model * width
-    # sizes of the three axes, their strides in the kernel's values, and where these begin
-    boxes = [
-        ((one, sizes.tokens, d), (0, shape.d_model, 1), 0),
-        ((one, d, sizes.tokens), (0, tokens, 1), tokens * shape.d_model),
-        ((heads, d, sizes.d_head_qk), (e, width, 1), at_heads),
-        ((heads, sizes.d_head_qk, d), (e, 1, width), at_heads + matrix),
-        ((heads, d, sizes.d_head_vo), (e, width, 1), at_heads + 2 * matrix),
-        ((heads, sizes.d_head_vo, d), (e, 1, width), at_heads + 3 * matrix),
-    ]
-    axes = np.array([box for box, _, _ in boxes])
-    lengths = axes.prod(axis=1)
-    begins = np.arange(n_runs) * shape.n_weights
-    columns = {
-        "size_1": axes[:, 1], "size_2": axes[:, 2],
-        **{
-            f"stride_{axis}": np.repeat([strides[axis] for _, strides, _ in boxes], n_runs)
-            for axis in range(3)
-        },
-        # of its own weights, counted on
-        "counted": np.cumsum(lengths) - lengths.ravel(),
-        "layer": starts + np.cumsum(lengths, axis=0) - lengths,
-        "slot": np.array([begins + at for _, _, at in boxes]),
-        "numbers": np.tile(numbers.starts[of], len(boxes)), "lengths": lengths,
-    }  # fmt: skip
-    flat = [np.asarray(column).ravel() for column in columns.values()]
-    there = torch.from_numpy(np.concatenate([*flat, numbers.values])).to(device)
-    *parts, renumbered = there.split([*map(len, flat), len(numbers.values)])
-    part = dict(zip(columns, parts, strict=True))
-    n_weights, (n_E, n_U) = int(lengths.sum()), lengths[:2].sum(axis=1).tolist()
-    box = torch.repeat_interleave(part["lengths"], output_size=n_weights)
-    within = torch.arange(n_weights, device=device) - part["counted"][box]
-    size_1, size_2 = part["size_1"][box], part["size_2"][box]
+    total, device = sum(counts), of.device
+    lengths = table["lengths"]
+    box = torch.arange(len(lengths), device=device).repeat_interleave(lengths, output_size=total)
+    within = torch.arange(total, device=device) - table["counted"][box]
+    size_1, size_2 = table["size_1"][box], table["size_2"][box]
     rest, third = within // size_2, within % size_2
     first, second = rest // size_1, rest % size_1
-    # the tokens of W_E, and then of W_U
-    of_E, of_U = slice(n_E), slice(n_E, n_E + n_U)
+    # tokens have other numbers in the kernel: the rows of W_E, and the columns of W_U
+    first_token = numbers.starts[of]
+    of_E, of_U = slice(counts[0]), slice(counts[0], counts[0] + counts[1])
     for coordinate, some in ((second, of_E), (third, of_U)):
-        coordinate[some] = renumbered[part["numbers"][box[some]] + coordinate[some]]
-    slots = part["slot"][box]
+        token = first_token[box[some] % len(of)] + coordinate[some]
+        coordinate[some] = numbers.values[token]
+    slots = table["slot"][box]
     for axis, coordinate in enumerate((first, second, third)):
-        slots += coordinate * part[f"stride_{axis}"][box]
-    return part["layer"][box] + within, slots
+        slots += coordinate * table[f"stride_{axis}"][box]
+    return table["layer"][box] + within, slots

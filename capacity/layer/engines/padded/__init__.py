@@ -30,7 +30,7 @@ def _run_many(*arguments: Any) -> list[Training]:
     return run_many(*arguments)
 
 
-# without a priority: it is meant for GPUs, and hasn't been measured on one
+# without a priority: it is meant for GPUs, where its speed hasn't been measured
 PADDED = Engine(
     name="padded",
     why_not=_why_not,

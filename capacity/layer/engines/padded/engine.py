@@ -7,8 +7,8 @@ size share a batch, and so that a run's shapes, and with them its bits, don't de
 runs. Padding is zero and has zero gradient. A run that has ended keeps its weights. Batches of
 facts are assembled on the host, step by step.
 
-It is meant for GPUs, where a step on all facts can be captured once and replayed, and hasn't been
-measured on one. On CPUs the fused engine is much faster.
+It is meant for GPUs, where a step on all facts can be captured once and replayed, and its speed
+there hasn't been measured. On CPUs the fused engine is much faster.
 
 For the formulas see `capacity.layer.engines.fused.attention`.
 """

@@ -24,7 +24,7 @@ MAX_GROWTH, FREE_BYTES, FREE_TEXT = 250, 2**26, 2**28
 # the most that the parser of RDF reads in most formats; the same for all of them
 MAX_TERM_BYTES = 2**24
 # a row takes a byte where it is stored, at least: any file may have this many rows, and cells
-FREE_ROWS, FREE_CELLS = 5 * 10**5, 5 * 10**6
+FREE_ROWS, FREE_CELLS, CELLS_A_ROW = 5 * 10**5, 5 * 10**6, 10
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Limits:
         `FREE_BYTES` and `FREE_TEXT`, which any may take.
     max_rows, max_cells : int or None
         Most rows (of a table, triples, or entries) and cells (rows times columns; places of a dense
-        array); by default one for each stored byte, and at least `FREE_ROWS` and `FREE_CELLS`.
+        array); by default one for each stored byte, and at least `FREE_ROWS` and `FREE_CELLS`; if
+        `max_rows` is given, ten cells for each of them at least.
     max_term_bytes : int
         Most bytes of a term.
     stored : int
@@ -81,7 +82,10 @@ class Limits:
     @property
     def cells(self) -> int:
         """Most cells."""
-        return max(FREE_CELLS, self.stored) if self.max_cells is None else self.max_cells
+        if self.max_cells is not None:
+            return self.max_cells
+        # whoever asks for more rows means their cells, too
+        return max(FREE_CELLS, self.stored, CELLS_A_ROW * (self.max_rows or 0))
 
     @property
     def grown(self) -> int:

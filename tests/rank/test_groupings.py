@@ -1,11 +1,15 @@
 """Modes taken together to three groups: the same for small orders, and as many for every order."""
 
+import math
+
 import pytest
 
 from capacity import verify
 from capacity.rank import effective_rank_interval, rank_interval
+from capacity.rank.effort import BUDGETS
 from capacity.rank.search import groupings as module
 from capacity.rank.search.groupings import MOST, groupings
+from capacity.rank.upper.spanning_tree import spanning_tree_work
 from capacity.tensor import SparseTensor, grouped
 
 
@@ -75,3 +79,20 @@ def test_ranks_of_high_orders_are_closed_and_proved(order: int, most: int) -> No
         effective = effective_rank_interval(tensor)
         assert effective.lower.value <= effective.upper.value <= n
         assert verify(effective.lower, tensor).proved
+
+
+def test_the_estimate_of_trees_over_slices_does_not_take_an_order_of_modes_at_a_time() -> None:
+    # by the definition: for each pair of slices, and the root, the trees of all other modes
+    def by_definition(shape: tuple[int, ...], mode: int) -> int:
+        others = (*shape[:mode], *shape[mode + 1 :])
+        if len(others) == 2:
+            return 2 * shape[mode] ** 2 * math.prod(others) * min(others)
+        each = sum(20_000 + by_definition(others, m) for m in range(len(others)))
+        return math.comb(shape[mode] + 1, 2) * each
+
+    for shape in ((2, 3, 4), (3, 2, 2, 4), (2, 4, 3, 2, 1), (1, 2, 3, 1, 2, 2)):
+        for mode in range(len(shape)):
+            assert spanning_tree_work(shape, mode) == by_definition(shape, mode)
+    # 31! summands, were they added one by one
+    assert spanning_tree_work((2,) * 32, 0) > BUDGETS["thorough"].work
+    assert spanning_tree_work((1,) * 13, 0) > BUDGETS["thorough"].work

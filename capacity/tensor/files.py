@@ -120,7 +120,7 @@ def parse_tensor(
     SparseTensor(2 x 2 x 2, 3 entries from 1 to 1)
     """
     limits = limits.of(len(raw))
-    stream = io.BufferedReader(cast(Any, io.BytesIO(raw)), 2**16)
+    stream: io.BufferedReader[Any] = io.BufferedReader(cast(Any, io.BytesIO(raw)), 2**16)
     if raw.startswith(b"\x1f\x8b"):
         unpacked = gzip.GzipFile(fileobj=io.BytesIO(raw))
         stream = io.BufferedReader(Growing(name, unpacked, limits), 2**16)
@@ -134,7 +134,9 @@ def parse_tensor(
         ) from None
 
 
-def _parsed(name: str, stream: io.BufferedReader, limits: Limits, max_order: int) -> SparseTensor:
+def _parsed(
+    name: str, stream: io.BufferedReader[Any], limits: Limits, max_order: int
+) -> SparseTensor:
     """Read a tensor from a stream, of which no more is held than its entries."""
     beginning = stream.peek(2**12)[: 2**12]
     if beginning.startswith(MAGIC):

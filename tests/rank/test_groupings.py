@@ -1,6 +1,7 @@
 """Modes taken together to three groups: the same for small orders, and as many for every order."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def test_the_number_of_partitions_that_are_listed_does_not_grow_with_the_order(
     listed: list[int] = []
     of = module._promise
 
-    def counted(*arguments: object) -> int:
+    def counted(*arguments: Any) -> int:
         listed[-1] += 1
         return of(*arguments)
 

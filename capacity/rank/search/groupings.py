@@ -69,7 +69,7 @@ def _parts(sides: tuple[int, ...], least: int) -> Groups:
     A mode of size one joins another, as long as `least` parts are left: the tensor stays the same.
     Then the two smallest parts are joined, which keeps the sides of groups balanced.
     """
-    parts = [(side, (mode,)) for mode, side in enumerate(sides)]
+    parts: list[tuple[int, tuple[int, ...]]] = [(side, (m,)) for m, side in enumerate(sides)]
     heapq.heapify(parts)
     while len(parts) > PARTS or (len(parts) > least and parts[0][0] == 1):
         side, modes = heapq.heappop(parts)

@@ -25,7 +25,7 @@ from capacity.database.io.tables.parquet import (
 from capacity.database.io.tables.rows import narrowed
 from capacity.database.io.tables.table import Table
 from capacity.errors import DatabaseFormatError
-from capacity.reading_limits import Limits
+from capacity.reading_limits import FREE_CELLS, Limits
 from capacity.stores.scratch import HELD, ROWS, Scratch
 from capacity.stores.streams import Stream, lines_of, not_utf_8, open_regular, opened
 from capacity.stores.table_cells import TableFile
@@ -86,10 +86,12 @@ def _holds_a_quote(where: str, limits: Limits) -> bool:
 
 
 def _split_tsv(stream: Stream, limits: Limits) -> Iterator[Row]:
+    long = min(FREE_CELLS, limits.cells)
     try:
         # only \n ends a row
         for number, line in enumerate(lines_of(stream, "\n"), start=1):
-            _refuse_wide(stream, "tsv", line.count("\t"), limits)
+            if len(line) >= long:
+                _refuse_wide(stream, "tsv", line.count("\t"), limits)
             bare = line.removesuffix("\n").removesuffix("\r")
             if bare:
                 yield number, tuple(bare.split("\t"))
@@ -98,9 +100,12 @@ def _split_tsv(stream: Stream, limits: Limits) -> Iterator[Row]:
 
 
 def _split_csv(stream: Stream, limits: Limits) -> Iterator[Row]:
+    long = min(FREE_CELLS, limits.cells)
+
     def lines() -> Iterator[str]:
         for line in lines_of(stream, ""):
-            _refuse_wide(stream, "csv", line.count(","), limits)
+            if len(line) >= long:
+                _refuse_wide(stream, "csv", line.count(","), limits)
             yield line
 
     reader = csv.reader(lines(), strict=True)
@@ -121,8 +126,7 @@ def _split_csv(stream: Stream, limits: Limits) -> Iterator[Row]:
 
 def _refuse_wide(stream: Stream, format: str, commas: int, limits: Limits) -> None:
     """Refuse a line of more cells than a file may have, before it is divided into them."""
-    excess = limits.of(stream.size).excess(cells=commas)
-    refuse_excess(stream.where, format, excess)
+    refuse_excess(stream.where, format, limits.of(stream.size).excess(cells=commas))
 
 
 def within(where: str, format: str, rows: Iterable[Row], limits: Limits) -> Iterator[Row]:
@@ -133,12 +137,22 @@ def within(where: str, format: str, rows: Iterable[Row], limits: Limits) -> Iter
     DatabaseFormatError
         For a row, or a cell, too many or too long.
     """
-    cells = text = 0
-    for n_rows, (number, row) in enumerate(rows, start=1):
-        lengths = [len(cell) if cell.isascii() else len(cell.encode()) for cell in row if cell]
-        cells, text = cells + len(row), text + sum(lengths)
-        excess = limits.excess(rows=n_rows, cells=cells, text=text, term=max(lengths, default=0))
-        if excess is not None:
+    most_rows, most_cells, most_text = limits.rows, limits.cells, limits.text
+    n_rows = cells = text = 0
+    for number, row in rows:
+        size, longest = sum(map(len, filter(None, row) if None in row else row)), 0
+        n_rows, cells, text = n_rows + 1, cells + len(row), text + size
+        # a character takes four bytes at most
+        if 4 * size > limits.max_term_bytes:
+            lengths = [len(cell.encode()) for cell in row if cell]
+            text, longest = text - size + sum(lengths), max(lengths)
+        if (
+            n_rows > most_rows
+            or cells > most_cells
+            or text > most_text
+            or longest > limits.max_term_bytes
+        ):
+            excess = limits.excess(rows=n_rows, cells=cells, text=text, term=longest)
             refuse_excess(where, format, excess)
         yield number, row
 

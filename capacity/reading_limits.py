@@ -84,7 +84,7 @@ class Limits:
         """Most cells."""
         if self.max_cells is not None:
             return self.max_cells
-        # whoever asks for more rows means their cells, too
+        # a caller that asks for more rows means their cells, too
         return max(FREE_CELLS, self.stored, CELLS_A_ROW * (self.max_rows or 0))
 
     @property

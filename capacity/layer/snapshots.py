@@ -169,10 +169,7 @@ NO_SNAPSHOTS = Snapshots(None, "")
 def _require_plain(body: memoryview) -> None:
     """Refuse members that are compressed, for these may stand for far more than the file holds.
 
-    Raises
-    ------
-    ValueError
-        If there is one. What this class writes is stored as it is.
+    What `Snapshots` writes is stored as it is; `recall` takes the error for a damaged file.
     """
     with ZipFile(BytesIO(body)) as members:
         if any(one.compress_type != ZIP_STORED for one in members.infolist()):

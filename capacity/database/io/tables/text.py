@@ -61,6 +61,7 @@ def parse_table_content(
             return db
     text = content.data.decode("utf-8")
     rows = list(_split_csv(content.name, text) if format.name == "csv" else _split_tsv(text))
+    _refuse_long(content, format.name, rows)
     read = Table(content.name, format.name, rows)
     if table is None:
         refuse_empty_rows(read)
@@ -78,6 +79,17 @@ def _refuse_many(content: Content, format: str) -> None:
     rows = content.data.count(b"\n") + 1
     cells = rows + content.data.count(b"\t" if format == "tsv" else b",")
     refuse_excess(content.name, format, content.limits.excess(rows=rows, cells=cells))
+
+
+def _refuse_long(content: Content, format: str, rows: list[Row]) -> None:
+    """Refuse a cell that is too long, before all that cells are looked at for."""
+    most = content.limits.max_term_bytes
+    if len(content.data) <= most:
+        return
+    for _, row in rows:
+        if 4 * sum(map(len, row)) > most:
+            longest = max(len(cell.encode()) for cell in row)
+            refuse_excess(content.name, format, content.limits.excess(term=longest))
 
 
 def _split_tsv(text: str) -> Iterator[Row]:

@@ -24,11 +24,12 @@ from typing import Any
 
 from capacity.cli import main
 from capacity.database import write_tsv
+from capacity.database.io.formats import FORMATS
 from capacity.errors import CapacityError
 from capacity.rank import Certificate, effective_rank_interval, rank_interval
 from capacity.testing.choices import Choices
 from capacity.testing.edits import mutated
-from tests import hostile_rdf
+from tests import harmful_files, hostile_rdf
 from tests.harmful import harmful
 from tests.hostile_sweeps import bytes_hit, mutate_manifest, mutate_ranks, mutate_table
 from tests.oracles import KNOWN_RANKS
@@ -127,6 +128,16 @@ KINDS = {
     "harmful": harmful,
     **hostile_rdf.KINDS,
 }
+
+
+def _harmful(format: str) -> Callable[[Path], Case]:
+    """Files that were made to harm a reader."""
+    return lambda folder: harmful_files.cases(format, folder, _run)
+
+
+# formats of tensors and stores, which aren't registered as those of facts are, and other files
+READERS = (*FORMATS, "npy", "tns", "duckdb", "others")
+KINDS |= {f"harmful {format}": _harmful(format) for format in READERS}
 
 
 def _run(command: Any) -> tuple[str, str]:

@@ -23,6 +23,9 @@ _FLAGS = {
     "format": "--format",
     "graph": "--graph",
     "max_bytes": "--max-file-bytes",
+    "max_cells": "--max-cells",
+    "max_growth": "--max-growth",
+    "max_rows": "--max-rows",
     "max_term_bytes": "--max-term-bytes",
     "memory_limit": "--memory-limit",
     "model": "--model",
@@ -33,6 +36,7 @@ _FLAGS = {
     "tau": "--tau",
     "timeout": "--timeout",
     "types": "--type",
+    "views": "--views",
 }
 _NAME = "|".join(_FLAGS)
 _TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""

@@ -61,7 +61,8 @@ Timeout = Annotated[
     float | None,
     typer.Option(
         SECONDS,
-        help="Seconds that a SPARQL endpoint may take for a count; by default 300.",
+        help="Seconds that a SPARQL endpoint may take for a count; by default 300. With --views, "
+        "seconds for reading the view.",
         rich_help_panel=COUNTING,
     ),
 ]

@@ -18,10 +18,14 @@ from capacity.database.facts import Database
 from capacity.database.io.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
-from capacity.tensor.files import MAX_BYTES, SUFFIXES, parse_tensor
+from capacity.reading_limits import Limits
+from capacity.tensor.files import SUFFIXES, parse_tensor
 from capacity.tensor.sparse import SparseTensor
 
 TENSOR_FORMATS = ("npy", "tns")
+# limits of tensors and of facts, as keywords and as options
+_LIMITS = ("max_bytes", "max_growth", "max_rows", "max_cells")
+_SHARED = ("max-file-bytes", "max-growth", "max-rows", "max-cells")
 FactsOrTensor = Annotated[
     Path,
     typer.Argument(
@@ -90,9 +94,10 @@ def read_input(
         of_file = db.source
         return Input(db, of_file and of_file.name, of_file and of_file.sha256)
     refuse_options_of_facts(file, multi=multi, arity=arity, **chosen.flags())
-    most = chosen.reading.get("max_bytes", MAX_BYTES)
-    raw = read_file(file, max_bytes=most)
-    tensor = parse_tensor(os.fspath(file), raw, max_bytes=most)
+    given = {name: chosen.reading[name] for name in _LIMITS if name in chosen.reading}
+    limits = Limits(**given)
+    raw = read_file(file, max_bytes=limits.max_bytes)
+    tensor = parse_tensor(os.fspath(file), raw, limits)
     try:
         tensor_of(tensor, "A rank")
     except InvalidArgumentError as error:
@@ -104,7 +109,7 @@ def refuse_options_of_facts(file: Path, **options: object) -> None:
     """Raise an InvalidArgumentError for an option that a tensor has no use for."""
     for name, value in options.items():
         # files of both kinds may be limited
-        if value is not None and name != "max-file-bytes":
+        if value is not None and name not in _SHARED:
             raise InvalidArgumentError(
                 f"{file}: --{name} is about files of facts, and this is read as a tensor. Omit "
                 f"--{name}, or say with --format that the file holds facts: {', '.join(FORMATS)}."

@@ -36,7 +36,11 @@ def _names(flag: str, what: str, panel: str = CHOOSING) -> Any:
 
 
 def _bytes(flag: str, what: str, default: str) -> Any:
-    said = f"{what}, in bytes; default: {default}."
+    return _limit(flag, f"{what}, in bytes", default)
+
+
+def _limit(flag: str, what: str, default: str) -> Any:
+    said = f"{what}; default: {default}."
     return Annotated[int | None, typer.Option(flag, help=said, min=1, rich_help_panel=READING)]
 
 
@@ -105,6 +109,30 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         _bytes("--max-file-bytes", "Largest file to read, also as it decompresses", "4 GiB"),
         None,
     ),
+    "max_growth": (
+        _limit(
+            "--max-growth",
+            "How many times its stored size a file may take, decompressed; 64 MiB are free",
+            "250",
+        ),
+        None,
+    ),
+    "max_rows": (
+        _limit(
+            "--max-rows",
+            "Most rows, triples or entries of a file",
+            "one for each stored byte, and at least 500,000",
+        ),
+        None,
+    ),
+    "max_cells": (
+        _limit(
+            "--max-cells",
+            "Most cells of a table, or places of an array",
+            "one for each stored byte, and at least 5,000,000",
+        ),
+        None,
+    ),
     "max_term_bytes": (_bytes("--max-term-bytes", "Longest term to read", "16 MiB"), None),
     "schema": (_kind("rdf:type and the predicates of RDFS, OWL and SHACL", "--schema"), "keep"),
     "literals": (_kind("facts whose object is a literal", "--literals"), "keep"),
@@ -122,7 +150,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 
 # of the options above, those of reading a file; and of these, those that choose facts
 _READING = ("graph", "annotations_of_facts", "base", "contexts", "table", "columns", "max_bytes",
-            "max_term_bytes")  # fmt: skip
+            "max_growth", "max_rows", "max_cells", "max_term_bytes")  # fmt: skip
 _CHOOSING = ("graph", "annotations_of_facts")
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 STORED = (".duckdb", ".ddb")
 # what loading facts and bounding their rank takes at its peak, as measured at 10^6 facts
 BYTES_A_FACT = 700
+# options of reading that counting has, too
+_COUNTED = ("table", "column", "max-growth", "max-rows", "max-cells", "max-term-bytes")
 
 OutOfCore = Annotated[
     bool,
@@ -52,6 +54,17 @@ Dask = Annotated[
 ]
 
 
+Views = Annotated[
+    bool,
+    typer.Option(
+        "--views",
+        help="Also read a view of a DuckDB file, which is a program, for --timeout seconds; by "
+        "default 60.",
+        rich_help_panel=COUNTING,
+    ),
+]
+
+
 @dataclass(frozen=True)
 class SourceOptions:
     """Options of a command about facts to count.
@@ -66,12 +79,18 @@ class SourceOptions:
         Memory to count in.
     dask : str or None
         Address of a scheduler whose workers count.
+    views : bool
+        Whether a view may be read.
+    timeout : float or None
+        Seconds for it.
     """
 
     format: str | None
     reading: Mapping[str, Any]
     memory_limit: str | None
     dask: str | None
+    views: bool = False
+    timeout: float | None = None
 
 
 def count_source(file: Path, options: SourceOptions) -> StoreCounts:
@@ -82,7 +101,7 @@ def count_source(file: Path, options: SourceOptions) -> StoreCounts:
     CapacityError
         As the function that counts this kind of source does.
     """
-    from capacity.stores.duckdb import MEMORY_LIMIT, count_duckdb
+    from capacity.stores.duckdb import MEMORY_LIMIT, TIMEOUT, count_duckdb
 
     with bar() as progress:
         if options.dask is not None:
@@ -93,6 +112,8 @@ def count_source(file: Path, options: SourceOptions) -> StoreCounts:
             file,
             format=options.format,
             memory_limit=options.memory_limit or MEMORY_LIMIT,
+            views=options.views,
+            timeout=options.timeout or TIMEOUT,
             progress=progress,
             **options.reading,
         )
@@ -104,6 +125,7 @@ def counts_of(
     out_of_core: bool,
     memory_limit: str | None,
     dask: str | None,
+    views: bool,
     timeout: float | None,
     format: str | None,
     chosen: Chosen,
@@ -119,8 +141,10 @@ def counts_of(
         Whether the user asks for it.
     memory_limit, dask, format : str or None
         Options of counting.
+    views : bool
+        Whether a view of a DuckDB file may be read.
     timeout : float or None
-        Seconds that an endpoint may be silent.
+        Seconds that an endpoint may be silent, or a view take.
     chosen : Chosen
         What the user says of the file, and selects of it.
     refused : mapping of str to object
@@ -133,11 +157,18 @@ def counts_of(
     """
     if isinstance(file, Address):
         others = {"format": format, "out-of-core": out_of_core, "memory-limit": memory_limit,
-                  "dask": dask}  # fmt: skip
+                  "dask": dask, "views": views}  # fmt: skip
         counts = count_address(file, chosen, timeout, {**refused, **others})
         _say_notes(counts)
         return counts
-    refuse_timeout(timeout)
+    stored = file.suffix.lower() in STORED or (out_of_core and format == "duckdb")
+    if views and not stored:
+        raise InvalidArgumentError(
+            f"{file}: --views is an option of DuckDB files, whose names end in "
+            f"{' or '.join(STORED)}. Omit it."
+        )
+    if not views:
+        refuse_timeout(timeout)
     if dask is not None and (memory_limit is not None or format not in (None, "parquet")):
         raise InvalidArgumentError(
             "--dask counts Parquet files, in the memory that its workers have: omit "
@@ -151,11 +182,9 @@ def counts_of(
         return None
     asked = {**chosen.flags(), **refused}
     given = [
-        name
-        for name, value in asked.items()
-        if value not in (None, False) and name not in ("table", "column")
+        name for name, value in asked.items() if value not in (None, False) and name not in _COUNTED
     ]
-    if given and given[0] in ("max-file-bytes", "max-term-bytes"):
+    if given and given[0] == "max-file-bytes":
         raise InvalidArgumentError(
             f"{file}: --{given[0]} is a limit of loading, and facts of any number are counted. "
             f"Omit --{given[0]}."
@@ -165,7 +194,7 @@ def counts_of(
             f"{file}: --{given[0]} needs the facts in memory, and these are counted where they "
             f"are. Omit --{given[0]}, or load a part of them that memory holds."
         )
-    options = SourceOptions(format, chosen.reading, memory_limit, dask)
+    options = SourceOptions(format, chosen.reading, memory_limit, dask, views, timeout)
     counts = count_source(file, options)
     _say_notes(counts)
     return counts

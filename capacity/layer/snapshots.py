@@ -17,7 +17,7 @@ from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
-from zipfile import BadZipFile
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class Snapshots:
         return Snapshots(self._path, self._of, tell=both)
 
     def recall(
-        self, generator: np.random.Generator, like: Callable[[], Arrays]
+        self, generator: np.random.Generator, like: Callable[[], Arrays], epochs: int
     ) -> tuple[int, Arrays]:
         """Read the snapshot, if there is one that fits.
 
@@ -81,6 +81,8 @@ class Snapshots:
             Generator of the run; set to the state of the snapshot.
         like : callable
             Function that returns arrays with the names, shapes and dtypes that are required.
+        epochs : int
+            Number of epochs of the run, after which none can be resumed with.
 
         Returns
         -------
@@ -100,12 +102,15 @@ class Snapshots:
             data = memoryview(read_file(self._path, max_bytes=most))
             if data[:_DIGEST_BYTES] != self._digest(data[_DIGEST_BYTES:]):
                 return anew
-            with np.load(BytesIO(data[_DIGEST_BYTES:]), allow_pickle=False) as held:
+            body = data[_DIGEST_BYTES:]
+            _require_plain(body)
+            with np.load(BytesIO(body), allow_pickle=False) as held:
                 arrays = dict(held)
             rest = json.loads(arrays.pop(_REST).tobytes())
-            if _forms(arrays) == _forms(wanted):
+            epoch = rest["epoch"]
+            if type(epoch) is int and 0 <= epoch <= epochs and _forms(arrays) == _forms(wanted):
                 generator.bit_generator.state = rest["generator"]
-                return rest["epoch"], arrays
+                return epoch, arrays
         return anew
 
     def offer(
@@ -159,6 +164,16 @@ class Snapshots:
 
 # for a run that keeps none
 NO_SNAPSHOTS = Snapshots(None, "")
+
+
+def _require_plain(body: memoryview) -> None:
+    """Refuse members that are compressed, for these may stand for far more than the file holds.
+
+    What `Snapshots` writes is stored as it is; `recall` takes the error for a damaged file.
+    """
+    with ZipFile(BytesIO(body)) as members:
+        if any(one.compress_type != ZIP_STORED for one in members.infolist()):
+            raise ValueError("a member is compressed")
 
 
 def _forms(arrays: Arrays) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:

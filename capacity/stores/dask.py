@@ -7,6 +7,7 @@ Each group of rows is a task, which a worker reads by itself; what follows is in
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,13 +16,13 @@ from typing import Any
 
 from capacity._version import __version__
 from capacity.database.io.formats import format_of_name
-from capacity.database.io.parsing import MAX_TERM_BYTES
 from capacity.database.io.several import files_of, is_one, name_of_all
 from capacity.database.io.tables.cells import form_of, in_full, recognised, uncertain
 from capacity.database.io.tables.options import Columns, TableOptions, table_options
 from capacity.errors import ClusterError, DatabaseFormatError
 from capacity.limits import in_a_line
 from capacity.progress import Progress
+from capacity.reading_limits import MAX_GROWTH, MAX_TERM_BYTES, Limits
 from capacity.schedulers import connected
 from capacity.stores.counts import StoreCounts
 from capacity.stores.dask_counts import Cluster, count_parts
@@ -41,6 +42,10 @@ def count_dask(
     *,
     table: str | None = None,
     columns: Columns | None = None,
+    max_growth: int = MAX_GROWTH,
+    max_rows: int | None = None,
+    max_cells: int | None = None,
+    max_term_bytes: int = MAX_TERM_BYTES,
     progress: Progress | None = None,
 ) -> StoreCounts:
     """Count facts in Parquet files on a Dask cluster, and bound their rank by the counts.
@@ -57,6 +62,8 @@ def count_dask(
         Form of the cells, ``long`` or ``n3``, as `capacity.load` has it.
     columns : sequence of str or int, optional
         Columns of subject, predicate and object, by name or by position from 0.
+    max_growth, max_rows, max_cells, max_term_bytes : optional
+        Limits of each file, as `capacity.load` has them. The bytes of a file aren't limited.
     progress : callable, optional
         Function that is told how far the work is, in steps.
 
@@ -70,7 +77,7 @@ def count_dask(
     ClusterError
         If no scheduler answers, it has no workers, or it gives a task up.
     DatabaseFormatError
-        If a file can't be read as facts.
+        If a file can't be read as facts, or passes a limit.
     InvalidArgumentError
         For an unknown form of the table, or other numbers of columns than 3.
     InvalidTypeError
@@ -78,6 +85,7 @@ def count_dask(
     MissingExtraError
         If the extra ``distributed`` isn't installed.
     """
+    limits = Limits(sys.maxsize, max_growth, max_rows, max_cells, max_term_bytes)
     given = [path] if isinstance(path, str | os.PathLike) else list(path)
     options = table_options(table, None, None, columns)
     require_rows_of_facts("the files", options)
@@ -93,7 +101,8 @@ def count_dask(
                 advice="Count it in this process, out of core, or write it as Parquet.",
             )
     read = [
-        _File.read(str(Path(where).absolute()), options, said=table is not None) for where in files
+        _File.read(str(Path(where).absolute()), options, limits, said=table is not None)
+        for where in files
     ]
     parts = [
         part
@@ -118,25 +127,26 @@ class _File:
 
     of: TableFile
     layout: Layout
+    limits: Limits
 
     @classmethod
-    def read(cls, where: str, options: TableOptions, *, said: bool) -> _File:
+    def read(cls, where: str, options: TableOptions, limits: Limits, *, said: bool) -> _File:
         """Read what the file says of itself."""
-        of = parquet_table(where, options, lambda *_: None, said=said)
+        of = parquet_table(where, options, limits, lambda *_: None, said=said)
         layout = layout_of(of.table, of.options)
         if layout.doubt is not None:
             # whether two rows have one subject would take a count of its own
             raise layout.doubt
-        return cls(of, layout)
+        return cls(of, layout, limits)
 
     def parts(self, number: int | None) -> Iterator[Part]:
         """Yield the groups of its rows."""
         import pyarrow.parquet as pq
 
         names, where = self.of.table.names or (), self.of.table.name
-        columns = tuple(names[i] for i in self.layout.order)
+        columns, most = tuple(names[i] for i in self.layout.order), self.limits.max_term_bytes
         for group in range(pq.read_metadata(where).num_row_groups):
-            yield Part(where, group, columns, number, self.layout.variables)
+            yield Part(where, group, columns, number, self.layout.variables, most)
 
     def form(self, found: Sequence[Survey]) -> str:
         """Tell the form of the cells, or raise what is wrong with them."""
@@ -146,8 +156,8 @@ class _File:
             line = next((line for line, row in rows if None in row), None)
             raise table.error("a cell is missing", line, "Drop the row, or fill the cell.")
         if any(one.long for one in found):
-            why = f"a cell is longer than {MAX_TERM_BYTES:,} bytes"
-            raise table.error(why, None, "Shorten it.")
+            reason, advice = self.limits.excess(term=self.limits.max_term_bytes + 1) or ("", "")
+            raise table.error(reason, None, advice)
         form = terms or ("n3" if self.layout.variables else None)
         if form is None:
             iri, plain = (

@@ -1,22 +1,31 @@
-"""Tables and views of a DuckDB file, which is opened for reading alone."""
+"""Tables of a DuckDB file, which is opened for reading alone, and views if they are asked for.
+
+A view is a program, which a file of a few bytes may hold. How many rows it has and how long these
+take is limited; how much memory one value of it takes isn't known before.
+"""
 
 from __future__ import annotations
 
+import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from capacity.database.io.content import refuse_excess
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import TableOptions
 from capacity.database.io.tables.parquet import not_text
 from capacity.errors import DatabaseFormatError
 from capacity.limits import cut, shown
+from capacity.reading_limits import Limits
 from capacity.stores.scratch import Scratch
 from capacity.stores.streams import open_regular
 from capacity.stores.table_cells import TableFile
-from capacity.stores.table_files import ROWS_HELD, batches_of_rows, narrowed_table
+from capacity.stores.table_files import batches_of_rows, narrowed_table, within
 from capacity.stores.table_layout import Rows, lazy_table
 
 if TYPE_CHECKING:
@@ -24,11 +33,20 @@ if TYPE_CHECKING:
 
 # types of a database that are text
 _TEXTS = ("VARCHAR", "ENUM", '"NULL"')
+# rows that are fetched at once: a value may be as long as a term
+_AT_ONCE = 64
+# as versions of DuckDB write it: max_string_length': 5, and Max String Length: 5
+_LENGTH = re.compile(r"(max|total)_string_length'?\"?:_?(\d+)")
 
 
 @contextmanager
 def database_table(
-    db: Scratch, where: str, name: str | None, options: TableOptions
+    db: Scratch,
+    where: str,
+    name: str | None,
+    options: TableOptions,
+    limits: Limits,
+    seconds: float | None,
 ) -> Iterator[TableFile]:
     """Open a table, or a view, of a DuckDB file, for reading alone.
 
@@ -42,11 +60,16 @@ def database_table(
         Name of the table, with or without its schema; None if there is one alone.
     options : TableOptions
         What the user says of its columns and cells.
+    limits : Limits
+        What it is held to.
+    seconds : float or None
+        Seconds for reading a view; None if views aren't read.
 
     Raises
     ------
     DatabaseFormatError
-        If the file can't be opened, there is no such table, or a column isn't of text.
+        If the file can't be opened, there is no such table, a column isn't of text, or it passes a
+        limit.
     """
     import duckdb
 
@@ -54,11 +77,13 @@ def database_table(
     # a view may name other files: it can't read them
     config = {"enable_external_access": "false", "autoload_known_extensions": "false",
               "autoinstall_known_extensions": "false", "python_enable_replacements": "false",
-              "memory_limit": "128MB", "threads": "1"}  # fmt: skip
+              # what a view needs more of isn't written beside the file
+              "memory_limit": "128MB", "temp_directory": "", "threads": "1"}  # fmt: skip
     with _database(where):
         con = duckdb.connect(where, read_only=True, config=config)  # type: ignore[arg-type]
     try:
-        yield _table_of(db, con, where, name, options)
+        of = limits.of(Path(where).stat().st_size)
+        yield _table_of(db, con, where, name, options, of, seconds)
     finally:
         con.close()
 
@@ -69,6 +94,13 @@ def _database(where: str) -> Iterator[None]:
 
     try:
         yield
+    except duckdb.InterruptException:
+        raise DatabaseFormatError(
+            where,
+            "the view isn't read to its end in time",
+            format="duckdb",
+            advice="Make a table of it, or raise `timeout`.",
+        ) from None
     except duckdb.Error as error:
         raise DatabaseFormatError(
             where,
@@ -80,9 +112,15 @@ def _database(where: str) -> Iterator[None]:
 
 
 def _table_of(
-    db: Scratch, con: duckdb.DuckDBPyConnection, where: str, name: str | None, options: TableOptions
+    db: Scratch,
+    con: duckdb.DuckDBPyConnection,
+    where: str,
+    name: str | None,
+    options: TableOptions,
+    limits: Limits,
+    seconds: float | None,
 ) -> TableFile:
-    schema, table = _find_table(con, where, name)
+    schema, table, view = _find_table(con, where, name, views=seconds is not None)
     columns = con.execute(
         "select column_name, data_type from information_schema.columns where table_schema = ? and "
         "table_name = ? and table_catalog = current_database() order by ordinal_position",
@@ -95,37 +133,87 @@ def _table_of(
         if not columns[i][1].startswith(_TEXTS):
             raise not_text(where_in, "duckdb", *columns[i])
     chosen = ", ".join(f"{_identifier(names[i])}::varchar" for i in at)
-    sql = f"select {chosen} from {_identifier(schema)}.{_identifier(table)}"
-    with _database(where):
+    of = f"{_identifier(schema)}.{_identifier(table)}"
+    # one row more than there may be is enough to know of
+    sql = f"select {chosen} from {of} limit {limits.rows + 1}"
+    limited = partial(_limited, seconds=seconds if view else None)
+    with _database(where_in), limited(con):
         ((n_rows,),) = con.execute(f"select count(*) from ({sql})").fetchall()
+    longest, text = (0, 0) if view else _lengths(con, of, [names[i] for i in at])
+    excess = limits.excess(rows=n_rows, cells=n_rows * len(at), term=longest, text=text)
+    refuse_excess(where_in, "duckdb", excess)
 
     def rows() -> Iterator[Row]:
-        with _database(where), con.cursor() as cursor:
+        with _database(where_in), con.cursor() as cursor, limited(cursor):
             cursor.execute(sql)
-            found = iter(lambda: cursor.fetchmany(ROWS_HELD), [])
-            yield from enumerate(chain.from_iterable(found), start=1)
+            found = iter(lambda: cursor.fetchmany(_AT_ONCE), [])
+            rows = enumerate(chain.from_iterable(found), start=1)
+            yield from within(where_in, "duckdb", rows, limits)
 
     rows_of = lazy_table(where_in, "duckdb", Rows(rows), narrow.names)
     tell = partial(db.tell, f"rows of {where_in}")
     return TableFile(
         rows_of,
         options,
-        lambda layout: batches_of_rows(rows(), layout.order, lambda: 0),
+        lambda layout: batches_of_rows(rows(), layout.order),
         lambda n: tell(n, n_rows),
     )
 
 
-def _find_table(con: duckdb.DuckDBPyConnection, where: str, name: str | None) -> tuple[str, str]:
-    """Find a table by its name, or that of its schema, a dot and its name."""
+@contextmanager
+def _limited(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[None]:
+    """End a query after some seconds, if there is a limit."""
+    if seconds is None:
+        yield
+        return
+    alarm = threading.Timer(seconds, con.interrupt)
+    alarm.daemon = True
+    alarm.start()
+    try:
+        yield
+    finally:
+        alarm.cancel()
+
+
+def _lengths(con: duckdb.DuckDBPyConnection, of: str, names: list[str]) -> tuple[int, int]:
+    """Return the bytes of the longest value of some columns, and of all, by the file's statistics.
+
+    No value is read for them, for one may take far more memory than the limit of the database.
+    """
+    literal = "'" + of.replace("'", "''") + "'"
+    told = con.execute(
+        f"select stats::varchar from pragma_storage_info({literal}) "
+        "where column_name in (select unnest(?)) and segment_type = 'VARCHAR'",
+        [names],
+    ).fetchall()
+    said = [
+        {word[0]: int(word[1]) for word in _LENGTH.findall((stats or "").lower().replace(" ", "_"))}
+        for (stats,) in told
+    ]
+    return max((one.get("max", 0) for one in said), default=0), sum(
+        one.get("total", 0) for one in said
+    )
+
+
+def _find_table(
+    con: duckdb.DuckDBPyConnection, where: str, name: str | None, *, views: bool
+) -> tuple[str, str, bool]:
+    """Find a table by its name, or that of its schema, a dot and its name; tell if it is a view."""
     every = con.execute(
-        "select table_schema, table_name from information_schema.tables "
+        "select table_schema, table_name, table_type = 'VIEW' from information_schema.tables "
         "where table_catalog = current_database() order by all"
     ).fetchall()
-    found = [one for one in every if name is None or name in (one[1], ".".join(one))]
+    read = [one for one in every if views or not one[2]]
+    found = [one for one in read if name is None or name in (one[1], ".".join(one[:2]))]
     if len(found) == 1:
         return found[0]
-    several = [".".join(one) for one in every]
-    listed = f"It has {', '.join(several):.300}." if several else "It has no table."
+    listed = (
+        f"It has {', '.join('.'.join(one[:2]) for one in read):.300}."
+        if read
+        else ("It has no table.")
+    )
+    if len(read) < len(every):
+        listed += f" Views aren't read, {len(every) - len(read):,} of them, but with `views`."
     reason = "it must be said which table holds the facts"
     if name is not None:
         reason = f"{'no' if not found else 'more than one'} table is called {shown(name)}"

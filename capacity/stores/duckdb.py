@@ -7,17 +7,20 @@ use the disk where memory is too small. Nothing is fetched from a network.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from capacity.database.io.content import Content
 from capacity.database.io.formats import FORMATS, format_called, resolve_format
 from capacity.database.io.several import Name, files_of, is_one, name_of_all
+from capacity.database.io.sparql.client import require_seconds
 from capacity.database.io.tables.options import Columns, TableOptions, table_options
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
 from capacity.extras import needed_by
 from capacity.limits import shown
 from capacity.progress import Progress
+from capacity.reading_limits import MAX_GROWTH, MAX_TERM_BYTES, Limits
 from capacity.stores.aggregates import count_keyed
 from capacity.stores.counts import StoreCounts
 from capacity.stores.database_tables import database_table
@@ -29,6 +32,8 @@ from capacity.stores.table_files import parquet_table, text_table
 from capacity.stores.table_layout import require_rows_of_facts
 
 MEMORY_LIMIT = "1GB"
+# seconds for a view
+TIMEOUT = 60.0
 _FORMATS = ("parquet", *LINES, "tsv", "csv", "duckdb")
 
 
@@ -38,6 +43,12 @@ def count_duckdb(
     format: str | None = None,
     table: str | None = None,
     columns: Columns | None = None,
+    views: bool = False,
+    timeout: float = TIMEOUT,
+    max_growth: int = MAX_GROWTH,
+    max_rows: int | None = None,
+    max_cells: int | None = None,
+    max_term_bytes: int = MAX_TERM_BYTES,
     memory_limit: str | int = MEMORY_LIMIT,
     temp_folder: str | os.PathLike[str] | None = None,
     threads: int | None = None,
@@ -54,10 +65,17 @@ def count_duckdb(
     format : str, optional
         Format of all files; by default it is guessed of each.
     table : str, optional
-        Of a DuckDB database, the name of a table or a view; of other tables, their form, ``long``
-        or ``n3``, as `capacity.load` has it.
+        Of a DuckDB database, the name of a table; of other tables, their form, ``long`` or ``n3``,
+        as `capacity.load` has it.
     columns : sequence of str or int, optional
         Columns of subject, predicate and object, by name or by position from 0.
+    views : bool
+        Whether `table` may also be a view of a DuckDB database, which is a program: what it takes
+        is limited by `timeout` and `max_rows`, and the memory of one value by nothing.
+    timeout : float
+        Seconds for reading a view, each time that it is read.
+    max_growth, max_rows, max_cells, max_term_bytes : optional
+        Limits of each file, as `capacity.load` has them. The bytes of a file aren't limited.
     memory_limit : str or int
         Memory of the whole process, such as ``"1GB"``; what doesn't fit goes to the disk.
     temp_folder : path, optional
@@ -77,12 +95,13 @@ def count_duckdb(
     Raises
     ------
     DatabaseFormatError
-        If a file can't be read as facts, as by `capacity.load`, or is of another format.
+        If a file can't be read as facts, as by `capacity.load`, is of another format, or passes a
+        limit.
     InvalidTypeError
         If `path` holds anything but paths.
     InvalidArgumentError
-        For an unknown form of the table, other numbers of columns than 3, a wrong memory limit, or
-        a wrong number of threads.
+        For an unknown form of the table, other numbers of columns than 3, a wrong limit, or a wrong
+        number of threads.
     MemoryBudgetError
         If `memory_limit` is too little.
     StorageError
@@ -103,6 +122,8 @@ def count_duckdb(
     with needed_by("Counting out of core"):
         import duckdb as duckdb
         import pyarrow as pyarrow
+    limits = Limits(sys.maxsize, max_growth, max_rows, max_cells, max_term_bytes)
+    seconds = require_seconds("timeout", timeout) if views else None
     names = _named(path)
     alone = len(names) == 1 and bool(is_one(names[0]))
     first = names[0] if alone else None
@@ -122,10 +143,10 @@ def count_duckdb(
         for number, where in enumerate(map(str, files), start=1):
             one_of = number if len(files) > 1 else None
             if stored:
-                with database_table(db, where, table, options) as of:
+                with database_table(db, where, table, options, limits, seconds) as of:
                     stage_table(db, of, one_of)
             else:
-                _stage(db, where, format, options, table is not None, one_of)
+                _stage(db, where, format, options, limits, table is not None, one_of)
         return count_keyed(db, source, notes)
 
 
@@ -154,24 +175,30 @@ def _is_duckdb(where: str, format: str | None) -> bool:
 
 
 def _stage(
-    db: Scratch, where: str, format: str | None, options: TableOptions, said: bool, file: int | None
+    db: Scratch,
+    where: str,
+    format: str | None,
+    options: TableOptions,
+    limits: Limits,
+    said: bool,
+    file: int | None,
 ) -> None:
     """Append the facts of a file of any format to the table ``keyed``."""
-    chosen = _format_of(where, format)
+    chosen = _format_of(where, format, limits)
     if chosen in LINES:
         if said or options.columns is not None:
             what = "table" if said else "columns"
             raise DatabaseFormatError(
                 where, f"`{what}` is an option of tables", format=chosen, advice=f"Omit `{what}`."
             )
-        stage_lines(db, where, chosen, file)
+        stage_lines(db, where, chosen, file, limits)
     elif chosen == "parquet":
-        stage_table(db, parquet_table(where, options, db.tell, said=said), file)
+        stage_table(db, parquet_table(where, options, limits, db.tell, said=said), file)
     else:
-        stage_table(db, text_table(db, where, chosen, options, said=said), file)
+        stage_table(db, text_table(db, where, chosen, options, limits, said=said), file)
 
 
-def _format_of(where: str, format: str | None) -> str:
+def _format_of(where: str, format: str | None, limits: Limits) -> str:
     """Tell the format of a file, or refuse one that can't be counted in a stream."""
     beginning, end = ends_of(where)
     if format is None and beginning[:4] == end == b"PAR1":
@@ -179,7 +206,7 @@ def _format_of(where: str, format: str | None) -> str:
     called = format_called(format) if format is not None else None
     if called is not None and called.name == "parquet":
         return "parquet"
-    head = head_of(where)
+    head = head_of(where, limits)
     found = resolve_format(Content(where, head.data, head.sha256), format).name
     if found not in _FORMATS:
         raise DatabaseFormatError(

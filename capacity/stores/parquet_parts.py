@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.io.parsing import MAX_TERM_BYTES
 from capacity.database.io.tables.cells import in_full, marks
-from capacity.database.io.tables.parquet import text_batches
+from capacity.database.io.tables.parquet import checked_batches
 from capacity.database.n3_terms import parse_n3
+from capacity.reading_limits import MAX_TERM_BYTES
 from capacity.stores.keys import is_key, key_of, kind_of
 from capacity.stores.table_cells import reason_against
 
@@ -41,6 +41,8 @@ class Part:
         Number of the file, if there are several: blank nodes of two files are two.
     variables : bool
         Whether the columns name variables of SPARQL, so that the cells may be short forms of terms.
+    max_term_bytes : int
+        Most bytes of a term.
     """
 
     path: str
@@ -48,6 +50,7 @@ class Part:
     columns: tuple[str, ...]
     file: int | None
     variables: bool
+    max_term_bytes: int = MAX_TERM_BYTES
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ def survey(part: Part) -> Survey:
     columns = _columns(part)
     texts = dict.fromkeys(chain.from_iterable(texts for texts, _ in columns))
     missing = any((indices < 0).any() for _, indices in columns)
-    long = any(len(text) * 4 > MAX_TERM_BYTES < len(text.encode()) for text in texts)
+    most = part.max_term_bytes
+    long = any(len(text) * 4 > most < len(text.encode()) for text in texts)
     forms = _forms(part, texts)
     wrong = next((cell for cell, text in forms.items() if reason_against(text)), None)
     return Survey(missing, long, *marks(texts), wrong)
@@ -130,7 +134,7 @@ def _columns(part: Part) -> list[tuple[list[str], NDArray[np.int64]]]:
 
     # raises an error that names the file, if this worker doesn't see it
     Path(part.path).stat()
-    batches = text_batches(part.path, list(part.columns), groups=[part.group])
+    batches = checked_batches(part.path, list(part.columns), group=part.group)
     table = pa.Table.from_batches(list(batches)).combine_chunks()
     found: list[tuple[list[str], Any]] = []
     for column in table.columns:

@@ -18,7 +18,6 @@ import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from capacity.database.io.numbering import texts_of
-from capacity.database.io.parsing import MAX_TERM_BYTES
 from capacity.database.io.rdf.lines import UnsuitedError
 from capacity.database.io.rdf.quads import SYNTAXES
 from capacity.database.io.rdf.scanning import BLANK, KIND_BITS, LITERAL, Tails, scan
@@ -67,7 +66,7 @@ def _copied(  # type: ignore[no-untyped-def]
 
 
 def plain_batches(
-    chunks: Iterable[bytes], format: str, file: int | None
+    chunks: Iterable[bytes], format: str, file: int | None, max_term_bytes: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield the keys of facts, of each chunk of whole lines a batch or two.
 
@@ -79,6 +78,8 @@ def plain_batches(
         Its format.
     file : int or None
         Number of the file, if there are several: blank nodes of two files are two.
+    max_term_bytes : int
+        Most bytes of a term.
 
     Raises
     ------
@@ -97,6 +98,10 @@ def plain_batches(
         plain, strange = scan(data, width, begins, ends, codes, hashes, others, tails.slots,
                               tails.starts, tails.pool, tails.counts)  # fmt: skip
         texts, tail_starts = _key_tails(tails)
+        n = plain * width
+        if n and (ends[:n] - begins[:n]).max() > max_term_bytes:
+            # the parser refuses it
+            raise UnsuitedError
         if plain:
             columns = [
                 _column(data, begins, ends, codes, column, width, texts, tail_starts, prefix, plain)
@@ -147,9 +152,6 @@ def _column(
     n: int,
 ) -> pa.LargeStringArray:
     own = slice(column, n * width, width)
-    if (ends[own] - begins[own]).max() > MAX_TERM_BYTES:
-        # the parser refuses it
-        raise UnsuitedError
     of_tails = np.diff(tail_starts)[codes[own] >> KIND_BITS]
     # a key has two more characters than its term at most, its tail and the prefix
     room = int((ends[own] - begins[own] + of_tails).sum()) + n * (2 + len(prefix))

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
+from capacity.database.io.content import refuse_excess
 from capacity.database.io.pieces import LARGE
 from capacity.database.io.rdf.guards import refuse_hostile_turtle
 from capacity.database.io.rdf.quads import SYNTAXES, VERSION
 from capacity.errors import DatabaseFormatError
+from capacity.reading_limits import Limits
 from capacity.stores.keys import keys_of_nodes
 from capacity.stores.scratch import HELD, ROWS, Scratch
 from capacity.stores.streams import opened
@@ -70,7 +72,7 @@ class _Checked:
         return VERSION.sub(b"", lines) if b"VERSION" in lines else lines
 
 
-def stage_lines(db: Scratch, where: str, format: str, file: int | None) -> None:
+def stage_lines(db: Scratch, where: str, format: str, file: int | None, limits: Limits) -> None:
     """Append the facts of a file of N-Triples or N-Quads to the table ``keyed``.
 
     Parameters
@@ -83,19 +85,22 @@ def stage_lines(db: Scratch, where: str, format: str, file: int | None) -> None:
         Its format.
     file : int or None
         Number of the file, if there are several: blank nodes of two files are two.
+    limits : Limits
+        What it is held to.
 
     Raises
     ------
     DatabaseFormatError
-        For a broken file, with the line, or one without facts.
+        For a broken file, with the line, one without facts, or one that passes a limit.
     """
     before = db.one("select coalesce(max(rowid), -1) + 1 from keyed")
-    n_rows = _stage_plain(db, where, format, file)
+    n_rows = _stage_plain(db, where, format, file, limits)
     if n_rows is None:
         db.run("delete from keyed where rowid >= ?", [before])
-        with opened(where) as stream:
+        with opened(where, limits) as stream:
             quads = ox.parse(_Checked(stream), format=SYNTAXES[format])  # type: ignore[arg-type]
-            batches = _batches(quads, stream, format, file)
+            batches = _batches(quads, stream, format, file, limits)
+            batches = _within(batches, stream, format, limits)
             n_rows = db.append("keyed", batches, _teller(db, stream))
     if not n_rows:
         raise DatabaseFormatError(
@@ -103,9 +108,11 @@ def stage_lines(db: Scratch, where: str, format: str, file: int | None) -> None:
         )
 
 
-def _stage_plain(db: Scratch, where: str, format: str, file: int | None) -> int | None:
+def _stage_plain(
+    db: Scratch, where: str, format: str, file: int | None, limits: Limits
+) -> int | None:
     """Append the facts by compiled code, and return their number; None if the parser must."""
-    with opened(where) as stream:
+    with opened(where, limits) as stream:
         if stream.size < LARGE:
             return None
         # numba takes longer to import than a small file to parse
@@ -113,11 +120,23 @@ def _stage_plain(db: Scratch, where: str, format: str, file: int | None) -> int 
         from capacity.stores.plain_lines import plain_batches
 
         chunks = _Checked(stream).chunks()
+        batches = plain_batches(chunks, format, file, limits.max_term_bytes)
         try:
-            return db.append("keyed", plain_batches(chunks, format, file), _teller(db, stream))
-        except (UnsuitedError, DatabaseFormatError):
+            return db.append("keyed", _within(batches, stream, format, limits), _teller(db, stream))
+        except UnsuitedError:
             # the parser tells what is wrong
             return None
+
+
+def _within(
+    batches: Iterator[pa.RecordBatch], stream: Stream, format: str, limits: Limits
+) -> Iterator[pa.RecordBatch]:
+    """Yield batches as long as there are no more facts than the file may have."""
+    limits, rows = limits.of(stream.size), 0
+    for batch in batches:
+        rows += batch.num_rows
+        refuse_excess(stream.where, format, limits.excess(rows=rows))
+        yield batch
 
 
 def _teller(db: Scratch, stream: Stream) -> Callable[[int], object]:
@@ -125,7 +144,7 @@ def _teller(db: Scratch, stream: Stream) -> Callable[[int], object]:
 
 
 def _batches(
-    quads: Iterator[ox.Quad], stream: Stream, format: str, file: int | None
+    quads: Iterator[ox.Quad], stream: Stream, format: str, file: int | None, limits: Limits
 ) -> Iterator[pa.RecordBatch]:
     """Parse batches of keys, each of some thousand facts, or fewer if these are long."""
     import pyarrow as pa
@@ -145,8 +164,14 @@ def _batches(
             [quad.predicate for quad in held],
             [quad.object for quad in held],
         )
-        keys = [pa.array(keys_of_nodes(nodes, file), pa.string()) for nodes in roles]
-        yield pa.RecordBatch.from_arrays(keys, ["s", "p", "o"])
+        keys = [keys_of_nodes(nodes, file) for nodes in roles]
+        # a key is longer than its term, and a character takes four bytes at most
+        if any(4 * len(key) > limits.max_term_bytes for column in keys for key in column):
+            nodes = [node for role in roles for node in role]
+            longest = max(len(getattr(node, "value", "").encode()) for node in nodes)
+            refuse_excess(stream.where, format, limits.excess(term=longest))
+        columns = [pa.array(column, pa.string()) for column in keys]
+        yield pa.RecordBatch.from_arrays(columns, ["s", "p", "o"])
 
 
 def _some(quads: Iterator[ox.Quad], where: str, format: str) -> list[ox.Quad]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,9 +19,11 @@ from capacity.database.io.content import (
     check,
     compression,
     decompressing,
+    of_storage,
 )
 from capacity.database.io.foreign import foreign_bytes
 from capacity.errors import DatabaseFormatError, StorageError
+from capacity.reading_limits import Growing, Limits
 from capacity.safe_files import require_regular
 
 # bytes of a file that its format is guessed from, and some more that tell whether it ends there
@@ -27,6 +31,7 @@ _HEAD = 65536 + 8
 _MARK = b"\xef\xbb\xbf"
 # the longest line that is held
 MAX_LINE = 2**26
+_DEFAULT = Limits()
 
 
 class Stream(io.RawIOBase):
@@ -42,14 +47,16 @@ class Stream(io.RawIOBase):
         Numbers of bytes that were read, as they are stored and decompressed.
     """
 
-    def __init__(self, where: str, raw: BinaryIO) -> None:
+    def __init__(self, where: str, raw: BinaryIO, limits: Limits) -> None:
         super().__init__()
         self.where, self.size = where, os.fstat(raw.fileno()).st_size
         self._raw, self._kind = raw, compression(raw.read(10))
         raw.seek(0)
         body: Any = raw
         if self._kind is not None:
-            body = decompressing(where, self._kind, raw, self.size)
+            # facts of any number are counted, and how far a file grows is limited all the same
+            of = replace(limits, max_bytes=sys.maxsize, stored=self.size)
+            body = Growing(where, decompressing(self._kind, raw), of)
         self._body, self._since_line, self.done, self.passed = body, 0, 0, 0
         self._held = self._piece(len(_MARK)).removeprefix(_MARK)
 
@@ -94,15 +101,15 @@ class Stream(io.RawIOBase):
             return self._body.read(size)
         try:
             return self._body.read(size)
+        except StorageError as error:
+            raise of_storage(error) from None
         except BROKEN as error:
-            if isinstance(error, DatabaseFormatError):
-                raise
             raise broken_stream(self.where, self._kind, error) from None
 
 
 @contextmanager
-def opened(where: str) -> Iterator[Stream]:
-    """Open a regular file as a stream.
+def opened(where: str, limits: Limits = _DEFAULT) -> Iterator[Stream]:
+    """Open a regular file as a stream, which grows no more than the limits allow.
 
     Raises
     ------
@@ -110,7 +117,7 @@ def opened(where: str) -> Iterator[Stream]:
         If it is missing, not regular, or unreadable.
     """
     with open_regular(where) as raw:
-        yield Stream(where, raw)
+        yield Stream(where, raw, limits)
 
 
 def open_regular(where: str) -> BinaryIO:
@@ -124,7 +131,7 @@ def open_regular(where: str) -> BinaryIO:
     try:
         require_regular(where)
     except StorageError as error:
-        raise DatabaseFormatError(error.path, error.reason, advice=error.advice) from None
+        raise of_storage(error) from None
     return Path(where).open("rb")
 
 
@@ -142,7 +149,7 @@ def ends_of(where: str) -> tuple[bytes, bytes]:
         return beginning, raw.read()
 
 
-def head_of(where: str) -> Content:
+def head_of(where: str, limits: Limits = _DEFAULT) -> Content:
     """Read the beginning of a file, decompressed, and check that it is text in UTF-8.
 
     Raises
@@ -150,7 +157,7 @@ def head_of(where: str) -> Content:
     DatabaseFormatError
         If it is empty, or none.
     """
-    with opened(where) as stream:
+    with opened(where, limits) as stream:
         head = b""
         while len(head) < _HEAD and (piece := stream.read(_HEAD - len(head))):
             head += piece
@@ -175,11 +182,11 @@ def lines_of(stream: Stream, newline: str) -> io.TextIOWrapper:
     )
 
 
-def not_utf_8(where: str) -> DatabaseFormatError:
+def not_utf_8(where: str, limits: Limits = _DEFAULT) -> DatabaseFormatError:
     """Make the error for a file that isn't UTF-8, with the line of the first wrong byte."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     wrong, line = "it", None
-    with opened(where) as stream:
+    with opened(where, limits) as stream:
         n_lines = 0
         try:
             while piece := stream.read():

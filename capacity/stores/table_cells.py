@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.database.io.parsing import MAX_TERM_BYTES
 from capacity.database.io.tables.cells import in_full, no_term, recognised, uncertain
 from capacity.database.io.tables.doubts import refuse_empty_rows, refuse_quoting
 from capacity.database.io.tables.headers import Row
@@ -97,13 +96,10 @@ def rows_of_facts(of: TableFile, layout: Layout) -> Iterator[Row]:
 
 
 def _check_cells(db: Scratch, of: TableFile, layout: Layout) -> None:
-    """Refuse missing cells, terms that are too long, and a table that may be wide after all."""
+    """Refuse missing cells, and a table that may be wide after all."""
     if db.one("select count(*) from cells where s is null or p is null or o is null"):
         line = next((line for line, row in rows_of_facts(of, layout) if None in row), None)
         raise of.table.error("a cell is missing", line, "Drop the row, or fill the cell.")
-    long = " or ".join(f"strlen({role}) > {MAX_TERM_BYTES}" for role in "spo")
-    if db.one(f"select count(*) from cells where {long}"):
-        raise of.table.error(f"a cell is longer than {MAX_TERM_BYTES:,} bytes", None, "Shorten it.")
     if layout.doubt is None:
         return
     named = " or ".join(f"list_contains(?, {role})" for role in "spo")

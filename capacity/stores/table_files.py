@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from capacity.database.io.parsing import MAX_TERM_BYTES
+from capacity.database.io.content import refuse_excess
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import TableOptions
 from capacity.database.io.tables.parquet import (
     broken_parquet,
     cells_of_column,
+    require_room,
     require_text,
     text_batches,
     written_terms,
@@ -22,6 +25,7 @@ from capacity.database.io.tables.parquet import (
 from capacity.database.io.tables.rows import narrowed
 from capacity.database.io.tables.table import Table
 from capacity.errors import DatabaseFormatError
+from capacity.reading_limits import FREE_CELLS, Limits
 from capacity.stores.scratch import HELD, ROWS, Scratch
 from capacity.stores.streams import Stream, lines_of, not_utf_8, open_regular, opened
 from capacity.stores.table_cells import TableFile
@@ -35,7 +39,7 @@ ROWS_HELD, _AT_ONCE = ROWS // 12, 64
 
 
 def text_table(
-    db: Scratch, where: str, format: str, options: TableOptions, *, said: bool
+    db: Scratch, where: str, format: str, options: TableOptions, limits: Limits, *, said: bool
 ) -> TableFile:
     """Make the table of a file of TSV or CSV.
 
@@ -49,6 +53,8 @@ def text_table(
         Its format.
     options : TableOptions
         What the user says of it.
+    limits : Limits
+        What it is held to.
     said : bool
         Whether the user says what table it is, so that nothing is doubtful.
     """
@@ -56,13 +62,13 @@ def text_table(
     latest: list[Stream] = []
 
     def rows() -> Iterator[Row]:
-        with opened(where) as stream:
+        with opened(where, limits) as stream:
             latest[:] = [stream]
-            yield from split(stream)
+            yield from within(where, format, split(stream, limits), limits.of(stream.size))
 
     def batches(layout: Layout) -> Iterator[pa.RecordBatch]:
         found = islice(rows(), layout.skip, None)
-        yield from batches_of_rows(found, layout.order, lambda: latest[0].passed if latest else 0)
+        yield from batches_of_rows(found, layout.order)
 
     return TableFile(
         lazy_table(where, format, Rows(rows)),
@@ -70,29 +76,41 @@ def text_table(
         batches,
         lambda _: db.tell(f"bytes of {where}", latest[0].done, latest[0].size),
         doubtful=not said,
-        quoted=format != "csv" and not said and _holds_a_quote(where),
+        quoted=format != "csv" and not said and _holds_a_quote(where, limits),
     )
 
 
-def _holds_a_quote(where: str) -> bool:
-    with opened(where) as stream:
+def _holds_a_quote(where: str, limits: Limits) -> bool:
+    with opened(where, limits) as stream:
         return any(b'"' in piece for piece in iter(stream.read, b""))
 
 
-def _split_tsv(stream: Stream) -> Iterator[Row]:
+def _split_tsv(stream: Stream, limits: Limits) -> Iterator[Row]:
+    long = min(FREE_CELLS, limits.cells)
     try:
         # only \n ends a row
         for number, line in enumerate(lines_of(stream, "\n"), start=1):
+            if len(line) >= long:
+                _refuse_wide(stream, "tsv", line.count("\t"), limits)
             bare = line.removesuffix("\n").removesuffix("\r")
             if bare:
                 yield number, tuple(bare.split("\t"))
     except UnicodeDecodeError:
-        raise not_utf_8(stream.where) from None
+        raise not_utf_8(stream.where, limits) from None
 
 
-def _split_csv(stream: Stream) -> Iterator[Row]:
-    reader = csv.reader(lines_of(stream, ""), strict=True)
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_TERM_BYTES))
+def _split_csv(stream: Stream, limits: Limits) -> Iterator[Row]:
+    long = min(FREE_CELLS, limits.cells)
+
+    def lines() -> Iterator[str]:
+        for line in lines_of(stream, ""):
+            if len(line) >= long:
+                _refuse_wide(stream, "csv", line.count(","), limits)
+            yield line
+
+    reader = csv.reader(lines(), strict=True)
+    # one more than a term may have, for which there is a message
+    csv.field_size_limit(max(csv.field_size_limit(), limits.max_term_bytes + 1))
     try:
         for row in reader:
             if row:
@@ -103,29 +121,66 @@ def _split_csv(stream: Stream) -> Iterator[Row]:
             advice="Quote as RFC 4180 says.",
         ) from None  # fmt: skip
     except UnicodeDecodeError:
-        raise not_utf_8(stream.where) from None
+        raise not_utf_8(stream.where, limits) from None
 
 
-def batches_of_rows(
-    rows: Iterator[Row], order: Sequence[int], passed: Callable[[], int]
-) -> Iterator[pa.RecordBatch]:
+def _refuse_wide(stream: Stream, format: str, commas: int, limits: Limits) -> None:
+    """Refuse a line of more cells than a file may have, before it is divided into them."""
+    refuse_excess(stream.where, format, limits.of(stream.size).excess(cells=commas))
+
+
+def within(where: str, format: str, rows: Iterable[Row], limits: Limits) -> Iterator[Row]:
+    """Yield rows as long as they are within the limits of a file.
+
+    Raises
+    ------
+    DatabaseFormatError
+        For a row, or a cell, too many or too long.
+    """
+    most_rows, most_cells, most_text = limits.rows, limits.cells, limits.text
+    n_rows = cells = text = 0
+    for number, row in rows:
+        size, longest = sum(map(len, filter(None, row) if None in row else row)), 0
+        n_rows, cells, text = n_rows + 1, cells + len(row), text + size
+        # a character takes four bytes at most
+        if 4 * size > limits.max_term_bytes:
+            lengths = [len(cell.encode()) for cell in row if cell]
+            text, longest = text - size + sum(lengths), max(lengths)
+        if (
+            n_rows > most_rows
+            or cells > most_cells
+            or text > most_text
+            or longest > limits.max_term_bytes
+        ):
+            excess = limits.excess(rows=n_rows, cells=cells, text=text, term=longest)
+            refuse_excess(where, format, excess)
+        yield number, row
+
+
+def batches_of_rows(rows: Iterator[Row], order: Sequence[int]) -> Iterator[pa.RecordBatch]:
     """Make batches of the cells of some columns, of some thousand rows, or of fewer long ones."""
     import pyarrow as pa
 
     more = True
     while more:
         held: list[tuple[str, ...]] = []
-        start = passed()
-        while more and len(held) < ROWS_HELD and passed() - start < HELD // 2:
+        size = 0
+        while more and len(held) < ROWS_HELD and size < HELD // 2:
             some = [row for _, row in islice(rows, _AT_ONCE)]
             held += some
+            size += sum(len(row[i]) for row in some for i in order if row[i])
             more = bool(some)
         columns = [[row[i] for row in held] for i in order]
         yield pa.RecordBatch.from_arrays([pa.array(c, pa.string()) for c in columns], [*"spo"])
 
 
 def parquet_table(
-    where: str, options: TableOptions, tell: Callable[[str, int, int], object], *, said: bool
+    where: str,
+    options: TableOptions,
+    limits: Limits,
+    tell: Callable[[str, int, int], object],
+    *,
+    said: bool,
 ) -> TableFile:
     """Make the table of a Parquet file.
 
@@ -135,6 +190,8 @@ def parquet_table(
         The file.
     options : TableOptions
         What the user says of it.
+    limits : Limits
+        What it is held to.
     tell : callable
         Function of what is read, how much of it, and how much there is.
     said : bool
@@ -143,11 +200,13 @@ def parquet_table(
     Raises
     ------
     DatabaseFormatError
-        If it can't be read as Parquet, or a column isn't of text.
+        If it can't be read as Parquet, a column isn't of text, or it passes a limit.
     """
     import pyarrow.parquet as pq
 
     open_regular(where).close()
+    # facts of any number are counted
+    limits = replace(limits, max_bytes=sys.maxsize, stored=Path(where).stat().st_size)
     with _parquet(where):
         file = pq.ParquetFile(where)
         schema, meta = file.schema_arrow, file.metadata
@@ -156,13 +215,14 @@ def parquet_table(
     at_once = max(1024, min(ROWS // 2, HELD * meta.num_rows // max(1, size)))
     table, at, options = narrowed_table(where, "parquet", tuple(schema.names), options)
     require_text(where, "parquet", schema, at)
+    require_room(where, file, len(at), limits)
     if not said and options.terms is None:
         options = replace(options, terms=written_terms(schema))
 
     def batches(layout: Layout) -> Iterator[pa.RecordBatch]:
         chosen = [schema.names[at[i]] for i in layout.order]
         with _parquet(where):
-            yield from text_batches(where, chosen, at_once)
+            yield from text_batches(where, where, chosen, limits, at_once)
 
     def rows() -> Iterator[Row]:
         found = (

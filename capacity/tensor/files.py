@@ -6,20 +6,30 @@ import gzip
 import io
 import os
 import zlib
+from typing import Any, cast
 
 from capacity.errors import InvalidArgumentError, InvalidTypeError, StorageError, TensorFormatError
-from capacity.limits import shown
-from capacity.safe_files import read_file, read_pieces, write_whole
-from capacity.tensor.coordinates import BUDGET
+from capacity.limits import require_integer, shown
+from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, Growing, Limits
+from capacity.safe_files import read_file, write_whole
+from capacity.tensor.coordinates import BUDGET, LARGEST_ORDER
 from capacity.tensor.npy import MAGIC, npy_bytes, parse_npy
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.tns import parse_tns, tns_text
 
-MAX_BYTES = 4 * 2**30
+_DEFAULT = Limits()
 SUFFIXES = (".npy", ".tns", ".npy.gz", ".tns.gz")
 
 
-def read_tensor(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> SparseTensor:
+def read_tensor(
+    path: str | os.PathLike[str],
+    *,
+    max_bytes: int = MAX_BYTES,
+    max_growth: int = MAX_GROWTH,
+    max_rows: int | None = None,
+    max_cells: int | None = None,
+    max_order: int = LARGEST_ORDER,
+) -> SparseTensor:
     """Read a tensor of integers from a file.
 
     Parameters
@@ -31,6 +41,16 @@ def read_tensor(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> 
         told by the first bytes, and ``-`` is standard input.
     max_bytes : int
         Maximum size, also when decompressed.
+    max_growth : int
+        How many times its size a file may decompress to; any may decompress to 64 MiB.
+    max_rows : int, optional
+        Maximum of the entries that aren't zero, and of the lines of a text, also of empty ones; by
+        default 500,000, or one for each byte that is stored, if that is more.
+    max_cells : int, optional
+        Maximum of the places of an array, and of all numbers of a text; by default five million, or
+        one for each byte that is stored.
+    max_order : int
+        Maximum of the modes, at most 32.
 
     Returns
     -------
@@ -41,11 +61,13 @@ def read_tensor(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> 
     Raises
     ------
     TensorFormatError
-        If the file is missing, not regular, empty, larger than `max_bytes`, truncated, of another
-        format, or an entry isn't an integer from -2^63 + 1 to 2^63 - 1. The message names the file
-        and, for text, the line.
+        If the file is missing, not regular, empty, larger than the limits allow, truncated, of
+        another format, or an entry isn't an integer from -2^63 + 1 to 2^63 - 1. The message names
+        the file and, for text, the line.
     InvalidTypeError
         If `path` is neither a str nor a path.
+    InvalidArgumentError
+        If a limit isn't a positive integer.
 
     Examples
     --------
@@ -62,14 +84,18 @@ def read_tensor(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> 
             f"A file must be named by a str or a path; got {type(path).__name__}. `from_dense` "
             "takes arrays."
         )
+    limits = Limits(max_bytes, max_growth, max_rows, max_cells)
+    require_integer("max_order", max_order, most=LARGEST_ORDER)
     try:
         raw = read_file(path, max_bytes=max_bytes)
     except StorageError as error:
         raise TensorFormatError(error.path, error.reason, advice=error.advice) from None
-    return parse_tensor(os.fspath(path), raw, max_bytes=max_bytes)
+    return parse_tensor(os.fspath(path), raw, limits, max_order=max_order)
 
 
-def parse_tensor(name: str, raw: bytes, *, max_bytes: int = MAX_BYTES) -> SparseTensor:
+def parse_tensor(
+    name: str, raw: bytes, limits: Limits = _DEFAULT, *, max_order: int = LARGEST_ORDER
+) -> SparseTensor:
     r"""Read a tensor from the bytes of a file, which `read_tensor` describes.
 
     Parameters
@@ -78,29 +104,51 @@ def parse_tensor(name: str, raw: bytes, *, max_bytes: int = MAX_BYTES) -> Sparse
         Path of the file, for messages.
     raw : bytes
         The whole file.
-    max_bytes : int
-        Maximum size when decompressed.
+    limits : Limits
+        Limits of reading it.
+    max_order : int
+        Maximum of the modes.
 
     Raises
     ------
     TensorFormatError
-        If they aren't a tensor of integers.
+        If they aren't a tensor of integers within the limits.
 
     Examples
     --------
     >>> parse_tensor("W.tns", b"1 1 2 1\n1 2 1 1\n2 1 1 1")
     SparseTensor(2 x 2 x 2, 3 entries from 1 to 1)
     """
-    data = _decompressed(name, raw, max_bytes)
-    if data.startswith(MAGIC):
-        return parse_npy(name, data)
-    if b"\0" in data[:4096] or not data.strip():
+    limits = limits.of(len(raw))
+    stream: io.BufferedReader[Any] = io.BufferedReader(cast(Any, io.BytesIO(raw)), 2**16)
+    if raw.startswith(b"\x1f\x8b"):
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(raw))
+        stream = io.BufferedReader(Growing(name, unpacked, limits), 2**16)
+    try:
+        return _parsed(name, stream, limits, max_order)
+    except StorageError as error:
+        raise TensorFormatError(error.path, error.reason, advice=error.advice) from None
+    except (OSError, EOFError, zlib.error) as error:
         raise TensorFormatError(
-            name,
-            "the file is binary" if data.strip() else "the file is empty",
+            name, f"the gzip stream is broken ({error})", advice="Fetch or compress it again."
+        ) from None
+
+
+def _parsed(
+    name: str, stream: io.BufferedReader[Any], limits: Limits, max_order: int
+) -> SparseTensor:
+    """Read a tensor from a stream, of which no more is held than its entries."""
+    beginning = stream.peek(2**12)[: 2**12]
+    if beginning.startswith(MAGIC):
+        return parse_npy(name, stream, limits, max_order=max_order)
+    # blanks that go on behind the beginning are lines, of which there may be too many
+    blank = not beginning.strip() and len(beginning) < 2**12
+    if blank or b"\0" in beginning:
+        raise TensorFormatError(
+            name, f"the file is {'empty' if blank else 'binary'}",
             advice="A tensor must be an array of numpy (.npy) or lines `i j k value` (.tns).",
-        )
-    return parse_tns(name, data)
+        )  # fmt: skip
+    return parse_tns(name, stream, limits, max_order=max_order)
 
 
 def write_tensor(
@@ -146,16 +194,3 @@ def write_tensor(
         data = tns_text(tensor)
     # without the time, so that the same tensor gives the same file
     write_whole(path, gzip.compress(data, 6, mtime=0) if name.endswith(".gz") else data)
-
-
-def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
-    if not raw.startswith(b"\x1f\x8b"):
-        return raw
-    try:
-        return read_pieces(name, gzip.open(io.BytesIO(raw)), max_bytes=max_bytes)
-    except StorageError as error:
-        raise TensorFormatError(error.path, error.reason, advice=error.advice) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise TensorFormatError(
-            name, f"the gzip stream is broken ({error})", advice="Fetch or compress it again."
-        ) from None

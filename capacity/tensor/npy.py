@@ -1,7 +1,7 @@
 """Tensors as numpy's files of one array (``.npy``), without pickles.
 
-The header is held against the size of the file before an array is made, so that neither a header
-that promises too much nor a truncated file is read.
+The header is held against the limits before an array is made, and the array against the header, so
+that neither a header that promises too much nor a truncated file is read.
 """
 
 from __future__ import annotations
@@ -9,28 +9,41 @@ from __future__ import annotations
 import io
 import math
 import warnings
+from typing import BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy_format
 
 from capacity.errors import InvalidArgumentError, TensorFormatError
 from capacity.limits import in_a_line
-from capacity.tensor.coordinates import checked_shape
+from capacity.reading_limits import Limits
+from capacity.tensor.coordinates import LARGEST_ORDER, checked_shape
 from capacity.tensor.dense import from_dense
 from capacity.tensor.sparse import SparseTensor
 
+_DEFAULT = Limits()
 MAGIC = b"\x93NUMPY"
 
 
-def parse_npy(name: str, data: bytes) -> SparseTensor:
-    """Read the bytes of a ``.npy`` file.
+def parse_npy(
+    name: str,
+    stream: BinaryIO,
+    limits: Limits = _DEFAULT,
+    *,
+    max_order: int = LARGEST_ORDER,
+) -> SparseTensor:
+    """Read a ``.npy`` file.
 
     Parameters
     ----------
     name : str
         Path of the file, for messages.
-    data : bytes
-        The whole file.
+    stream : binary file
+        The whole file, decompressed.
+    limits : Limits
+        Limits of reading it.
+    max_order : int
+        Maximum of the modes.
 
     Returns
     -------
@@ -39,15 +52,15 @@ def parse_npy(name: str, data: bytes) -> SparseTensor:
     Raises
     ------
     TensorFormatError
-        If the header is broken, promises another size than the file has, or an array of anything
-        else than bools, integers and floats; if an entry isn't an integer of at most 63 bits.
+        If the header is broken, promises another size than the file has or more than the limits
+        allow, or an array of anything else than bools, integers and floats; if an entry isn't an
+        integer of at most 63 bits.
 
     Examples
     --------
-    >>> parse_npy("I.npy", npy_bytes(np.eye(2)))
+    >>> parse_npy("I.npy", io.BytesIO(npy_bytes(np.eye(2))))
     SparseTensor(2 x 2, 2 entries from 1 to 1)
     """
-    stream = io.BytesIO(data)
     try:
         # a hostile header can make Python's parser warn
         with warnings.catch_warnings():
@@ -71,16 +84,50 @@ def parse_npy(name: str, data: bytes) -> SparseTensor:
         )  # fmt: skip
     try:
         sides = checked_shape(shape)
-        size, there = math.prod(sides) * dtype.itemsize, len(data) - stream.tell()
-        if size != there:
-            raise TensorFormatError(
-                name, f"its header promises {size:,} bytes of entries, and {there:,} follow",
-                format="npy", advice="It may be truncated: fetch or write it again.",
-            )  # fmt: skip
-        entries = np.frombuffer(data, dtype, offset=stream.tell())
+    except InvalidArgumentError as error:
+        raise TensorFormatError(name, str(error), format="npy") from None
+    refuse_order(name, "npy", len(sides), max_order)
+    n = math.prod(sides)
+    size = n * dtype.itemsize
+    if excess := limits.excess(grown=size):
+        # a truncated file promises more than it has, too
+        promise = f"its header promises {size:,} bytes of entries, and {limits.stored:,} are stored"
+        _refuse(name, (f"{promise}: {excess[0]}", excess[1]))
+    _refuse(name, limits.excess(cells=n))
+    # one byte more shows that there is more
+    data = stream.read(size + 1)
+    if len(data) != size:
+        there = f"{len(data):,}" if len(data) < size else "more"
+        raise TensorFormatError(
+            name, f"its header promises {size:,} bytes of entries, and {there} follow",
+            format="npy", advice="It may be truncated: fetch or write it again.",
+        )  # fmt: skip
+    entries = np.frombuffer(data, dtype)
+    _refuse(name, limits.excess(rows=int(np.count_nonzero(entries))))
+    try:
         return from_dense(entries.reshape(sides, order="F" if by_columns else "C"))
     except InvalidArgumentError as error:
         raise TensorFormatError(name, str(error), format="npy") from None
+
+
+def refuse_order(name: str, format: str, order: int, most: int) -> None:
+    """Refuse a tensor of more modes than are asked for.
+
+    Raises
+    ------
+    TensorFormatError
+        With the number of modes.
+    """
+    if order > most:
+        raise TensorFormatError(
+            name, f"it has {order} modes, more than {most}", format=format,
+            advice="If that is meant, raise `max_order`.",
+        )  # fmt: skip
+
+
+def _refuse(name: str, excess: tuple[str, str] | None) -> None:
+    if excess is not None:
+        raise TensorFormatError(name, excess[0], format="npy", advice=excess[1])
 
 
 def npy_bytes(array: np.ndarray) -> bytes:

@@ -10,22 +10,25 @@ S. Smith et al., FROSTT: The Formidable Repository of Open Sparse Tensors and To
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import partial
 from itertools import chain, islice
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError, TensorFormatError
 from capacity.limits import shown
+from capacity.reading_limits import Limits
 from capacity.tensor.coordinates import LARGEST_ENTRY, LARGEST_ORDER, LARGEST_SIDE, checked_shape
 from capacity.tensor.dense import from_coo
+from capacity.tensor.npy import refuse_order
 from capacity.tensor.sparse import SparseTensor
 
+_DEFAULT = Limits()
 # lines that are parsed together, and the longest line in bytes
 BLOCK = 2**16
 LONGEST = 2**16
@@ -34,16 +37,26 @@ _INDEX = re.compile(rb"\+?[0-9]{1,20}")
 _VALUE = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 
 
-def parse_tns(name: str, data: bytes) -> SparseTensor:
+def parse_tns(
+    name: str,
+    stream: BinaryIO,
+    limits: Limits = _DEFAULT,
+    *,
+    max_order: int = LARGEST_ORDER,
+) -> SparseTensor:
     r"""Read the text of a tensor.
 
     Parameters
     ----------
     name : str
         Path of the file, for messages.
-    data : bytes
+    stream : binary file
         Lines of indices, counted from 1, and a value; empty lines, and comments that begin with
         ``#``. Values at one place are added up.
+    limits : Limits
+        Limits of reading it.
+    max_order : int
+        Maximum of the modes.
 
     Returns
     -------
@@ -54,19 +67,19 @@ def parse_tns(name: str, data: bytes) -> SparseTensor:
     TensorFormatError
         With the line, if it has another number of fields than the first, an index isn't an integer
         from 1 to 2^31 - 1 or lies outside of the shape in a comment, or a value isn't an integer of
-        at most 63 bits; if there is neither an entry nor a shape.
+        at most 63 bits; if there is neither an entry nor a shape, or more than the limits allow.
 
     Examples
     --------
-    >>> parse_tns("W.tns", b"1 1 2 1\n1 2 1 1\n2 1 1 1.0\n")
+    >>> import io
+    >>> parse_tns("W.tns", io.BytesIO(b"1 1 2 1\n1 2 1 1\n2 1 1 1.0\n"))
     SparseTensor(2 x 2 x 2, 3 entries from 1 to 1)
     """
-    data = data.removeprefix(b"\xef\xbb\xbf")
     blocks: list[NDArray[np.int64]] = []
     numbers: list[NDArray[np.int64]] = []
     shape: tuple[int, ...] | None = None
     width = 0
-    for start, lines in _blocks(name, data):
+    for start, lines in _blocks(name, stream):
         rows: list[list[bytes]] = []
         of: list[int] = []
         for number, line in enumerate(lines, start=start):
@@ -74,13 +87,17 @@ def parse_tns(name: str, data: bytes) -> SparseTensor:
                 said = _SHAPE.match(line.strip())
                 shape = _said_shape(name, number, said[1]) if said else shape
             elif fields := line.split():
-                width = width or _checked_width(name, number, len(fields))
+                width = width or _checked_width(name, number, len(fields), max_order)
                 if len(fields) != width:
                     raise _error(
                         name, number, f"{len(fields)} fields, where lines before have {width}"
                     )
                 rows.append(fields)
                 of.append(number)
+        n_lines = start - 1 + len(lines)
+        n_cells = width * (sum(map(len, numbers)) + len(of))
+        if excess := limits.excess(rows=n_lines, cells=n_cells):
+            raise TensorFormatError(name, excess[0], format="tns", advice=excess[1])
         blocks.append(_parsed(name, rows, of, width))
         numbers.append(np.array(of, np.int64))
     entries = np.concatenate([np.zeros((0, width), np.int64), *(b for b in blocks if b.size)])
@@ -129,10 +146,12 @@ def tns_text(tensor: SparseTensor) -> bytes:
     return "".join(pieces).encode()
 
 
-def _blocks(name: str, data: bytes) -> Iterator[tuple[int, list[bytes]]]:
+def _blocks(name: str, stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
     """Lines in blocks, with the number of the first; a line that is too long is refused."""
     # a line is read to its end or its limit, so that none is split into millions of fields
-    lines = iter(partial(io.BytesIO(data).readline, LONGEST), b"")
+    lines = iter(partial(stream.readline, LONGEST), b"")
+    first = next(lines, b"").removeprefix(b"\xef\xbb\xbf")
+    lines = chain([first] if first else [], lines)
     start = 1
     while block := list(islice(lines, BLOCK)):
         for number, line in enumerate(block, start=start):
@@ -142,12 +161,13 @@ def _blocks(name: str, data: bytes) -> Iterator[tuple[int, list[bytes]]]:
         start += len(block)
 
 
-def _checked_width(name: str, number: int, width: int) -> int:
+def _checked_width(name: str, number: int, width: int, max_order: int) -> int:
     if not 2 <= width <= LARGEST_ORDER + 1:
         raise _error(
             name, number, f"a line must hold 1 to {LARGEST_ORDER} indices and a value, divided by "
             f"blanks; the number of its fields is {width}",
         )  # fmt: skip
+    refuse_order(name, "tns", width - 1, max_order)
     return width
 
 

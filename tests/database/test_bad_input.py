@@ -10,6 +10,7 @@ from capacity.database import load, parse_rdf, read_rdf, read_table
 from capacity.database.io.content import check, read
 from capacity.database.io.formats import resolve_format
 from capacity.errors import DatabaseFormatError, InvalidTypeError
+from capacity.reading_limits import Limits
 from tests.oracles import EXAMPLES
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
@@ -147,7 +148,7 @@ def test_what_decompresses_over_the_cap_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.nt.gz"
     path.write_bytes(gzip.compress(GOOD * 10_000))
     with pytest.raises(DatabaseFormatError, match="more than 1,000 bytes, decompressed"):
-        read(path, max_bytes=1000)
+        read(path, limits=Limits(1000))
 
 
 def test_random_damage_is_read_or_refused_and_nothing_else() -> None:
@@ -264,13 +265,13 @@ def test_what_has_no_end_or_no_writer_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.ttl")
     for path, kind in ((Path("/dev/zero"), "a device"), (tmp_path / "pipe.ttl", "a named pipe")):
         with pytest.raises(DatabaseFormatError, match=f"{path}: it is {kind}"):
-            read(path, max_bytes=1_000_000)
+            read(path, limits=Limits(1_000_000))
 
 
 def test_a_file_is_read_no_further_than_the_cap(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(b"a" * 1_000_001)
     with pytest.raises(DatabaseFormatError, match="more than 1,000,000 bytes"):
-        read(tmp_path / "a.tsv", max_bytes=1_000_000)
+        read(tmp_path / "a.tsv", limits=Limits(1_000_000))
 
 
 def test_a_word_that_begins_as_a_compressed_file_does_is_a_word(tmp_path: Path) -> None:

@@ -453,6 +453,9 @@ def test_gzip_is_unpacked_within_the_limit() -> None:
     ("answer", "said"),
     [(says("<html><body>Welcome</body></html>", type="text/html; charset=utf-8"),
       r"it is text/html, which begins '<html><body>Welcome.*often ends in /sparql"),
+     # brackets of a script, however many, aren't those of JSON
+     (says("<html><script>" + "[" * 300 + "]" * 300 + "</script></html>", type="text/html"),
+      r"it is text/html, which begins '<html><script>"),
      (says(FACTS[:-20]), "no whole result of SPARQL in JSON"),
      (says(FACTS[:-1]), "no whole result of SPARQL in JSON"),
      (says(""), "no whole result of SPARQL in JSON"),
@@ -624,21 +627,37 @@ def test_redirects_are_followed_with_the_query(
     assert second.headers["Authorization"] == "Bearer secret"
 
 
-def test_another_host_never_gets_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_to_another_host_or_port_is_refused_by_name_and_not_followed(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CAPACITY_SPARQL_USER", "ann")
     monkeypatch.setenv("CAPACITY_SPARQL_PASSWORD", "se:cret")
-    with serving(says(FACTS)) as other, serving(redirects(307, other.url)) as server:
-        assert trusted(server).n_facts == 2
-    encoded = base64.b64encode(b"ann:se:cret").decode()
-    assert server.asked[0].headers["Authorization"] == f"Basic {encoded}"
-    assert "Authorization" not in other.asked[0].headers
-    # and one that wants them is told why it hasn't got them
+    with serving(says(FACTS)) as other, serving(redirects(status, other.url)) as server:
+        with pytest.raises(EndpointError, match="to another host or port") as error:
+            trusted(server)
+        assert f"{other.url}, which isn't asked. If you trust it, give that address" in str(
+            error.value
+        )
+        # neither the query nor the credentials are known there
+        assert other.asked == []
+        elsewhere = server.url.replace("127.0.0.1", "localhost")
     with (
-        serving(says("", status=401)) as other,
-        serving(redirects(307, other.url)) as server,
-        pytest.raises(EndpointError, match="weren't sent: they go to the endpoint's own host"),
+        serving(redirects(status, elsewhere)) as server,
+        pytest.raises(EndpointError, match="another host or port, http://localhost:"),
     ):
         trusted(server)
+    encoded = base64.b64encode(b"ann:se:cret").decode()
+    assert server.asked[0].headers["Authorization"] == f"Basic {encoded}"
+
+
+def test_a_redirect_on_one_host_may_go_on_to_another_path_and_no_further() -> None:
+    with serving(says(FACTS)) as other:
+        steps = redirects(307, "/there"), redirects(307, other.url)
+        with serving(*steps) as server, pytest.raises(EndpointError, match="isn't asked"):
+            trusted(server)
+    assert [one.path for one in server.asked] == ["/sparql", "/there"]
+    assert other.asked == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
 """Training goes on from a snapshot to the result of a run left alone, to the last bit."""
 
+import hashlib
+import io
+import json
 import math
 import os
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -55,8 +59,10 @@ class Cut(Snapshots):
 class Counting(Snapshots):
     """Notes the epochs that a run goes on with."""
 
-    def recall(self, generator: np.random.Generator, like: Callable[[], Arrays]) -> Any:
-        self.begun, arrays = super().recall(generator, like)
+    def recall(
+        self, generator: np.random.Generator, like: Callable[[], Arrays], epochs: int
+    ) -> Any:
+        self.begun, arrays = super().recall(generator, like, epochs)
         return self.begun, arrays
 
 
@@ -202,12 +208,51 @@ def test_a_snapshot_of_another_run_is_ignored(engine: Any, tmp_path: Path) -> No
     assert another.begun == larger.begun == 0
 
 
+def signed(path: Path, members: dict[str, Any], write: Any = np.savez) -> None:
+    """A snapshot of the run "run" by hand: whoever writes to the folder can sign it."""
+    body = io.BytesIO()
+    write(body, **members)
+    digest = hashlib.sha256(b"run\n" + body.getvalue()).digest()
+    path.write_bytes(digest + body.getvalue())
+
+
+def recalled(path: Path, like: dict[str, Any], epochs: int = 9) -> int:
+    return Snapshots(path, "run").recall(np.random.default_rng(0), lambda: like, epochs)[0]
+
+
+def rest(epoch: object) -> np.ndarray:
+    state = np.random.default_rng(0).bit_generator.state
+    return np.frombuffer(json.dumps({"epoch": epoch, "generator": state}).encode(), np.uint8)
+
+
+def test_an_epoch_that_the_run_does_not_have_is_not_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "cut"
+    for epoch in (0, 9, 10, 10**9, -1, True, "3", 2.5, None, [1]):
+        signed(path, {"rest": rest(epoch)})
+        assert recalled(path, {}) == (9 if epoch == 9 else 0)
+
+
+def test_a_compressed_member_of_a_snapshot_is_not_unpacked(tmp_path: Path) -> None:
+    path, held = tmp_path / "cut", {"a": np.zeros(4)}
+    signed(path, {**held, "rest": rest(3)})
+    assert recalled(path, held) == 3
+    signed(path, {**held, "rest": rest(3)}, np.savez_compressed)
+    assert recalled(path, held) == 0
+    # a gigabyte in a megabyte, which the limit on the file itself lets pass
+    signed(path, {"a": np.zeros(2**27), "rest": rest(3)}, np.savez_compressed)
+    tracemalloc.start()
+    assert recalled(path, {"a": np.zeros(2**18)}) == 0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**25
+
+
 @pytest.mark.parametrize("kind", ["PCG64", "MT19937", "Philox", "SFC64"])
 def test_a_generator_of_any_kind_goes_on(kind: str, tmp_path: Path) -> None:
     before, after = (np.random.Generator(getattr(np.random, kind)(seed)) for seed in (1, 2))
     before.permutation(7)
     Snapshots(tmp_path / "cut", "run").offer(4, before, dict)
-    assert Snapshots(tmp_path / "cut", "run").recall(after, dict)[0] == 4
+    assert Snapshots(tmp_path / "cut", "run").recall(after, dict, 9)[0] == 4
     assert before.permutation(99).tolist() == after.permutation(99).tolist()
 
 

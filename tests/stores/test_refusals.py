@@ -26,7 +26,7 @@ from capacity.errors import (
     MemoryBudgetError,
     StorageError,
 )
-from capacity.stores import count_duckdb
+from capacity.stores import count_duckdb, database_tables
 from capacity.stores.scratch import Scratch, bytes_of
 from tests.oracles import ROOT
 
@@ -50,6 +50,7 @@ def refusal(path: object, folder: Path, **options: Any) -> str:
 
 def stored(folder: Path, *statements: str) -> Path:
     path = folder / "facts.duckdb"
+    path.unlink(missing_ok=True)
     with duckdb.connect(path) as con:
         for statement in statements:
             con.execute(statement)
@@ -216,8 +217,61 @@ def test_a_view_and_an_enumeration_are_read_but_no_other_file(folder: Path) -> N
         "create view v as select * from t",
         f"create view w as select * from read_csv('{secret}')",
     )
-    assert count_duckdb(path, table="v").facts == count_duckdb(path, table="t").facts == 1
-    assert "if a view reads other files" in refusal(path, folder, table="w")
+    assert count_duckdb(path, table="v", views=True).facts == 1
+    assert count_duckdb(path, table="t").facts == 1
+    assert "if a view reads other files" in refusal(path, folder, table="w", views=True)
+
+
+def test_a_view_is_not_read_unless_it_is_asked_for(folder: Path) -> None:
+    path = stored(folder, "create view v as select 'a' s, 'p' p, 'x' o")
+    for table in (None, "v"):
+        said = refusal(path, folder, table=table)
+        assert "It has no table. Views aren't read, 1 of them, but with `views`" in said
+    assert count_duckdb(path, views=True).facts == 1
+    # a base table beside it is the only one, unless views are asked for
+    path = stored(folder, "create table t as select 'a' s, 'p' p, 'x' o",
+                  "create view v as select * from t")  # fmt: skip
+    assert count_duckdb(path).facts == count_duckdb(path, table="t").facts == 1
+    assert "It has main.t, main.v" in refusal(path, folder, views=True)
+
+
+def test_a_view_has_limits_of_rows_and_of_time(folder: Path) -> None:
+    rows = "select range::varchar s, 'p' p, 'x' o from range({})"
+    path = stored(folder, f"create view v as {rows.format(10**10)}")
+    assert "it has more than 500,000 rows" in refusal(path, folder, views=True)
+    assert "it has more than 7 rows" in refusal(path, folder, views=True, max_rows=7)
+    # a single row, of a sum that takes hours
+    slow = "select sum(range)::varchar s, 'p' p, 'x' o from range(1000000000000)"
+    path = stored(folder, f"create view v as {slow}")
+    said = refusal(path, folder, views=True, timeout=0.3)
+    assert "the view isn't read to its end in time" in said
+    # what it would sort doesn't go to the disk
+    big = "select repeat(range::varchar, 100) s, 'p' p, 'x' o from range(9000000) order by 1 desc"
+    path = stored(folder, f"create view v as {big}")
+    assert "can't read it" in refusal(path, folder, views=True, max_rows=10**8)
+    assert [one.name for one in path.parent.iterdir() if one.name.endswith(".tmp")] == []
+    for wrong in (0, -1, "1", float("nan")):
+        with pytest.raises(InvalidArgumentError, match="`timeout` must be a positive number"):
+            count_duckdb(path, views=True, timeout=wrong)  # type: ignore[arg-type]
+
+
+def test_a_value_that_is_too_long_is_refused_before_it_is_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = stored(folder, "create table t (s varchar, p varchar, o varchar)",
+                  "insert into t values ('a', 'p', repeat('x', 20000000))")  # fmt: skip
+    monkeypatch.setattr(database_tables, "within", None)
+    assert "a cell is longer than 16,777,216 bytes" in refusal(path, folder)
+    path = stored(folder, "create table t (s varchar, p varchar, o varchar)",
+                  "insert into t select 'a', 'p', repeat('x', 9000000) from range(40)")  # fmt: skip
+    assert "its cells, written out, take over 268,435,456 bytes" in refusal(path, folder)
+
+
+def test_a_table_of_a_database_has_a_limit_of_rows(folder: Path) -> None:
+    path = stored(folder, "create table t as select 'a' s, 'p' p, 'x' o from range(2000000)")
+    assert path.stat().st_size < 2 * 10**6
+    assert "it has more than" in refusal(path, folder)
+    assert count_duckdb(path, max_rows=2_000_000).facts == 1
 
 
 def test_a_file_of_a_newer_version_is_refused(folder: Path) -> None:
@@ -288,7 +342,7 @@ def test_interrupted_counting_leaves_nothing(moment: str, folder: Path) -> None:
     (folder / "a.nt").write_text("".join(f"<x:a{i}> <x:p> <x:b{i}> .\n" for i in range(400_000)))
     code = f"""
 import os, signal
-from capacity.stores import count_duckdb
+from capacity.stores import count_duckdb, database_tables
 def tell(what, done, total, left):
     if what.startswith({moment!r}) and done:
         print("now", flush=True)

@@ -184,6 +184,20 @@ FOLDERS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "chunks": (configured(chunk_size_feed_forward=None), "that transformers can load"),
     "an unknown activation": (configured(hidden_act="nope"), "KeyError: 'nope'"),
 }
+FETCHED: dict[str, dict[str, Any]] = {
+    "an attention of the hub": {"attn_implementation": "kernels-community/flash-attn"},
+    "the same, as transformers holds it": {"_attn_implementation_internal": "org/kernel@v1:f"},
+    "one that falls back on the hub": {"_attn_implementation": "flash_attention_2"},
+    "one of a part of the model": {"attn_implementation": {"": "sdpa", "text_config": "org/k"}},
+    "one in a part": {"text_config": {"attn_implementation": "org/kernel"}},
+    "one in a list": {"parts": [{"attn_implementation": "org/kernel"}]},
+    "experts of the hub": {"experts_implementation": "kernels-community/sonic-moe"},
+    "code of another repository": {"auto_map": {"AutoModel": "org/model--modeling.Model"}},
+    "a tokenizer's code": {"auto_map": {"AutoTokenizer": ["org/model--tokenization.T", None]}},
+    "kernels of layers": {"kernel_config": {"RMSNorm": "org/kernel:RMSNorm"}},
+    "kernels": {"use_kernels": True},
+    "quantized weights": {"quantization_config": {"quant_method": "fp8"}},
+}
 
 
 @pytest.mark.parametrize("case", FOLDERS)
@@ -197,6 +211,42 @@ def test_a_folder_without_a_sound_model_is_refused(
     assert message in err
     assert str(model) in err
     assert not (model.parent / "unpickled").exists()
+
+
+@pytest.mark.parametrize("case", FETCHED)
+def test_a_config_that_would_have_a_program_fetched_is_refused_before_transformers_sees_it(
+    case: str, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import AutoConfig, AutoTokenizer
+
+    def seen(*_: Any, **__: Any) -> None:
+        raise AssertionError("transformers was given the folder")
+
+    monkeypatch.setattr(AutoConfig, "from_pretrained", seen)
+    monkeypatch.setattr(AutoTokenizer, "from_pretrained", seen)
+    names = ["config.json", *["tokenizer_config.json"] * ("tokenizer" in case)]
+    for name in names:
+        path = model / name
+        before = path.read_text()
+        path.write_text(json.dumps({**json.loads(before), **FETCHED[case]}))
+        err = refused(capsys, "attention", str(model), "--text", "the court")
+        path.write_text(before)
+        assert f"{path} must need no code but that of transformers" in err
+        assert "Nothing is fetched" in err
+
+
+def test_what_transformers_has_itself_and_code_that_is_not_run_are_no_harm(model: Path) -> None:
+    configured(
+        attn_implementation="sdpa",
+        experts_implementation=None,
+        _attn_implementation_autoset=True,
+        auto_map={"AutoModel": "modeling_of_the_folder.Model"},
+        use_kernels=False,
+        conv_kernel=[3, 3],
+    )(model)
+    (model / "modeling_of_the_folder.py").write_text("raise SystemExit(9)")
+    loaded, _ = load_pretrained(model)
+    assert type(loaded).__name__ == "BertModel"
 
 
 ARGUMENTS: dict[str, tuple[list[str], str]] = {

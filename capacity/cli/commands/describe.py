@@ -10,7 +10,7 @@ from capacity.cli.endpoints import FactsOrEndpoint, Timeout
 from capacity.cli.output import FormatOption, Json, MultiOption, print_json
 from capacity.cli.panels import OUTPUT
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
-from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, counts_of, print_description
+from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_description
 from capacity.errors import InvalidArgumentError
 from capacity.progress import spinner
 
@@ -36,6 +36,7 @@ def describe(
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
     dask: Dask = None,
+    views: Views = False,
     timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
@@ -47,6 +48,7 @@ def describe(
         out_of_core=out_of_core,
         memory_limit=memory_limit,
         dask=dask,
+        views=views,
         timeout=timeout,
         format=format,
         chosen=chosen,

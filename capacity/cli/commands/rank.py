@@ -19,7 +19,7 @@ from capacity.cli.input import (
 from capacity.cli.output import Json, MultiOption, new_folder, print_json
 from capacity.cli.panels import OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
-from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, counts_of, print_rank
+from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, print_rank
 from capacity.database.facts import Database
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
@@ -99,6 +99,7 @@ def rank(
     out_of_core: OutOfCore = False,
     memory_limit: MemoryLimit = None,
     dask: Dask = None,
+    views: Views = False,
     timeout: Timeout = None,
     as_json: Json = False,
 ) -> None:
@@ -108,6 +109,7 @@ def rank(
         out_of_core=out_of_core,
         memory_limit=memory_limit,
         dask=dask,
+        views=views,
         timeout=timeout,
         format=format,
         chosen=chosen,

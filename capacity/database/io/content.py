@@ -16,7 +16,6 @@ import io
 import lzma
 import os
 import re
-import sys
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,12 +28,10 @@ from capacity.errors import (
     InvalidTypeError,
     StorageError,
 )
-from capacity.limits import require_integer
+from capacity.reading_limits import Growing, Limits
 from capacity.safe_files import read_file, read_pieces
 
-MAX_BYTES = 4 * 2**30
-# a file of facts shrinks by 5 to 50 when it is compressed, one that is made to harm by 1,000
-FREE_EXPANSION, MAX_EXPANSION = 2**26, 250
+_DEFAULT = Limits()
 
 
 @dataclass
@@ -49,11 +46,14 @@ class Content:
         The text.
     sha256 : str
         SHA-256 of the bytes before decompression.
+    limits : Limits
+        What a parser must hold it to.
     """
 
     name: str
     data: bytes
     sha256: str
+    limits: Limits = _DEFAULT
 
     def drop_text(self) -> None:
         """Forget the text once it is parsed: facts are sorted in the memory that it takes."""
@@ -63,7 +63,7 @@ class Content:
 def read(
     path: str | os.PathLike[str] | BinaryIO,
     *,
-    max_bytes: int = MAX_BYTES,
+    limits: Limits = _DEFAULT,
     allow_empty: bool = False,
 ) -> Content:
     """Read a file whole, undo its compression, and check that it is text in UTF-8 or Parquet.
@@ -73,19 +73,18 @@ def read(
     Raises
     ------
     DatabaseFormatError
-        If the file is missing, not regular, empty (unless `allow_empty`), larger than `max_bytes`,
-        badly compressed, binary, or not UTF-8.
+        If the file is missing, not regular, empty (unless `allow_empty`), larger than the limits
+        allow, badly compressed, binary, or not UTF-8.
     InvalidTypeError
         If `path` is neither a str nor a path.
     InvalidArgumentError
-        If `max_bytes` isn't a positive integer, or for an empty path.
+        For an empty path.
     """
-    require_integer("max_bytes", max_bytes, most=sys.maxsize)
     if hasattr(path, "read"):
         where = getattr(path, "name", None)
         name = where if isinstance(where, str) else "the open file"
-        raw = _read_open(name, path, max_bytes)
-        return check(name, raw, max_bytes=max_bytes, allow_empty=allow_empty)
+        raw = _read_open(name, path, limits.max_bytes)
+        return check(name, raw, limits=limits, allow_empty=allow_empty)
     if not isinstance(path, str | os.PathLike):
         raise InvalidTypeError(
             f"A file must be named by a str or a path; got {type(path).__name__}. For an rdflib "
@@ -94,17 +93,34 @@ def read(
     if not os.fspath(path):
         raise InvalidArgumentError("The path must not be empty. Name a file or a folder.")
     try:
-        raw = read_file(path, max_bytes=max_bytes)
+        raw = read_file(path, max_bytes=limits.max_bytes)
     except StorageError as error:
-        raise DatabaseFormatError(error.path, error.reason, advice=error.advice) from None
-    return check(os.fspath(path), raw, max_bytes=max_bytes, allow_empty=allow_empty)
+        raise of_storage(error) from None
+    return check(os.fspath(path), raw, limits=limits, allow_empty=allow_empty)
+
+
+def of_storage(error: StorageError) -> DatabaseFormatError:
+    """Make the error of a file of facts that can't be read, or is too large."""
+    return DatabaseFormatError(error.path, error.reason, advice=error.advice)
+
+
+def refuse_excess(name: str, format: str, excess: tuple[str, str] | None) -> None:
+    """Refuse a file that passes a limit, as `Limits.excess` says.
+
+    Raises
+    ------
+    DatabaseFormatError
+        With the limit, unless there is no excess.
+    """
+    if excess is not None:
+        raise DatabaseFormatError(name, excess[0], format=format, advice=excess[1])
 
 
 def _read_open(name: str, file: Any, max_bytes: int) -> bytes:
     try:
         return read_pieces(name, file, max_bytes=max_bytes)
     except StorageError as error:
-        raise DatabaseFormatError(error.path, error.reason, advice=error.advice) from None
+        raise of_storage(error) from None
     except (OSError, ValueError) as error:
         raise DatabaseFormatError(
             name, f"the open file can't be read ({error!s:.100})", advice="Open it again."
@@ -117,17 +133,18 @@ def _read_open(name: str, file: Any, max_bytes: int) -> bytes:
 
 
 def check(
-    name: str, raw: bytes, *, max_bytes: int = MAX_BYTES, allow_empty: bool = False
+    name: str, raw: bytes, *, limits: Limits = _DEFAULT, allow_empty: bool = False
 ) -> Content:
     """Turn raw bytes into checked `Content`.
 
     Raises
     ------
     DatabaseFormatError
-        If they are empty (unless `allow_empty`), larger than `max_bytes` when decompressed, badly
-        compressed, binary, or not UTF-8.
+        If they are empty (unless `allow_empty`), larger than the limits allow when decompressed,
+        badly compressed, binary, or not UTF-8.
     """
-    data = _decompressed(name, raw, max_bytes)
+    limits = limits.of(len(raw))
+    data = _decompressed(name, raw, limits)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DatabaseFormatError(
             name,
@@ -135,7 +152,7 @@ def check(
             advice="Convert it: iconv -f UTF-16 -t UTF-8.",
         )
     if is_parquet(data):
-        return Content(name, data, hashlib.sha256(raw).hexdigest())
+        return Content(name, data, hashlib.sha256(raw).hexdigest(), limits)
     if foreign := foreign_bytes(data):
         raise DatabaseFormatError(name, f"it is {foreign.what}", advice=foreign.advice)
     data = data.removeprefix(b"\xef\xbb\xbf")
@@ -157,7 +174,7 @@ def check(
             line=data.count(b"\n", 0, wrong) + 1,
             advice="If it is text in Latin-1, convert it: iconv -f LATIN1 -t UTF-8.",
         )
-    return Content(name, data, hashlib.sha256(raw).hexdigest())
+    return Content(name, data, hashlib.sha256(raw).hexdigest(), limits)
 
 
 def _not_utf_8(data: bytes) -> int | None:
@@ -179,19 +196,15 @@ def compression(beginning: bytes) -> str | None:
     return None if kind == "bzip2" and not _BZIP2.match(beginning) else kind
 
 
-def _decompressed(name: str, raw: bytes, max_bytes: int) -> bytes:
+def _decompressed(name: str, raw: bytes, limits: Limits) -> bytes:
     kind = compression(raw)
     if kind is None:
         return raw
     try:
-        stream = decompressing(name, kind, io.BytesIO(raw), len(raw))
-        return read_pieces(name, stream, max_bytes=max_bytes)
-    except StorageError:
-        raise DatabaseFormatError(
-            name,
-            f"it holds more than {max_bytes:,} bytes, decompressed",
-            advice="Split it, use a part of it, or raise `max_bytes`.",
-        ) from None
+        stream = Growing(name, decompressing(kind, io.BytesIO(raw)), limits)
+        return read_pieces(name, stream, max_bytes=limits.max_bytes)
+    except StorageError as error:
+        raise of_storage(error) from None
     except BROKEN as error:
         raise broken_stream(name, kind, error) from None
 
@@ -203,40 +216,17 @@ def broken_stream(name: str, kind: str, error: Exception) -> DatabaseFormatError
     )
 
 
-class _Watched:
-    """Reader of a decompressed stream that ends where it has grown too much."""
-
-    def __init__(self, name: str, stream: Any, compressed: int) -> None:
-        self.name, self.stream, self.compressed, self.size = name, stream, compressed, 0
-
-    def read(self, size: int) -> bytes:
-        piece: bytes = self.stream.read(size)
-        self.size += len(piece)
-        if self.size > max(FREE_EXPANSION, MAX_EXPANSION * self.compressed):
-            raise DatabaseFormatError(
-                self.name,
-                f"it decompresses to over {MAX_EXPANSION} times its size, as no file of facts does",
-                advice="If you trust it, decompress it first.",
-            )
-        return piece
-
-
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
 # what a broken stream raises when it is read
 BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
-def decompressing(name: str, kind: str, stream: BinaryIO, size: int) -> Any:
-    """Make a reader of what an open file of `size` bytes decompresses to.
+def decompressing(kind: str, stream: BinaryIO) -> Any:
+    """Make a reader of what a file decompresses to, which raises one of `BROKEN` if it is broken.
 
-    Reading it raises one of `BROKEN` for a broken stream, and a DatabaseFormatError where it has
-    grown too much.
+    To be read by `Growing`, for it may have no end.
     """
-    return _Watched(name, _open(kind, stream), size)
-
-
-def _open(kind: str, stream: BinaryIO) -> Any:
     if kind == "gzip":
         return gzip.open(stream)
     if kind in ("bzip2", "xz"):

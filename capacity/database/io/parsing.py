@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from capacity.database.facts import Database
-from capacity.database.io.content import Content
+from capacity.database.io.content import Content, refuse_excess
 from capacity.database.io.formats import FORMATS, Format
 from capacity.database.term_columns import longer_than
 from capacity.errors import DatabaseFormatError, MultiValuedError
-from capacity.limits import require_integer
-
-# the most that the parser of RDF reads in most formats; the same for all of them
-MAX_TERM_BYTES = 2**24
 
 
 def given(**options: Any) -> dict[str, Any]:
@@ -40,26 +35,30 @@ def of_kind(content: Content, format: Format, kind: str, what: str) -> Format:
     )
 
 
-def parsed(content: Content, format: Format, *, max_term_bytes: int, **options: Any) -> Database:
-    """Parse content, and refuse terms that are too long.
+def parsed(content: Content, format: Format, **options: Any) -> Database:
+    """Parse content, and refuse terms that are too long, and too many facts.
+
+    The library's own parsers look at the limits on the way; one from outside may know none.
 
     Raises
     ------
     DatabaseFormatError
-        As the format's parser does, and for a term of more than `max_term_bytes`.
+        As the format's parser does, and for a term or a number of facts over the content's limits.
     MultiValuedError
         As the format's parser does, with the name of the file.
     """
-    require_integer("max_term_bytes", max_term_bytes, most=sys.maxsize)
+    limits = content.limits
     try:
         db = format.parse(content, format, **options)
     except MultiValuedError as error:
         raise MultiValuedError(f"{content.name}: {error}") from None
-    text = longer_than(max_term_bytes, db.tokens)
+    if format.kind not in ("rdf", "table"):
+        refuse_excess(content.name, format.name, limits.excess(rows=db.n_facts))
+    text = longer_than(limits.max_term_bytes, db.tokens)
     if text is not None:
         raise DatabaseFormatError(
             content.name,
-            f"a term, {text[:20]!r}..., is longer than {max_term_bytes:,} bytes",
+            f"a term, {text[:20]!r}..., is longer than {limits.max_term_bytes:,} bytes",
             format=format.name,
             advice="Shorten it, or raise `max_term_bytes`.",
         )

@@ -6,9 +6,9 @@ import os
 from typing import Any, Unpack
 
 from capacity.database.facts import Database
-from capacity.database.io.content import MAX_BYTES, read
+from capacity.database.io.content import read
 from capacity.database.io.formats import resolve_format
-from capacity.database.io.parsing import MAX_TERM_BYTES, given, of_kind, parsed
+from capacity.database.io.parsing import given, of_kind, parsed
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.selecting import selected_part, selection_of
 from capacity.database.io.several import Sources, is_one, load_several
@@ -16,6 +16,7 @@ from capacity.database.io.tables.options import Columns, TableForm, TableTerms, 
 from capacity.database.policy import MultiPolicy
 from capacity.database.selection import SelectionOptions
 from capacity.errors import DatabaseFormatError
+from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, MAX_TERM_BYTES, Limits
 
 
 def load(
@@ -32,6 +33,9 @@ def load(
     annotations_of_facts: str | None = None,
     allow_empty: bool = False,
     max_bytes: int = MAX_BYTES,
+    max_growth: int = MAX_GROWTH,
+    max_rows: int | None = None,
+    max_cells: int | None = None,
     max_term_bytes: int = MAX_TERM_BYTES,
     **criteria: Unpack[SelectionOptions],
 ) -> Database:
@@ -57,8 +61,10 @@ def load(
         Options of RDF, as `read_rdf` has them.
     allow_empty : bool
         Whether a file without facts is an empty database, of shape (0, 0, 0), and no error.
-    max_bytes, max_term_bytes : int
-        Maximum size of a file, decompressed, and of a term.
+    max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
+        Limits of a file, as `capacity.reading_limits.Limits` has them: of its bytes, also as it
+        decompresses, how many times its stored size these may be, of its rows and cells, and of
+        the bytes of a term.
     **criteria
         Which facts to keep, as `Selection` has it: ``schema``, ``literals``, ``annotations`` and
         ``blank_nodes``, each ``keep`` or ``drop``; ``predicates``, ``exclude``, ``namespaces`` and
@@ -110,6 +116,9 @@ def load(
         "annotations_of_facts": annotations_of_facts,
         "allow_empty": allow_empty,
         "max_bytes": max_bytes,
+        "max_growth": max_growth,
+        "max_rows": max_rows,
+        "max_cells": max_cells,
         "max_term_bytes": max_term_bytes,
     }
     if selection.options():
@@ -124,7 +133,8 @@ def load(
         contexts=contexts,
         annotations_of_facts=annotations_of_facts,
     )
-    content = read(path, max_bytes=max_bytes, allow_empty=allow_empty)
+    limits = Limits(max_bytes, max_growth, max_rows, max_cells, max_term_bytes)
+    content = read(path, limits=limits, allow_empty=allow_empty)
     chosen = resolve_format(content, format)
     if options and chosen.kind != "rdf":
         raise DatabaseFormatError(
@@ -146,7 +156,7 @@ def load(
         )
     options |= of_tables
     options |= given(allow_empty=allow_empty or None)
-    return parsed(content, chosen, max_term_bytes=max_term_bytes, multi=multi, **options)
+    return parsed(content, chosen, multi=multi, **options)
 
 
 def _name_of(db: Database) -> str:
@@ -163,6 +173,9 @@ def read_table(
     columns: Columns | None = None,
     multi: MultiPolicy | None = None,
     max_bytes: int = MAX_BYTES,
+    max_growth: int = MAX_GROWTH,
+    max_rows: int | None = None,
+    max_cells: int | None = None,
     max_term_bytes: int = MAX_TERM_BYTES,
 ) -> Database:
     r"""Read a table: TSV, CSV or Parquet.
@@ -197,8 +210,8 @@ def read_table(
         is a header; with ``long``, all rows are facts.
     multi : MultiPolicy, optional
         Policy for multi-valued pairs; by default ``keep``, with a warning if there are any.
-    max_bytes, max_term_bytes : int
-        Maximum size of the file, decompressed, and of a cell.
+    max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
+        Limits of the file, as `load` has them.
 
     Returns
     -------
@@ -241,6 +254,7 @@ def read_table(
     """
     table_options(table, terms, arity, columns)
     options = given(table=table, terms=terms, arity=arity, columns=columns)
-    content = read(path, max_bytes=max_bytes)
+    limits = Limits(max_bytes, max_growth, max_rows, max_cells, max_term_bytes)
+    content = read(path, limits=limits)
     chosen = of_kind(content, resolve_format(content, format), "table", "a table")
-    return parsed(content, chosen, max_term_bytes=max_term_bytes, **options, multi=multi)
+    return parsed(content, chosen, **options, multi=multi)

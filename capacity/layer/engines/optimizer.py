@@ -63,7 +63,7 @@ def train_epochs(
     def arrays() -> Arrays:
         return {**_arrays(layer, optimizer), **recorder.arrays}
 
-    start, held = snapshots.recall(rng, arrays)
+    start, held = snapshots.recall(rng, arrays, recipe.epochs)
     tensors = _tensors(layer, optimizer)
     for name, array in held.items():
         if name in recorder.arrays:

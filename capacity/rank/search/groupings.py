@@ -7,7 +7,9 @@ order 3 bounds it from below.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
+import math
+from collections.abc import Iterable, Iterator
 
 from capacity.rank.method import Method
 from capacity.tensor.sparse import SparseTensor
@@ -15,6 +17,9 @@ from capacity.tensor.structure import grouped
 
 # most groupings that are tried; order 5 has 25, and order 6 has 90
 MOST = 30
+# most parts of the modes whose groupings are listed, 966 of them at most; more modes are joined to
+# parts first, so that the work doesn't grow with the order
+PARTS = 8
 Groups = tuple[tuple[int, ...], ...]
 
 
@@ -40,11 +45,14 @@ def groupings(tensor: SparseTensor, *, effective: bool) -> list[tuple[Groups, Sp
     >>> [groups for groups, _ in groupings(T, effective=True)]
     [((1, 2), (0,), (3,)), ((0, 1), (2,), (3,)), ((0, 2), (1,), (3,))]
     """
-    order = tensor.order
-    if effective:
-        found = [(*two, (order - 1,)) for two in _partitions(tuple(range(order - 1)), 2)]
-    else:
-        found = list(_partitions(tuple(range(order)), 3))
+    last = tensor.order - effective
+    own = ((last,),) if effective else ()
+    n = 3 - len(own)
+    parts = _parts(tensor.shape[:last], n)
+    found = [
+        (*_ordered(tuple(sorted(m for p in one for m in parts[p])) for one in of_parts), *own)
+        for of_parts in _partitions(tuple(range(len(parts))), n)
+    ]
     # numbering the groups of many partitions takes longer than looking at their sides
     found.sort(key=lambda groups: -_promise(groups, tensor.shape))
     return [(groups, grouped(tensor, groups)) for groups in found[:MOST]]
@@ -55,28 +63,43 @@ def lower_methods(methods: tuple[Method, ...]) -> tuple[Method, ...]:
     return tuple(method for method in methods if "lower" in method.sides)
 
 
+def _parts(sides: tuple[int, ...], least: int) -> Groups:
+    """Join modes to at most `PARTS` parts, in the order of their first modes.
+
+    A mode of size one joins another, as long as `least` parts are left: the tensor stays the same.
+    Then the two smallest parts are joined, which keeps the sides of groups balanced.
+    """
+    parts: list[tuple[int, tuple[int, ...]]] = [(side, (m,)) for m, side in enumerate(sides)]
+    heapq.heapify(parts)
+    while len(parts) > PARTS or (len(parts) > least and parts[0][0] == 1):
+        side, modes = heapq.heappop(parts)
+        other, others = parts[0]
+        heapq.heapreplace(parts, (side * other, tuple(sorted(modes + others))))
+    return tuple(sorted(modes for _, modes in parts))
+
+
 def _promise(groups: Groups, shape: tuple[int, ...]) -> int:
     """Largest rank that an unfolding of a grouping can have."""
-    sides = [1] * len(groups)
-    total = 1
-    for g, group in enumerate(groups):
-        for mode in group:
-            sides[g] *= shape[mode]
-            total *= shape[mode]
+    total = math.prod(shape)
+    sides = [math.prod(shape[mode] for mode in group) for group in groups]
     return max(min(side, total // side) for side in sides)
 
 
-def _partitions(modes: tuple[int, ...], n: int) -> Iterator[Groups]:
-    """Yield the partitions of some modes into n sets, the largest sets first."""
+def _ordered(groups: Iterable[tuple[int, ...]]) -> Groups:
+    """Return groups in the order in which they are tried, the largest first."""
+    return tuple(sorted(groups, key=lambda group: (-len(group), group)))
+
+
+def _partitions(parts: tuple[int, ...], n: int) -> Iterator[Groups]:
+    """Yield the partitions of some parts into n sets."""
     if n == 1:
-        yield (modes,)
+        yield (parts,)
         return
-    if len(modes) < n:
+    if len(parts) < n:
         return
-    first, *others = modes
+    first, *others = parts
     for one in _partitions(tuple(others), n - 1):
-        yield tuple(sorted(((first,), *one), key=lambda group: (-len(group), group)))
+        yield _ordered(((first,), *one))
     for one in _partitions(tuple(others), n):
         for g, group in enumerate(one):
-            joined = (*one[:g], (first, *group), *one[g + 1 :])
-            yield tuple(sorted(joined, key=lambda group: (-len(group), group)))
+            yield _ordered((*one[:g], (first, *group), *one[g + 1 :]))

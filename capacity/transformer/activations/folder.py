@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from capacity.errors import InvalidArgumentError
-from capacity.limits import require_integer, shown
+from capacity.limits import require_integer, shown, written
 from capacity.safe_files import read_file, require_regular
 
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
@@ -33,6 +33,13 @@ _LIMITS = {
     ("num_labels",): MAX_LABELS,
     ("",): 2**31 - 1,
 }
+# what transformers has itself of each operation; any other name is one of a kernel on the hub,
+# which the package `kernels` would fetch, also where nothing else is fetched
+_IMPLEMENTATIONS = ("eager", "sdpa", "flex_attention", "batched_mm", "grouped_mm")
+_CHOICES = ("_implementation", "_implementation_internal")
+_KERNELS = ("kernel_config", "use_kernel", "use_kernels", "use_hub_kernels")
+# methods of quantization whose weights are read by kernels of the hub
+_QUANTIZED = ("eetq", "fbgemm_fp8", "fp8", "metal", "mxfp4", "nvfp4")
 # sizes that may be 0
 _MAY_BE_0 = ("num_labels", "type_vocab_size")
 
@@ -45,9 +52,9 @@ def check_folder(folder: Path) -> None:
     StorageError
         If something in it is a pipe, a socket or a device, or config.json or an index is too large.
     InvalidArgumentError
-        If it holds no config.json, one of a model that transformers doesn't know or with sizes out
-        of their range, or no tokenizer; if a text file is too large; or if an index of its weights
-        names files outside the folder.
+        If it holds no config.json, one of a model that transformers doesn't know, with sizes out
+        of their range, or that would have code fetched; if it holds no tokenizer; if a text file is
+        too large; or if an index of its weights names files outside the folder.
     """
     if not (folder / "config.json").exists():
         raise InvalidArgumentError(
@@ -68,7 +75,12 @@ def check_folder(folder: Path) -> None:
             f"{folder} must hold the model's tokenizer, one of {', '.join(TOKENIZERS)} or *.model; "
             "write it there with tokenizer.save_pretrained."
         )
-    _check_sizes(folder / "config.json", _object(folder / "config.json", MAX_CONFIG))
+    config = _object(folder / "config.json", MAX_CONFIG)
+    _check_sizes(folder / "config.json", config)
+    _refuse_code(folder / "config.json", config)
+    for name in ("tokenizer_config.json", "generation_config.json"):
+        if (folder / name).exists():
+            _refuse_code(folder / name, _object(folder / name, MAX_TEXT))
     for index in folder.glob("*.index.json"):
         named = _object(index, MAX_TEXT).get("weight_map")
         for name in named.values() if isinstance(named, dict) else ():
@@ -131,6 +143,37 @@ def _check_sizes(path: Path, config: dict[str, Any]) -> None:
             f"{shown(family)}. Save the model again with save_pretrained."
         )
     _check_limits(path, config)
+
+
+def _refuse_code(path: Path, value: object) -> None:
+    """Refuse a configuration that would have code or kernels fetched, at any depth."""
+    if isinstance(value, list):
+        for one in value:
+            _refuse_code(path, one)
+    if not isinstance(value, dict):
+        return
+    for name, one in value.items():
+        if _names_code(name, one):
+            raise InvalidArgumentError(
+                f"{path} must need no code but that of transformers; {shown(name)} is "
+                f"{shown(one)}, for which a program would be fetched. Nothing is fetched: remove "
+                "it, or save the model again without it."
+            )
+        _refuse_code(path, one)
+
+
+def _names_code(name: str, value: object) -> bool:
+    """Return True for a part of a configuration that would have a program fetched."""
+    if name.endswith(_CHOICES):
+        chosen = value.values() if isinstance(value, dict) else (value,)
+        return any(isinstance(one, str) and one not in _IMPLEMENTATIONS for one in chosen)
+    if name == "quant_method":
+        return value in _QUANTIZED
+    # code of the folder itself isn't run, and needn't be, as transformers knows the model; two
+    # dashes stand behind the name of another repository
+    if name == "auto_map":
+        return "--" in written(value)
+    return name in _KERNELS and value not in (None, False)
 
 
 def _check_limits(path: Path, config: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from capacity.database.arrow import compute
 from capacity.database.blank_nodes import ANONYMOUS
 from capacity.database.facts import Database
 from capacity.database.from_columns import from_columns
-from capacity.database.io.content import Content
+from capacity.database.io.content import Content, refuse_excess
 from capacity.database.io.formats import Format
 from capacity.database.io.pieces import PIECE, pieces_of
 from capacity.database.io.rdf.annotations import REIFICATIONS
@@ -76,7 +76,7 @@ def read_large(
     InvalidArgumentError
         If `base` isn't an absolute IRI.
     DatabaseFormatError
-        If there is no such graph, or the text would harm the parser.
+        If there is no such graph, the text would harm the parser, or has too many facts.
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
     """
@@ -87,10 +87,10 @@ def read_large(
     try:
         with bar() as progress:
             if format.name in ("ntriples", "nquads"):
-                found, prefixes = _lines(content.data, width, progress), {}
+                found, prefixes = _lines(content, format.name, width, progress), {}
             else:
                 where, data = checked_text(content, format, base, contexts)
-                found, prefixes = _written(data, width, format, where, progress)
+                found, prefixes = _written(content, data, width, format, where, progress)
         _refuse_annotations(found)
         found.terms.texts = _stable(found)
         rows, other = found.rows, 0
@@ -107,10 +107,11 @@ def read_large(
     return from_columns(found.terms, rows, multi=multi, prefixes=prefixes, source=source)
 
 
-def _lines(data: bytes, width: int, progress: Bar) -> Found:
+def _lines(content: Content, format: str, width: int, progress: Bar) -> Found:
     reader = LineReader(width)
-    for piece in pieces_of(data, partial(progress, "reading")):
+    for piece in pieces_of(content.data, partial(progress, "reading")):
         reader.feed(piece)
+        refuse_excess(content.name, format, content.limits.excess(rows=reader.n_rows))
     return reader.found()
 
 
@@ -130,10 +131,10 @@ class _Counted:
 
 
 class _Sink:
-    """Writer of lines that feeds them to a reader, and ends where they are too long."""
+    """Writer of lines that feeds them to a reader, and ends where they are too long or too many."""
 
-    def __init__(self, reader: LineReader, text: _Counted, most: int) -> None:
-        self._reader, self._text, self._left = reader, text, most
+    def __init__(self, reader: LineReader, text: _Counted, most: int, most_rows: int) -> None:
+        self._reader, self._text, self._left, self._most_rows = reader, text, most, most_rows
         self._parts: list[bytes] = []
         self._size = 0
 
@@ -159,22 +160,26 @@ class _Sink:
         if self._left < 0:
             raise UnsuitedError
         self._reader.feed(memoryview(lines)[:end])
+        if self._reader.n_rows > self._most_rows:
+            raise UnsuitedError
         self._parts, self._size = [lines[end:]], len(lines) - end
         self._text.tell()
 
 
 def _written(
-    data: bytes, width: int, format: Format, base: str, progress: Bar
+    content: Content, data: bytes, width: int, format: Format, base: str, progress: Bar
 ) -> tuple[Found, Mapping[str, str]]:
     """Have the parser write a text as lines, and read these."""
     syntax, reader, text = SYNTAXES[format.name], LineReader(width), _Counted(data, progress)
-    sink = _Sink(reader, text, max(FREE_EXPANSION, MAX_EXPANSION * len(data)))
+    most = max(FREE_EXPANSION, MAX_EXPANSION * len(data))
+    sink = _Sink(reader, text, most, content.limits.rows)
     lines = ox.RdfFormat.N_TRIPLES if width == 3 else ox.RdfFormat.N_QUADS
     try:
         parser = ox.parse(cast("IO[bytes]", text), format=syntax, base_iri=base)
         ox.serialize(parser, cast("IO[bytes]", sink), format=lines)
         sink.end()
-    except (SyntaxError, ValueError, MemoryError) as error:
+    except (SyntaxError, ValueError, MemoryError, UnsuitedError) as error:
+        refuse_excess(content.name, format.name, content.limits.excess(rows=reader.n_rows))
         raise UnsuitedError from error
     if syntax == ox.RdfFormat.RDF_XML:
         return reader.found(), first_prefixes(data, base)

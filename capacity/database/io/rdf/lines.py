@@ -51,6 +51,11 @@ class LineReader:
     ----------
     width : int
         3 for N-Triples, 4 for N-Quads.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of facts so far.
     """
 
     def __init__(self, width: int) -> None:
@@ -59,6 +64,7 @@ class LineReader:
         # terms of lines that aren't plain, whose numbers are -1, -2, ...
         self._strange = Ids()
         self._rows: list[NDArray[np.int32]] = []
+        self.n_rows = 0
         # for lines between those: a line of the parser's must not go on in one of these
         self._between = f"<x:{uuid.uuid4().hex}>"
 
@@ -85,6 +91,7 @@ class LineReader:
             at, others = self._parsed(lines, others[:strange])
             rows = np.insert(rows, at, others, axis=0)
         self._rows.append(rows)
+        self.n_rows += len(rows)
 
     def _parsed(
         self, lines: bytes | memoryview, others: NDArray[np.int64]

@@ -20,7 +20,7 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from capacity.database.io.content import Content
+from capacity.database.io.content import Content, refuse_excess
 from capacity.database.io.foreign import foreign_text
 from capacity.database.io.formats import FORMATS, Format
 from capacity.database.io.rdf.contexts import (
@@ -134,10 +134,13 @@ def parse_quads(
     column, graphs = array("q"), array("q")
     parser = ox.parse(data, format=syntax, base_iri=where)
     numbered = _number(parser, ids, column, graph_ids, graphs if with_graphs else None)
+    excess = None
     left = max(FREE_EXPANSION, MAX_EXPANSION * len(data))
     try:
         while left >= 0 and (size := next(numbered, None)) is not None:
             left -= size
+            if excess := content.limits.excess(rows=len(column) // 3):
+                break
     except SyntaxError as error:
         raise _broken(content, format.name, str(error.msg), error.lineno) from None
     except MemoryError:
@@ -150,6 +153,7 @@ def parse_quads(
         ) from None
     except ValueError as error:
         raise _broken(content, format.name, str(error), None) from None
+    refuse_excess(content.name, format.name, excess)
     if left < 0:
         raise DatabaseFormatError(
             content.name,
@@ -230,6 +234,9 @@ def _checked(content: Content, format: Format, base: str, contexts: Contexts | N
     if format.name == "rdfxml":
         refuse_hostile_xml(content.name, content.data)
     elif format.name == "jsonld":
+        # a value takes two bytes where it is stored, and many times that as an object of Python
+        values = sum(map(content.data.count, (b",", b"[", b"{")))
+        refuse_excess(content.name, format.name, content.limits.excess(cells=2 * values))
         refuse_deep_json(content.name, content.data)
         data = content.data
         if contexts is not None:

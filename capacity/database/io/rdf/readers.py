@@ -6,13 +6,14 @@ import os
 from typing import Any
 
 from capacity.database.facts import Database
-from capacity.database.io.content import MAX_BYTES, Content, check, read
+from capacity.database.io.content import Content, check, read
 from capacity.database.io.formats import resolve_format
-from capacity.database.io.parsing import MAX_TERM_BYTES, given, of_kind, parsed
+from capacity.database.io.parsing import given, of_kind, parsed
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.quads import SYNTAXES, checked_text, parse_quads
 from capacity.database.policy import MultiPolicy
 from capacity.errors import DatabaseFormatError
+from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, MAX_TERM_BYTES, Limits
 
 
 def read_rdf(
@@ -26,6 +27,9 @@ def read_rdf(
     annotations_of_facts: str | None = None,
     allow_empty: bool = False,
     max_bytes: int = MAX_BYTES,
+    max_growth: int = MAX_GROWTH,
+    max_rows: int | None = None,
+    max_cells: int | None = None,
     max_term_bytes: int = MAX_TERM_BYTES,
 ) -> Database:
     """Read an RDF file.
@@ -58,9 +62,9 @@ def read_rdf(
         warning if there are any.
     allow_empty : bool
         Whether text without triples is an empty database, of shape (0, 0, 0), and no error.
-    max_bytes, max_term_bytes : int
-        Maximum size of the text, decompressed, and of a term; but for RDF/XML no term is
-        over 16 MiB, and in JSON-LD none over 8.
+    max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
+        Limits of the text, as `capacity.load` has them; but for RDF/XML no term is over 16 MiB, and
+        in JSON-LD none over 8.
 
     Returns
     -------
@@ -90,11 +94,11 @@ def read_rdf(
     >>> db.n_triples
     1
     """
-    content = read(path, max_bytes=max_bytes, allow_empty=allow_empty)
+    limits = Limits(max_bytes, max_growth, max_rows, max_cells, max_term_bytes)
+    content = read(path, limits=limits, allow_empty=allow_empty)
     return _parsed_rdf(
         content,
         format,
-        max_term_bytes=max_term_bytes,
         multi=multi,
         graph=graph,
         base=base,
@@ -115,6 +119,9 @@ def parse_rdf(
     annotations_of_facts: str | None = None,
     allow_empty: bool = False,
     max_bytes: int = MAX_BYTES,
+    max_growth: int = MAX_GROWTH,
+    max_rows: int | None = None,
+    max_cells: int | None = None,
     max_term_bytes: int = MAX_TERM_BYTES,
 ) -> Database:
     """Read RDF from text in a named format.
@@ -127,7 +134,7 @@ def parse_rdf(
         Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type.
     graph, multi, base, contexts, annotations_of_facts : optional
         As `read_rdf` has them.
-    allow_empty, max_bytes, max_term_bytes : optional
+    allow_empty, max_bytes, max_growth, max_rows, max_cells, max_term_bytes : optional
         As `read_rdf` has them.
 
     Returns
@@ -154,11 +161,11 @@ def parse_rdf(
         raw = text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError as error:
         raise DatabaseFormatError("the given text", f"it has no UTF-8 form ({error})") from None
-    content = check("the given text", raw, max_bytes=max_bytes, allow_empty=allow_empty)
+    limits = Limits(max_bytes, max_growth, max_rows, max_cells, max_term_bytes)
+    content = check("the given text", raw, limits=limits, allow_empty=allow_empty)
     return _parsed_rdf(
         content,
         format,
-        max_term_bytes=max_term_bytes,
         multi=multi,
         graph=graph,
         base=base,
@@ -175,6 +182,8 @@ def list_graphs(
     base: str | None = None,
     contexts: Contexts | None = None,
     max_bytes: int = MAX_BYTES,
+    max_growth: int = MAX_GROWTH,
+    max_rows: int | None = None,
 ) -> dict[str, int]:
     """List the graphs of an RDF file.
 
@@ -185,7 +194,7 @@ def list_graphs(
     format : str, optional
         Turtle, N-Triples, N-Quads, TriG, N3, RDF/XML or JSON-LD by name, extension or media type;
         by default it is guessed.
-    base, contexts, max_bytes : optional
+    base, contexts, max_bytes, max_growth, max_rows : optional
         As `read_rdf` has them.
 
     Returns
@@ -213,7 +222,8 @@ def list_graphs(
     ...     list_graphs(path)
     {'default': 2, 'x:g': 1}
     """
-    content = read(path, max_bytes=max_bytes, allow_empty=True)
+    limits = Limits(max_bytes, max_growth, max_rows)
+    content = read(path, limits=limits, allow_empty=True)
     chosen = of_kind(content, resolve_format(content, format), "rdf", "RDF")
     if chosen.name not in SYNTAXES:
         raise DatabaseFormatError(
@@ -230,9 +240,8 @@ def _parsed_rdf(
     format: str | None,
     *,
     multi: MultiPolicy | None,
-    max_term_bytes: int,
     **options: Any,
 ) -> Database:
     """Parse content that must be RDF."""
     chosen = of_kind(content, resolve_format(content, format), "rdf", "RDF")
-    return parsed(content, chosen, max_term_bytes=max_term_bytes, multi=multi, **given(**options))
+    return parsed(content, chosen, multi=multi, **given(**options))

@@ -70,10 +70,11 @@ def select_rows(
     """
 
     def read(answer: Answer) -> list[tuple[int, ...]]:
-        nesting = Nesting(client.name)
-        body = answer.body(nesting)
         if answer.media_type not in _JSON:
+            # not looked at as JSON, whatever brackets it has
+            body = answer.body(lambda _data: None)
             raise _wrong_type(client, answer, body, "a result of SPARQL in JSON")
+        body = answer.body(Nesting(client.name))
         found = None
         try:
             found = ox.parse_query_results(body, ox.QueryResultsFormat.JSON)  # type: ignore[arg-type]
@@ -212,7 +213,7 @@ def _wrong_type(client: Client, answer: Answer, body: Body, wanted: str) -> Data
     said = body.text()
     start = f", which begins {cut(said)!r}" if said else ""
     advice = "Tell who keeps the endpoint."
-    if answer.media_type == "text/html":
+    if answer.media_type in ("text/html", "application/xhtml+xml"):
         advice = "Give the address of the endpoint itself, which often ends in /sparql."
     return _refused(
         client,

@@ -239,6 +239,14 @@ class Client:
                 f"it redirects ({response.status}) from https to http, {there.name}",
                 "Give an address that others can't read, or that one if it may be read.",
             )
+        # the query may be secret, and an address within a network mustn't be asked for another's
+        if not self.endpoint.is_at(there):
+            raise EndpointError(
+                self.name,
+                f"it redirects ({response.status}) to another host or port, {there.name}, which "
+                "isn't asked",
+                "If you trust it, give that address.",
+            )
         return there
 
     def _checked(self, where: Endpoint, response: Any) -> Answer:

@@ -13,7 +13,6 @@ import numpy as np
 
 from capacity.database.blank_nodes import with_stable_names
 from capacity.database.facts import Database
-from capacity.database.io.parsing import MAX_TERM_BYTES
 from capacity.database.io.rdf.readers import parse_rdf
 from capacity.database.io.sparql.answers import construct_triples
 from capacity.database.io.sparql.client import Client
@@ -29,6 +28,7 @@ from capacity.errors import DatabaseFormatError, EndpointError, InvalidArgumentE
 from capacity.limits import require_integer
 from capacity.options import require_choice
 from capacity.progress import Progress, spinner
+from capacity.reading_limits import MAX_TERM_BYTES
 from capacity.warned import warn_caller
 
 TIMEOUT, DEADLINE = 60.0, 3600.0

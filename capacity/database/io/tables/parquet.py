@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from capacity.database.arity import role_names
+from capacity.database.arrow import compute
 from capacity.database.facts import Database
-from capacity.database.io.content import MAX_BYTES, Content
+from capacity.database.io.content import Content, refuse_excess
 from capacity.database.io.foreign import is_parquet
 from capacity.database.io.formats import Format, register_format
 from capacity.database.io.tables.cells import cells_of
@@ -25,6 +26,7 @@ from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
+from capacity.reading_limits import Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
 # key of the form of the cells in a file's metadata
 _KEY = b"capacity.terms"
 _BATCH = 2**16
-# bytes that a row takes in memory, at least
-_ROW = 64
 
 
 def parse_parquet_content(
@@ -68,8 +68,9 @@ def parse_parquet_content(
         names = tuple(file.schema_arrow.names)
         at, options = narrowed(Table(content.name, format.name, [], names), options)
         require_text(content.name, format.name, file.schema_arrow, at)
-        _require_room(content.name, format.name, file, at)
-        rows = list(_rows(content.data, at, names))
+        chosen = [names[i] for i in at]
+        require_room(content.name, file, len(at), content.limits)
+        rows = list(_rows(content, chosen))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise broken_parquet(content.name, error) from None
     if terms is None and table is None:
@@ -122,23 +123,27 @@ def not_text(name: str, format: str, column: str, type: object) -> DatabaseForma
     )
 
 
-def _require_room(name: str, format: str, file: pq.ParquetFile, at: list[int]) -> None:
-    """Refuse more rows than the memory is for."""
+def require_room(name: str, file: pq.ParquetFile, n_columns: int, limits: Limits) -> None:
+    """Refuse a file whose metadata promises more than the limits allow, before a page is read.
+
+    Of its columns, `n_columns` are to be read.
+
+    Raises
+    ------
+    DatabaseFormatError
+        With the limit.
+    """
+    # of all columns: asking for one of them ends the process if the metadata is damaged
     meta = file.metadata
     size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
-    if size > MAX_BYTES or meta.num_rows * _ROW * len(at) > MAX_BYTES:
-        raise DatabaseFormatError(
-            name,
-            f"it holds {meta.num_rows:,} rows and {size:,} bytes, decompressed, more than "
-            f"{MAX_BYTES:,} bytes in memory",
-            format=format,
-            advice="Split it, or use a part of it.",
-        )
+    rows = meta.num_rows
+    excess = limits.excess(rows=rows, cells=rows * n_columns, grown=size)
+    refuse_excess(name, "parquet", excess)
 
 
-def _rows(data: bytes, at: list[int], names: tuple[str, ...]) -> Iterator[Row]:
+def _rows(content: Content, chosen: list[str]) -> Iterator[Row]:
     number = 0
-    for batch in text_batches(io.BytesIO(data), [names[i] for i in at]):
+    for batch in text_batches(content.name, io.BytesIO(content.data), chosen, content.limits):
         for cells in zip(*map(cells_of_column, batch.columns), strict=True):
             number += 1
             # None, which the types don't tell, is a missing cell
@@ -146,23 +151,51 @@ def _rows(data: bytes, at: list[int], names: tuple[str, ...]) -> Iterator[Row]:
 
 
 def text_batches(
-    source: str | io.BytesIO,
-    chosen: list[str],
-    at_once: int = _BATCH,
-    groups: list[int] | None = None,
+    name: str, source: str | io.BytesIO, chosen: list[str], limits: Limits, at_once: int = _BATCH
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns of text, checked, in batches of at most `at_once` rows.
 
-    Of some groups of rows, by their numbers, or of all.
+    Raises
+    ------
+    DatabaseFormatError
+        Before a text is made of a cell that is too long, or of more cells than the limits allow.
     """
+    rows = text = 0
+    for batch in checked_batches(source, chosen, at_once):
+        longest, size = _lengths(batch)
+        rows, text = rows + batch.num_rows, text + size
+        refuse_excess(name, "parquet", limits.excess(rows=rows, text=text, term=longest))
+        yield batch
+
+
+def checked_batches(
+    source: str | io.BytesIO, chosen: list[str], at_once: int = _BATCH, group: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Read some columns of text, of all groups of rows or of one, as what they should be."""
     import pyarrow.parquet as pq
 
+    groups = None if group is None else [group]
     # each text once a batch: a few bytes of a hostile file can else become many gigabytes
     file = pq.ParquetFile(source, read_dictionary=chosen, page_checksum_verification=True)
     for batch in file.iter_batches(batch_size=at_once, row_groups=groups, columns=chosen):
         # a damaged file may hold indices beyond its dictionary, and bytes that aren't UTF-8
         batch.validate(full=True)
         yield batch.select(chosen)
+
+
+def _lengths(batch: pa.RecordBatch) -> tuple[int, int]:
+    """Return the bytes of the longest cell, and of all cells as they would be written out."""
+    pc, longest, size = compute(), 0, 0
+    for column in batch.columns:
+        texts = getattr(column, "dictionary", column)
+        # a column without a text may be of no type
+        if texts.null_count == len(texts):
+            continue
+        lengths = pc.binary_length(texts)
+        longest = max(longest, pc.max(lengths).as_py() or 0)
+        each = lengths.take(column.indices) if texts is not column else lengths
+        size += pc.sum(each, min_count=0).as_py()
+    return longest, size
 
 
 def cells_of_column(column: Any) -> list[str | None]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
-from capacity.database.io.content import Content, check
+from capacity.database.io.content import Content, check, refuse_excess
 from capacity.database.io.formats import FileHead, Format, register_format
 from capacity.database.io.pieces import is_large
 from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
@@ -51,6 +51,7 @@ def parse_table_content(
     Options and errors are those of `capacity.database.read_table`.
     """
     options = table_options(table, terms, arity, columns)
+    _refuse_many(content, format.name)
     source = Source(Path(content.name).name, content.sha256, format.name)
     if is_large(content):
         from capacity.database.io.tables.large import read_large_table
@@ -60,12 +61,35 @@ def parse_table_content(
             return db
     text = content.data.decode("utf-8")
     rows = list(_split_csv(content.name, text) if format.name == "csv" else _split_tsv(text))
+    _refuse_long(content, format.name, rows)
     read = Table(content.name, format.name, rows)
     if table is None:
         refuse_empty_rows(read)
         if format.name != "csv" and '"' in text:
             refuse_quoting(read)
     return read_rows(read, options, multi=multi, source=source, allow_empty=allow_empty)
+
+
+def _refuse_many(content: Content, format: str) -> None:
+    """Refuse too many rows or cells before one is made.
+
+    Those of CSV are at most as many as its lines and commas, some of which cells may hold. Where a
+    file isn't compressed they are fewer than its bytes.
+    """
+    rows = content.data.count(b"\n") + 1
+    cells = rows + content.data.count(b"\t" if format == "tsv" else b",")
+    refuse_excess(content.name, format, content.limits.excess(rows=rows, cells=cells))
+
+
+def _refuse_long(content: Content, format: str, rows: list[Row]) -> None:
+    """Refuse a cell that is too long, before all that cells are looked at for."""
+    most = content.limits.max_term_bytes
+    if len(content.data) <= most:
+        return
+    for _, row in rows:
+        if 4 * sum(map(len, row)) > most:
+            longest = max(len(cell.encode()) for cell in row)
+            refuse_excess(content.name, format, content.limits.excess(term=longest))
 
 
 def _split_tsv(text: str) -> Iterator[Row]:

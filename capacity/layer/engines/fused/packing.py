@@ -95,7 +95,7 @@ class PackedRun:
             **{f"{name}{_LAYOUT}": array for name, array in self.state._asdict().items()},
             "shifts": self._work.shifts, "batch_shifts": batch_work.shifts, **recorder.arrays,
         }  # fmt: skip
-        epoch, held = snapshots.recall(rng, lambda: changing)
+        epoch, held = snapshots.recall(rng, lambda: changing, recipe.epochs)
         for name, array in held.items():
             changing[name][...] = array
         end, stride = epochs.GOING, self._epochs_a_call(-(-n // size))

@@ -67,14 +67,20 @@ def test_what_is_written_is_checked_from_the_shell(
     assert code == 0
     code, out, err = run(capsys, "verify", file, circle)
     assert (code, err) == (0, "")
-    assert len(out.splitlines()) == 16
-    assert "dimension of CP for ranking: 2 to 2, for all 3 facts (multi=keep): proved" in out
-    assert "dimension of DistMult for ranking: none, for all 3 facts (multi=keep): proved" in out
+    # eight families, two tasks, and three ends of ranks that they rest on
+    assert len(out.splitlines()) == 19
+    about = "subjects and objects shared"
+    under = "for all 3 facts (multi=keep): proved"
+    assert f"dimension of CP for ranking, {about}: 2 to 2, {under}" in out
+    assert f"dimension of DistMult for ranking, {about}: none, {under}" in out
     found = run_json(capsys, "verify", file, circle)
     assert found["proved"]
-    assert {row["quantity"] for row in found["certificates"]} == {"dimension"}
+    rows = [row for row in found["certificates"] if row["quantity"] == "dimension"]
+    assert len(rows) == 16
+    assert {row["shared"] for row in rows} == {True}
+    assert {row["task"] for row in rows} == {"ranking", "exact"}
     data = json.loads(file.read_text())
-    (cp,) = (one for one in data if (one["model"], one["task"]) == ("CP", "ranking"))
+    (cp,) = (one for one in data if (one.get("model"), one.get("task")) == ("CP", "ranking"))
     del cp["necessary"], cp["sufficient"]
     for reason in cp["reasons"]:
         reason["value"] += 1 if reason["side"] == "necessary" else -1

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from capacity.database import Database
 from capacity.embedding import MODELS, QueryGraph, Witness, dimension, verify_dimension
 from capacity.embedding.tasks import Task
-from capacity.embedding.witnesses.integer_scores import is_witness
+from capacity.embedding.verifier.scores import is_witness
 from tests.tiers import examples
 
 TASKS: tuple[Task, ...] = ("signs", "ranking", "both-sides")

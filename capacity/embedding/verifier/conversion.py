@@ -70,7 +70,8 @@ def checked_claim(found: Dimension, named: Facts, placed: Facts, budget: CheckBu
     witness = found.witness
     if witness is not None:
         require(type(witness) is Witness, "`witness` must be a Witness")
-        require(witness.model == found.model, "the witness is of another model")
+        same = type(witness.model) is str and witness.model == found.model
+        require(same, "the witness is of another model")
         witness = checked_witness(witness, placed, found.task, budget)
     claim = Dimension(
         found.model, found.task, found.shared, reasons, witness, _estimate(found.estimate), (),

@@ -29,7 +29,7 @@ MOST_PAIRS = 5_000_000
 # columns up to which each next one is chosen nearest to the last, and how many starts are tried
 NEAREST, STARTS = 400, 4
 # steps for a one along an order, for a pair, for a visit of a column, and for a column that is left
-ONE, PAIR, VISIT, LEFT = 600, 40, 12_000, 10
+ONE, PAIR, VISIT, LEFT = 400, 40, 12_000, 10
 # bytes for a one, and for a pair
 ONE_BYTES, PAIR_BYTES = 200, 32
 

@@ -32,8 +32,8 @@ from capacity.tensor.structure import unfolding_entries
 
 # groups up to which an order is sought for each
 MOST_ORDERS = 2_000
-# steps and bytes for a fact in the arrays of a quantity, and steps for a group of facts
-FACT, FACT_BYTES, GROUP = 1_000, 200, 200_000
+# steps for sorting a fact once, bytes for it in arrays, and steps for a group of facts
+SORT, FACT_BYTES, GROUP = 220, 200, 150_000
 
 
 @briefly_shown
@@ -81,8 +81,8 @@ class Counts(ABC):
     def signs_of_subjects(self) -> Sequence[SignProof]:
         """Signs of subjects at comparisons of two objects."""
 
-    def _charge(self, times: int = 1) -> None:
-        self.spend(times * FACT * self.graph.n_facts, FACT_BYTES * self.graph.n_facts)
+    def _charge(self, sorts: int = 1) -> None:
+        self.spend(sorts * SORT * self.graph.n_facts, FACT_BYTES * self.graph.n_facts)
 
     @cached_property
     def object_rank(self) -> int:
@@ -120,7 +120,7 @@ class Counts(ABC):
     @cached_property
     def symmetric_ranks(self) -> Indices:
         """Rank of M_q + M_q^T for each relation, shape (n_relations,), by shared entities."""
-        self._charge(2)
+        self._charge(4)
         s, q, o = self.graph.triples.T
         n = self.graph.n_entities
         # rows are numbered without gaps, so that a place fits 64 bits
@@ -134,19 +134,19 @@ class Counts(ABC):
     @cached_property
     def asymmetric(self) -> list[Obstruction]:
         """A one-way fact of each relation that has one."""
-        self._charge()
+        self._charge(2)
         return asymmetric_relations(self.graph)
 
     @cached_property
     def cycles(self) -> list[Obstruction]:
         """A cycle of one-way facts of each relation that has one."""
-        self._charge(4)
+        self._charge(9)
         return one_way_cycles(self.graph)
 
     @cached_property
     def paths(self) -> list[Obstruction]:
         """A path of two one-way facts of each relation that has one."""
-        self._charge(2)
+        self._charge(5)
         return one_way_paths(self.graph)
 
     @cached_property
@@ -157,7 +157,7 @@ class Counts(ABC):
         at most, and the sign of a_s b_q tells which: signs on the edges of a bipartite graph, which
         are such products if and only if the graph is balanced (Harary 1953).
         """
-        self._charge()
+        self._charge(2)
         graph = self.graph
         if graph.answers.max() > 1:
             return None
@@ -182,7 +182,7 @@ class Counts(ABC):
     @cached_property
     def changes(self) -> int:
         """Most sign changes of a query along `common_order`, with entities that answer none."""
-        self._charge()
+        self._charge(3)
         graph, order = self.graph, self.common_order
         query, o = graph.query_of, graph.facts[:, 2]
         apart = graph.places[2] == graph.shape[2] or has_gap(query, o, order)
@@ -212,7 +212,7 @@ class Counts(ABC):
         return self._along_common_order(0)
 
     def _along_common_order(self, mode: int) -> Indices:
-        self._charge()
+        self._charge(3)
         group, row = self.graph.facts[:, mode], self.graph.query_of
         found = np.zeros(self.graph.shape[mode], np.int64)
         changes = changes_of_rows(row, self.graph.facts[:, 2], self.common_order, from_minus=True)
@@ -225,7 +225,7 @@ class Counts(ABC):
         Where there are many groups, the order is that of the columns' numbers.
         """
         n_groups = int(group.max()) + 1
-        self._charge()
+        self._charge(2)
         if n_groups > MOST_ORDERS:
             return _as_numbered(n_groups, group, row, column)
         self.spend(GROUP * n_groups, 0)

@@ -101,9 +101,9 @@ def verify(
     try:
         budget = CheckBudget.of(_size(every))
         of = {policy: _under(every, policy) for policy in {c.multi for c in certificates}}
-        dimensions: dict[str | None, Checks] = {}
+        checks = _checks_of_dimensions(certificates, of, budget)
         for one in certificates:
-            claim, verdict = _checked(one, of[one.multi], budget, dimensions)
+            claim, verdict = _checked(one, of[one.multi], budget, checks.get(one.multi))
             row = {
                 **claim,
                 **_about(one.multi, of[one.multi], every),
@@ -161,28 +161,41 @@ def _whose(shared: bool) -> str:
     return "shared" if shared else "not shared"
 
 
+def _checks_of_dimensions(
+    claims: list[Certificate | Dimension],
+    of: dict[str | None, Database | SparseTensor],
+    budget: CheckBudget,
+) -> dict[str | None, Checks]:
+    """Make one for the facts of each policy that dimensions are about: they share what it takes."""
+    from capacity.embedding.result import Dimension
+
+    about = {one.multi: of[one.multi] for one in claims if isinstance(one, Dimension)}
+    if not about:
+        return {}
+    from capacity.embedding.verifier.checker import Checks
+
+    return {m: Checks(db, budget) for m, db in about.items() if isinstance(db, Database)}
+
+
 def _checked(
     one: Certificate | Dimension,
     of: Database | SparseTensor,
     budget: CheckBudget,
-    dimensions: dict[str | None, Checks],
+    checks: Checks | None,
 ) -> tuple[dict[str, Any], Verdict]:
-    """Return what is claimed, and the verdict; checks of dimensions share what they compute."""
+    """Return what is claimed, and the verdict, by the checks of dimensions about these facts."""
     from capacity.embedding.result import Dimension
     from capacity.rank.verifier.checker import verify as check
 
     if not isinstance(one, Dimension):
         claim = {"quantity": one.quantity, "side": one.side, "value": one.value}
-        return claim, check(one, of, budget=budget)
-    from capacity.embedding.verifier.checker import Checks
-
-    if not isinstance(of, Database):
+        proved = check(one, of, budget=budget) if checks is None else checks.verdict_of_rank(one)
+        return claim, proved
+    if checks is None:
         raise CertificateError("a dimension is about facts; got a tensor. Give the file of facts.")
-    if one.multi not in dimensions:
-        dimensions[one.multi] = Checks(of, budget)
     about = {"model": one.model, "task": one.task, "shared": one.shared}
     claim = {"quantity": "dimension", **about, "lower": one.necessary, "upper": one.sufficient}
-    return claim, dimensions[one.multi].verdict(one)
+    return claim, checks.verdict(one)
 
 
 def _under(every: Database | SparseTensor, policy: str | None) -> Database | SparseTensor:

@@ -107,11 +107,22 @@ class Checks:
             return Verdict(False, str(refuted))
         return Verdict(True)
 
+    def verdict_of_rank(self, one: Certificate) -> Verdict:
+        """Check a certificate of a rank, once, as `capacity.verify` does."""
+        if id(one) not in self._ranks:
+            verdict = verify(one, self.db, budget=self.budget)
+            self._ranks[id(one)] = one, verdict
+            if verdict.proved:
+                self._ends.add(one)
+        return self._ranks[id(one)][1]
+
     def _check(self, found: Dimension) -> None:
         named, placed = self._facts_of(shared=False), self._facts_of(shared=found.shared)
         claim = checked_claim(found, named, placed, self.budget)
         for one in claim.ranks:
-            self._check_rank(one)
+            proved = self.verdict_of_rank(one)
+            what = f"the {one.side} bound {one.value} of the {one.quantity.replace('_', ' ')}"
+            require(proved, f"{what} isn't proved: {proved.reason}")
         for reason in claim.reasons:
             proof = reason.certificate
             if isinstance(proof, tuple):
@@ -127,15 +138,6 @@ class Checks:
             check_counts(claim, known)
             check_estimate(claim.estimate, known)
 
-    def _check_rank(self, one: Certificate) -> None:
-        if id(one) not in self._ranks:
-            self._ranks[id(one)] = one, verify(one, self.db, budget=self.budget)
-            if self._ranks[id(one)][1]:
-                self._ends.add(one)
-        verdict = self._ranks[id(one)][1]
-        what = f"the {one.side} bound {one.value} of the {one.quantity.replace('_', ' ')}"
-        require(verdict, f"{what} isn't proved: {verdict.reason}")
-
     def _facts_of(self, *, shared: bool) -> Facts:
         if shared not in self._facts:
             n = self.db.n_facts
@@ -146,7 +148,7 @@ class Checks:
     def _known_of(self, *, shared: bool) -> Known:
         if shared not in self._known:
             n = self.db.n_facts
-            self.budget.spend(FACT * n, FACT_BYTES * n)
+            self.budget.spend(FACT * n // 2, FACT_BYTES * n)
             graph = QueryGraph.of(self.db, shared)
             self._known[shared] = Known(self.db, graph, self._ends, self.budget)
         return self._known[shared]

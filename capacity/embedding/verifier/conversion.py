@@ -37,7 +37,7 @@ from capacity.rank.verifier.certificate import Certificate as RankCertificate
 from capacity.rank.verifier.entries import Refuted, require
 
 # steps for a number, and for a reason or a certificate of any size
-VALUE, PART = 300, 50_000
+VALUE, PART = 30, 50_000
 # integers of a witness are below this
 LARGEST = 2**31
 

@@ -23,6 +23,8 @@ from capacity.rank.verifier.entries import Refuted, require
 
 # steps for the sums of a family's bounds, for each subject and relation and for each reason
 GROUP, REASON = 20, 20_000
+# steps and bytes for a fact that is counted for the estimate
+FACT, FACT_BYTES = 400, 100
 
 
 @dataclass
@@ -113,7 +115,7 @@ def check_estimate(claimed: Estimate | None, known: Known) -> None:
     """End the check unless an estimate is what it is said to be."""
     if claimed is None:
         return
-    known.spend(REASON + 1_000 * known.graph.n_facts, 100 * known.graph.n_facts)
+    known.spend(REASON + FACT * known.graph.n_facts, FACT_BYTES * known.graph.n_facts)
     right = estimate(known)
     same = claimed.dimension == right.dimension and math.isclose(claimed.bits, right.bits)
     require(same, f"the estimate is {right.dimension}, by {right.bits:.1f} bits")

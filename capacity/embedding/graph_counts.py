@@ -1,4 +1,4 @@
-"""What the theorems about dimensions use: counts and exact ranks, which follow from the facts.
+"""Counts and exact ranks, which follow from the facts, for the theorems about dimensions.
 
 Each is computed when it is first asked for, and says before what it takes. Nothing is searched but
 orders of objects, subjects and relations, which need no trust: sign changes are counted along them.

@@ -1,4 +1,4 @@
-"""What bounds of dimensions are sought by: counts of a graph, intervals of ranks, and signs."""
+"""Searches for bounds of dimensions: intervals of ranks, and signs, beside the counts."""
 
 from __future__ import annotations
 
@@ -67,14 +67,22 @@ class Quantities(Counts):
         rank = (self.rank.lower, self.rank.upper) if "rank" in asked else ()
         return (*rank, self.effective_rank.upper) if "effective_rank" in asked else rank
 
-    @cached_property
+    @property
     def signs_of_objects(self) -> list[SignProof]:
         """Signs that <h, e_o> must have, or less a threshold for each row: of two matrices."""
+        return self._signs_of_objects
+
+    @property
+    def signs_of_subjects(self) -> list[SignProof]:
+        """Signs of subjects at comparisons of two objects."""
+        return self._signs_of_subjects
+
+    @cached_property
+    def _signs_of_objects(self) -> list[SignProof]:
         return [*self._proofs(of_objects(self.graph)), *self._proofs(of_queries(self.graph))]
 
     @cached_property
-    def signs_of_subjects(self) -> list[SignProof]:
-        """Signs of subjects at comparisons of two objects."""
+    def _signs_of_subjects(self) -> list[SignProof]:
         return [*self._proofs(of_comparisons(self.graph))]
 
     def _proofs(self, matrix: SignMatrix) -> Iterator[SignProof]:

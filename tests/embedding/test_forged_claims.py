@@ -149,10 +149,11 @@ def test_facts_that_stop_scores_are_there_and_named_once() -> None:
     db = graph([(0, 0, 1), (1, 0, 2), (2, 0, 0)], separate=False)
     found = dimension(db, "DistMult", witness=False)
     right = Obstruction(0, (0, 1, 2, 0))
+    odd: tuple[Any, ...] = (-1, 3, 2**70, 2.0, True, None, 1)
     wrong: tuple[Any, ...] = (
         Obstruction(-1, right.entities), Obstruction(1, right.entities),
         Obstruction(2**63, right.entities), Obstruction(True, right.entities),  # type: ignore[arg-type]
-        *(Obstruction(0, (0, 1, x, 0)) for x in (-1, 3, 2**70, 2.0, True, None, 1)),
+        *(Obstruction(0, (0, 1, x, 0)) for x in odd),
         Obstruction(0, (0, 1, 2, 0, 1, 2, 0)), Obstruction(0, (0,)), Obstruction(0, ()),
         Obstruction(0, [0, 1, 2, 0]), None, "0 1 2 0",  # type: ignore[arg-type]
     )  # fmt: skip
@@ -179,6 +180,7 @@ def test_factors_are_of_the_shapes_of_their_family() -> None:
             assert not verify_dimension(claim, db).proved
 
 
+@pytest.mark.slow
 def test_fields_of_another_type_are_refused_in_words() -> None:
     db = graph(cube(2))
     found = dimension(db, "CP")

@@ -16,7 +16,7 @@ from capacity.cli.input import (
     refuse_options_of_facts,
 )
 from capacity.cli.output import Json, MultiOption, print_json
-from capacity.cli.panels import READING
+from capacity.cli.panels import ANALYSIS, READING
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.database.facts import Database
 from capacity.errors import (
@@ -58,6 +58,7 @@ def verify(
             help="Require that in each dimension subjects and objects are the same entities, or "
             "that they aren't.",
             show_default=False,
+            rich_help_panel=ANALYSIS,
         ),
     ] = None,
     certificate_bytes: Annotated[

@@ -1,4 +1,4 @@
-"""What signs of scores prove a lower bound of a dimension by: the data of the two proofs."""
+"""The data of the two proofs by signs of scores: shattered points, and a small norm."""
 
 from __future__ import annotations
 

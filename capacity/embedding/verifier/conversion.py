@@ -1,4 +1,4 @@
-"""What a claim of a dimension names: types, ranges and distinctness, all in this one place.
+"""Types, ranges and distinctness of all that a claim of a dimension names, in this one place.
 
 Checkers look up facts and factors by the numbers of a claim. A number that names nothing would be
 no fact, and prove a sign that nothing demands; so each is held against the facts here, before a

@@ -42,15 +42,15 @@ class Facts:
     @classmethod
     def of(cls, db: Database, *, shared: bool) -> Facts:
         """Number the facts of a database, with entities that are shared or not."""
-        triples, shape = db.triples.astype(np.int64), db.shape
+        triples, (k, q, v) = db.triples.astype(np.int64), db.shape
         if shared:
             tokens = np.unique(np.concatenate([db.role_ids[0], db.role_ids[2]]))
             for mode in (0, 2):
                 number = np.searchsorted(tokens, db.role_ids[mode])
                 triples[:, mode] = number[triples[:, mode]]
-            shape = (len(tokens), shape[1], len(tokens))
-        order = np.lexsort((triples[:, 2], triples[:, 0] * shape[1] + triples[:, 1]))
-        return cls(triples[order], shape, shared)
+            k = v = len(tokens)
+        order = np.lexsort((triples[:, 2], triples[:, 0] * q + triples[:, 1]))
+        return cls(triples[order], (k, q, v), shared)
 
     @property
     def n_entities(self) -> int:

@@ -21,7 +21,8 @@ W3C ?= $(wildcard ../shared/w3c)
 export W3C
 
 .PHONY: demo quick test test-all check verifier wheel-check triton-check conformance peers
-.PHONY: soak soak-rank soak-sweep soak-verify soak-forged soak-hostile docs experiments clean
+.PHONY: soak soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile docs
+.PHONY: experiments clean
 .DEFAULT_GOAL := demo
 
 # torch is asked for first: a package that needs some torch would pull another build
@@ -103,7 +104,7 @@ verifier: $(VENV)/tests-installed
 	$(BIN)/pytest -q tests/rank/verifier
 
 # slow, and by hand: records in benchmarks/results/; stopped, they go on
-soak: soak-rank soak-sweep soak-verify soak-forged soak-hostile
+soak: soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile
 
 soak-rank: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_rank.py
@@ -116,6 +117,9 @@ soak-verify: $(VENV)/tests-installed
 
 soak-forged: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_forged.py
+
+soak-dimension: $(VENV)/tests-installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_dimension.py
 
 soak-hostile: $(VENV)/tests-installed
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak_hostile.py

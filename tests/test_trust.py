@@ -12,11 +12,8 @@ from pathlib import Path
 from tests.oracles import ROOT
 
 PAGE = (ROOT / "docs" / "trust.md").read_text()
-LOADED = """
-import json, sys
-import capacity.rank.verifier.checker
-print(json.dumps({n: m.__file__ for n, m in sys.modules.items() if n.startswith("capacity.")}))
-"""
+RANKS, DIMENSIONS = PAGE.split("## The code that a verified dimension rests on")
+DIMENSIONS = DIMENSIONS.partition("\n## ")[0]
 
 
 def lines_of_code(path: Path) -> int:
@@ -38,19 +35,34 @@ def lines_of_code(path: Path) -> int:
     return len(code - prose)
 
 
+def loaded_by(module: str) -> dict[str, Path]:
+    """Files of this library's modules that a fresh interpreter loads with one of them."""
+    script = f"""
+import json, sys
+import {module}
+print(json.dumps({{n: m.__file__ for n, m in sys.modules.items() if n.startswith("capacity.")}}))
+"""
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return {name: Path(file) for name, file in json.loads(out.stdout).items()}
+
+
+def assert_tables_have(modules: dict[str, Path], text: str) -> None:
+    """Assert that the tables of a text name these modules, each once, and how long they are."""
+    rows = re.findall(r"^\| (`[^|]+) \| (\d+) \|", text, re.MULTILINE)
+    said = {tuple(re.findall(r"`([\w.]+)`", names)): int(n) for names, n in rows}
+    assert sorted(name for names in said for name in names) == sorted(modules)
+    for names, n in said.items():
+        counted = sum(lines_of_code(modules[name]) for name in names)
+        assert abs(n - counted) <= 2 + counted // 20, (names, counted)
+
+
 def test_the_page_names_every_module_that_verify_loads_and_how_long_it_is() -> None:
-    out = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
-    loaded = {name: Path(file) for name, file in json.loads(out.stdout).items()}
+    loaded = loaded_by("capacity.rank.verifier.checker")
     room = "capacity.rank.verifier."
     mine = {n.removeprefix(room): f for n, f in loaded.items() if room in n}
     # a package without code of its own
     del mine["procedures"]
-    rows = re.findall(r"^\| (`[^|]+) \| (\d+) \|", PAGE, re.MULTILINE)
-    said = {tuple(re.findall(r"`([\w.]+)`", names)): int(n) for names, n in rows}
-    assert {name for names in said for name in names} == mine.keys()
-    for names, n in said.items():
-        counted = sum(lines_of_code(mine[name]) for name in names)
-        assert abs(n - counted) <= 2 + counted // 20, (names, counted)
+    assert_tables_have(mine, RANKS)
     total = int(re.findall(r"about ([\d,]+) lines of code", PAGE)[0].replace(",", ""))
     assert abs(total - sum(map(lines_of_code, mine.values()))) < 100
     rooms = {name.split(".")[1] for name in loaded} - {"_version"}
@@ -59,6 +71,24 @@ def test_the_page_names_every_module_that_verify_loads_and_how_long_it_is() -> N
     assert all(f"`capacity.{room}`" in PAGE for room in rooms - {"rank"})
     parts = {n.rpartition(".")[2] for n in loaded if re.match(r"capacity\.(database|tensor)\.", n)}
     assert all(f"`{part}`" in PAGE for part in parts)
+
+
+def test_the_page_names_every_module_that_a_check_of_a_dimension_loads() -> None:
+    loaded = loaded_by("capacity.embedding.verifier.checker")
+    room = "capacity.embedding."
+    mine = {n.removeprefix(room): f for n, f in loaded.items() if room in n}
+    # a package without code of its own
+    del mine["verifier"]
+    assert_tables_have(mine, DIMENSIONS)
+    # of the rank, its verifier and what counts exact ranks
+    of_ranks = {n.removeprefix("capacity.rank.") for n in loaded if "capacity.rank." in n}
+    others = {name for name in of_ranks if not name.startswith(("verifier", "types"))}
+    assert others == {"effort", "exact", *(f"exact.{name}" for name in
+                      ("ranks", "peeling", "elimination", "block_rank"))}  # fmt: skip
+    assert all(
+        f"`{name.removeprefix('exact.')}`" in DIMENSIONS for name in others - {"effort", "exact"}
+    )
+    assert "`capacity.rank.effort`" in DIMENSIONS
 
 
 def test_every_test_and_record_that_the_page_names_is_there() -> None:

@@ -22,12 +22,16 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from capacity.rank.types import Indices
+from capacity.rank.types import Indices, Spend, free
 
 # pairs of columns that share a row, which are compared for an order
 MOST_PAIRS = 5_000_000
 # columns up to which each next one is chosen nearest to the last, and how many starts are tried
 NEAREST, STARTS = 400, 4
+# steps for a one along an order, for a pair, for a visit of a column, and for a column that is left
+ONE, PAIR, VISIT, LEFT = 400, 40, 12_000, 10
+# bytes for a one, and for a pair
+ONE_BYTES, PAIR_BYTES = 200, 32
 
 
 def sign_changes(rows: Indices, columns: Indices, order: Indices, *, from_minus: bool) -> int:
@@ -95,7 +99,9 @@ def has_gap(rows: Indices, columns: Indices, order: Indices) -> bool:
     return len(np.unique(at[1:][together])) < len(order) - 1
 
 
-def seriated(rows: Indices, columns: Indices, n_columns: int, *, from_minus: bool) -> Indices:
+def seriated(
+    rows: Indices, columns: Indices, n_columns: int, *, from_minus: bool, spend: Spend = free
+) -> Indices:
     """Order the columns of a 0/1 matrix so that no row has many sign changes, by heuristics.
 
     Parameters
@@ -106,6 +112,8 @@ def seriated(rows: Indices, columns: Indices, n_columns: int, *, from_minus: boo
         Number of columns.
     from_minus : bool
         As for `sign_changes`.
+    spend : callable
+        Is told the steps and bytes of the work before each part of it, and may refuse it.
 
     Returns
     -------
@@ -113,15 +121,18 @@ def seriated(rows: Indices, columns: Indices, n_columns: int, *, from_minus: boo
         The best order of those tried: as given, by bandwidth (Cuthill and McKee 1969), and each
         next the nearest column.
     """
-    orders = _orders(rows, columns, n_columns)
+    orders = _orders(rows, columns, n_columns, spend)
     return min(orders, key=lambda o: sign_changes(rows, columns, o, from_minus=from_minus))
 
 
-def _orders(rows: Indices, columns: Indices, n_columns: int) -> Iterator[Indices]:
+def _orders(rows: Indices, columns: Indices, n_columns: int, spend: Spend) -> Iterator[Indices]:
+    # of counting the changes along each order, too
+    spend(ONE * (len(rows) + n_columns), ONE_BYTES * (len(rows) + n_columns))
     yield np.arange(n_columns)
-    sizes = np.bincount(rows)
-    if (sizes.astype(float) ** 2).sum() > MOST_PAIRS:
+    pairs = int((np.bincount(rows).astype(float) ** 2).sum())
+    if pairs > MOST_PAIRS:
         return
+    spend(PAIR * pairs + 2 * ONE * (len(rows) + n_columns), PAIR_BYTES * pairs)
     _, row = np.unique(rows, return_inverse=True)
     ones = np.ones(len(rows), np.int32)
     matrix = csr_array((ones, (columns, row)), shape=(n_columns, int(row.max(initial=-1)) + 1))
@@ -130,6 +141,8 @@ def _orders(rows: Indices, columns: Indices, n_columns: int) -> Iterator[Indices
     used = np.unique(columns)
     if len(used) > NEAREST:
         return
+    each = ONE * len(rows) + (VISIT + LEFT * len(used)) * len(used)
+    spend(STARTS * each, 40 * n_columns**2)
     shared = together.toarray()[np.ix_(used, used)]
     distance = np.diag(shared)[:, None] + np.diag(shared)[None] - 2 * shared
     unused = np.setdiff1d(np.arange(n_columns), used)

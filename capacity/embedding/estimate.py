@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from capacity.display import briefly_shown
-from capacity.embedding.quantities import Quantities
+from capacity.embedding.graph_counts import Counts
 
 BITS = 2
 # share of objects with a single fact above which there is no estimate
@@ -43,7 +43,7 @@ class Estimate:
     words: str
 
 
-def estimate(of: Quantities) -> Estimate:
+def estimate(of: Counts) -> Estimate:
     """Estimate the dimension at which a trained CP ranks the queries of a graph."""
     graph = of.graph
     n = graph.n_named

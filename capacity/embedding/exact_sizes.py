@@ -16,10 +16,22 @@ import numpy as np
 
 from capacity.embedding.graph import QueryGraph
 from capacity.rank.exact.ranks import sparse_rank
+from capacity.rank.types import Spend, free
 
 
-def joint_rank(graph: QueryGraph) -> int:
+def joint_rank(graph: QueryGraph, *, spend: Spend = free) -> int:
     """Rank of the subject unfolding beside the object unfolding, by entities that are shared.
+
+    Parameters
+    ----------
+    graph : QueryGraph
+        The facts.
+    spend : callable
+        Is told the steps and bytes of the work before each part of it, and may refuse it.
+
+    Returns
+    -------
+    int
 
     Raises
     ------
@@ -40,4 +52,4 @@ def joint_rank(graph: QueryGraph) -> int:
     width = graph.shape[1] * n
     rows = np.concatenate([s, o])
     columns = np.concatenate([q * n + o, width + q * n + s])
-    return sparse_rank(rows, columns)
+    return sparse_rank(rows, columns, spend=spend)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterable
 from typing import get_args
 
 from capacity.database import Database
-from capacity.embedding import models as families
 from capacity.embedding.estimate import estimate
 from capacity.embedding.graph import QueryGraph
 from capacity.embedding.model import Model, Reason, Side
+from capacity.embedding.models import MODELS, models_of
 from capacity.embedding.quantities import Quantities
 from capacity.embedding.result import Dimension
 from capacity.embedding.tasks import Task
-from capacity.embedding.witnesses.integer_scores import is_witness
+from capacity.embedding.verifier.scores import is_witness
 from capacity.embedding.witnesses.witness import Witness
 from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, integer_seed
@@ -34,16 +32,6 @@ SEARCH: dict[Effort, tuple[int, int, int]] = {
 FEW_SCORES = 10_000
 # largest dimension that is trained
 MOST = 512
-
-
-def _found() -> dict[str, Model]:
-    names = sorted(one.name for one in pkgutil.iter_modules(families.__path__))
-    room = families.__name__
-    found = [importlib.import_module(f"{room}.{name}").MODEL for name in names]
-    return {model.name: model for model in found}
-
-
-MODELS = _found()
 
 
 def dimension(
@@ -68,8 +56,8 @@ def dimension(
         RESCAL or TuckER, whose dimension is that of entities; attention (a layer as in
         `capacity.layer`), whose dimension is d_model.
     task : {'exact', 'signs', 'ranking', 'both-sides'}
-        What scores must do: be the facts, 0 and 1; be above 0 at exactly the facts; rank the
-        answers of every (s, q, ?) above all else; of every (?, q, o), too.
+        What scores must do: be the facts, 0 and 1; be above 0 at the facts and below 0 elsewhere;
+        rank the answers of every (s, q, ?) above all else; of every (?, q, o), too.
     shared : bool, optional
         Whether subjects and objects are the same entities, with the same vectors in families that
         share them, and all entities may answer any query; if omitted, where some entity is both.
@@ -173,11 +161,6 @@ def dimensions(
     return tuple(_one(of, MODELS[name], task, witness, progress) for name in names)
 
 
-def models_of(task: Task) -> tuple[str, ...]:
-    """Names of the families that can be asked for a task."""
-    return tuple(n for n, model in MODELS.items() if model.both_sides or task != "both-sides")
-
-
 def _one(
     of: Quantities, family: Model, task: Task, witness: bool, progress: Progress | None
 ) -> Dimension:
@@ -197,6 +180,7 @@ def _one(
         of.seed,
         of.db.facts_sha256,
         of.db.multi,
+        of.certificates,
     )
 
 

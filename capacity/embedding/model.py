@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from capacity.display import briefly_shown
+from capacity.embedding.graph_counts import Counts
 from capacity.embedding.one_way import Obstruction
-from capacity.embedding.quantities import Quantities, SignProof
+from capacity.embedding.signs.proofs import SignProof
 from capacity.embedding.tasks import Task
 
 Side: TypeAlias = Literal["necessary", "sufficient", "impossible"]
@@ -29,7 +30,8 @@ class Reason:
     words : str
         Its theorem, with the source.
     certificate : Shattered, SmallNorm, tuple of Obstruction, or None
-        What proves it, beside the facts; None for a rank or a count, which is computed again.
+        What proves it, beside the facts; None for a count, which is made again, and for what
+        follows from the certified rank (`Dimension.ranks`).
     """
 
     side: Side
@@ -42,8 +44,8 @@ class Reason:
         return replace(self, value=value, words=f"{words}: {self.words}")
 
 
-Bounds: TypeAlias = Callable[[Quantities, Task], Iterator[Reason]]
-Parameters: TypeAlias = Callable[[Quantities], int]
+Bounds: TypeAlias = Callable[[Counts, Task], Iterator[Reason]]
+Parameters: TypeAlias = Callable[[Counts], int]
 
 
 @briefly_shown
@@ -58,9 +60,9 @@ class Model:
     scores : str
         Its scores, in a formula.
     bounds : callable
-        ``bounds(quantities, task)`` yields reasons.
+        ``bounds(counts, task)`` yields reasons.
     parameters : callable
-        ``parameters(quantities)`` counts the numbers of a model that grow with its dimension, for
+        ``parameters(counts)`` counts the numbers of a model that grow with its dimension, for
         each dimension.
     both_sides : bool
         False if (?, q, o) isn't asked of it.

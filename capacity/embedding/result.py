@@ -11,10 +11,11 @@ from capacity.embedding.model import Reason, Side
 from capacity.embedding.tasks import Task
 from capacity.embedding.witnesses.witness import Witness
 from capacity.rank.effort import Effort
+from capacity.rank.verifier.certificate import Certificate
 
 WORDS: dict[Task, str] = {
     "exact": "to have the score 1 at every fact of this graph and 0 everywhere else",
-    "signs": "to have a score above 0 at exactly the facts of this graph",
+    "signs": "to have a score above 0 at every fact of this graph and below 0 everywhere else",
     "ranking": "to rank every fact of this graph above all that is none, query by query (s, q, ?)",
     "both-sides": "to rank every fact of this graph in the queries (s, q, ?) and (?, q, o)",
 }
@@ -48,6 +49,8 @@ class Dimension:
         Work for ranks, and the seed of all searches.
     facts_sha256, multi : str
         The facts, and the policy for several objects of a pair.
+    ranks : tuple of Certificate
+        Bounds of the rank and of the effective rank, which reasons rest on.
     """
 
     model: str
@@ -61,6 +64,7 @@ class Dimension:
     seed: int
     facts_sha256: str
     multi: str
+    ranks: tuple[Certificate, ...] = ()
 
     @cached_property
     def impossible(self) -> Reason | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, get_args
+from dataclasses import replace
+from typing import Any, cast, get_args
 
 import numpy as np
 
@@ -17,9 +18,7 @@ from capacity.embedding.estimate import Estimate
 from capacity.embedding.model import Certificate, Reason, Side
 from capacity.embedding.one_way import Obstruction
 from capacity.embedding.result import Dimension
-from capacity.embedding.signs.matrices import Points
-from capacity.embedding.signs.shattered import Shattered
-from capacity.embedding.signs.spectral import SmallNorm
+from capacity.embedding.signs.proofs import Points, Shattered, SmallNorm
 from capacity.embedding.tasks import Task
 from capacity.embedding.witnesses.witness import Witness
 from capacity.errors import CertificateError
@@ -27,6 +26,7 @@ from capacity.limits import MAX_SEED, shown
 from capacity.rank.effort import BUDGETS
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument_json import field, items, mapping
+from capacity.rank.verifier.certificate import Certificate as RankCertificate
 from capacity.rank.verifier.serialization import MAX_BYTES, read_claims
 from capacity.safe_files import write_whole
 
@@ -61,7 +61,12 @@ def save_dimensions(found: Iterable[Dimension], path: str | os.PathLike[str]) ->
     >>> print(again, verify_dimension(again, db).proved)
     CP: [2, 2] True
     """
-    write_whole(path, json.dumps([dimension_to_dict(one) for one in found]).encode() + b"\n")
+    every = [*found]
+    # ranks that several dimensions rest on are written once
+    ranks = {id(rank): rank for one in every for rank in one.ranks}
+    claims = [rank.to_dict() for rank in ranks.values()] + [dimension_to_dict(x) for x in every]
+    texts = dict.fromkeys(json.dumps(claim) for claim in claims)
+    write_whole(path, f"[{', '.join(texts)}]\n".encode())
 
 
 def load_dimensions(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> list[Dimension]:
@@ -88,11 +93,65 @@ def load_dimensions(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES)
     --------
     `save_dimensions` has one.
     """
-    return read_claims(path, dimension_from_dict, max_bytes=max_bytes, command="dimension")
+    claims = load_claims(path, max_bytes=max_bytes, command="dimension")
+    found = [one for one in claims if isinstance(one, Dimension)]
+    if not found:
+        raise CertificateError(
+            f"{os.fspath(path)} must hold dimensions, as `capacity dimension --certificate` writes "
+            "them; it holds certificates of ranks alone. Read it by load_certificates."
+        )
+    return found
+
+
+def load_claims(
+    path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, command: str
+) -> list[Dimension | RankCertificate]:
+    """Read certificates of ranks and dimensions, each by the format that it names.
+
+    A dimension gets the file's certificates of ranks about the same facts as its `ranks`.
+
+    Parameters
+    ----------
+    path : path
+        The file; ``-`` is standard input.
+    max_bytes : int
+        Largest size of the file in bytes; a larger file is refused before it is read.
+    command : str
+        The command that writes such files.
+
+    Returns
+    -------
+    list of Certificate or Dimension
+        The claims, at least one.
+
+    Raises
+    ------
+    CertificateError
+        If the file can't be read, is too large, or doesn't hold at least one claim.
+    """
+    claims = read_claims(path, _claim, max_bytes=max_bytes, command=command)
+    about: dict[tuple[str, str | None], list[RankCertificate]] = {}
+    for one in claims:
+        if isinstance(one, RankCertificate):
+            about.setdefault((one.facts_sha256, one.multi), []).append(one)
+    return [
+        replace(one, ranks=tuple(about.get((one.facts_sha256, one.multi), ())))
+        if isinstance(one, Dimension)
+        else one
+        for one in claims
+    ]
+
+
+def _claim(data: object) -> Dimension | RankCertificate:
+    named = isinstance(data, dict) and cast("dict[str, object]", data).get("format")
+    return dimension_from_dict(data) if named == FORMAT else RankCertificate.from_dict(data)
 
 
 def dimension_to_dict(one: Dimension) -> dict[str, Any]:
-    """Write a dimension as JSON-ready data, by numbers of subjects, relations and objects."""
+    """Write a dimension as JSON-ready data, by numbers of subjects, relations and objects.
+
+    Its `ranks` aren't in it: they are claims of their own, by `Certificate.to_dict`.
+    """
     return {
         "format": FORMAT,
         "model": one.model,
@@ -134,7 +193,7 @@ def _certificate_to_dict(proof: Certificate | None) -> dict[str, Any] | None:
 
 
 def dimension_from_dict(data: object) -> Dimension:
-    """Read a dimension that `dimension_to_dict` wrote.
+    """Read a dimension that `dimension_to_dict` wrote, without `ranks`.
 
     Raises
     ------

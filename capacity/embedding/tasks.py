@@ -2,6 +2,6 @@
 
 from typing import Literal, TypeAlias
 
-# be the facts, 0 and 1; be above 0 exactly at facts; rank the answers of every (s, q, ?) above all
-# else; of every (?, q, o), too
+# be the facts, 0 and 1; be above 0 at facts and below 0 elsewhere; rank the answers of every (s, q,
+# ?) above all else; of every (?, q, o), too
 Task: TypeAlias = Literal["exact", "signs", "ranking", "both-sides"]

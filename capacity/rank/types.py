@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -23,3 +24,9 @@ Term: TypeAlias = tuple[Vector, ...]
 # the same with coefficients in a number field: polynomials modulo f, by their coefficients
 AlgebraicVector: TypeAlias = tuple[tuple[int, ...], tuple[tuple[Fraction, ...], ...]]
 AlgebraicTerm: TypeAlias = tuple[AlgebraicVector, ...]
+# charges the steps, of about a nanosecond, and the bytes of the work that follows, or refuses it
+Spend: TypeAlias = Callable[[int, int], object]
+
+
+def free(_steps: int, _memory: int) -> None:
+    """Charge nothing: a search may take what it needs."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -196,19 +197,25 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
 def check_argmax(row: dict[str, Any], db: Database) -> bool:
     """Verify the bounds of the argmax rank of a row, and that they are those of its columns."""
     found = dimension_from_dict(json.loads(row["argmax_rank_certificate"]))
-    ends = row["argmax_rank_lower"], row["argmax_rank_upper"]
+    # the ranks that it rests on have columns of their own
+    ends = [("rank", "lower"), ("rank", "upper"), ("effective_rank", "upper")]
+    ranks = tuple(_certificate(row, *end) for end in ends)
+    argmax = row["argmax_rank_lower"], row["argmax_rank_upper"]
     is_it = (found.model, found.task, found.shared) == ("CP", "ranking", False)
     return (
-        is_it and (found.necessary, found.sufficient) == ends and verify_dimension(found, db).proved
+        is_it
+        and (found.necessary, found.sufficient) == argmax
+        and verify_dimension(replace(found, ranks=ranks), db).proved
     )
 
 
 def check(row: dict[str, Any], of: Any, quantity: str = "rank") -> bool:
     """Verify both certificates of a row."""
-    return all(
-        bool(verify(Certificate.from_dict(json.loads(row[f"{quantity}_{side}_certificate"])), of))
-        for side in ("lower", "upper")
-    )
+    return all(bool(verify(_certificate(row, quantity, side), of)) for side in ("lower", "upper"))
+
+
+def _certificate(row: dict[str, Any], quantity: str, side: str) -> Certificate:
+    return Certificate.from_dict(json.loads(row[f"{quantity}_{side}_certificate"]))
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def test_many_groups_are_counted_without_an_order(
     db = Database.from_triples([(f"s{s}", f"r{q}", f"o{o}") for s, q, o in sorted(facts)],
                                multi="keep")  # fmt: skip
     sought = Quantities(db, QueryGraph.of(db), "quick", 0).curve_terms_of_subjects
-    monkeypatch.setattr("capacity.embedding.quantities.MOST_ORDERS", 2)
+    monkeypatch.setattr("capacity.embedding.graph_counts.MOST_ORDERS", 2)
     plain = Quantities(db, QueryGraph.of(db), "quick", 0).curve_terms_of_subjects
     assert (sought <= plain).all()
     assert (plain <= 2 * 6).all()

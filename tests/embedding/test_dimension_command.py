@@ -67,14 +67,20 @@ def test_what_is_written_is_checked_from_the_shell(
     assert code == 0
     code, out, err = run(capsys, "verify", file, circle)
     assert (code, err) == (0, "")
-    assert len(out.splitlines()) == 16
-    assert "dimension of CP for ranking: 2 to 2, for all 3 facts (multi=keep): proved" in out
-    assert "dimension of DistMult for ranking: none, for all 3 facts (multi=keep): proved" in out
+    # eight families, two tasks, and three ends of ranks that they rest on
+    assert len(out.splitlines()) == 19
+    about = "subjects and objects shared"
+    under = "for all 3 facts (multi=keep): proved"
+    assert f"dimension of CP for ranking, {about}: 2 to 2, {under}" in out
+    assert f"dimension of DistMult for ranking, {about}: none, {under}" in out
     found = run_json(capsys, "verify", file, circle)
     assert found["proved"]
-    assert {row["quantity"] for row in found["certificates"]} == {"dimension"}
+    rows = [row for row in found["certificates"] if row["quantity"] == "dimension"]
+    assert len(rows) == 16
+    assert {row["shared"] for row in rows} == {True}
+    assert {row["task"] for row in rows} == {"ranking", "exact"}
     data = json.loads(file.read_text())
-    (cp,) = (one for one in data if (one["model"], one["task"]) == ("CP", "ranking"))
+    (cp,) = (one for one in data if (one.get("model"), one.get("task")) == ("CP", "ranking"))
     del cp["necessary"], cp["sufficient"]
     for reason in cp["reasons"]:
         reason["value"] += 1 if reason["side"] == "necessary" else -1
@@ -125,3 +131,56 @@ def test_scales_are_rounded_away_from_what_isnt_known(
     file.write_text("a\tr\tx\na\tr\ty\n")
     _, out, _ = run(capsys, "dimension", file, "--multi", "keep", "--tau", "0.95")
     assert "every query has several answers" in out
+
+
+def test_verify_says_whether_entities_are_shared_and_insists_on_request(
+    circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Symmetric scores can't rank a cycle of one vector an entity; of two they take two numbers."""
+    files = {"--shared": tmp_path / "shared.json", "--separate": tmp_path / "separate.json"}
+    for flag, file in files.items():
+        run(capsys, "dimension", circle, "--model", "DistMult", flag, "--certificate", file)
+    shared, separate = files.values()
+    _, out, _ = run(capsys, "verify", separate, circle)
+    assert "dimension of DistMult for ranking, subjects and objects not shared: 2 to 2, for" in out
+    _, out, _ = run(capsys, "verify", shared, circle)
+    assert "dimension of DistMult for ranking, subjects and objects shared: none, for" in out
+    for file, of in ((shared, True), (separate, False)):
+        found = run_json(capsys, "verify", file, circle)
+        rows = [row for row in found["certificates"] if row["quantity"] == "dimension"]
+        about = {(row["model"], row["task"], row["shared"]) for row in rows}
+        assert about == {("DistMult", "ranking", of), ("DistMult", "exact", of)}
+        assert found["selection"] is None
+    for file, right, wrong in (
+        (shared, "--shared", "--not-shared"),
+        (separate, "--not-shared", "--shared"),
+    ):
+        code, _, _ = run(capsys, "verify", file, circle, right)
+        assert code == 0
+        code, out, err = run(capsys, "verify", file, circle, wrong)
+        assert (code, out) == (2, "")
+        assert err.count("\n") == 1
+        assert f"{wrong} requires dimensions for subjects and objects that are" in err
+    rank = tmp_path / "rank.json"
+    run(capsys, "rank", circle, "--certificate", rank)
+    code, _, err = run(capsys, "verify", rank, circle, "--shared")
+    assert code == 2
+    assert "is about dimensions" in err
+
+
+def test_verify_says_what_was_selected(
+    circle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with circle.open("a") as file:
+        file.write("Ada\tlikes\tEve\n")
+    chosen = ("--predicate", "knows")
+    claim = tmp_path / "chosen.json"
+    run(capsys, "dimension", circle, "--model", "CP", "--certificate", claim, *chosen)
+    code, out, _ = run(capsys, "verify", claim, circle, *chosen)
+    assert code == 0
+    assert "(multi=keep; selection: predicates=knows): proved" in out
+    _, out, _ = run(capsys, "verify", claim, circle, *chosen, "--json")
+    assert json.loads(out)["selection"]["options"] == {"predicates": ["knows"]}
+    code, _, err = run(capsys, "verify", claim, circle)
+    assert code == 2
+    assert "must be" in err

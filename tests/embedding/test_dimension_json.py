@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from capacity.embedding import MODELS, Dimension, dimension, verify_dimension
 from capacity.embedding.serialization import dimension_from_dict, dimension_to_dict
 from capacity.embedding.tasks import Task
 from capacity.errors import CertificateError
+from capacity.rank import Certificate
 from tests.tiers import examples
 
 TASKS: tuple[Task, ...] = ("exact", "signs", "ranking", "both-sides")
@@ -25,7 +27,9 @@ VALUES: tuple[Any, ...] = (
 
 
 def through_json(one: Dimension) -> Dimension:
-    return dimension_from_dict(json.loads(json.dumps(dimension_to_dict(one))))
+    data = json.loads(json.dumps([rank.to_dict() for rank in one.ranks]))
+    found = dimension_from_dict(json.loads(json.dumps(dimension_to_dict(one))))
+    return replace(found, ranks=tuple(map(Certificate.from_dict, data)))
 
 
 def a_graph(rng: np.random.Generator) -> Database:
@@ -85,7 +89,7 @@ def test_what_was_changed_is_refused_or_proves_no_more(seed: int) -> None:
     data = dimension_to_dict(found)
     for _ in range(15):
         try:
-            other = dimension_from_dict(changed(rng, data))
+            other = replace(dimension_from_dict(changed(rng, data)), ranks=found.ranks)
             verdict = verify_dimension(other, db)
         except CertificateError:
             continue

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from capacity.database import Database
 from capacity.embedding import QueryGraph, dimension, verify_dimension
 from capacity.embedding.signs.matrices import SignMatrix, of_comparisons, of_objects
-from capacity.embedding.signs.spectral import SmallNorm, forster_bound, small_norm
+from capacity.embedding.signs.proofs import SmallNorm
+from capacity.embedding.signs.spectral import forster_bound, small_norm
 from tests.tiers import examples
 
 

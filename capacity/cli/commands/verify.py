@@ -16,7 +16,7 @@ from capacity.cli.input import (
     refuse_options_of_facts,
 )
 from capacity.cli.output import Json, MultiOption, print_json
-from capacity.cli.panels import READING
+from capacity.cli.panels import ANALYSIS, READING
 from capacity.cli.selecting import ALL, Chosen, selection_json, with_selection
 from capacity.database.facts import Database
 from capacity.errors import (
@@ -28,7 +28,10 @@ from capacity.errors import (
 from capacity.tensor.sparse import SparseTensor
 
 if TYPE_CHECKING:
+    from capacity.embedding.result import Dimension
+    from capacity.embedding.verifier.checker import Checks
     from capacity.rank.verifier.budget import CheckBudget
+    from capacity.rank.verifier.certificate import Certificate
     from capacity.rank.verifier.checker import Verdict
 
 
@@ -48,6 +51,16 @@ def verify(
     multi: MultiOption = None,
     arity: ArityOption = None,
     chosen: Chosen = ALL,
+    shared: Annotated[
+        bool | None,
+        typer.Option(
+            "--shared/--not-shared",
+            help="Require that in each dimension subjects and objects are the same entities, or "
+            "that they aren't.",
+            show_default=False,
+            rich_help_panel=ANALYSIS,
+        ),
+    ] = None,
     certificate_bytes: Annotated[
         int | None,
         typer.Option(
@@ -63,7 +76,8 @@ def verify(
 
     Each certificate names the policy for multi-valued pairs that its facts were made under; --multi
     requires a certain one. The options that choose facts must be those that the certificate was
-    made under. A certificate about a tensor names the tensor.
+    made under. A certificate about a tensor names the tensor. A dimension depends on whether
+    entities are shared, which is said; --shared and --not-shared require one of the two.
     """
     from capacity.rank.verifier.budget import CheckBudget
 
@@ -79,14 +93,18 @@ def verify(
                 f"is about {about}. Omit --multi, or make the certificate with `capacity rank "
                 f"--multi {multi}`."
             )
+    if shared is not None:
+        _require_shared(certificates, certificate, shared=shared)
     policy = None if tensor else "keep"
     every = read_input(file, format=format, multi=policy, arity=arity, chosen=chosen).of
+    selection = selection_json(every, chosen) if isinstance(every, Database) else None
     rows: list[dict[str, Any]] = []
     try:
         budget = CheckBudget.of(_size(every))
         of = {policy: _under(every, policy) for policy in {c.multi for c in certificates}}
+        checks = _checks_of_dimensions(certificates, of, budget)
         for one in certificates:
-            claim, verdict = _checked(one, of[one.multi], budget)
+            claim, verdict = _checked(one, of[one.multi], budget, checks.get(one.multi))
             row = {
                 **claim,
                 **_about(one.multi, of[one.multi], every),
@@ -95,53 +113,90 @@ def verify(
             }
             rows.append(row)
             if not as_json:
-                print(_in_words(row))
+                print(_in_words(row, selection))
     except (CertificateError, InvalidArgumentError, MemoryBudgetError, MultiValuedError) as error:
         raise type(error)(f"{certificate}: {error}") from None
-    reason = next((_in_words(row) for row in rows if not row["proved"]), None)
+    reason = next((_in_words(row, selection) for row in rows if not row["proved"]), None)
     if as_json:
         lower, upper = _ends(rows)
-        facts = isinstance(every, Database)
-        selection = {"selection": selection_json(every, chosen)} if facts else {}
-        print_json({"proved": reason is None, **selection, "certificates": rows,
+        of_facts = {"selection": selection} if isinstance(every, Database) else {}
+        print_json({"proved": reason is None, **of_facts, "certificates": rows,
                     "lower": lower, "upper": upper, "reason": reason})  # fmt: skip
     raise typer.Exit(code=0 if reason is None else 1)
 
 
-def _read(path: Path, max_bytes: int | None) -> list[Any]:
+def _read(path: Path, max_bytes: int | None) -> list[Certificate | Dimension]:
     """Read certificates of ranks, or dimensions, by the format that each names."""
-    from capacity.embedding.serialization import FORMAT, dimension_from_dict
-    from capacity.rank.verifier.certificate import Certificate
-    from capacity.rank.verifier.serialization import MAX_BYTES, read_claims
-
-    def of(item: Any) -> Any:
-        dimension = isinstance(item, dict) and item.get("format") == FORMAT
-        return dimension_from_dict(item) if dimension else Certificate.from_dict(item)
+    from capacity.embedding.serialization import load_claims
+    from capacity.rank.verifier.serialization import MAX_BYTES
 
     try:
-        return read_claims(path, of, max_bytes=max_bytes or MAX_BYTES, command="rank")
+        return load_claims(path, max_bytes=max_bytes or MAX_BYTES, command="rank")
     except CertificateError as error:
         order = "The file of certificates comes first, and then that of the facts."
         raise CertificateError(f"{error} {order}") from None
 
 
+def _require_shared(claims: list[Certificate | Dimension], path: Path, *, shared: bool) -> None:
+    """Refuse a file unless it is about dimensions, all of them with entities shared or not."""
+    from capacity.embedding.result import Dimension
+
+    dimensions = [one for one in claims if isinstance(one, Dimension)]
+    flag, made = ("--shared", "--shared") if shared else ("--not-shared", "--separate")
+    if not dimensions:
+        raise CertificateError(
+            f"{path}: {flag} is about dimensions; the file holds certificates of ranks alone. "
+            f"Omit {flag}."
+        )
+    wrong = next((one for one in dimensions if one.shared is not shared), None)
+    if wrong is not None:
+        raise CertificateError(
+            f"{path}: {flag} requires dimensions for subjects and objects that are "
+            f"{_whose(shared)}; that of {wrong.model:.60} for {wrong.task:.60} is for those that "
+            f"are {_whose(not shared)}. Omit {flag}, or make the file with `capacity dimension "
+            f"{made}`."
+        )
+
+
+def _whose(shared: bool) -> str:
+    return "shared" if shared else "not shared"
+
+
+def _checks_of_dimensions(
+    claims: list[Certificate | Dimension],
+    of: dict[str | None, Database | SparseTensor],
+    budget: CheckBudget,
+) -> dict[str | None, Checks]:
+    """Make one for the facts of each policy that dimensions are about: they share what it takes."""
+    from capacity.embedding.result import Dimension
+
+    about = {one.multi: of[one.multi] for one in claims if isinstance(one, Dimension)}
+    if not about:
+        return {}
+    from capacity.embedding.verifier.checker import Checks
+
+    return {m: Checks(db, budget) for m, db in about.items() if isinstance(db, Database)}
+
+
 def _checked(
-    one: Any, of: Database | SparseTensor, budget: CheckBudget
+    one: Certificate | Dimension,
+    of: Database | SparseTensor,
+    budget: CheckBudget,
+    checks: Checks | None,
 ) -> tuple[dict[str, Any], Verdict]:
-    """Return what is claimed, and the verdict."""
+    """Return what is claimed, and the verdict, by the checks of dimensions about these facts."""
     from capacity.embedding.result import Dimension
     from capacity.rank.verifier.checker import verify as check
 
     if not isinstance(one, Dimension):
         claim = {"quantity": one.quantity, "side": one.side, "value": one.value}
-        return claim, check(one, of, budget=budget)
-    from capacity.embedding.verifying import verify_dimension
-
-    if not isinstance(of, Database):
+        proved = check(one, of, budget=budget) if checks is None else checks.verdict_of_rank(one)
+        return claim, proved
+    if checks is None:
         raise CertificateError("a dimension is about facts; got a tensor. Give the file of facts.")
-    ends = {"lower": one.necessary, "upper": one.sufficient}
-    claim = {"quantity": "dimension", "model": one.model, "task": one.task, **ends}
-    return claim, verify_dimension(one, of)
+    about = {"model": one.model, "task": one.task, "shared": one.shared}
+    claim = {"quantity": "dimension", **about, "lower": one.necessary, "upper": one.sufficient}
+    return claim, checks.verdict(one)
 
 
 def _under(every: Database | SparseTensor, policy: str | None) -> Database | SparseTensor:
@@ -164,11 +219,12 @@ def _about(
     return {"multi": policy, "facts": _size(of), "of": _size(every)}
 
 
-def _in_words(row: dict[str, Any]) -> str:
+def _in_words(row: dict[str, Any], selection: dict[str, Any] | None) -> str:
     """Describe a verdict in one line: the bound, its facts, and whether it is proved."""
     if "model" in row:
         ends = "none" if row["lower"] is None else f"{row['lower']} to {row['upper']}"
-        bound = f"dimension of {row['model']} for {row['task']}: {ends}"
+        what = f"dimension of {row['model']} for {row['task']}"
+        bound = f"{what}, subjects and objects {_whose(row['shared'])}: {ends}"
     else:
         bound = f"{row['side']} bound {row['value']} of the {row['quantity'].replace('_', ' ')}"
     verdict = "proved" if row["proved"] else f"not proved, {row['reason']}"
@@ -177,7 +233,16 @@ def _in_words(row: dict[str, Any]) -> str:
     all_ = row["facts"] == row["of"]
     facts = f"all {row['of']:,}" if all_ else f"{row['facts']:,} of the file's {row['of']:,}"
     under = "their tensor" if row["multi"] is None else f"multi={row['multi']}"
+    if selection is not None:
+        under += f"; selection: {_selected(selection)}"
     return f"{bound}, for {facts} facts ({under}): {verdict}"
+
+
+def _selected(selection: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name}={', '.join(map(str, value)) if isinstance(value, list | tuple) else value}"
+        for name, value in selection["options"].items()
+    )
 
 
 def _ends(rows: list[dict[str, Any]]) -> tuple[int | None, int | None]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from capacity.embedding.graph_counts import Counts
 from capacity.embedding.model import Model, Reason, nonzero
 from capacity.embedding.models import linear
-from capacity.embedding.quantities import Quantities
 from capacity.embedding.tasks import Task
 
 
-def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
+def bounds(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield bounds of d_model, with any number of heads of any size."""
     # logits are linear in the d_model numbers of an object's column of W_U
     yield from linear.necessary(of, task)

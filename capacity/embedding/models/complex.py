@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from capacity.embedding.graph_counts import Counts
 from capacity.embedding.model import Model, Reason, nonzero
 from capacity.embedding.models import cp
-from capacity.embedding.quantities import Quantities
 from capacity.embedding.tasks import Task
 
 
-def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
+def bounds(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield the bounds of ComplEx, by those of CP.
 
     Its scores are linear in 2 d real numbers of each entity and of each relation, and each
@@ -19,7 +19,7 @@ def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
     2017); one if subjects and objects are different entities, whose vectors are then real.
     """
     if task == "exact":
-        lower = of.rank.lower.value
+        lower = of.rank_lower
         words = "a third of the rank, certified: a dimension is a tensor of rank 3"
         yield nonzero("necessary", -(-lower // 3), words)
         words = "half the rank of the relation unfolding"

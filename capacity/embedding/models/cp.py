@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from capacity.embedding.graph_counts import Counts
 from capacity.embedding.model import Model, Reason, nonzero
 from capacity.embedding.models import linear
-from capacity.embedding.quantities import Quantities
 from capacity.embedding.tasks import Task
 
 
-def necessary(of: Quantities, task: Task) -> Iterator[Reason]:
+def necessary(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield lower bounds of models whose scores are linear in d numbers of either entity."""
     yield from linear.necessary(of, task)
     if task == "exact":
@@ -23,9 +23,9 @@ def necessary(of: Quantities, task: Task) -> Iterator[Reason]:
     yield from linear.by_signs(of.signs_of_subjects, 0)
 
 
-def sufficient(of: Quantities, task: Task) -> Iterator[Reason]:
+def sufficient(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield upper bounds of CP."""
-    upper = of.rank.upper.value
+    upper = of.rank_upper
     if task == "exact":
         yield nonzero("sufficient", upper, "the rank, certified")
         return
@@ -38,7 +38,7 @@ def sufficient(of: Quantities, task: Task) -> Iterator[Reason]:
     if task == "ranking":
         if of.fits_a_line:
             yield nonzero("sufficient", 1, "at most two answers, whose signs are balanced")
-        yield nonzero("sufficient", of.effective_rank.upper.value, "the effective rank, certified")
+        yield nonzero("sufficient", of.effective_upper, "the effective rank, certified")
         for terms, whose in (
             (of.common_terms, "relation"),
             (of.common_terms_of_subjects, "subject"),
@@ -48,10 +48,10 @@ def sufficient(of: Quantities, task: Task) -> Iterator[Reason]:
             yield nonzero("sufficient", value, words)
 
 
-def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
+def bounds(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield the bounds of CP."""
     if task == "exact":
-        yield nonzero("necessary", of.rank.lower.value, "the rank, certified")
+        yield nonzero("necessary", of.rank_lower, "the rank, certified")
     else:
         yield from necessary(of, task)
     yield from sufficient(of, task)

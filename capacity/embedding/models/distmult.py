@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from capacity.embedding.graph_counts import Counts
 from capacity.embedding.model import Model, Reason, nonzero
 from capacity.embedding.models import cp
-from capacity.embedding.quantities import Quantities
 from capacity.embedding.tasks import Task
 
 SYMMETRIC = "scores are symmetric in subject and object"
 
 
-def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
+def bounds(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield the bounds of DistMult, or what it can't do at any size."""
     if of.graph.entities is None:
         # subjects and objects are different entities
@@ -30,7 +30,7 @@ def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
         yield Reason("impossible", 0, words, tuple(stopped))
         return
     if task == "exact":
-        yield nonzero("necessary", of.rank.lower.value, "the rank, certified")
+        yield nonzero("necessary", of.rank_lower, "the rank, certified")
     else:
         yield from cp.necessary(of, task)
     n, relations = of.graph.n_entities, of.graph.shape[1]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from capacity.embedding.graph_counts import Counts
 from capacity.embedding.model import Model, Reason, nonzero
-from capacity.embedding.quantities import Quantities, SignProof
-from capacity.embedding.signs.shattered import Shattered
+from capacity.embedding.signs.proofs import Shattered, SignProof
 from capacity.embedding.tasks import Task
 
 # what has the signs at each kind of points
 ROWS = {"objects": "queries", "queries": "objects", "comparisons": "subjects"}
 
 
-def necessary(of: Quantities, task: Task) -> Iterator[Reason]:
+def necessary(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield lower bounds of every model whose scores are linear in d numbers of the object."""
     if task == "exact":
         yield nonzero("necessary", of.object_rank, "the rank of the object unfolding")
@@ -42,7 +42,7 @@ def by_signs(proofs: Iterable[SignProof], less: int) -> Iterator[Reason]:
         yield nonzero("necessary", found.dimension - less, words, found)
 
 
-def sufficient(of: Quantities, task: Task) -> Iterator[Reason]:
+def sufficient(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield upper bounds of linear output layers with any encoder."""
     rank = "the rank of the object unfolding"
     if task == "exact":
@@ -53,10 +53,10 @@ def sufficient(of: Quantities, task: Task) -> Iterator[Reason]:
     yield nonzero("sufficient", of.changes + more, curve)
     yield nonzero("sufficient", of.object_rank + more, f"exact scores: {rank}")
     if not more:
-        yield nonzero("sufficient", of.effective_rank.upper.value, "the effective rank, certified")
+        yield nonzero("sufficient", of.effective_upper, "the effective rank, certified")
 
 
-def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
+def bounds(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield the bounds of any linear output layer."""
     yield from necessary(of, task)
     yield from sufficient(of, task)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from capacity.embedding.graph_counts import Counts
 from capacity.embedding.model import Model, Reason, nonzero
 from capacity.embedding.models import cp
-from capacity.embedding.quantities import Quantities
 from capacity.embedding.tasks import Task
 
 
-def of_entities(of: Quantities, task: Task) -> Iterator[Reason]:
+def of_entities(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield bounds of the dimension of entities, where relations have matrices of any rank."""
     graph = of.graph
     if graph.entities is None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from capacity.embedding.graph_counts import Counts
 from capacity.embedding.model import Model, Reason, nonzero
 from capacity.embedding.models import cp
-from capacity.embedding.quantities import Quantities
 from capacity.embedding.tasks import Task
 
 
-def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
+def bounds(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield the bounds of SimplE, which has CP of d dimensions within, and is within CP of 2 d."""
     if task == "exact":
-        lower = of.rank.lower.value
+        lower = of.rank_lower
         words = "half the rank, certified: it is CP of twice the dimensions"
         yield nonzero("necessary", -(-lower // 2), words)
         # <a_s, v_q, b_o> + <a_o, w_q, b_s> is linear in the 2 d numbers of an entity

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from capacity.embedding.graph_counts import Counts
 from capacity.embedding.model import Model, Reason
 from capacity.embedding.models import rescal
-from capacity.embedding.quantities import Quantities
 from capacity.embedding.tasks import Task
 
 
-def bounds(of: Quantities, task: Task) -> Iterator[Reason]:
+def bounds(of: Counts, task: Task) -> Iterator[Reason]:
     """Yield the bounds of the dimension of TuckER's entities, with as many of relations as needed.
 
     With d_r up to the number of relations it is RESCAL. Exact scores need the rank of the relation

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
 from capacity.embedding.graph import QueryGraph
+from capacity.embedding.signs.proofs import Points
 from capacity.rank.types import Indices
 
 Signs: TypeAlias = NDArray[np.int8]
-# what the points are; the rows are queries, objects and subjects
-Points: TypeAlias = Literal["objects", "queries", "comparisons"]
 MOST_POINTS, MOST_ROWS = 256, 20_000
 
 

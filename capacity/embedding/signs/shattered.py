@@ -13,44 +13,15 @@ dimensions, with the signs. So d >= m - 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from capacity.display import briefly_shown
-from capacity.embedding.signs.matrices import Points, SignMatrix, Signs
+from capacity.embedding.signs.matrices import SignMatrix, Signs
+from capacity.embedding.signs.proofs import MOST_POINTS, Shattered
 from capacity.limits import Seed, generator
 from capacity.rank.types import Indices
 
 # restarts of the greedy search
 RESTARTS = 12
-# no more patterns than this are looked for: 2^19 rows
-MOST_POINTS = 20
-
-
-@briefly_shown
-@dataclass(frozen=True, eq=False)
-class Shattered:
-    """Points on which rows show every pattern of signs, up to its negation.
-
-    Attributes
-    ----------
-    kind : {'objects', 'queries', 'comparisons'}
-        What the points are, as in `SignMatrix`.
-    points : ndarray of int64, shape (m,) or (m, 3)
-        The points; of comparisons the relation and the two objects.
-    rows : ndarray of int64, shape (2^(m - 1),)
-        A row for each pattern.
-    """
-
-    kind: Points
-    points: Indices
-    rows: Indices
-
-    @property
-    def dimension(self) -> int:
-        """Least dimension of scores with these signs: the number of points."""
-        return len(self.points)
 
 
 def shattered(matrix: SignMatrix, seed: int) -> Shattered:

@@ -9,41 +9,14 @@ A^4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from capacity.display import briefly_shown
-from capacity.embedding.signs.matrices import Points, SignMatrix, Signs
+from capacity.embedding.signs.matrices import SignMatrix, Signs
+from capacity.embedding.signs.proofs import SHORT, SmallNorm
 from capacity.rank.types import Indices
 
-# sides of a matrix, so that entries of A^4 fit 64 bits
-SHORT, LONG = 256, 512
 # rows and columns that leave at once, as a share
 SHARE = 0.05
-
-
-@briefly_shown
-@dataclass(frozen=True, eq=False)
-class SmallNorm:
-    """Points and rows whose signs are a matrix of small norm.
-
-    Attributes
-    ----------
-    kind : {'objects', 'queries', 'comparisons'}
-        What the points are, as in `SignMatrix`.
-    points : ndarray of int64, shape (n,) or (n, 3)
-        The points; of comparisons the relation and the two objects.
-    rows : ndarray of int64, shape (m,)
-        The rows, all of whose signs at the points are demanded.
-    dimension : int
-        Least dimension of scores with these signs, as proved by their norm.
-    """
-
-    kind: Points
-    points: Indices
-    rows: Indices
-    dimension: int
 
 
 def forster_bound(signs: Signs) -> int:

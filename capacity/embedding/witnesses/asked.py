@@ -106,7 +106,7 @@ class Asked:
     def met(self, scores: Tensor) -> bool:
         """Return True if scores do what the task asks."""
         if self.task == "signs":
-            return bool(((scores > 0) == self.true).all())
+            return bool((torch.where(self.true, scores, -scores) > 0).all())
         return all(_ranked(side.of(scores), side.true) for side in self._sides)
 
 

@@ -39,11 +39,14 @@ from scipy.sparse import coo_array, csr_array
 
 from capacity.errors import MemoryBudgetError
 from capacity.rank.exact.elimination import LARGEST_ENTRY, eliminate
-from capacity.rank.types import Indices
+from capacity.rank.types import Indices, Spend, free
 
 DENSE_BUDGET = 2**31
 # a flint entry is one 64-bit word, and while it is converted also a Python int
 BYTES_AN_ENTRY = 48
+# steps for a block of any size, for an entry of a dense one that is eliminated once, for a fraction
+# that is reconstructed, and for an entry of a sparse one times a vector of the kernel
+BLOCK, ENTRY, FRACTION, TIMES = 300_000, 300, 5_000, 5
 # shorter side from which a block is eliminated first
 LONG = 400
 
@@ -81,7 +84,9 @@ class Basis:
     eliminated: int
 
 
-def block_basis(rows: Indices, columns: Indices, values: Indices, *, minor: bool) -> Basis:
+def block_basis(
+    rows: Indices, columns: Indices, values: Indices, *, minor: bool, spend: Spend = free
+) -> Basis:
     """Find the exact rank of a block, and a basis.
 
     Parameters
@@ -90,6 +95,8 @@ def block_basis(rows: Indices, columns: Indices, values: Indices, *, minor: bool
         Positions of the nonzero entries, each position once, and the entries.
     minor : bool
         True to find the rows and columns of a nonsingular submatrix too.
+    spend : callable
+        Is told the steps and bytes of the work before each part of it, and may refuse it.
 
     Returns
     -------
@@ -101,10 +108,11 @@ def block_basis(rows: Indices, columns: Indices, values: Indices, *, minor: bool
     MemoryBudgetError
         If it needs a dense matrix over `DENSE_BUDGET` bytes; raised before it is allocated.
     """
+    spend(BLOCK, 0)
     pivot_rows = pivot_columns = np.zeros(0, np.int64)
     sides = len(np.unique(rows)), len(np.unique(columns))
     if min(sides) > LONG and int(np.abs(values).max()) <= LARGEST_ENTRY:
-        found = eliminate(rows, columns, values)
+        found = eliminate(rows, columns, values, spend=spend)
         pivot_rows, pivot_columns = found.pivot_rows, found.pivot_columns
         rows, columns, values = found.rows, found.columns, found.values
     n = len(pivot_rows)
@@ -116,7 +124,7 @@ def block_basis(rows: Indices, columns: Indices, values: Indices, *, minor: bool
     matrix = csr_array(coo_array((values, (row.ravel(), column.ravel())), shape=shape))
     wide = shape[0] < shape[1]
     tall = csr_array(matrix.T) if wide else matrix
-    rank, sample, across = _tall_rank(tall)
+    rank, sample, across = _tall_rank(tall, spend)
     if not minor:
         return Basis(n + rank, pivot_rows, pivot_columns, n)
     # rows of the sample that are independent in the pivot columns
@@ -131,7 +139,7 @@ def block_basis(rows: Indices, columns: Indices, values: Indices, *, minor: bool
     )
 
 
-def _tall_rank(M: csr_array) -> tuple[int, Indices, list[int]]:
+def _tall_rank(M: csr_array, spend: Spend) -> tuple[int, Indices, list[int]]:
     """Rank of a matrix with n columns and m >= n rows, a sample of rows, and pivot columns."""
     m, n = M.shape
     rng = np.random.default_rng(0)
@@ -139,18 +147,26 @@ def _tall_rank(M: csr_array) -> tuple[int, Indices, list[int]]:
     # times an entry of the kernel, of at most 2^20, this must fit 64 bits
     heaviest = float((abs(M.astype(np.float64)) @ np.ones(n)).max())
     while True:
+        _charge(len(sample), n, spend, times=3)
         S = _dense(M, sample)
         reduced, pivots = _reduced(S)
         if len(pivots) == n:
             return n, sample, pivots
+        missing = n - len(pivots)
+        spend((FRACTION * len(pivots) + TIMES * M.nnz) * missing, 16 * (m + n) * missing)
         kernel = _kernel(reduced, pivots, n) if heaviest < 2**41 else None
         missed = None if kernel is None else np.flatnonzero((M @ kernel).any(axis=1))
         if missed is not None and not len(missed):
             return len(pivots), sample, pivots
         if len(sample) == m:
-            return _multimodular_rank(S), sample, pivots
+            return _multimodular_rank(S, spend), sample, pivots
         # a sample that missed a direction finds it in one of these rows
         sample = np.arange(m) if missed is None else np.union1d(sample, missed[:n])
+
+
+def _charge(m: int, n: int, spend: Spend, *, times: int = 1) -> None:
+    """Charge eliminations of a dense matrix modulo a prime."""
+    spend(times * (ENTRY * m * n + m * n * min(m, n) // 4), BYTES_AN_ENTRY * m * n)
 
 
 def _dense(M: csr_array, rows: Indices) -> Indices:
@@ -202,7 +218,7 @@ def _fraction(x: int) -> tuple[int, int]:
     return (b, d) if d > 0 else (-b, -d)
 
 
-def _multimodular_rank(dense: Indices) -> int:
+def _multimodular_rank(dense: Indices, spend: Spend) -> int:
     if dense.shape[0] > dense.shape[1]:
         dense = dense.T
     m, n = dense.shape
@@ -211,6 +227,7 @@ def _multimodular_rank(dense: Indices) -> int:
     rank, log_product, prime = 0, 0.0, PRIME + 1
     while rank < m:
         prime = previous_prime(prime)
+        _charge(m, n, spend)
         rank = max(rank, flint.nmod_mat(integers, prime).rank())
         log_product += math.log2(prime)
         # the margin of one bit covers the rounding of the sum of logarithms

@@ -19,10 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.rank.types import Indices
+from capacity.rank.types import Indices, Spend, free
 
 MOST_FILL = 10_000
 LARGEST_ENTRY = 2**31
+# steps and bytes for an entry of the dicts, and for a pivot beside those of its fill-in
+ENTRY, ENTRY_BYTES, PIVOT = 1_000, 400, 3_000
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,17 @@ class Eliminated:
     values: Indices
 
 
-def eliminate(rows: Indices, columns: Indices, values: Indices) -> Eliminated:
+def eliminate(
+    rows: Indices, columns: Indices, values: Indices, *, spend: Spend = free
+) -> Eliminated:
     """Eliminate with pivots of 1 and -1 while there is little fill-in.
 
     Parameters
     ----------
     rows, columns, values : ndarray of int64, shape (n_entries,)
         Positions of the nonzero entries, each position once, and the entries.
+    spend : callable
+        Is told the steps and bytes of the work before each part of it, and may refuse it.
 
     Returns
     -------
@@ -64,6 +70,7 @@ def eliminate(rows: Indices, columns: Indices, values: Indices) -> Eliminated:
     >>> len(found.pivot_rows), found.values.tolist()
     (1, [2])
     """
+    spend(ENTRY * len(rows), ENTRY_BYTES * len(rows))
     of_row: dict[int, dict[int, int]] = {}
     of_column: dict[int, set[int]] = {}
     entries: list[tuple[int, int, int]] = np.stack([rows, columns, values], axis=1).tolist()
@@ -83,6 +90,7 @@ def eliminate(rows: Indices, columns: Indices, values: Indices) -> Eliminated:
         n_column, j = min(units)
         if (n - 1) * (n_column - 1) > MOST_FILL:
             break
+        spend(PIVOT + ENTRY * (n + n_column + (n - 1) * (n_column - 1)), 0)
         largest = _take(of_row, of_column, i, j)
         pivots.append((i, j))
         for other in of_column.pop(j):

@@ -22,9 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.rank.types import Indices
+from capacity.rank.types import Indices, Spend, free
 from capacity.tensor.coordinates import compacted
 from capacity.tensor.graphs import connected_labels
+
+# steps and bytes for an entry in a round of peeling, and steps for comparing it with others
+ROUND, ENTRY_BYTES, COMPARED = 20, 200, 500
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,9 @@ class Reduction:
         yield from np.split(self.left[order], np.flatnonzero(np.diff(block[order])) + 1)
 
 
-def reduce(rows: Indices, columns: Indices, values: Indices | None = None) -> Reduction:
+def reduce(
+    rows: Indices, columns: Indices, values: Indices | None = None, *, spend: Spend = free
+) -> Reduction:
     """Peel a sparse matrix and drop its duplicates until neither changes it.
 
     Parameters
@@ -75,6 +80,8 @@ def reduce(rows: Indices, columns: Indices, values: Indices | None = None) -> Re
         empty rows and columns take no memory.
     values : ndarray of int64, optional
         Nonzero entries; all ones if omitted.
+    spend : callable
+        Is told the steps and bytes of the work before each part of it, and may refuse it.
 
     Returns
     -------
@@ -82,6 +89,7 @@ def reduce(rows: Indices, columns: Indices, values: Indices | None = None) -> Re
         The remaining matrix and the record.
     """
     n = len(rows)
+    spend(COMPARED * n, ENTRY_BYTES * n)
     row, column = compacted(rows), compacted(columns)
     entries = np.ones(n, np.int64) if values is None else values
     pivots: list[Indices] = []
@@ -90,7 +98,8 @@ def reduce(rows: Indices, columns: Indices, values: Indices | None = None) -> Re
     left = np.arange(n)
     while len(left):
         before = len(left)
-        left = _peel(row, column, left, pivots, taken_by)
+        left = _peel(row, column, left, pivots, taken_by, spend)
+        spend(2 * COMPARED * len(left), ENTRY_BYTES * len(left))
         left = _without_duplicates(row, column, entries, left, dropped)
         left = _without_duplicates(column, row, entries, left, dropped)
         if len(left) == before:
@@ -111,12 +120,18 @@ def reduce(rows: Indices, columns: Indices, values: Indices | None = None) -> Re
 
 
 def _peel(
-    row: Indices, column: Indices, left: Indices, pivots: list[Indices], taken_by: Indices
+    row: Indices,
+    column: Indices,
+    left: Indices,
+    pivots: list[Indices],
+    taken_by: Indices,
+    spend: Spend,
 ) -> Indices:
     """Take pivots that are alone in their row or column, repeatedly; return the other entries."""
     n_pivots = sum(map(len, pivots))
     while len(left):
         before = len(left)
+        spend(ROUND * (before + int(row[left].max()) + int(column[left].max())), 0)
         for line, cross in ((row, column), (column, row)):
             degree = np.bincount(line[left])
             single = left[degree[line[left]] == 1]

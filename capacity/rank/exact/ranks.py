@@ -16,7 +16,7 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.rank.exact.block_rank import PRIME, block_basis
 from capacity.rank.exact.peeling import reduce
-from capacity.rank.types import Indices, Mask
+from capacity.rank.types import Indices, Mask, Spend, free
 
 
 def matrix_rank(matrix: ArrayLike) -> int:
@@ -60,7 +60,9 @@ def matrix_rank(matrix: ArrayLike) -> int:
     )
 
 
-def sparse_rank(rows: Indices, columns: Indices, values: Indices | None = None) -> int:
+def sparse_rank(
+    rows: Indices, columns: Indices, values: Indices | None = None, *, spend: Spend = free
+) -> int:
     """Exact rank over the rationals of a sparse integer matrix.
 
     Parameters
@@ -70,6 +72,8 @@ def sparse_rank(rows: Indices, columns: Indices, values: Indices | None = None) 
         empty rows and columns take no memory.
     values : ndarray of int64, optional
         Nonzero entries; all ones if omitted.
+    spend : callable
+        Is told the steps and bytes of the work before each part of it, and may refuse it.
 
     Returns
     -------
@@ -82,11 +86,17 @@ def sparse_rank(rows: Indices, columns: Indices, values: Indices | None = None) 
         If a block remains that is neither sparse nor narrow, and doesn't fit the budget of
         `capacity.rank.exact.block_rank`; raised before it is allocated.
     """
-    return int(sparse_rank_by_group(rows, columns, np.zeros(len(rows), np.int64), values).sum())
+    one_group = np.zeros(len(rows), np.int64)
+    return int(sparse_rank_by_group(rows, columns, one_group, values, spend=spend).sum())
 
 
 def sparse_rank_by_group(
-    rows: Indices, columns: Indices, groups: Indices, values: Indices | None = None
+    rows: Indices,
+    columns: Indices,
+    groups: Indices,
+    values: Indices | None = None,
+    *,
+    spend: Spend = free,
 ) -> Indices:
     """Exact ranks of the diagonal blocks of a block diagonal matrix.
 
@@ -98,6 +108,8 @@ def sparse_rank_by_group(
         The block of each entry, numbered from 0; blocks share neither rows nor columns.
     values : ndarray of int64, optional
         Nonzero entries; all ones if omitted.
+    spend : callable
+        Is told the steps and bytes of the work before each part of it, and may refuse it.
 
     Returns
     -------
@@ -109,11 +121,11 @@ def sparse_rank_by_group(
     MemoryBudgetError
         If a part that has to be dense exceeds its budget; raised before it is allocated.
     """
-    matrix = reduce(rows, columns, values)
+    matrix = reduce(rows, columns, values, spend=spend)
     ranks = np.bincount(groups[matrix.pivots], minlength=int(groups.max(initial=-1)) + 1)
     for block in matrix.blocks():
         places = matrix.row[block], matrix.column[block], matrix.entries[block]
-        ranks[groups[block[0]]] += block_basis(*places, minor=False).rank
+        ranks[groups[block[0]]] += block_basis(*places, minor=False, spend=spend).rank
     return ranks.astype(np.int64)
 
 

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from capacity.limits import SHOWN, cut, written
+from capacity.visible import visible
 
 LARGEST = 200
 _Class = TypeVar("_Class", bound=type[Any])
@@ -70,11 +71,22 @@ def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
     '<table><caption>Bounds</caption><tr><th>triples</th><td>8</td></tr></table>'
     """
     cells = "".join(
-        f"<tr><th>{html.escape(name)}</th>"
-        f"<td>{html.escape(value if isinstance(value, str) else brief(value))}</td></tr>"
+        f"<tr><th>{in_html(name)}</th>"
+        f"<td>{in_html(value if isinstance(value, str) else brief(value))}</td></tr>"
         for name, value in rows
     )
-    return f"<table><caption>{html.escape(title)}</caption>{cells}</table>"
+    return f"<table><caption>{in_html(title)}</caption>{cells}</table>"
+
+
+def in_html(text: str) -> str:
+    r"""Write a text, which may be anybody's, for a page of HTML.
+
+    Examples
+    --------
+    >>> print(in_html("<b>\x1b"))
+    &lt;b&gt;\x1b
+    """
+    return html.escape(visible(text))
 
 
 def aligned(rows: Sequence[Sequence[str]], numbers: Container[int] = ()) -> list[str]:
@@ -83,7 +95,8 @@ def aligned(rows: Sequence[Sequence[str]], numbers: Container[int] = ()) -> list
     Parameters
     ----------
     rows : sequence of sequences of str
-        Rows of one length, the names of the columns first.
+        Rows of one length, the names of the columns first; cells are shown in one line each, by
+        `capacity.visible`.
     numbers : container of int
         Positions of the columns of numbers, which end at the same place.
 
@@ -92,6 +105,7 @@ def aligned(rows: Sequence[Sequence[str]], numbers: Container[int] = ()) -> list
     >>> aligned([("name", "n"), ("a", "10"), ("b", "2")], {1})
     ['  name   n', '  a     10', '  b      2']
     """
+    rows = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  " + "  ".join(

@@ -7,9 +7,19 @@ exception of their kind.
 
 from __future__ import annotations
 
+from capacity.visible import visible
+
 
 class CapacityError(Exception):
-    """Base class of the errors that the input causes and the user can mend."""
+    """Base class of the errors that the input causes and the user can mend.
+
+    As text it is one line: names and other texts of the input are shown by
+    `capacity.visible.visible`.
+    """
+
+    def __str__(self) -> str:
+        # of Exception: a KeyError would show the message in quotes
+        return visible(Exception.__str__(self))
 
 
 class FormatError(CapacityError, ValueError):
@@ -127,9 +137,6 @@ class InvalidTypeError(CapacityError, TypeError):
 class UnknownTokenError(CapacityError, KeyError):
     """A token, or a (subject, predicate) pair, isn't in the database."""
 
-    # a KeyError would show the message in quotes
-    __str__ = Exception.__str__
-
 
 class MultiValuedError(CapacityError, ValueError):
     """A multi-valued database was given to an operation that needs a functional one."""
@@ -165,6 +172,10 @@ class MultiValuedWarning(UserWarning):
 
 class AnnotationWarning(UserWarning):
     """Some triples are about other facts, and were kept as they stand."""
+
+
+class LeftoverWarning(UserWarning):
+    """Temporary files that a killed process had left were removed."""
 
 
 class PrecisionWarning(UserWarning):

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
+from capacity.visible import visible
 
 # seed of random numbers: an integer, or a generator, which is used in its present state
 Seed: TypeAlias = int | np.random.Generator
@@ -60,13 +61,15 @@ def written(value: object) -> str:
 
 
 def cut(text: str) -> str:
-    """Shorten a text to at most 60 characters.
+    """Shorten a text, as it is shown (`capacity.visible`), to at most 60 characters.
 
     Examples
     --------
     >>> cut("abc"), len(cut("abc" * 60))
     ('abc', 60)
     """
+    # escapes are longer than what they stand for
+    text = visible(text[: SHOWN + 1])
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
@@ -78,7 +81,19 @@ def in_a_line(error: Exception) -> str:
     >>> in_a_line(KeyError("a"))
     "KeyError: 'a'"
     """
-    return f"{type(error).__name__}: {' '.join(str(error).split()):.160}"
+    return visible(f"{type(error).__name__}: {' '.join(str(error).split()):.160}")
+
+
+def megabytes(n_bytes: int) -> str:
+    """Write a number of bytes in MB, or in GB.
+
+    Examples
+    --------
+    >>> megabytes(512 * 10**6), megabytes(12 * 10**9)
+    ('512 MB', '12 GB')
+    """
+    giga, mega = n_bytes / 1e9, n_bytes / 1e6
+    return f"{giga:.3g} GB" if giga >= 1 else f"{mega:.0f} MB"
 
 
 def require_integer(name: str, value: object, *, least: int = 1, most: int = MAX_SIZE) -> int:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypeAlias
 
+from capacity.visible import visible
+
 # called with the name of what is counted, the number done, the total, and an estimate of the
 # seconds left: None if there is no better one than the speed so far
 Progress: TypeAlias = Callable[[str, int, int, float | None], object]
@@ -53,12 +55,13 @@ def spinner(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda _more: None
         return
     from rich.console import Console
-    from rich.markup import escape
+    from rich.text import Text
 
     console = Console(stderr=True)
     if console.is_terminal:
-        with _alone(), console.status(what) as status:
-            yield lambda more: status.update(f"{what}: {escape(more)}")
+        # as Text: what is in brackets would else be markup
+        with _alone(), console.status(Text(visible(what))) as status:
+            yield lambda more: status.update(Text(visible(f"{what}: {more}")))
     else:
         yield lambda _more: None
 
@@ -114,8 +117,8 @@ def bar() -> Iterator[Bar]:
             return Text(left, style="progress.remaining")
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Speed(""),
-               TimeElapsedColumn(), TextColumn("left"), Left(),
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(),
+               MofNCompleteColumn(), Speed(""), TimeElapsedColumn(), TextColumn("left"), Left(),
                TextColumn("{task.fields[note]}", markup=False))  # fmt: skip
     with _alone(), Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None, note="")
@@ -131,11 +134,11 @@ def bar() -> Iterator[Bar]:
                 if what == self.counted:
                     bar.update(task, completed=done, total=total, until=until)
                 else:
-                    bar.reset(task, description=what, completed=done, total=total, until=until,
-                              note="")  # fmt: skip
+                    bar.reset(task, description=visible(what), completed=done, total=total,
+                              until=until, note="")  # fmt: skip
                 self.counted = what
 
             def note(self, text: str, /) -> None:
-                bar.update(task, note=text)
+                bar.update(task, note=visible(text))
 
         yield Drawn()

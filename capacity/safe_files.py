@@ -3,7 +3,7 @@
 The library opens all files by name through this module. A file to read must be regular, or standard
 input: opening a named pipe without a writer blocks endlessly, and a device may have no end. A file
 is written whole or not at all: under a unique temporary name, synced to the disk, and then renamed
-in one step.
+in one step. What a killed process has left under such a name goes when the file is next written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
-from capacity.errors import StorageError
+from capacity.errors import LeftoverWarning, StorageError
+from capacity.file_locks import abandoned, claim
+from capacity.warned import warn_caller
 
 # names of standard input
 STANDARD_INPUT = ("-", "/dev/stdin")
@@ -61,6 +63,8 @@ def read_file(path: str | os.PathLike[str], *, max_bytes: int) -> bytes:
     where = os.fspath(path)
     try:
         if where in STANDARD_INPUT:
+            if sys.stdin is None:
+                raise StorageError(where, "standard input is closed", "Give the path of a file.")
             return read_pieces(where, sys.stdin.buffer, max_bytes=max_bytes)
         with _opened(where) as file:
             if os.fstat(file.fileno()).st_size > max_bytes:
@@ -155,20 +159,22 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     b'Astrid'
     """
     path = Path(path)
-    # process ids are equal on two machines that share the folder
-    part = path.with_name(f".{path.name}.{uuid4().hex}.part") if path.name else path
+    part = None
     try:
         require_replaceable(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        done = False
+        while not done:
+            # process ids are equal on two machines that share the folder
+            part = path.with_name(f".{path.name}.{uuid4().hex}.part") if path.name else path
+            done = _replaced(path, part, data)
         _sync(path.parent)
+        if n_left := remove_parts(path.parent, path.name.__eq__, claimed=True):
+            tell_leftovers(path.parent, n_left)
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
+        if part is not None:
+            with contextlib.suppress(OSError):
+                part.unlink()
         if isinstance(error, StorageError) or not isinstance(error, OSError | ValueError):
             raise
         reason = getattr(error, "strerror", None) or str(error)
@@ -177,6 +183,24 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
             f"can't be written ({reason})",
             f"{_REMEDIES.get(getattr(error, 'errno', None) or 0, 'Give')} another path.",
         ) from None
+
+
+def _replaced(path: Path, part: Path, data: bytes) -> bool:
+    """Write and rename a part; False if it was taken for abandoned before it was claimed."""
+    with part.open("xb") as file:
+        claimed = claim(file.fileno())
+        if claimed is False or (claimed and not part.exists()):
+            part.unlink(missing_ok=True)
+            return False
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        if claimed:
+            # before the claim goes with the file; Windows renames no open file
+            part.replace(path)
+    if not claimed:
+        part.replace(path)
+    return True
 
 
 def require_replaceable(path: Path) -> None:
@@ -208,18 +232,42 @@ def require_replaceable(path: Path) -> None:
         )
 
 
-def remove_parts(folder: Path, of: Callable[[str], bool]) -> None:
+def remove_parts(folder: Path, of: Callable[[str], bool], *, claimed: bool = False) -> int:
     """Remove the temporary files of interrupted writers of files whose names `of` accepts.
 
     Nothing is removed through a symbolic link, and only files that `write_whole` named.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the files.
+    of : callable
+        Tells by the name of a file whether its temporary files are to go.
+    claimed : bool
+        True if other processes may be writing such files now, whose claims tell them apart.
+
+    Returns
+    -------
+    int
+        Number of files that were removed.
     """
     if folder.is_symlink():
-        return
+        return 0
+    n_removed = 0
     for part in folder.glob(".*.part"):
         named = _PART.fullmatch(part.name)
-        if named and of(named[1]) and stat.S_ISREG(part.lstat().st_mode):
-            with contextlib.suppress(OSError):
-                part.unlink()
+        if named and of(named[1]):
+            with contextlib.suppress(OSError), abandoned(part) as begins:
+                if begins is not None or (not claimed and stat.S_ISREG(part.lstat().st_mode)):
+                    part.unlink()
+                    n_removed += 1
+    return n_removed
+
+
+def tell_leftovers(folder: Path, n_files: int) -> None:
+    """Warn that temporary files of killed processes were removed from a folder."""
+    files = "a temporary file" if n_files == 1 else f"{n_files:,} temporary files"
+    warn_caller(LeftoverWarning(f"{folder}: {files} of a process that was killed went."))
 
 
 def _opened(where: str) -> IO[bytes]:

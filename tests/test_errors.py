@@ -21,6 +21,10 @@ ALLOWED = {
         "a stream says that it ended too early; the function that reads it tells the user",
     ("capacity/lazy_names.py", "AttributeError"):
         "Python asks for it: hasattr and import rest on it",
+    ("capacity/cli/endings.py", "KeyboardInterrupt"):
+        "other signals end a command as Ctrl-C does",
+    ("capacity/rank/interval.py", "KeyboardInterrupt"):
+        "Ctrl-C, which a search has kept in its interval",
     ("capacity/rank/search/assembly.py", "AssertionError"):
         "the search joins minors that it has made itself, in this form",
     ("capacity/rank/verifier/procedures/kronecker_form.py", "AssertionError"):

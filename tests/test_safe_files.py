@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from capacity import file_locks, safe_files
 from capacity.cli import main
 from capacity.database import load
-from capacity.errors import DatabaseFormatError, StorageError
+from capacity.errors import DatabaseFormatError, LeftoverWarning, StorageError
+from capacity.file_locks import claim
 from capacity.safe_files import read_file, remove_parts, require_regular, write_whole
-from tests.oracles import EXAMPLES
+from tests.oracles import EXAMPLES, ROOT
 
 FIGURE_1 = EXAMPLES / "figure-1.ttl"
 
@@ -161,6 +163,77 @@ def test_temporary_files_of_other_names_and_behind_links_stay(tmp_path: Path) ->
     remove_parts(folder, lambda name: name == "a")
     kept.remove(f".a.{digits}.part")
     assert sorted(p.name for p in folder.iterdir()) == kept
+
+
+# writes a file, and stops before it is renamed
+WRITER = """
+import os, sys
+from capacity.safe_files import write_whole
+def waiting(_):
+    print("now", flush=True)
+    sys.stdin.readline()
+os.fsync = waiting
+write_whole(sys.argv[1], b"theirs")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such locks")
+def test_the_part_of_a_killed_writer_goes_and_that_of_a_live_one_stays(tmp_path: Path) -> None:
+    path, other = tmp_path / "a", tmp_path / "b"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, name], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        for name in (path, path, other)
+    ]  # fmt: skip
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+    assert len(list(tmp_path.glob(".*.part"))) == 3
+    for writer in writers[1:]:
+        writer.kill()
+        writer.wait()
+    with pytest.warns(LeftoverWarning, match="a temporary file of a process that"):
+        write_whole(path, b"mine")
+    # of the live writer, and of another file
+    assert len(list(tmp_path.glob(".*.part"))) == 2
+    assert path.read_bytes() == b"mine"
+    writers[0].communicate("go on\n")
+    for writer in writers[1:]:
+        writer.communicate()
+    assert writers[0].returncode == 0
+    assert path.read_bytes() == b"theirs"
+    with pytest.warns(LeftoverWarning):
+        write_whole(other, b"mine")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_a_part_that_is_taken_for_abandoned_as_it_is_made_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims: list[bool] = []
+
+    def late(descriptor: int) -> bool | None:
+        (part,) = tmp_path.glob(".*.part")
+        claims.append(True)
+        if len(claims) < 3:
+            part.unlink()
+        return False if len(claims) == 1 else claim(descriptor)
+
+    monkeypatch.setattr(safe_files, "claim", late)
+    write_whole(tmp_path / "a", b"mine")
+    assert len(claims) == 3
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def test_files_are_written_where_the_system_has_no_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_locks, "fcntl", None)
+    left = tmp_path / f".a.{'0' * 32}.part"
+    left.write_text("")
+    write_whole(tmp_path / "a", b"mine")
+    # whether it is in use can't be told
+    assert sorted(p.name for p in tmp_path.iterdir()) == [left.name, "a"]
 
 
 def test_an_interrupted_writer_leaves_no_part(

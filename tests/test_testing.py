@@ -17,8 +17,9 @@ from capacity.rank import (
     database_bounds,
     effective_rank_interval,
     rank_interval,
+    verify,
 )
-from capacity.tensor import KnownTensor, SparseTensor
+from capacity.tensor import KnownTensor, SparseTensor, from_dense
 from capacity.testing import (
     KnownDatabase,
     KnownEffectiveRank,
@@ -37,7 +38,7 @@ from capacity.testing import (
     tensors_of_known_rank,
 )
 from capacity.testing.choices import Choices
-from capacity.testing.drawn_certificates import drawn_certificate
+from capacity.testing.drawn_certificates import KINDS, drawn_certificate
 from capacity.testing.known_databases import known_rank
 from capacity.testing.small_databases import hard_database
 from tests.oracles import database, figure_1
@@ -183,6 +184,22 @@ def test_tensors_of_known_rank_are_of_many_kinds() -> None:
 # ---- certificates -------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_every_kind_is_drawn_or_refused_in_words_for_every_order(order: int) -> None:
+    dense = np.random.default_rng(order).integers(-2, 3, (2,) * order)
+    for tensor in (from_dense(dense), from_dense(0 * dense)):
+        for kind in sorted({*sum(KINDS.values(), ())}):
+            for seed, quantity in enumerate(("rank", "effective_rank")):
+                choose, said, one = Choices.seeded(seed), "", None
+                try:
+                    one = drawn_certificate(choose, tensor, kind=kind, quantity=quantity)
+                except InvalidArgumentError as error:
+                    said = str(error)
+                assert f"No argument of kind {kind!r}" in said or (
+                    one and verify(one, tensor).proved
+                )
+
+
 def test_a_kind_that_can_not_be_had_is_refused_in_words() -> None:
     db = figure_1()
     wrong: list[tuple[dict[str, Any], str]] = [
@@ -199,6 +216,10 @@ def test_a_kind_that_can_not_be_had_is_refused_in_words() -> None:
     for kind in ("pencil", "diagonalization"):
         with pytest.raises(InvalidArgumentError, match="No argument of kind"):
             drawn_certificate(Choices.seeded(0), single, kind=kind, side="lower")
+    # pairs of slices are a matrix's as little as a pencil is
+    for kind in ("paired slices", "pencil"):
+        with pytest.raises(InvalidArgumentError, match="No argument of kind"):
+            find(certificates(from_dense(np.eye(2, dtype=int)), kind=kind), lambda _: True)
     large = database([(i, i, i) for i in range(100)])
     with pytest.raises(InvalidArgumentError, match=r"65,536 entries at most; got .*100, 100, 100"):
         find(certificates(large), lambda _: True)

@@ -66,7 +66,7 @@ def test_the_page_names_every_module_that_verify_loads_and_how_long_it_is() -> N
     total = int(re.findall(r"about ([\d,]+) lines of code", PAGE)[0].replace(",", ""))
     assert abs(total - sum(map(lines_of_code, mine.values()))) < 100
     rooms = {name.split(".")[1] for name in loaded} - {"_version"}
-    others = {"errors", "limits", "options", "display", "lazy_names", "warned"}
+    others = {"errors", "limits", "options", "display", "lazy_names", "visible", "warned"}
     assert rooms == {"rank", "database", "tensor", *others}
     assert all(f"`capacity.{room}`" in PAGE for room in rooms - {"rank"})
     parts = {n.rpartition(".")[2] for n in loaded if re.match(r"capacity\.(database|tensor)\.", n)}

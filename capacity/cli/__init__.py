@@ -1,13 +1,15 @@
 """The ``capacity`` command: parse, call, print. Its output with --json is a contract.
 
-Exit codes: 0 done; 1 refuted (``verify`` alone); 2 wrong use or unreadable input, with one message
-on standard error; 70 an internal error, with its traceback; 130 interrupted.
+Exit codes: 0 done; 1 refuted (``verify`` alone); 2 wrong use, unreadable input, or output that
+can't be written, with one message on standard error; 70 an internal error, with its traceback; 130
+interrupted, and 143 or 129 by SIGTERM or SIGHUP; 141 if the reader of a pipe has gone.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import gc
 import os
 import sys
@@ -33,7 +35,9 @@ from capacity.cli.commands import (
     verify,
 )
 from capacity.cli.completion import ASKED
+from capacity.cli.endings import INTERRUPTED, ended_by_signals
 from capacity.cli.panels import FACTS, INSTALLATION, LAYERS, MODELS, PAGES, epilog
+from capacity.cli.streams import Output, OutputError, standard_streams
 from capacity.cli.wrong_use import wrong_use
 from capacity.errors import (
     AnnotationWarning,
@@ -41,6 +45,10 @@ from capacity.errors import (
     MultiValuedWarning,
     PrecisionWarning,
 )
+from capacity.visible import visible
+
+# what shells report of a program that a broken pipe ends: 128 + SIGPIPE
+BROKEN_PIPE = 141
 
 app = typer.Typer(
     name="capacity",
@@ -78,7 +86,10 @@ def _version(
 def main(arguments: Iterable[str] | None = None) -> None:
     """Run the command and exit with its code."""
     atexit.register(_end_quickly)
-    sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    with standard_streams() as output, ended_by_signals() as code_of_signal:
+        code = _run_and_write(words, output)
+    sys.exit(code_of_signal() if code == INTERRUPTED else code)
 
 
 def _end_quickly() -> None:
@@ -86,6 +97,28 @@ def _end_quickly() -> None:
     # DuckDB reports what isn't collected
     if "duckdb" not in sys.modules:
         gc.freeze()
+
+
+def _run_and_write(arguments: list[str], output: Output | None) -> int:
+    """Run, and tell if the output can't be written."""
+    if output is None:
+        # before the work, which would be lost; and files would be opened in its place
+        _tell("standard output is closed. Send it to a file, or to /dev/null.")
+        return 2
+    try:
+        code = _run(arguments)
+        output.flush()
+        return code
+    except KeyboardInterrupt:
+        # while a reader took its time
+        output.give_up()
+        return INTERRUPTED
+    except OutputError as error:
+        output.give_up()
+        if error.errno == errno.EPIPE:
+            return BROKEN_PIPE
+        _tell(f"standard output can't be written ({error.strerror}). Send it elsewhere.")
+        return 2
 
 
 def _run(arguments: list[str]) -> int:
@@ -98,33 +131,41 @@ def _run(arguments: list[str]) -> int:
         with warnings.catch_warnings():
             for kind in (AnnotationWarning, MultiValuedWarning, PrecisionWarning):
                 warnings.simplefilter("always", kind)
-            warnings.showwarning = lambda text, *_: print(
-                f"capacity: {_advised(str(text), arguments)}", file=sys.stderr
-            )
-            code = app(arguments, prog_name="capacity", standalone_mode=False)
+            warnings.showwarning = lambda text, *_: _tell(_advised(str(text), arguments))
+            code = _called(arguments)
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except CapacityError as error:
         source = getattr(error, "source", "")
-        print(f"capacity: {_printable(_advised(str(error), arguments, source))}", file=sys.stderr)
+        _tell(_advised(str(error), arguments, visible(source)))
         return 2
+    except OutputError:
+        raise
     except OSError as error:
-        print(f"capacity: {_printable(str(error))}", file=sys.stderr)
+        _tell(str(error))
         return 2
     except MemoryError:
-        print(
-            "capacity: there is not enough memory; use a smaller part of the data.", file=sys.stderr
-        )
+        _tell("there is not enough memory; use a smaller part of the data.")
         return 2
     except Exception as error:
         if hasattr(error, "format_message"):
             names = [str(getattr(one.callback, "__name__", "")) for one in app.registered_commands]
-            print(f"capacity: {_printable(wrong_use(error, arguments, names))}", file=sys.stderr)
+            _tell(wrong_use(error, arguments, names))
             return 2
-        traceback.print_exc()
-        print("capacity: internal error; please report this traceback.", file=sys.stderr)
+        print(*map(visible, traceback.format_exc().split("\n")), sep="\n", file=sys.stderr)
+        _tell("internal error; please report this traceback.")
         return 70
     return code if isinstance(code, int) else 0
+
+
+def _called(arguments: list[str]) -> object:
+    try:
+        return app(arguments, prog_name="capacity", standalone_mode=False)
+    except SystemExit as end:
+        # the parser makes this of a broken pipe, with the exit code of what is refuted
+        if isinstance(end.__context__, OSError):
+            raise end.__context__ from None
+        raise
 
 
 def _advised(message: str, arguments: list[str], source: str = "") -> str:
@@ -132,6 +173,5 @@ def _advised(message: str, arguments: list[str], source: str = "") -> str:
     return message if arguments[:1] == ["sweep"] else in_options(message, source)
 
 
-def _printable(message: str) -> str:
-    """Escape line breaks and control characters, which a file's name can hold, in a message."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+def _tell(message: str) -> None:
+    print(f"capacity: {visible(message)}", file=sys.stderr)

@@ -72,7 +72,8 @@ DeviceOption = Annotated[
 
 def print_json(data: Any) -> None:
     """Print one line of JSON, and nothing else."""
-    print(json.dumps(plain(data)))
+    # all but ASCII is escaped already; JSON would allow this one control character as it is
+    print(json.dumps(plain(data)).replace("\x7f", r"\u007f"))
 
 
 def plain(data: Any) -> Any:

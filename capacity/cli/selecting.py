@@ -19,6 +19,7 @@ from capacity.database.io.tables.options import TableForm
 from capacity.database.policy import MultiPolicy
 from capacity.database.selection import KeepOrDrop, Selection
 from capacity.errors import InvalidArgumentError
+from capacity.visible import visible
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -246,9 +247,9 @@ def load_chosen(
     # else a warning has said them
     if source is not None and (source.parts or "annotations_of_facts" in chosen.reading):
         for note in source.notes:
-            print(f"capacity: {note}", file=sys.stderr)
+            print(f"capacity: {visible(note)}", file=sys.stderr)
     if db.selected is not None:
-        print(f"capacity: {db.selected}", file=sys.stderr)
+        print(f"capacity: {visible(str(db.selected))}", file=sys.stderr)
     return db
 
 

@@ -15,7 +15,9 @@ from capacity.cli.output import print_json
 from capacity.cli.panels import COUNTING
 from capacity.cli.selecting import Chosen
 from capacity.errors import InvalidArgumentError
+from capacity.limits import megabytes
 from capacity.progress import bar
+from capacity.visible import visible
 
 if TYPE_CHECKING:
     from capacity.stores.counts import StoreCounts
@@ -202,13 +204,12 @@ def counts_of(
 
 def _say_notes(counts: StoreCounts) -> None:
     for note in counts.notes:
-        print(f"capacity: {note}", file=sys.stderr)
+        print(f"capacity: {visible(note)}", file=sys.stderr)
 
 
 def memory_needed(counts: StoreCounts) -> str:
     """Say what needs the facts in memory, and how much of it."""
     from capacity.database.io.sparql.endpoints import is_address
-    from capacity.stores.scratch import megabytes
 
     how = "load a file of them, without --out-of-core"
     if is_address(counts.source):
@@ -241,15 +242,15 @@ def print_rank(counts: StoreCounts, chosen: Chosen, as_json: bool) -> None:
         )
         return
     roles = "subject, predicate, object"
-    print(_in_a_sentence(counts))
-    print(repr(counts))
+    print(visible(_in_a_sentence(counts)))
+    print(visible(repr(counts)))
     print(f"  triples                  {counts.facts}")
     print(f"  paper's count            {counts.paper}   min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1")
     print(f"  sums of smaller sides    {' '.join(map(str, counts.slice_sums))}   {roles} slices")
     print(f"  private tokens           {' '.join(map(str, counts.private))}   {roles}")
     print(f"  rank                     [{counts.lower}, {counts.upper}]   counted")
     for line in counts.explanation:
-        print(f"    {line}")
+        print(f"    {visible(line)}")
     print(f"  {memory_needed(counts)}")
 
 

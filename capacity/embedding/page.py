@@ -16,6 +16,7 @@ from capacity.embedding.result import WORDS, Dimension
 from capacity.embedding.serialization import dimension_to_dict
 from capacity.embedding.softmax_scale import margins_of
 from capacity.errors import InvalidArgumentError
+from capacity.visible import visible
 
 
 def in_words(
@@ -84,7 +85,7 @@ def in_words(
         *_notes(found),
         *(() if tau is None else _margins(graph, tau)),
     ]
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def _counts(graph: QueryGraph, shared: bool) -> str:
@@ -153,9 +154,8 @@ def _example(reason: Reason, db: Database, graph: QueryGraph) -> str:
     if not isinstance(reason.certificate, tuple) or not reason.certificate:
         return ""
     one = reason.certificate[0]
-    return f", such as {db.name(db.predicates[one.relation])}: " + ", ".join(
-        db.name(db.tokens[i]) for i in _tokens(one, db, graph)
-    )
+    names = ", ".join(db.name(db.tokens[i]) for i in _tokens(one, db, graph))
+    return visible(f", such as {db.name(db.predicates[one.relation])}: {names}")
 
 
 def _tokens(one: Obstruction, db: Database, graph: QueryGraph) -> list[int]:

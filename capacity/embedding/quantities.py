@@ -38,12 +38,13 @@ class Quantities(Counts):
     @cached_property
     def rank(self) -> RankInterval:
         """The certified interval of the rank."""
-        return rank_interval(self.db, effort=self.effort, seed=self.seed)
+        return rank_interval(self.db, effort=self.effort, seed=self.seed).uninterrupted()
 
     @cached_property
     def effective_rank(self) -> RankInterval:
         """The certified interval of the effective rank, whose scores rank every query."""
-        return effective_rank_interval(self.db, effort=self.effort, seed=self.seed)
+        found = effective_rank_interval(self.db, effort=self.effort, seed=self.seed)
+        return found.uninterrupted()
 
     @property
     def rank_lower(self) -> int:

@@ -12,6 +12,7 @@ from capacity.embedding.tasks import Task
 from capacity.embedding.witnesses.witness import Witness
 from capacity.rank.effort import Effort
 from capacity.rank.verifier.certificate import Certificate
+from capacity.visible import visible
 
 WORDS: dict[Task, str] = {
     "exact": "to have the score 1 at every fact of this graph and 0 everywhere else",
@@ -96,7 +97,7 @@ class Dimension:
 
     def __str__(self) -> str:
         if self.impossible is not None:
-            return f"{self.model}: no dimension does"
+            return f"{visible(self.model)}: no dimension does"
         if self.sufficient is None:
-            return f"{self.model}: at least {self.necessary}"
-        return f"{self.model}: [{self.necessary}, {self.sufficient}]"
+            return f"{visible(self.model)}: at least {self.necessary}"
+        return f"{visible(self.model)}: [{self.necessary}, {self.sufficient}]"

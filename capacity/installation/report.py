@@ -15,6 +15,7 @@ from capacity.installation.clashes import Clash, clashes
 from capacity.installation.compiled import CompiledCode, compiled_code
 from capacity.installation.hardware import Device, Gpu, Processor, gpu, processor
 from capacity.installation.packages import BASE, Extra, extras, versions
+from capacity.visible import visible
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,10 @@ class Installation:
             ("temporary", f"{self.temporary}, {_size(self.temporary_free)} free"),
             *(("problem", problem) for problem in self.problems),
         ]
-        lines = [f"  {name:<13}  {said}".rstrip() for name, said in rows]
+        lines = [f"  {name:<13}  {visible(said)}".rstrip() for name, said in rows]
         if not self.problems:
             lines.append("  no problem was found")
-        return "\n".join([f"capacity {__version__}, in {self.folder}", *lines])
+        return "\n".join([f"capacity {__version__}, in {visible(self.folder)}", *lines])
 
 
 def installation(device: Device = "auto") -> Installation:

@@ -10,6 +10,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.rank.factors import Factors, factors_of
 from capacity.rank.verifier.certificate import Certificate
 from capacity.tensor.sparse import SparseTensor
+from capacity.visible import visible
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,14 +41,26 @@ class RankInterval:
         """True if both ends are equal, so that the rank is known."""
         return self.lower.value == self.upper.value
 
+    def uninterrupted(self) -> RankInterval:
+        """Return the interval itself, for work that an interrupted search must end.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If Ctrl-C ended the search.
+        """
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return self
+
     def __contains__(self, rank: int) -> bool:
         return self.lower.value <= rank <= self.upper.value
 
     def __repr__(self) -> str:
         known = "known exactly" if self.closed else "certified"
         return (
-            f"RankInterval({self}, {known}; lower by {self.lower.by:.60}, upper by "
-            f"{self.upper.by:.60}{'; interrupted' if self.interrupted else ''})"
+            f"RankInterval({self}, {known}; lower by {visible(self.lower.by[:60])}, upper by "
+            f"{visible(self.upper.by[:60])}{'; interrupted' if self.interrupted else ''})"
         )
 
     def _repr_html_(self) -> str:

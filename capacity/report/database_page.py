@@ -92,7 +92,8 @@ def database_report(
     require_triples(db, "database_report(db)")
     description, start = describe(db), integer_seed(seed)
     analysis = RankAnalysis(db, effort=effort, seed=start, progress=progress)
-    interval, marks = analysis.rank, bound_marks(analysis.bounds, analysis.rank)
+    interval = analysis.rank.uninterrupted()
+    marks = bound_marks(analysis.bounds, interval)
     found, exact = (
         dimensions(db, None, task, effort=effort, seed=start, witness=False, progress=progress)
         for task in ("ranking", "exact")

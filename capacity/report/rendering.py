@@ -1,8 +1,8 @@
 """HTML pages from the templates of this package: each a single file that loads nothing.
 
-Every value is escaped. A policy in the page itself (CSP) allows its one style and its one script by
-their hashes, and pictures that are written in it, so that a browser runs and loads nothing else
-even if the escaping had a fault.
+Every value is escaped, and shown as `capacity.visible` has it. A policy in the page itself (CSP)
+allows its one style and its one script by their hashes, and pictures that are written in it, so
+that a browser runs and loads nothing else even if the escaping had a fault.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from capacity import __version__
 from capacity.display import percent
 from capacity.extras import needed_by
+from capacity.visible import visible
 
 
 def rendered(template: str, **values: object) -> str:
@@ -43,6 +44,7 @@ def rendered(template: str, **values: object) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("capacity.report", "templates"),
         autoescape=True,
+        finalize=_shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -70,6 +72,11 @@ def number(value: object) -> str:
     if not math.isfinite(value):
         return "unknown" if math.isnan(value) else "without limit"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
+
+
+def _shown(value: object) -> object:
+    """Texts of others as they are shown; what is HTML already, such as a macro's, stays."""
+    return value if hasattr(value, "__html__") else visible(str(value))
 
 
 def _source(environment: Any, name: str) -> Any:

@@ -113,7 +113,7 @@ def sweep_report(folder: str | os.PathLike[str], *, tau: float = 0.95, seed: See
         statuses=statuses(runs, recipes),
         failures=failures(runs),
         provenance=_provenance(held, runs, recipes),
-        plans=[json.dumps(one.get("config"), indent=1)[:_LONGEST] for one in held],
+        plans=[json.dumps(one.get("config"), indent=1)[:_LONGEST].split("\n") for one in held],
     )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from capacity.database.terms import Term
 from capacity.display import aligned, percent
 from capacity.limits import cut
 from capacity.stores.predicate_counts import PredicateCounts
+from capacity.visible import visible
 
 ROLES = ("subject", "predicate", "object")
 # classes that counts list; a large store may have millions
@@ -254,8 +255,8 @@ class StoreCounts:
             f"  facts       {kinds}",
             f"  paper       {self.paper:,}, min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1",
             f"  rank        [{self.lower:,}, {self.upper:,}]",
-            *(f"    {line}" for line in self.explanation),
-            *(f"  note        {note}" for note in self.notes),
+            *(f"    {visible(line)}" for line in self.explanation),
+            *(f"  note        {visible(note)}" for note in self.notes),
         ]
 
     def _cells(self, row: PredicateCounts) -> tuple[str, ...]:

@@ -79,8 +79,9 @@ def count_duckdb(
     memory_limit : str or int
         Memory of the whole process, such as ``"1GB"``; what doesn't fit goes to the disk.
     temp_folder : path, optional
-        Folder for the temporary database, which is removed whatever happens; by default that of the
-        system, which the variable ``TMPDIR`` names. It takes up to some times the size of the text.
+        Folder for the temporary database, which is removed at the end, and if this process is
+        killed by the next count there; by default that of the system, which the variable ``TMPDIR``
+        names. It takes up to some times the size of the text.
     threads : int, optional
         Number of threads; by default as many as there are processors and memory for.
     progress : callable, optional

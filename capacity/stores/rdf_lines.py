@@ -187,5 +187,4 @@ def _some(quads: Iterator[ox.Quad], where: str, format: str) -> list[ox.Quad]:
         if isinstance(error, DatabaseFormatError):
             raise
         reason, line, advice = str(error), None, "Mend the file."
-    short = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in f"{reason:.400}")
-    raise DatabaseFormatError(where, short, format=format, line=line, advice=advice)
+    raise DatabaseFormatError(where, f"{reason:.400}", format=format, line=line, advice=advice)

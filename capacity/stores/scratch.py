@@ -1,4 +1,7 @@
-"""A temporary database on the disk, of limited memory, that is removed whatever happens."""
+"""A temporary database on the disk, of limited memory, that goes at the end.
+
+If its process is killed, the next one that counts in the same folder removes it.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 from capacity.errors import InvalidArgumentError, MemoryBudgetError, StorageError
-from capacity.limits import require_integer, shown
+from capacity.limits import megabytes, require_integer, shown
 from capacity.progress import Progress
+from capacity.stores.temporary import ELSEWHERE, temporary_folder
 
 if TYPE_CHECKING:
     import duckdb
@@ -72,18 +76,6 @@ def bytes_of(limit: str | int) -> int:
             f"take {megabytes(BESIDE)}; got {megabytes(n_bytes)}."
         )
     return n_bytes
-
-
-def megabytes(n_bytes: int) -> str:
-    """Write a number of bytes in MB, or in GB.
-
-    Examples
-    --------
-    >>> megabytes(512 * 10**6), megabytes(12 * 10**9)
-    ('512 MB', '12 GB')
-    """
-    giga, mega = n_bytes / 1e9, n_bytes / 1e6
-    return f"{giga:.3g} GB" if giga >= 1 else f"{mega:.0f} MB"
 
 
 class Scratch:
@@ -195,7 +187,7 @@ def scratch(
     threads: int | None,
     progress: Progress | None,
 ) -> Iterator[Scratch]:
-    """Open a temporary database, and remove it at the end.
+    """Open a temporary database, and remove it at the end, as `temporary_folder` does.
 
     Parameters
     ----------
@@ -235,13 +227,7 @@ def scratch(
         "autoload_known_extensions": "false",
         "python_enable_replacements": "false",
     }
-    try:
-        made = TemporaryDirectory(prefix="capacity-", dir=parent)
-    except OSError as error:
-        raise StorageError(
-            parent, f"no temporary folder can be made there ({error.strerror})", _ELSEWHERE
-        ) from None
-    with made as folder:
+    with temporary_folder(parent) as folder:
         config["temp_directory"] = os.fspath(Path(folder, "spilled"))
         db: Scratch | None = None
         try:
@@ -253,11 +239,6 @@ def scratch(
         finally:
             if db is not None:
                 db.close()
-
-
-_ELSEWHERE = (
-    "Free some space, or name a folder on a larger disk: `temp_folder`, or the variable TMPDIR."
-)
 
 
 def _mendable(
@@ -274,7 +255,7 @@ def _mendable(
             parent,
             f"the disk is full: counting {source} has written {megabytes(used)}, and "
             f"{megabytes(free)} are free",
-            _ELSEWHERE,
+            ELSEWHERE,
         )
     if isinstance(error, duckdb.OutOfMemoryException):
         return MemoryBudgetError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -61,7 +61,9 @@ def _check(client: Any) -> None:
             )
 
 
-def _on_dask(client: Any, function: Callable[..., Any], tasks: Tasks) -> Iterator[Outcome]:
+def _on_dask(
+    client: Any, function: Callable[..., Any], tasks: Tasks
+) -> Generator[Outcome, None, None]:
     from distributed import KilledWorker, as_completed
 
     names: dict[Any, Hashable] = {}

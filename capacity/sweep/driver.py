@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -134,13 +134,14 @@ class Driver:
             if known is not None:
                 self._ranks[facts] = known
         unknown = {f: (db,) for f, db in needed.items() if f not in self._ranks}
-        for n, outcome in enumerate(execute(database_ranks, unknown), 1):
-            self._report("ranks", n, len(unknown), None)
-            if outcome.error is not None:
-                yield replace(outcome, name=f"ranks of {outcome.name}")
-                continue
-            self._store.keep_ranks(outcome.name, outcome.value)
-            self._ranks[outcome.name] = outcome.value
+        with closing(execute(database_ranks, unknown)) as outcomes:
+            for n, outcome in enumerate(outcomes, 1):
+                self._report("ranks", n, len(unknown), None)
+                if outcome.error is not None:
+                    yield replace(outcome, name=f"ranks of {outcome.name}")
+                    continue
+                self._store.keep_ranks(outcome.name, outcome.value)
+                self._ranks[outcome.name] = outcome.value
 
     def _train(
         self,
@@ -156,20 +157,21 @@ class Driver:
                 known[name] = (runs, {f: self._ranks[f] for f in facts})
         self._time_left = TimeLeft(sum(run.seconds for runs, _ in known.values() for run in runs))
         try:
-            for outcome in execute(do, known):
-                number, _ = outcome.name
-                if outcome.error is not None:
-                    yield replace(outcome, name=f"shard {number}")
-                    continue
-                rows, there, seconds = outcome.value
-                if there != self._here:
-                    raise SweepError(
-                        "A worker must have the versions and the processor of this process, "
-                        f"{self._here}; it has {there}. Otherwise one table would mix rows of "
-                        "both: install the same versions, on one kind of processor."
-                    )
-                self._take(number, rows, seconds)
-                self._tell(tasks[outcome.name])
+            with closing(execute(do, known)) as outcomes:
+                for outcome in outcomes:
+                    number, _ = outcome.name
+                    if outcome.error is not None:
+                        yield replace(outcome, name=f"shard {number}")
+                        continue
+                    rows, there, seconds = outcome.value
+                    if there != self._here:
+                        raise SweepError(
+                            "A worker must have the versions and the processor of this process, "
+                            f"{self._here}; it has {there}. Otherwise one table would mix rows of "
+                            "both: install the same versions, on one kind of processor."
+                        )
+                    self._take(number, rows, seconds)
+                    self._tell(tasks[outcome.name])
         except BaseException:
             # the error that ended the training must be raised, and not a later one
             with suppress(SweepError):

@@ -224,7 +224,8 @@ def database_ranks(db: Database) -> dict[str, int]:
 
     import_module("numba")
     analysis = RankAnalysis(db)
-    interval = analysis.rank
+    # a wider interval would be stored as if it were the one of a whole search
+    interval = analysis.rank.uninterrupted()
     return {
         "database_rank_bound": analysis.bounds.paper,
         "database_rank_lower": interval.lower.value,

@@ -10,7 +10,7 @@ import signal
 import threading
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -52,8 +52,9 @@ class Outcome:
     lost: bool = False
 
 
-# calls a function on the arguments of each task, and yields the outcomes as they come
-Executor: TypeAlias = Callable[[Callable[..., Any], Tasks], Iterator[Outcome]]
+# calls a function on the arguments of each task, and yields the outcomes as they come; tasks that
+# are under way end when it is closed
+Executor: TypeAlias = Callable[[Callable[..., Any], Tasks], Generator[Outcome, None, None]]
 
 
 @dataclass
@@ -65,7 +66,7 @@ class _Worker:
     ready: bool = False
 
 
-def in_this_process(function: Callable[..., Any], tasks: Tasks) -> Iterator[Outcome]:
+def in_this_process(function: Callable[..., Any], tasks: Tasks) -> Generator[Outcome, None, None]:
     """Do tasks one after the other, in this process."""
     for name, arguments in tasks.items():
         yield attempt(function, name, arguments)
@@ -135,7 +136,7 @@ def _in_processes(
     start: Callable[[], None],
     function: Callable[..., Any],
     tasks: Tasks,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     try:
         yield from _outcomes(team, workers, start, function, tasks)
     finally:

@@ -267,7 +267,7 @@ def _upper(
     mine = np.zeros(area.tensor.shape, bool)
     rest = area.of_components(left)
     mine[np.ix_(*rest.indices)] = rest.part() != 0
-    if kind == PAIRS or (area.order == 3 and choose.chance(1, 4)):
+    if area.order == 3 and (kind == PAIRS or choose.chance(1, 4)):
         made = paired_slices(choose, area.tensor, tensor.indices, mine)
         if made is not None:
             arguments.append(made)

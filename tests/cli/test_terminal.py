@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from capacity.progress import bar, spinner
 from tests.oracles import EXAMPLES
 
 NAMES = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "PY_COLORS", "GITHUB_ACTIONS")
@@ -50,3 +51,20 @@ def test_progress_is_shown_on_a_terminal_and_results_stay_plain() -> None:
     assert b"bounding the rank of 8 facts" in seen
     assert done.stdout.startswith(b"The rank is 5: ")
     assert b"\x1b" not in done.stdout
+
+
+def test_names_are_neither_markup_nor_controls_beside_a_spinner_and_a_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a folder of this name would be an error of markup
+    name = "[/x]\x1b]0;T\x07\u202e"
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    with spinner(f"reading {name}") as say:
+        say(name)
+    with bar() as progress:
+        progress(f"bytes of {name}", 1, 2)
+        progress.note(name)
+    seen = capsys.readouterr().err
+    assert r"[/x]\x1b]0;T\x07\u202e" in seen
+    assert "\x1b]0;" not in seen
+    assert "\u202e" not in seen

@@ -66,6 +66,7 @@ def killed(alone: tuple[Plan, bytes], tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::capacity.errors.LeftoverWarning")
 def test_a_long_run_that_is_killed_goes_on_from_its_snapshot(
     alone: tuple[Plan, bytes], killed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

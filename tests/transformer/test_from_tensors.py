@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from capacity.errors import InvalidArgumentError
+from capacity.errors import CapacityError, InvalidArgumentError, InvalidTypeError
 from capacity.transformer import (
     ActivationCache,
     capture,
@@ -18,6 +18,7 @@ from capacity.transformer import (
     identifiability_table,
     value_ranks,
 )
+from tests.transformer.conftest import build as model_of
 from tests.transformer.tiny_models import build, inputs_of
 
 GROUPS = ["GPT-2", "Llama", "BERT"]
@@ -178,3 +179,88 @@ def test_rows_that_are_dropped_have_no_part_in_ranks_or_effective_attention() ->
         assert found.square.isfinite().all()
         assert torch.allclose((found.pattern @ v.nan_to_num(posinf=0))[:, :, :5],
                               (pattern[:, :, :5, :5] @ v[:, :, :5]), atol=1e-12)  # fmt: skip
+
+
+# what `from_tensors` takes, of one layer
+GIVEN: dict[str, Tensor] = {
+    "patterns": torch.full((1, 2, 4, 4), 0.25), "values": torch.ones(1, 2, 4, 3),
+    "W_O": torch.ones(2, 3, 5), "z": torch.ones(1, 2, 4, 3), "q": torch.ones(1, 2, 4, 3),
+    "k": torch.ones(1, 2, 4, 3), "seen": torch.ones(1, 4, 4, dtype=torch.bool),
+    "sink": torch.zeros(1, 2, 4), "mask": torch.ones(1, 4, dtype=torch.bool),
+    "keys": torch.ones(1, 4, dtype=torch.bool),
+}  # fmt: skip
+ODD: dict[str, Any] = {
+    "nothing": lambda x: None, "a number": lambda x: 3, "text": lambda x: "x",
+    "an object": lambda x: object(), "a mapping": lambda x: {0: x}, "a set": lambda x: {3},
+    "an iterator": lambda x: iter([x]), "nested lists": lambda x: x.tolist(),
+    "another shape": lambda x: x[..., :1], "a scalar": lambda x: torch.tensor(1.0),
+    "empty": lambda x: x[:0], "sparse": lambda x: x.to_sparse(),
+    "rows": lambda x: x.float().flatten(0, -2).to_sparse_csr(), "meta": lambda x: x.to("meta"),
+    "nested": lambda x: torch.nested.nested_tensor([x[0], x[0]]),
+    "of another library": lambda x: x.float().to_mkldnn(),
+    "quantised": lambda x: torch.quantize_per_tensor(x.float(), 0.1, 0, torch.qint8),
+    "complex": lambda x: x.to(torch.complex64), "8 bits": lambda x: x.to(torch.float8_e4m3fn),
+    "integers": lambda x: x.long(), "truths": lambda x: x > 0,
+    "unsigned": lambda x: x.to(torch.uint16),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_is_no_tensor_of_numbers_is_refused_in_words(name: str) -> None:
+    every = {each: GIVEN[each] for each in ("patterns", "values", "q", "k")}
+    of_layers = name not in ("mask", "keys")
+    for odd, make in ODD.items():
+        value = make(GIVEN[name])
+        # in place of the tensor of a layer, and of all of them
+        for one in ([value], value) if of_layers else (value,):
+            options: dict[str, Any] = {each: [x] for each, x in every.items()} | {name: one}
+            said = ""
+            try:
+                from_tensors(**options)
+            except CapacityError as error:
+                said = str(error)
+            assert len(said) < 300
+            # none of these has values to compute with
+            assert said or odd not in ("sparse", "rows", "meta", "nested", "quantised"), name
+
+
+def test_what_the_message_names_is_what_was_given() -> None:
+    pattern, v = GIVEN["patterns"], GIVEN["values"]
+    nothing: Any = None
+    with pytest.raises(InvalidTypeError, match="`patterns` must be a sequence with a tensor for"):
+        from_tensors(nothing, nothing)
+    for odd, said in (("sparse", "must be dense; got a tensor of the layout sparse_coo"),
+                      ("meta", "must have values, on the device cpu; got a tensor on meta"),
+                      ("8 bits", "must be of 16, 32 or 64 bits; got float8_e4m3fn")):  # fmt: skip
+        with pytest.raises(InvalidArgumentError, match=f"The values of layer 0 of tensors {said}"):
+            from_tensors([pattern], [ODD[odd](v)])
+    for scale in ("x", []):
+        with pytest.raises(InvalidTypeError, match="`scale` must be a number"):
+            from_tensors([pattern], [v], q=[v], k=[v], scale=scale)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cache", [
+    None, 3, [], "x", {"hook_pattern": None, "hook_v": 3}, {"hook_pattern": 3, "hook_v": None},
+    {"hook_pattern": GIVEN["patterns"].to_sparse(), "hook_v": GIVEN["values"]},
+    {"hook_pattern": GIVEN["patterns"], "hook_v": torch.tensor(1.0)},
+])  # fmt: skip
+def test_what_is_no_cache_of_transformer_lens_is_refused_in_words(cache: Any) -> None:
+    if isinstance(cache, dict):
+        cache = {f"blocks.0.attn.{name}": x for name, x in cache.items()}
+    with pytest.raises((InvalidArgumentError, InvalidTypeError)):
+        from_transformer_lens(cache)
+
+
+@pytest.mark.parametrize("odd", ["nothing", "sparse", "meta", "nested", "rows"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_inputs_without_values_are_refused_in_words(odd: str) -> None:
+    for name in ("input_ids", "attention_mask"):
+        inputs = {"input_ids": torch.tensor([[3, 4]]), "attention_mask": torch.ones(1, 2)}
+        inputs[name] = ODD[odd](inputs[name])
+        if (odd, name) == ("nothing", "attention_mask"):
+            # which says that all are tokens
+            assert capture(model_of("Bert"), inputs).n_layers
+            continue
+        with pytest.raises(InvalidArgumentError, match=r"must be dense|must have values|must hold"):
+            capture(model_of("Bert"), inputs)

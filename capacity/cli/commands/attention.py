@@ -12,6 +12,7 @@ from capacity.cli.panels import ANALYSIS, OUTPUT
 from capacity.errors import InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
 from capacity.progress import spinner
+from capacity.visible import visible
 
 EXAMPLES = (
     'capacity attention model --text "New antibiotics work against bacteria."',
@@ -90,9 +91,10 @@ def attention(
                     "layers": rows})  # fmt: skip
         return
     first = table.iloc[0]
-    print(f"{model_folder.name}: {captured.source}, {captured.n_layers} layers of "
-          f"{len(captured.layers[0].W_O)} heads, d_head_qk {int(first['d_head_qk'])}, d_head_vo "
-          f"{int(first['d_head_vo'])}; {len(tokens)} tokens, {effective.mode} mode")  # fmt: skip
+    about = (f"{model_folder.name}: {captured.source}, {captured.n_layers} layers of "
+             f"{len(captured.layers[0].W_O)} heads, d_head_qk {int(first['d_head_qk'])}, d_head_vo "
+             f"{int(first['d_head_vo'])}; {len(tokens)} tokens, {effective.mode} mode")  # fmt: skip
+    print(visible(about))
     shown = ["layer", "head", "rank_values", "nullity", "nullity_simplex", "joint_nullity",
              "identifiable_rows", "p4_excess", "effective_share"]  # fmt: skip
     few = on_few_tokens(table)
@@ -108,7 +110,7 @@ def attention(
     )
     print(f"singular values up to {first['threshold']:.2g} of a head's largest count as 0")
     if out is not None:
-        print(f"figure: {out}")
+        print(visible(f"figure: {out}"))
 
 
 def _chosen(table: Any, layer: int | None, head: int | None) -> Any:

@@ -15,6 +15,7 @@ from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, wit
 from capacity.embedding.tasks import Task
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
+from capacity.visible import visible
 
 
 def _models() -> list[str]:
@@ -116,4 +117,4 @@ def dimension(
     else:
         print(in_words(found, db, exact=exact, tau=tau))
         if certificate is not None:
-            print(f"certificates written to {certificate}{made}")
+            print(visible(f"certificates written to {certificate}{made}"))

@@ -10,6 +10,7 @@ import typer
 from capacity.cli.output import Json, print_json
 from capacity.cli.panels import COMPUTE
 from capacity.installation.hardware import Device
+from capacity.visible import visible
 
 EXAMPLES = (
     "capacity doctor",
@@ -39,7 +40,7 @@ def doctor(
         return
     print(found)
     for engine in engines:
-        print(f"  {'engine':<13}  {_in_words(engine)}")
+        print(f"  {'engine':<13}  {visible(_in_words(engine))}")
 
 
 def _proofs(device: str) -> list[dict[str, Any]]:

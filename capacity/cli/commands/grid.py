@@ -11,6 +11,7 @@ from capacity.cli.completion import one_of
 from capacity.cli.output import Json, print_json
 from capacity.cli.panels import ANALYSIS, OUTPUT
 from capacity.extras import require_packages
+from capacity.visible import visible
 
 # of every sweep
 THRESHOLDS = ("0.5", "0.75", "0.95", "0.99", "argmax", "argmax_paper")
@@ -57,4 +58,4 @@ def grid(
         return
     print(cells.to_string(index=False, float_format=lambda x: f"{x:.3f}"))
     if out is not None:
-        print(f"figure: {out}")
+        print(visible(f"figure: {out}"))

@@ -23,6 +23,7 @@ from capacity.cli.stores import Dask, MemoryLimit, OutOfCore, Views, counts_of, 
 from capacity.database.facts import Database
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
+from capacity.visible import visible
 
 if TYPE_CHECKING:
     from capacity.rank.bounds import Bounds
@@ -177,7 +178,7 @@ def rank(
     else:
         _print(result, read, bounds, intervals)
         if certificate is not None:
-            print(f"  certificates written to  {certificate}{made}")
+            print(visible(f"  certificates written to  {certificate}{made}"))
     if interrupted:
         print("interrupted; the intervals hold, but may be wider", file=sys.stderr)
         raise typer.Exit(code=130)
@@ -233,9 +234,9 @@ def _print(
     from capacity.rank.describing.sentence import in_a_sentence
 
     for interval in intervals.values():
-        print(in_a_sentence(interval))
+        print(visible(in_a_sentence(interval)))
     word, fit, order = _word(read), result["estimate"], len(bounds.unfoldings)
-    print(f"{read.source}: {read.of!r}")
+    print(visible(f"{read.source}: {read.of!r}"))
     print(f"  {word:<24} {bounds.triples}")
     triples = word == "triples"
     counted = "min(sum_k |V_k|, sum_q |V_q|), Prop. 2.1" if triples else "as Prop. 2.1 counts"
@@ -253,7 +254,7 @@ def _print(
         known = "known exactly" if interval.closed else "certified"
         print(f"  {name.replace('_', ' '):<24} {interval}   {known}")
         for line in interval.explanation:
-            print(f"    {line}")
+            print(f"    {visible(line)}")
     if fit:
         print(f"  estimate                 {fit['rank']}   {fit['method']}, residual "
               f"{fit['residual']:.1e}; no certificate")  # fmt: skip

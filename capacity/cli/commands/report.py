@@ -18,6 +18,7 @@ from capacity.extras import LAYERS, require_packages
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
 from capacity.safe_files import require_replaceable
+from capacity.visible import visible
 
 EXAMPLES = (
     "capacity report examples/countries.ttl --out countries.html",
@@ -110,7 +111,7 @@ def report(
     if as_json:
         print_json({"page": str(out), "about": about, "bytes": len(page.encode())})
     else:
-        print(f"page: {out}, {len(page.encode()):,} bytes")
+        print(visible(f"page: {out}, {len(page.encode()):,} bytes"))
 
 
 def _refuse(about: str, options: Mapping[str, object]) -> None:

@@ -14,6 +14,7 @@ from capacity.cli.panels import COMPUTE, OUTPUT
 from capacity.errors import InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
 from capacity.progress import bar
+from capacity.visible import visible
 
 
 def _print_reference(asked: bool) -> None:
@@ -117,15 +118,15 @@ def sweep(
 
     if not any((out / "shards").glob("*.parquet")):
         # a part of a job array can be empty, and end before another part has written a shard
-        print("[]" if as_json else f"{out}: 0 of {n_planned(out)} runs done")
+        print("[]" if as_json else visible(f"{out}: 0 of {n_planned(out)} runs done"))
         return
     table = load(out)
     if as_json:
         print_json(table.to_dict("records"))
         return
     counts = ", ".join(f"{n} {status}" for status, n in table["status"].value_counts().items())
-    print(f"{out}: {len(table)} of {n_planned(out)} runs done ({counts})")
-    print(f"  table: {whole}" if whole else "  other parts are still to be done")
+    print(visible(f"{out}: {len(table)} of {n_planned(out)} runs done ({counts})"))
+    print(visible(f"  table: {whole}") if whole else "  other parts are still to be done")
 
 
 def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
@@ -143,7 +144,8 @@ def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
     for each in plan["selections"]:
         omitted = ", ".join(f"{name} {n:,}" for name, n in each["omitted"].items())
         kept = f"{each['kept']:,} of {each['of']:,} facts"
-        print(f"  selected    {kept} for {each['database']}; omitted by {omitted}")
+        selected = f"{kept} for {each['database']}; omitted by {omitted}"
+        print(f"  selected    {visible(selected)}")
     print(f"  layers      {plan['layers']:,}")
     print(f"  recipes     {plan['recipes']:,}")
     print(f"  seeds       {plan['seeds']:,}")

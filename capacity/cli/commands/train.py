@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,7 @@ from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, wit
 from capacity.errors import InvalidArgumentError
 from capacity.extras import LAYERS, require_packages
 from capacity.progress import bar
+from capacity.visible import visible
 
 if TYPE_CHECKING:
     from capacity.layer.recipe import Training
@@ -118,6 +120,8 @@ def train(
         recipe,
         Compute(device=resolve_device(device)),
     )
+    # what is made before the training goes if nothing comes of it
+    made = [one for one in (out, *out.parents) if not one.exists()] if out is not None else []
     if out is not None:
         # before the training, which would be lost if the layer couldn't be written
         require_place(out, "run.json")
@@ -132,8 +136,12 @@ def train(
                 progress=progress,
                 watch=lambda _epoch, loss: progress.note(f"loss {loss:.4f}"),
             )
-    except KeyboardInterrupt:
-        print("capacity: interrupted; no results were written.", file=sys.stderr)
+    except BaseException as error:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+        if isinstance(error, KeyboardInterrupt):
+            print("capacity: interrupted; no results were written.", file=sys.stderr)
         raise
     if out is not None:
         layer.save(out)
@@ -147,7 +155,7 @@ def train(
         told = selection_json(db, chosen)
         print_json([row if told is None else {**row, "selection": told}])
         return
-    print(f"{file.name}: {db!r}")
+    print(visible(f"{file.name}: {db!r}"))
     print(f"  layer          {config.name}, {row['n_parameters']} parameters and "
           f"{row['n_embedding_parameters']} in embeddings")  # fmt: skip
     print(f"  training       {row['status']} after {row['epochs']} epochs, loss {row['loss']:.4f}")
@@ -156,7 +164,7 @@ def train(
         print(f"  {title:<14} {row[accuracy_column(tau)]:.3f}")
     for written in (out, curve, facts):
         if written is not None:
-            print(f"  written to     {written}")
+            print(visible(f"  written to     {written}"))
 
 
 def _require_curve(path: Path) -> None:

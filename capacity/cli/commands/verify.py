@@ -26,6 +26,7 @@ from capacity.errors import (
     MultiValuedError,
 )
 from capacity.tensor.sparse import SparseTensor
+from capacity.visible import visible
 
 if TYPE_CHECKING:
     from capacity.embedding.result import Dimension
@@ -113,7 +114,7 @@ def verify(
             }
             rows.append(row)
             if not as_json:
-                print(_in_words(row, selection))
+                print(visible(_in_words(row, selection)))
     except (CertificateError, InvalidArgumentError, MemoryBudgetError, MultiValuedError) as error:
         raise type(error)(f"{certificate}: {error}") from None
     reason = next((_in_words(row, selection) for row in rows if not row["proved"]), None)

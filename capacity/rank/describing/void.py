@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 
 from capacity.database.vocabularies import DC_TERMS, RDF
+from capacity.visible import STEERING
 
 if TYPE_CHECKING:
     from capacity.database.source import Source
@@ -57,13 +58,15 @@ _MEDIA_TYPES = {
     "tsv": "text/tab-separated-values",
     "csv": "text/csv",
 }
+# what steers a terminal, as Turtle itself escapes it, where it stands in literals and IRIs alone
+_ESCAPES = {code: f"\\u{code:04X}" for code in STEERING - set(b"\t\n")}
 _Node = ox.NamedNode | ox.BlankNode
 
 
 def as_turtle(of: Description) -> str:
     """Write a description as triples of VoID and DCAT, in Turtle."""
     data = ox.serialize(_triples(of), format=ox.RdfFormat.TURTLE, prefixes=_PREFIXES)
-    return (data or b"").decode().rstrip() + "\n"
+    return (data or b"").decode().translate(_ESCAPES).rstrip() + "\n"
 
 
 def named_by(sha256: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING
 
-from capacity.display import aligned, percent
+from capacity.display import aligned, in_html, percent
 from capacity.limits import cut
+from capacity.visible import visible
 
 if TYPE_CHECKING:
     from capacity.rank.describing.dataset import Description
@@ -22,25 +22,25 @@ def as_text(of: Description) -> str:
     """Write a description for a terminal: numbers, a table of predicates, and advice."""
     rows = [_HEAD, *(_cells(row) for row in of.predicates)]
     table = aligned(rows, _NUMBERS)
-    advice = [f"  * {one.text}" for one in of.advice]
+    advice = [f"  * {visible(one.text)}" for one in of.advice]
     return "\n".join([*_numbers(of), "", *table, *([""] if advice else []), *advice])
 
 
 def as_html(of: Description) -> str:
     """Write the same as a table in HTML, with the numbers as its caption and advice below."""
-    numbers = "<br>".join(html.escape(line.strip()) for line in _numbers(of))
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in _HEAD)
+    numbers = "<br>".join(in_html(line.strip()) for line in _numbers(of))
+    head = "".join(f"<th>{in_html(name)}</th>" for name in _HEAD)
     body = "".join(
-        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in _cells(row))}</tr>"
+        f"<tr>{''.join(f'<td>{in_html(cell)}</td>' for cell in _cells(row))}</tr>"
         for row in of.predicates
     )
-    advice = "".join(f"<li>{html.escape(one.text)}</li>" for one in of.advice)
+    advice = "".join(f"<li>{in_html(one.text)}</li>" for one in of.advice)
     return f"<table><caption>{numbers}</caption><tr>{head}</tr>{body}</table><ul>{advice}</ul>"
 
 
 def _numbers(of: Description) -> list[str]:
     db = of.db
-    name = f"{db.source.name}: " if db.source is not None else ""
+    name = f"{visible(db.source.name)}: " if db.source is not None else ""
     kinds = ", ".join(
         f"{kind.replace('_', ' ')} {n:,} ({percent(n / db.n_facts)})"
         for kind, n in of.kinds.items()

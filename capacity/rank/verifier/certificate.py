@@ -20,6 +20,7 @@ from capacity.rank.verifier.argument_json import (
     items,
     mapping,
 )
+from capacity.visible import visible
 
 FORMAT = "capacity certificate 1"
 Quantity: TypeAlias = Literal["rank", "effective_rank"]
@@ -61,9 +62,10 @@ class Certificate:
     groups: tuple[tuple[int, ...], ...] = ()
 
     def __repr__(self) -> str:
+        by = visible(self.by[:60])
         bounded = f"{self.quantity.replace('_', ' ')} {'>=' if self.side == 'lower' else '<='}"
         return (
-            f"Certificate({bounded} {self.value}, by {self.by:.60}; {len(self.arguments)} "
+            f"Certificate({bounded} {self.value}, by {by}; {len(self.arguments)} "
             f"arguments, {'tensor' if self.multi is None else 'facts'} {self.facts_sha256:.12})"
         )
 

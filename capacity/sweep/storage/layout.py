@@ -129,8 +129,8 @@ def remove_own_parts(
     shards: Collection[str],
     snapshots: Collection[str],
     ranks: Collection[str] | None = None,
-) -> None:
-    """Remove temporary files of interrupted writers.
+) -> int:
+    """Remove temporary files of interrupted writers, and return their number.
 
     Parameters
     ----------
@@ -143,11 +143,12 @@ def remove_own_parts(
     ranks : collection of str, optional
         Names of files of ranks; given if no process writes them, a manifest, a log or the table.
     """
-    remove_parts(folder / SHARDS, shards.__contains__)
-    remove_parts(folder / UNFINISHED, lambda name: name in shards or name in snapshots)
+    n_removed = remove_parts(folder / SHARDS, shards.__contains__)
+    n_removed += remove_parts(folder / UNFINISHED, lambda name: name in shards or name in snapshots)
     if ranks is not None:
-        remove_parts(folder / RANKS, ranks.__contains__)
-        remove_parts(folder, _is_own)
+        n_removed += remove_parts(folder / RANKS, ranks.__contains__)
+        n_removed += remove_parts(folder, _is_own)
+    return n_removed
 
 
 def _is_own(name: str) -> bool:

@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from capacity.errors import SweepError
+from capacity.safe_files import tell_leftovers
 from capacity.sweep.plan import Plan
 from capacity.sweep.storage.layout import (
     RANKS,
@@ -138,8 +139,17 @@ class Store:
         numbers = range(-(-n * part // parts), -(-n * (part + 1) // parts))
         with part_of(self.folder, part, parts, self.plan.key[:8]):
             names = {self.names[number] for number in numbers}
-            remove_own_parts(self.folder, names, self._snapshot_names(numbers))
-            yield numbers
+            parts_of = self.folder, names, self._snapshot_names(numbers)
+            self._tell(remove_own_parts(*parts_of))
+            try:
+                yield numbers
+            finally:
+                # workers that were ended while they wrote; that isn't worth a word
+                remove_own_parts(*parts_of)
+
+    def _tell(self, n_leftovers: int) -> None:
+        if n_leftovers:
+            tell_leftovers(self.folder, n_leftovers)
 
     def path(self, number: int) -> Path:
         """File of a shard."""
@@ -262,7 +272,8 @@ class Store:
         with locked(self.folder):
             if not any(divisions(self.folder)):
                 snapshots = self._snapshot_names(range(len(self.names)))
-                remove_own_parts(self.folder, set(self.names), snapshots, self._ranks_names)
+                shards = set(self.names)
+                self._tell(remove_own_parts(self.folder, shards, snapshots, self._ranks_names))
                 with suppress(OSError):
                     # fails if files of another engine are there
                     (self.folder / UNFINISHED).rmdir()

@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.dense_tensors import require_dense
 from capacity.transformer.activations.validation import checked_tokens, sentence_mask
 
 # keys that tokenizers return and no model reads
@@ -28,16 +29,22 @@ def named(inputs: Any) -> dict[str, Any]:
     Raises
     ------
     InvalidArgumentError
-        If there is nothing that a model reads.
+        If there is nothing that a model reads, or a tensor that isn't dense or has no values.
     """
     if isinstance(inputs, Tensor):
-        return {"input_ids": inputs}
+        inputs = {"input_ids": inputs}
     if not isinstance(inputs, Mapping):
         raise InvalidArgumentError(
             "Inputs must be a tensor of token ids, or a mapping such as a tokenizer or a processor "
             f"returns; got {type(inputs).__name__}."
         )
-    given = {key: x for key, x in inputs.items() if key not in _TOLD_BY_TOKENIZERS}
+    given = {
+        key: x
+        for key, x in inputs.items()
+        if key not in _TOLD_BY_TOKENIZERS and not (key in _FIRST and x is None)
+    }
+    for key, x in given.items():
+        require_dense(f"The input {key!s:.60}", x)
     if not any(name in given for name in _FIRST):
         raise InvalidArgumentError(
             f"Inputs must hold {', '.join(_FIRST[:-1])} or {_FIRST[-1]}; got the keys "

@@ -5,16 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from capacity.errors import InvalidArgumentError
+from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.limits import shown
 from capacity.transformer.activations.cache import ActivationCache
+from capacity.transformer.activations.dense_tensors import require_dense
 from capacity.transformer.activations.heads import LayerActivations
-from capacity.transformer.activations.validation import check, is_softmax, sentence_mask
+from capacity.transformer.activations.validation import (
+    check,
+    is_softmax,
+    sentence_mask,
+)
 
 _PATTERN = re.compile(r"blocks\.(\d+)\.attn\.hook_pattern")
 
@@ -68,8 +75,11 @@ def from_tensors(
 
     Raises
     ------
+    InvalidTypeError
+        If what must be a sequence of tensors isn't one.
     InvalidArgumentError
-        If shapes don't fit, rows of attention don't sum to 1, or z isn't ``pattern @ v``.
+        If a tensor isn't dense or has no values, shapes don't fit, rows of attention don't sum to
+        1, or z isn't ``pattern @ v``.
 
     Examples
     --------
@@ -78,7 +88,8 @@ def from_tensors(
     1
     """
     given = {"values": values, "W_O": W_O, "z": z, "q": q, "k": k, "seen": seen, "sink": sink}
-    for name, tensors in given.items():
+    for name, tensors in {"patterns": patterns, **given}.items():
+        _require_sequence(name, tensors, optional=name not in ("patterns", "values"))
         if tensors is not None and len(tensors) != len(patterns):
             raise InvalidArgumentError(
                 f"There must be one tensor for each layer; got {len(patterns)} patterns and "
@@ -135,6 +146,8 @@ def from_transformer_lens(
 
     Raises
     ------
+    InvalidTypeError
+        If it isn't such a cache.
     InvalidArgumentError
         If a name is missing, or as `from_tensors`.
 
@@ -146,7 +159,13 @@ def from_transformer_lens(
     >>> from_transformer_lens(cache).layers[0].v.shape
     torch.Size([1, 2, 4, 3])
     """
-    names = [str(name) for name in cache.keys()]  # noqa: SIM118 - theirs isn't iterated by names
+    # theirs isn't iterated by names, and is no mapping
+    if not hasattr(cache, "keys"):
+        raise InvalidTypeError(
+            f"`cache` must be what run_with_cache returns, tensors by names; got {shown(cache)}."
+        )
+    _require_sequence("W_O", W_O, optional=True)
+    names = [str(name) for name in cache.keys()]  # noqa: SIM118
     found = sorted(int(hit[1]) for name in names if (hit := _PATTERN.fullmatch(name)))
     if found != list(range(len(found))) or not found:
         raise InvalidArgumentError(
@@ -163,8 +182,12 @@ def from_transformer_lens(
                 f"The cache must have hook_v of every layer; {missing} is missing. Let "
                 "run_with_cache keep hook_pattern and hook_v."
             )
-        # (batch, n, heads, d_head) there
-        return [cache[key].transpose(1, 2) for key in keys] if len(there) == len(keys) else None
+        if len(there) < len(keys):
+            return None
+        # (batch, n, heads, d_head) there; what is no such tensor is refused later
+        tensors = [cache[key] for key in keys]
+        four = [isinstance(x, Tensor) and not x.is_nested and x.ndim == 4 for x in tensors]
+        return [x.transpose(1, 2) if ok else x for x, ok in zip(tensors, four, strict=True)]
 
     patterns = [cache[f"blocks.{i}.attn.hook_pattern"] for i in found]
     weights = None if W_O is None else list(W_O)
@@ -178,12 +201,16 @@ def _layer(
     of: str, pattern: Tensor, *, values: Tensor, W_O: Any, z: Any, q: Any, k: Any,
     seen: Any, sink: Any, scale: float | None,
 ) -> LayerActivations:  # fmt: skip
-    if not isinstance(pattern, Tensor) or pattern.ndim != 4 or not pattern.is_floating_point():
-        got = tuple(pattern.shape) if isinstance(pattern, Tensor) else type(pattern).__name__
+    known = isinstance(pattern, Tensor) and not pattern.is_nested
+    if not known or pattern.ndim != 4 or not pattern.is_floating_point():
+        got = tuple(pattern.shape) if known else type(pattern).__name__
         raise InvalidArgumentError(
             f"Patterns must be tensors of floats of shape (batch, n_heads, n, m); that of {of} is "
             f"{got}."
         )
+    for name, x in (("pattern", pattern), ("values", values), ("W_O", W_O), ("z", z), ("q", q),
+                    ("k", k), ("seen", seen), ("sink", sink)):  # fmt: skip
+        require_dense(f"The {name} of {of}", x, pattern.device)
     batch, heads, n, m = pattern.shape
     if not pattern.numel():
         raise InvalidArgumentError(f"Patterns must not be empty; that of {of} is.")
@@ -197,7 +224,12 @@ def _layer(
     k = empty[1] if k is None else _of_heads(f"k of {of}", k, batch, heads, m).to(v.dtype)
     if W_O is None:
         W_O = torch.eye(heads * d, dtype=v.dtype, device=v.device).unflatten(0, (heads, d))
-    W_O = torch.as_tensor(W_O)
+    try:
+        W_O = torch.as_tensor(W_O)
+    except (TypeError, ValueError, RuntimeError):
+        raise InvalidArgumentError(
+            f"W_O of {of} must be a tensor, or an array of numbers; got {shown(W_O)}."
+        ) from None
     if q.shape[-1] != k.shape[-1] or z.shape[-1] != d:
         raise InvalidArgumentError(
             f"q and k, and z and values, must have the same width; those of {of} are "
@@ -209,12 +241,28 @@ def _layer(
             f"{of} is {tuple(W_O.shape)}."
         )
     factor = max(q.shape[-1], 1) ** -0.5 if scale is None else scale
+    if not isinstance(factor, Real):
+        raise InvalidTypeError(f"`scale` must be a number; got {shown(scale)}.")
+    if isinstance(sink, Tensor) and not sink.is_floating_point():
+        raise InvalidArgumentError(f"`sink` of {of} must be of floats; got {sink.dtype}.")
     for name, x, shape in (("seen", seen, (batch, n, m)), ("sink", sink, (batch, heads, n))):
-        if x is not None and tuple(x.shape) != shape:
+        if x is not None and (not isinstance(x, Tensor) or tuple(x.shape) != shape):
+            got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
             raise InvalidArgumentError(
-                f"`{name}` of {of} must have the shape {shape}; got {tuple(x.shape)}."
+                f"`{name}` of {of} must be a tensor of the shape {shape}; got {got}."
             )
-    return LayerActivations(pattern, q, k, v, z, W_O.to(v), None, None, factor, seen, sink)
+    return LayerActivations(pattern, q, k, v, z, W_O.to(v), None, None, float(factor), seen, sink)
+
+
+def _require_sequence(name: str, tensors: object, *, optional: bool) -> None:
+    require_dense(f"`{name}`", tensors)
+    # a tensor is one of its slices
+    stacked = isinstance(tensors, Tensor) and tensors.ndim > 0
+    plain = isinstance(tensors, Sequence) and not isinstance(tensors, str | bytes)
+    if not (stacked or plain or (optional and tensors is None)):
+        raise InvalidTypeError(
+            f"`{name}` must be a sequence with a tensor for each layer; got {shown(tensors)}."
+        )
 
 
 def _of_heads(what: str, x: Tensor, batch: int, heads: int, n: int) -> Tensor:

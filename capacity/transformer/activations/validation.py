@@ -13,6 +13,7 @@ from torch import Tensor
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.options import require_choice
 from capacity.transformer.activations.cache import ActivationCache
+from capacity.transformer.activations.dense_tensors import require_dense
 from capacity.transformer.activations.heads import LayerActivations
 from capacity.transformer.activations.random_vector import random_vector
 
@@ -57,6 +58,7 @@ def checked_tokens(
     InvalidArgumentError
         If the model can't read the sentences.
     """
+    require_dense("The tokens", tokens)
     if not isinstance(tokens, Tensor) or tokens.ndim != 2 or not tokens.numel():
         what = tuple(tokens.shape) if isinstance(tokens, Tensor) else type(tokens).__name__
         raise InvalidArgumentError(
@@ -116,6 +118,7 @@ def sentence_mask(mask: Any, shape: Sequence[int]) -> Bool[Tensor, "batch n"]:
     """
     if mask is None:
         return torch.ones(*shape, dtype=torch.bool)
+    require_dense("The attention mask", mask)
     if not isinstance(mask, Tensor) or tuple(mask.shape) != tuple(shape):
         got = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
         raise InvalidArgumentError(

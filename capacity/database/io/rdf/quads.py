@@ -271,11 +271,11 @@ def _broken(content: Content, format: str, reason: str, line: int | None) -> Dat
         else:
             alike = ", ".join(f for f in _LIKE_TURTLE if f != format and f in FORMATS)
             advice = f"Mend the file, or say which format it is: {alike}."
-    # parsers repeat what they can't read, however long, with its control characters
+    # parsers repeat what they can't read, however long
     short = re.sub(r"\S{60,}", lambda word: f"{word[0]:.57}...", f"{reason:.400}")
     return DatabaseFormatError(
         content.name,
-        "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short),
+        short,
         format=format,
         line=line,
         advice=advice,

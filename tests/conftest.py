@@ -1,7 +1,7 @@
 """Profiles of Hypothesis, and the tiers of tests.
 
 The same examples are drawn on every machine, and no clock decides. ``--hypothesis-profile full`` is
-that of `make test-all`.
+that of `make test-full`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much of a law is tried: a part in `make test`, all of it in `make test-all`."""
+"""How much of a law is tried: a part in `make test`, all of it in `make test-full`."""
 
 from __future__ import annotations
 

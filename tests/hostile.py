@@ -30,6 +30,7 @@ from capacity.rank import Certificate, effective_rank_interval, rank_interval
 from capacity.testing.choices import Choices
 from capacity.testing.edits import mutated
 from tests import harmful_files, hostile_rdf
+from tests.clock import slowness
 from tests.harmful import harmful
 from tests.hostile_sweeps import bytes_hit, mutate_manifest, mutate_ranks, mutate_table
 from tests.oracles import KNOWN_RANKS
@@ -181,7 +182,7 @@ def counted(kind: str, n: int, seed: int) -> dict[str, Any]:
             what, text = _run(command)
             seconds = time.process_time() - start
             slowest = max(slowest, seconds)
-            if seconds > SECONDS:
+            if seconds > SECONDS and seconds > SECONDS * slowness():
                 what, text = "slow", f"{seconds:.1f} s: {text}"
             counts[what] += 1
             if what not in ("answer", "line"):

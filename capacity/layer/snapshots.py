@@ -100,10 +100,9 @@ class Snapshots:
             wanted = like()
             most = sum(array.nbytes for array in wanted.values()) + _REST_BYTES
             data = memoryview(read_file(self._path, max_bytes=most))
-            if data[:_DIGEST_BYTES] != self._digest(data[_DIGEST_BYTES:]):
-                return anew
             body = data[_DIGEST_BYTES:]
-            _require_plain(body)
+            if data[:_DIGEST_BYTES] != self._digest(body) or not _is_stored(body):
+                return anew
             with np.load(BytesIO(body), allow_pickle=False) as held:
                 arrays = dict(held)
             rest = json.loads(arrays.pop(_REST).tobytes())
@@ -166,14 +165,13 @@ class Snapshots:
 NO_SNAPSHOTS = Snapshots(None, "")
 
 
-def _require_plain(body: memoryview) -> None:
-    """Refuse members that are compressed, for these may stand for far more than the file holds.
+def _is_stored(body: memoryview) -> bool:
+    """Tell if no member is compressed, as in what `Snapshots` writes.
 
-    What `Snapshots` writes is stored as it is; `recall` takes the error for a damaged file.
+    A compressed one may stand for far more than the file holds.
     """
     with ZipFile(BytesIO(body)) as members:
-        if any(one.compress_type != ZIP_STORED for one in members.infolist()):
-            raise ValueError("a member is compressed")
+        return all(one.compress_type == ZIP_STORED for one in members.infolist())
 
 
 def _forms(arrays: Arrays) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:

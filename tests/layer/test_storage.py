@@ -8,6 +8,7 @@ import random
 import resource
 import signal
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import safetensors.torch
 import torch
 
 import capacity.layer.model
-from capacity.errors import CapacityError, InvalidArgumentError, StorageError
+from capacity.errors import CapacityError, InvalidArgumentError, LeftoverWarning, StorageError
 from capacity.layer import AttentionLayer, LayerConfig
 from capacity.layer.storage import WEIGHTS
 
@@ -262,6 +263,8 @@ def both() -> list[AttentionLayer]:
 
 
 def save_for_ever(folder: Path, layers: list[AttentionLayer], ready: Any) -> None:
+    # of the one that was killed before
+    warnings.simplefilter("ignore", LeftoverWarning)
     for layer in layers:
         layer.save(folder)
     ready.set()

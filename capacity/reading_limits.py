@@ -23,8 +23,9 @@ MAX_BYTES = 4 * 2**30
 MAX_GROWTH, FREE_BYTES, FREE_TEXT = 250, 2**26, 2**28
 # the most that the parser of RDF reads in most formats; the same for all of them
 MAX_TERM_BYTES = 2**24
-# a row takes a byte where it is stored, at least: any file may have this many rows, and cells
-FREE_ROWS, FREE_CELLS, CELLS_A_ROW = 5 * 10**5, 5 * 10**6, 10
+# any file may have this many rows, and cells; a larger one so many for each byte that is stored, as
+# 10^6 triples of 50,000 subjects and 20 predicates take 466 kB of Parquet
+FREE_ROWS, FREE_CELLS, CELLS_A_ROW, ROWS_A_BYTE = 5 * 10**5, 5 * 10**6, 10, 4
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Limits:
         `FREE_BYTES` and `FREE_TEXT`, which any may take.
     max_rows, max_cells : int or None
         Most rows (of a table, triples, or entries) and cells (rows times columns; places of a dense
-        array); by default one for each stored byte, and at least `FREE_ROWS` and `FREE_CELLS`; if
-        `max_rows` is given, ten cells for each of them at least.
+        array); by default four rows and ten cells for each of them for each stored byte, and at
+        least `FREE_ROWS` and `FREE_CELLS`; if `max_rows` is given, ten cells for each of them.
     max_term_bytes : int
         Most bytes of a term.
     stored : int
@@ -55,7 +56,7 @@ class Limits:
     Examples
     --------
     >>> Limits().of(2 * 10**6).rows, Limits(max_rows=5).of(2 * 10**6).rows
-    (2000000, 5)
+    (8000000, 5)
     """
 
     max_bytes: int = MAX_BYTES
@@ -77,7 +78,9 @@ class Limits:
     @property
     def rows(self) -> int:
         """Most rows."""
-        return max(FREE_ROWS, self.stored) if self.max_rows is None else self.max_rows
+        if self.max_rows is not None:
+            return self.max_rows
+        return max(FREE_ROWS, ROWS_A_BYTE * self.stored)
 
     @property
     def cells(self) -> int:
@@ -85,7 +88,7 @@ class Limits:
         if self.max_cells is not None:
             return self.max_cells
         # a caller that asks for more rows means their cells, too
-        return max(FREE_CELLS, self.stored, CELLS_A_ROW * (self.max_rows or 0))
+        return max(FREE_CELLS, CELLS_A_ROW * self.rows)
 
     @property
     def grown(self) -> int:

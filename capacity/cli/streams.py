@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any, TextIO
 
 
@@ -53,7 +53,9 @@ class Output:
     def give_up(self) -> None:
         """Drop what is held back, which Python would try to write again at its end."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self._stream.fileno())
+        # a stream within Python has no descriptor
+        with suppress(OSError, ValueError):
+            os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)
 
 

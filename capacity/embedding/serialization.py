@@ -130,12 +130,14 @@ def load_claims(
         If the file can't be read, is too large, or doesn't hold at least one claim.
     """
     claims = read_claims(path, _claim, max_bytes=max_bytes, command=command)
-    about: dict[tuple[str, str | None], list[RankCertificate]] = {}
+    listed: dict[tuple[str, str | None], list[RankCertificate]] = {}
     for one in claims:
         if isinstance(one, RankCertificate):
-            about.setdefault((one.facts_sha256, one.multi), []).append(one)
+            listed.setdefault((one.facts_sha256, one.multi), []).append(one)
+    # one tuple for all dimensions: both may be many
+    about = {key: tuple(some) for key, some in listed.items()}
     return [
-        replace(one, ranks=tuple(about.get((one.facts_sha256, one.multi), ())))
+        replace(one, ranks=about.get((one.facts_sha256, one.multi), ()))
         if isinstance(one, Dimension)
         else one
         for one in claims
@@ -283,10 +285,15 @@ def _seed(fields: Mapping[str, object]) -> int:
 
 def _integers(data: object, what: str) -> Indices:
     """Read lists of integers of 64 bits, or lists of such lists of one length."""
+    whole = flat = items(data, None, what)
+    while flat and all(isinstance(one, list) for one in flat):
+        flat = [x for one in cast("list[list[object]]", flat) for x in one]
+    # before there is an array: one of texts takes the length of the longest for each of them
+    if not all(type(x) is int for x in flat):
+        raise CertificateError(f"{what} must hold integers of 64 bits, in lists of one length.")
     try:
-        found = np.array(items(data, None, what))
-    except ValueError:
-        raise CertificateError(f"{what} must be lists of one length.") from None
-    if found.size and found.dtype != np.int64:
-        raise CertificateError(f"{what} must hold integers of 64 bits.")
-    return found.astype(np.int64)
+        return np.array(whole, dtype=np.int64)
+    except (ValueError, OverflowError):
+        raise CertificateError(
+            f"{what} must hold integers of 64 bits, in lists of one length."
+        ) from None

@@ -49,10 +49,15 @@ def temporary_folder(parent: str) -> Iterator[str]:
         raise StorageError(
             parent, f"no temporary folder can be made there ({error.strerror})", ELSEWHERE
         ) from None
-    with file:
-        try:
-            yield os.fspath(folder)
-        finally:
+    try:
+        with file:
+            try:
+                yield os.fspath(folder)
+            finally:
+                _remove(folder)
+    finally:
+        # Windows removes no open file
+        if folder.exists():
             _remove(folder)
 
 

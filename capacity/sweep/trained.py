@@ -79,14 +79,14 @@ def trained_runs(
 
 
 def layer_of(run: Run, trained: Trained) -> AttentionLayer:
-    """Return the trained layer of a run, which may be there as weights."""
+    """Return the trained layer of a run, on its device; it may be there as weights on the host."""
     import torch
 
     from capacity.layer.model import AttentionLayer
 
     if isinstance(trained, AttentionLayer):
         return trained
-    tensors = {name: torch.from_numpy(array) for name, array in trained.items()}
+    tensors = {name: torch.from_numpy(array).to(run.device) for name, array in trained.items()}
     return AttentionLayer.of_weights(run.layer, tensors)
 
 
@@ -132,7 +132,7 @@ def _together(
         )
         orders = [order for _, order in generators]
         trainings = run_many(packed, databases, runs[0].recipe, orders)
-        weights = packed.arrays()
+        weights = list(packed.arrays())
     yield from zip(runs, weights, trainings, strict=True)
 
 

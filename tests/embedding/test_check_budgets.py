@@ -241,3 +241,22 @@ def test_a_rank_that_isnt_proved_proves_no_dimension() -> None:
     reason = verify_dimension(replace(found, ranks=forged, reasons=less), db).reason
     assert "the upper bound" in str(reason)
     assert "isn't proved" in str(reason)
+
+
+def test_many_ranks_in_a_file_of_many_dimensions_are_held_once_and_paid_for(tmp_path: Path) -> None:
+    # each dimension goes over all ranks of the file
+    db = random_graph(60, (10, 2, 10))
+    found = dimension(db, "CP", witness=False)
+    rank, n = found.ranks[0], 300
+    path = tmp_path / "claims.json"
+    data = [*[rank.to_dict()] * n, *[dimension_to_dict(bare(db))] * n]
+    path.write_text(json.dumps(data))
+    claims = load_dimensions(path)
+    assert len(claims) == n
+    assert len({id(claim.ranks) for claim in claims}) == 1
+    checks = Checks(db)
+    checks.verdict(claims[0])
+    left = checks.budget.steps
+    checks.verdict(claims[1])
+    # what of them is known already, a step for each microsecond
+    assert 1_000 * n < left - checks.budget.steps

@@ -114,6 +114,16 @@ def test_ends_are_those_of_the_reasons(end: str) -> None:
         dimension_from_dict({**data, end: 7})
 
 
+def test_a_long_text_among_integers_takes_no_more_memory_than_it_has() -> None:
+    db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
+    data = dimension_to_dict(dimension(db, "CP"))
+    # an array of texts has the length of the longest for each of them: 400 GB
+    long = {"a": ["x" * 10**6, *[1] * 10**5], "b": [[1]], "c": [[1], [1]]}
+    data["witness"] = {"dimension": 1, "factors": long}
+    with pytest.raises(CertificateError, match="must hold integers of 64 bits"):
+        dimension_from_dict(data)
+
+
 def test_factors_of_another_form_are_refused() -> None:
     db = Database.from_triples([("A", "k", "B"), ("B", "k", "C"), ("C", "k", "A")])
     data = dimension_to_dict(dimension(db, "TuckER", witness=False))

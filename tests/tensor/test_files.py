@@ -235,6 +235,15 @@ def test_a_file_that_grows_over_the_limit_is_refused(tmp_path: Path) -> None:
         read_tensor(tmp_path / "long.tns", max_bytes=39)
 
 
+def test_an_array_without_zeros_is_read_though_it_is_a_few_bytes(tmp_path: Path) -> None:
+    # 729,000 entries in 9 kB, more than the rows that a file of this size may have
+    ones = from_dense(np.ones((90, 90, 90), np.int8))
+    write_tensor(ones, tmp_path / "ones.npy.gz")
+    assert read_tensor(tmp_path / "ones.npy.gz") == ones
+    with pytest.raises(TensorFormatError, match="more than 9 rows"):
+        read_tensor(tmp_path / "ones.npy.gz", max_rows=9)
+
+
 def test_what_can_not_be_written_is_refused(tmp_path: Path) -> None:
     T = SparseTensor([[0, 0]], [1], (10**6, 10**6))
     with pytest.raises(MemoryBudgetError, match="would take 8,000,000,000,000"):

@@ -224,6 +224,8 @@ def _in_words(row: dict[str, Any], selection: dict[str, Any] | None) -> str:
     """Describe a verdict in one line: the bound, its facts, and whether it is proved."""
     if "model" in row:
         ends = "none" if row["lower"] is None else f"{row['lower']} to {row['upper']}"
+        if row["upper"] is None and row["lower"] is not None:
+            ends = f"at least {row['lower']}"
         what = f"dimension of {row['model']} for {row['task']}"
         bound = f"{what}, subjects and objects {_whose(row['shared'])}: {ends}"
     else:

@@ -121,8 +121,9 @@ class Checks:
         claim = checked_claim(found, named, placed, self.budget)
         for one in claim.ranks:
             proved = self.verdict_of_rank(one)
-            what = f"the {one.side} bound {one.value} of the {one.quantity.replace('_', ' ')}"
-            require(proved, f"{what} isn't proved: {proved.reason}")
+            if not proved:
+                what = f"the {one.side} bound {one.value} of the {one.quantity.replace('_', ' ')}"
+                raise Refuted(f"{what} isn't proved: {proved.reason}")
         for reason in claim.reasons:
             proof = reason.certificate
             if isinstance(proof, tuple):

@@ -36,8 +36,9 @@ from capacity.rank.verifier.budget import CheckBudget, require_at_most
 from capacity.rank.verifier.certificate import Certificate as RankCertificate
 from capacity.rank.verifier.entries import Refuted, require
 
-# steps for a number, and for a reason or a certificate of any size
-VALUE, PART = 30, 50_000
+# steps for a number, for a reason or a certificate of any size, and for a certificate of a rank
+# that another claim may have had checked
+VALUE, PART, RANK = 30, 50_000, 2_000
 # integers of a witness are below this
 LARGEST = 2**31
 
@@ -66,6 +67,7 @@ def checked_claim(found: Dimension, named: Facts, placed: Facts, budget: CheckBu
     """
     reasons = tuple(_reason(one, found, named, placed, budget) for one in _tuple(found.reasons))
     ranks = _tuple(found.ranks)
+    budget.spend(RANK * len(ranks))
     require(all(type(one) is RankCertificate for one in ranks), "`ranks` must be certificates")
     witness = found.witness
     if witness is not None:

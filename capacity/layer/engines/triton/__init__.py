@@ -75,8 +75,8 @@ TRITON = Engine(
     name="triton",
     why_not=_why_not,
     run=_run,
-    # for a device full of runs: 0.28 us an epoch of the paper's runs, of which an H100 takes 0.39
-    # with what the host does (benchmarks/results/gpu.json)
+    # for a device full of runs. By this an epoch of the paper's runs takes 0.28 us; an H100 takes
+    # 0.39, with all that the host does (benchmarks/results/gpu.json)
     cost=StepCost(run=1e-4, step=1e-7, logit=1e-11, product=2e-12),
     # as the blocked engine, which it precedes on a GPU and follows where triton is interpreted
     priority=1,

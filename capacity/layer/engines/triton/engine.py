@@ -29,32 +29,34 @@ def run_many(
     Each shape has a stream of its own: a device that is done with most runs of one shape goes on
     with another, and what the host does for one shape falls into the training of others.
     """
-    device, trainings = packed.values.device, {}
+    device = packed.values.device
+    trainings: dict[int, Training] = {}
     trainers = [
         (members, Trainer(group, recipe)) for members, group in groups_of(packed, databases, recipe)
     ]
     going = [(own_stream(device), *one) for one in trainers]
-    for stream, _, trainer in going:
-        with stream:
-            trainer.launch()
-    while going:
-        for one in list(going):
-            stream, members, trainer = one
+    try:
+        for stream, _, trainer in going:
             with stream:
-                if trainer.goes_on():
-                    trainer.launch()
-                else:
-                    trainings.update(zip(members, trainer.finished(packed), strict=True))
-                    going.remove(one)
+                trainer.launch()
+        while going:
+            for one in list(going):
+                stream, members, trainer = one
+                with stream:
+                    if trainer.goes_on():
+                        trainer.launch()
+                    else:
+                        trainings.update(zip(members, trainer.finished(packed), strict=True))
+                        going.remove(one)
+    finally:
+        # interrupted, kernels still write to memory that would be free with this frame
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
     return [trainings[i] for i in range(len(packed))]
 
 
 def own_stream(device: torch.device) -> AbstractContextManager[object]:
-    """Return the context of a new stream, whose work follows what has been asked for so far.
-
-    The host waits for each stream before `run_many` returns, so that what follows on the current
-    one finds its work done.
-    """
+    """Return the context of a new stream, whose work follows what has been asked for so far."""
     if device.type != "cuda":
         return nullcontext()
     stream = torch.cuda.Stream(device)

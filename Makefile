@@ -86,12 +86,14 @@ wheel-check: $(VENV)/tests-installed
 	cd build/wheel && env/bin/capacity attention . --text hi; test $$? -eq 2
 
 # the kernel for GPUs, without one: run by triton's interpreter, and compiled for three chips
+PROFILE ?= part
+test-full: PROFILE := full
 triton-check: export OMP_NUM_THREADS := 1
 triton-check:
 	$(PYTHON) -m venv build/triton
 	build/triton/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt torch
 	build/triton/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable '.[gpu]' pytest pytest-xdist hypothesis
-	TRITON_INTERPRET=1 build/triton/bin/pytest -q -n auto -o addopts=--import-mode=importlib tests/triton
+	TRITON_INTERPRET=1 build/triton/bin/pytest -q -n auto -o addopts=--import-mode=importlib --hypothesis-profile $(PROFILE) tests/triton
 	build/triton/bin/pytest -q -n auto -o addopts=--import-mode=importlib tests/triton
 
 # benchmarks/results/peers.json: by hand, for these packages change often

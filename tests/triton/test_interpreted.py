@@ -22,11 +22,14 @@ from capacity.layer.engines.proof import prove
 from capacity.layer.engines.triton import engine, kernel, launches
 from capacity.layer.packed import PackedLayers
 from capacity.sweep import load, make_plan, run_sweep
+from tests.tiers import FULL
 
 # each operation of a program costs the interpreter a tenth of a millisecond; to shrink an example
-# takes an hour
+# takes an hour. `make triton-check PROFILE=full` draws all
 SLOW = settings(
-    max_examples=40, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+    max_examples=40 if settings().max_examples >= FULL else 12,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 TASK = tuple[AttentionLayer, Database]
 
@@ -128,7 +131,7 @@ def test_a_short_training_is_the_reference_s(
     assert_trained_as_by_the_reference(config, db, recipe)
 
 
-@settings(SLOW, max_examples=15)
+@settings(SLOW, max_examples=SLOW.max_examples // 3 + 1)
 @given(
     layers().filter(lambda config: config.d_model <= 6),
     databases().filter(lambda db: db.n_triples <= 9),

@@ -60,7 +60,7 @@ test: check
 # with `make test`, each test once
 test-rest: wheel-check triton-check
 	$(BIN)/pytest -q -n auto README.md notebooks
-	$(BIN)/pytest -q -n auto -m slow tests capacity
+	$(BIN)/pytest -q -n auto -m "slow and not full" tests capacity
 
 test-full: check wheel-check triton-check
 	$(BIN)/pytest -q -n auto --hypothesis-profile full

@@ -8,6 +8,6 @@ from hypothesis import settings
 FULL, PART = 100, 30
 
 
-def examples(n: int) -> int:
+def examples(n: int, *, part: int = PART) -> int:
     """The number of examples of a law: n under the profile ``full``, and a part of them else."""
-    return n if settings().max_examples >= FULL else min(n, PART)
+    return n if settings().max_examples >= FULL else min(n, part)

@@ -414,6 +414,7 @@ def test_numbers_that_are_passed_over_wait_for_fits_that_are_kept() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_more_terms_than_can_be_made_explicit_are_passed_on_the_way_to_fewer() -> None:
     # fits of up to 22 terms are too large for explicit coefficients, those of 10 aren't
     found = rank_interval(group_algebra(cyclic_group(7)), effort="standard")

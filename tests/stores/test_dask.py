@@ -67,7 +67,7 @@ def same(path: Path, scheduler: str, **options: Any) -> None:
 
 @pytest.mark.slow
 # each example is a second: nothing is made smaller
-@settings(max_examples=examples(12), deadline=None, phases=[Phase.generate])
+@settings(max_examples=examples(12, part=4), deadline=None, phases=[Phase.generate])
 @given(st.one_of(graphs(), label_graphs()), st.integers(1, 3))
 def test_a_cluster_counts_what_one_process_does(scheduler: str, db: Database, n: int) -> None:
     with TemporaryDirectory() as folder:

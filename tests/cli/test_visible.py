@@ -234,7 +234,7 @@ def test_every_error_is_a_line_whatever_is_quoted_in_it() -> None:
         assert_steers_nothing(said, but="")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.full)])
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.slow
 def test_every_command_prints_in_any_encoding(command: str, encoding: str, place: Path) -> None:

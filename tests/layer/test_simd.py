@@ -230,7 +230,11 @@ print(*(register in code for register in ("zmm", "ymm", "xmm")))
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("processor", "registers"),
-    [("skylake-avx512", "True"), ("haswell", "False True"), ("nehalem", "False False True")],
+    [
+        ("skylake-avx512", "True"),
+        ("haswell", "False True"),
+        pytest.param("nehalem", "False False True", marks=pytest.mark.full),
+    ],
 )
 def test_every_width_of_registers_gives_the_same(
     processor: str, registers: str, tmp_path: Any

@@ -67,7 +67,9 @@ def test_no_tree_proves_more(seed: int, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(3, 10))]
+)
 def test_no_tree_proves_more_of_a_larger_tensor(seed: int) -> None:
     T, known = drawn(seed, (3, 2, 2))
     assert most(T, known) == most_by_definition(State.of(T, known))

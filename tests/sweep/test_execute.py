@@ -204,9 +204,10 @@ def test_wrong_options_are_refused(plan: Plan, option: dict, reason: str, tmp_pa
 @pytest.mark.filterwarnings("ignore::capacity.errors.LeftoverWarning")
 @pytest.mark.parametrize(
     ("stop", "workers", "group"),
-    [(signal.SIGKILL, 1, True), (signal.SIGINT, 1, True), (signal.SIGINT, 2, True),
-     (signal.SIGKILL, 2, False), (signal.SIGTERM, 1, True), (signal.SIGTERM, 2, True),
-     (signal.SIGTERM, 2, False)],
+    [(signal.SIGKILL, 1, True), (signal.SIGKILL, 2, False), (signal.SIGTERM, 2, True),
+     *(pytest.param(*one, marks=pytest.mark.full) for one in
+       [(signal.SIGINT, 1, True), (signal.SIGINT, 2, True), (signal.SIGTERM, 1, True),
+        (signal.SIGTERM, 2, False)])],
 )  # fmt: skip
 def test_a_sweep_that_is_stopped_goes_on_to_the_same_table(
     stop: signal.Signals, workers: int, group: bool, done: Path, tmp_path: Path

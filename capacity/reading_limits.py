@@ -23,9 +23,9 @@ MAX_BYTES = 4 * 2**30
 MAX_GROWTH, FREE_BYTES, FREE_TEXT = 250, 2**26, 2**28
 # the most that the parser of RDF reads in most formats; the same for all of them
 MAX_TERM_BYTES = 2**24
-# any file may have this many rows, and cells; a larger one so many for each byte that is stored, as
-# 10^6 triples of 50,000 subjects and 20 predicates take 466 kB of Parquet
-FREE_ROWS, FREE_CELLS, CELLS_A_ROW, ROWS_A_BYTE = 5 * 10**5, 5 * 10**6, 10, 4
+# a row takes a byte where it is stored, at least, but for Parquet, where 10^6 triples of 50,000
+# subjects and 20 predicates take 466 kB: any file may have this many rows, and cells
+FREE_ROWS, FREE_CELLS, CELLS_A_ROW, ROWS_A_BYTE = 250_000, 5 * 10**6, 10, 4
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,15 @@ class Limits:
         `FREE_BYTES` and `FREE_TEXT`, which any may take.
     max_rows, max_cells : int or None
         Most rows (of a table, triples, or entries) and cells (rows times columns; places of a dense
-        array); by default four rows and ten cells for each of them for each stored byte, and at
-        least `FREE_ROWS` and `FREE_CELLS`; if `max_rows` is given, ten cells for each of them.
+        array); by default one for each stored byte, and at least `FREE_ROWS` and `FREE_CELLS`; if
+        `max_rows` is given, ten cells for each of them at least.
     max_term_bytes : int
         Most bytes of a term.
     stored : int
         Bytes of the file as it is stored, on which the others depend.
+    packed : bool
+        True for Parquet, whose rows may take less than a byte: it may have four for each, and ten
+        cells for each of them.
 
     Raises
     ------
@@ -56,7 +59,7 @@ class Limits:
     Examples
     --------
     >>> Limits().of(2 * 10**6).rows, Limits(max_rows=5).of(2 * 10**6).rows
-    (8000000, 5)
+    (2000000, 5)
     """
 
     max_bytes: int = MAX_BYTES
@@ -65,6 +68,7 @@ class Limits:
     max_cells: int | None = None
     max_term_bytes: int = MAX_TERM_BYTES
     stored: int = 0
+    packed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("max_bytes", "max_growth", "max_rows", "max_cells", "max_term_bytes"):
@@ -80,7 +84,7 @@ class Limits:
         """Most rows."""
         if self.max_rows is not None:
             return self.max_rows
-        return max(FREE_ROWS, ROWS_A_BYTE * self.stored)
+        return max(FREE_ROWS, self.stored * (ROWS_A_BYTE if self.packed else 1))
 
     @property
     def cells(self) -> int:
@@ -88,7 +92,8 @@ class Limits:
         if self.max_cells is not None:
             return self.max_cells
         # a caller that asks for more rows means their cells, too
-        return max(FREE_CELLS, CELLS_A_ROW * self.rows)
+        wide = self.rows if self.packed else self.max_rows or 0
+        return max(FREE_CELLS, self.stored, CELLS_A_ROW * wide)
 
     @property
     def grown(self) -> int:

@@ -85,7 +85,7 @@ KINDS: dict[str, Callable[[Text, Path], None]] = {
     "blanks": lambda _, path: packed(path, repeat(b" " * MEGA, 400)),
     "empty lines": lambda _, path: packed(path, repeat(b"\n" * MEGA, 400)),
     "rows": lambda text, path: packed(path, text.rows(3 * MEGA)),
-    "as many rows as may be": lambda text, path: packed(path, text.rows(490_000)),
+    "as many rows as may be": lambda text, path: packed(path, text.rows(245_000)),
     "a term": lambda text, path: packed(path, text.rows(1, "1" * (60 * MEGA))),
     "long terms": lambda text, path: packed(path, text.rows(40, "1" * (10 * MEGA))),
 }
@@ -171,7 +171,7 @@ def equal_rows(path: Path) -> None:
 
 @made("parquet", "as many rows as may be")
 def fewer_rows(path: Path) -> None:
-    one = pa.array(["a"] * 490_000)
+    one = pa.array(["a"] * 245_000)
     table(path, [one, one, one])
 
 
@@ -215,7 +215,7 @@ def many_rows(path: Path) -> None:
 
 @made("duckdb", "as many rows as may be")
 def as_many_rows(path: Path) -> None:
-    stored(path, "create table t as select 'a' s, 'p' p, 'x' o from range(490000)")
+    stored(path, "create table t as select 'a' s, 'p' p, 'x' o from range(245000)")
 
 
 SUFFIXES = {"turtle": "ttl", "ntriples": "nt", "nquads": "nq", "rdfxml": "rdf", "n3": "n3"}

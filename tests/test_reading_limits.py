@@ -100,8 +100,9 @@ def test_harmful_files_end_within_five_seconds_and_a_gigabyte(format: str) -> No
 
 def test_a_limit_depends_on_the_bytes_that_are_stored() -> None:
     assert Limits().of(10).rows == FREE_ROWS
-    assert Limits().of(10**7).rows == 4 * 10**7
-    assert Limits().of(10**7).cells == 4 * 10**8
+    assert Limits().of(10**7).rows == Limits().of(10**7).cells == 10**7
+    assert Limits(packed=True).of(10**7).rows == 4 * 10**7
+    assert Limits(packed=True).of(10**7).cells == 4 * 10**8
     assert Limits(max_rows=3).of(10**7).rows == 3
     assert Limits(max_rows=10**7).cells == 10**8
     assert Limits(max_cells=7).of(10**7).cells == 7

@@ -122,7 +122,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         _limit(
             "--max-rows",
             "Most rows, triples or entries of a file",
-            "four for each stored byte, and at least 500,000",
+            "one for each stored byte, and at least 250,000",
         ),
         None,
     ),
@@ -130,7 +130,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         _limit(
             "--max-cells",
             "Most cells of a table, or places of an array",
-            "forty for each stored byte, and at least 5,000,000",
+            "one for each stored byte, and at least 5,000,000",
         ),
         None,
     ),

@@ -45,10 +45,10 @@ def read_tensor(
         How many times its size a file may decompress to; any may decompress to 64 MiB.
     max_rows : int, optional
         Maximum of the entries that aren't zero, and of the lines of a text, also of empty ones; by
-        default 500,000, or four for each byte that is stored, if that is more; of an array any.
+        default 250,000, or one for each byte that is stored, if that is more; of an array any.
     max_cells : int, optional
         Maximum of the places of an array, and of all numbers of a text; by default five million, or
-        forty for each byte that is stored.
+        one for each byte that is stored.
     max_order : int
         Maximum of the modes, at most 32.
 

@@ -238,7 +238,7 @@ def test_a_view_is_not_read_unless_it_is_asked_for(folder: Path) -> None:
 def test_a_view_has_limits_of_rows_and_of_time(folder: Path) -> None:
     rows = "select range::varchar s, 'p' p, 'x' o from range({})"
     path = stored(folder, f"create view v as {rows.format(10**10)}")
-    assert "it has more than 500,000 rows" in refusal(path, folder, views=True)
+    assert "it has more than 250,000 rows" in refusal(path, folder, views=True)
     assert "it has more than 7 rows" in refusal(path, folder, views=True, max_rows=7)
     # a single row, of a sum that takes hours
     slow = "select sum(range)::varchar s, 'p' p, 'x' o from range(1000000000000)"

@@ -10,6 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from xml.parsers import expat
 
+import numpy as np
+
 from capacity.database.io.rdf.guards import MAX_NAMESPACE
 from capacity.errors import DatabaseFormatError
 
@@ -17,6 +19,8 @@ MAX_DEPTH = 1000
 # of one element, and declarations in scope: the parser compares each with all others
 MAX_ATTRIBUTES = 1000
 MAX_NAMESPACES = 1000
+# a node and a property; XML literals have elements that are no triples
+ELEMENTS_A_TRIPLE = 3
 # entities may expand to this, or to this many times the file if that is more, which is below
 # expat's own limits; and so may the namespaces that the parser writes into XML literals
 FREE_EXPANSION, MAX_EXPANSION = 2**22, 16
@@ -46,11 +50,20 @@ class _Element:
     literal: bool = False
 
 
-def refuse_hostile_xml(name: str, data: bytes) -> None:
+def refuse_hostile_xml(name: str, data: bytes, *, most: int) -> None:
     """Refuse XML that is truncated, nested too deeply, or has entities other than abbreviations.
 
     Flat internal entities, which OWL files use to abbreviate namespaces, pass. Declarations are
     searched for in the whole raw text, because parsers differ in which of them they read.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file, for messages.
+    data : bytes
+        The document.
+    most : int
+        Most triples that it may have; it may have `ELEMENTS_A_TRIPLE` elements for each.
 
     Raises
     ------
@@ -61,7 +74,7 @@ def refuse_hostile_xml(name: str, data: bytes) -> None:
     if encoding and encoding[1].lower() not in (b"utf-8", b"us-ascii", b"ascii"):
         raise _refused(name, f"it declares the encoding {encoding[1]!r:.60}, not UTF-8", 1)
     _refuse_expanding_entities(name, data)
-    check = _Check(name, len(data))
+    check = _Check(name, len(data), ELEMENTS_A_TRIPLE * most)
     # parse the whole document: the RDF/XML parser accepts a truncated one
     try:
         check.parser.Parse(data, True)
@@ -69,11 +82,21 @@ def refuse_hostile_xml(name: str, data: bytes) -> None:
         raise _refused(name, f"broken XML ({error})", error.lineno) from None
 
 
+def longest_text(data: bytes) -> int:
+    """Return the most bytes from one tag to the next: a text, or a tag with its attributes.
+
+    The parser takes minutes for a text of 60 MB.
+    """
+    tags = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("<"))
+    return int(np.diff(tags, append=len(data)).max(initial=0))
+
+
 class _Check:
     """The elements of a document, one after the other."""
 
-    def __init__(self, name: str, size: int) -> None:
+    def __init__(self, name: str, size: int, elements: int) -> None:
         self.name, self.most = name, max(FREE_EXPANSION, MAX_EXPANSION * size)
+        self.elements, self.most_elements = 0, elements
         self.open: list[_Element] = [_Element()]
         # sums over the open elements, and over all XML literals
         self.namespaces = self.length = self.base = self.written = 0
@@ -84,6 +107,14 @@ class _Check:
 
     def start(self, _tag: str, attributes: list[str]) -> None:
         here = _Element()
+        self.elements += 1
+        if self.elements > self.most_elements:
+            raise _refused(
+                self.name,
+                f"it has more than {self.most_elements:,} elements, for which its triples would be "
+                "too many",
+                advice="Use a part of it, or raise `max_rows`.",
+            )
         for key, value in zip(attributes[::2], attributes[1::2], strict=True):
             if key.startswith("xmlns"):
                 here.namespaces += 1
@@ -125,11 +156,13 @@ class _Check:
         return _refused(self.name, reason, self.parser.CurrentLineNumber)
 
 
-def _refused(name: str, reason: str, line: int | None = None) -> DatabaseFormatError:
-    return DatabaseFormatError(
-        name, reason, format="rdfxml", line=line,
-        advice="Mend the file, or convert it to Turtle with the program that wrote it.",
-    )  # fmt: skip
+def _refused(
+    name: str,
+    reason: str,
+    line: int | None = None,
+    advice: str = "Mend the file, or convert it to Turtle with the program that wrote it.",
+) -> DatabaseFormatError:
+    return DatabaseFormatError(name, reason, format="rdfxml", line=line, advice=advice)
 
 
 def _refuse_expanding_entities(name: str, data: bytes) -> None:

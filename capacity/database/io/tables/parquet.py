@@ -137,7 +137,8 @@ def require_room(name: str, file: pq.ParquetFile, n_columns: int, limits: Limits
     meta = file.metadata
     size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     rows = meta.num_rows
-    excess = limits.excess(rows=rows, cells=rows * n_columns, grown=size)
+    packed = replace(limits, packed=True)
+    excess = packed.excess(rows=rows, cells=rows * n_columns, grown=size)
     refuse_excess(name, "parquet", excess)
 
 
@@ -164,7 +165,8 @@ def text_batches(
     for batch in checked_batches(source, chosen, at_once):
         longest, size = _lengths(batch)
         rows, text = rows + batch.num_rows, text + size
-        refuse_excess(name, "parquet", limits.excess(rows=rows, text=text, term=longest))
+        excess = replace(limits, packed=True).excess(rows=rows, text=text, term=longest)
+        refuse_excess(name, "parquet", excess)
         yield batch
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -238,7 +239,8 @@ def test_a_view_is_not_read_unless_it_is_asked_for(folder: Path) -> None:
 def test_a_view_has_limits_of_rows_and_of_time(folder: Path) -> None:
     rows = "select range::varchar s, 'p' p, 'x' o from range({})"
     path = stored(folder, f"create view v as {rows.format(10**10)}")
-    assert "it has more than 250,000 rows" in refusal(path, folder, views=True)
+    # as many as the file has bytes
+    assert re.search(r"it has more than 2\d\d,\d{3} rows", refusal(path, folder, views=True))
     assert "it has more than 7 rows" in refusal(path, folder, views=True, max_rows=7)
     # a single row, of a sum that takes hours
     slow = "select sum(range)::varchar s, 'p' p, 'x' o from range(1000000000000)"

@@ -21,6 +21,7 @@ MAX_ATTRIBUTES = 1000
 MAX_NAMESPACES = 1000
 # a node and a property; XML literals have elements that are no triples
 ELEMENTS_A_TRIPLE = 3
+TAG_BYTES = 2**16
 # entities may expand to this, or to this many times the file if that is more, which is below
 # expat's own limits; and so may the namespaces that the parser writes into XML literals
 FREE_EXPANSION, MAX_EXPANSION = 2**22, 16
@@ -83,12 +84,13 @@ def refuse_hostile_xml(name: str, data: bytes, *, most: int) -> None:
 
 
 def longest_text(data: bytes) -> int:
-    """Return the most bytes from one tag to the next: a text, or a tag with its attributes.
+    """Return how long a text, or an attribute, is at least, less than `TAG_BYTES` below it.
 
-    The parser takes minutes for a text of 60 MB.
+    It is what stands from one tag to the next, without the bytes that the tag may have. The parser
+    holds terms against their limit, but takes minutes for one of 60 MB.
     """
     tags = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("<"))
-    return int(np.diff(tags, append=len(data)).max(initial=0))
+    return int(np.diff(tags, append=len(data)).max(initial=0)) - TAG_BYTES
 
 
 class _Check:

@@ -60,7 +60,7 @@ def parse_table_content(
         if db is not None:
             return db
     text = content.data.decode("utf-8")
-    rows = list(_split_csv(content.name, text) if format.name == "csv" else _split_tsv(text))
+    rows = list(_split_csv(content, text) if format.name == "csv" else _split_tsv(text))
     _refuse_long(content, format.name, rows)
     read = Table(content.name, format.name, rows)
     if table is None:
@@ -100,15 +100,18 @@ def _split_tsv(text: str) -> Iterator[Row]:
             yield number, tuple(bare.split("\t"))
 
 
-def _split_csv(name: str, text: str) -> Iterator[Row]:
+def _split_csv(content: Content, text: str) -> Iterator[Row]:
+    name, most = content.name, content.limits.max_term_bytes
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    # cells may have any length, because the size of the file is limited already
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    # a longer cell would take eight bytes for each of its characters before it is refused
+    csv.field_size_limit(most + 1)
     try:
         for row in reader:
             if row:
                 yield reader.line_num, tuple(row)
     except csv.Error as error:
+        if "field limit" in str(error):
+            refuse_excess(name, "csv", content.limits.excess(term=most + 1))
         raise DatabaseFormatError(
             name, str(error), format="csv", line=reader.line_num, advice="Quote as RFC 4180 says."
         ) from None

@@ -1,4 +1,4 @@
-"""Whether `verify_dimension` proves anything false, in thousands of mutated claims.
+"""Count what `verify_dimension` proves that is false, in thousands of mutated claims.
 
     make soak-dimension   (10,000 claims, some minutes on two cores; goes on where it was stopped)
 

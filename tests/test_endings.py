@@ -85,7 +85,7 @@ WORK: dict[str, tuple[str, list[object]]] = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What commands read: facts, certificates, a sweep and a model."""
+    """Make the files that commands read: facts, certificates, a sweep and a model."""
     from transformers import BertConfig, BertModel, BertTokenizer
 
     folder = tmp_path_factory.mktemp("made")

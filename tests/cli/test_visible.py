@@ -1,4 +1,4 @@
-"""What comes from files steers no terminal: every command, page and notebook shows escapes."""
+"""Texts of files steer no terminal: every command, page and notebook shows escapes."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def scores(
 
 
 def does(T: np.ndarray, D: np.ndarray, task: Task) -> bool:
-    """Whether scores do a task for the facts D, by its definition."""
+    """Tell if scores do a task for the facts D, by its definition."""
     if task == "signs":
         return bool((np.where(D, T, -T) > 0).all())
     views = [D] if task == "ranking" else [D, D.transpose(2, 1, 0)]

@@ -1,4 +1,4 @@
-"""What a claim of a dimension may cost to check: what certificates of ranks may, in one file.
+"""A claim of a dimension is checked within the budget of the certificates of ranks of its file.
 
 Each case is one that took minutes or gigabytes. Costs are charged in steps before the work, and so
 are the same on any machine.

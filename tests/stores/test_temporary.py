@@ -1,4 +1,4 @@
-"""What a killed count has left goes at the next one there, and nothing that anybody needs does."""
+"""Leftovers of a killed count go at the next one there, and nothing that anybody needs does."""
 
 from __future__ import annotations
 

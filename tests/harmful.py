@@ -85,7 +85,7 @@ CASES: dict[str, tuple[str, Callable[[], str], str]] = {
     "attributes": ("rdfxml", lambda: attributes(200_000), "has 200,001 attributes, over 1,000"),
     "namespaces": ("rdfxml", lambda: namespaces(100_000), "over 1,000 namespaces are declared"),
     "entities": ("rdfxml", lambda: entities(100_000), ""),
-    "empty arrays": ("jsonld", lambda: "[" + "[]," * 3_000_000 + "[]]", "no triples were found"),
+    "empty arrays": ("jsonld", lambda: "[" + "[]," * 3_000_000 + "[]]", "more than .* cells"),
     "a chain of terms": ("jsonld", lambda: chain(100_000), "over 128 terms of a context"),
     "an escaped chain": (
         "jsonld",

@@ -23,13 +23,14 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from capacity.rank.types import Indices, Spend, free
+from capacity.tensor.coordinates import distinct
 
 # pairs of columns that share a row, which are compared for an order
 MOST_PAIRS = 5_000_000
 # columns up to which each next one is chosen nearest to the last, and how many starts are tried
 NEAREST, STARTS = 400, 4
 # steps for a one along an order, for a pair, for a visit of a column, and for a column that is left
-ONE, PAIR, VISIT, LEFT = 400, 40, 12_000, 10
+ONE, PAIR, VISIT, LEFT = 100, 40, 12_000, 10
 # bytes for a one, and for a pair
 ONE_BYTES, PAIR_BYTES = 200, 32
 
@@ -68,11 +69,7 @@ def changes_of_rows(
     rows: Indices, columns: Indices, order: Indices, *, from_minus: bool
 ) -> Indices:
     """Count the sign changes of each row that has a one, as `sign_changes` does."""
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    at = place[columns]
-    sorted_ = np.lexsort((at, rows))
-    row, at = rows[sorted_], at[sorted_]
+    row, at = _along(rows, columns, order)
     new_row, new_run = np.ones(len(row), bool), np.ones(len(row), bool)
     new_row[1:], new_run[1:] = row[1:] != row[:-1], at[1:] != at[:-1] + 1
     run, last = new_row | new_run, np.roll(new_row, -1)
@@ -85,18 +82,22 @@ def changes_of_rows(
     return changes
 
 
+def _along(rows: Indices, columns: Indices, order: Indices) -> tuple[Indices, Indices]:
+    """Sort ones by their rows, and in each by the places of their columns in the order."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    row, at = np.divmod(np.sort(rows * len(order) + place[columns]), max(1, len(order)))
+    return row, at
+
+
 def has_gap(rows: Indices, columns: Indices, order: Indices) -> bool:
     """Return True if no row has ones on both sides of some place between two columns of an order.
 
     A column of zeros fits there and changes no signs.
     """
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    at = place[columns]
-    sorted_ = np.lexsort((at, rows))
-    row, at = rows[sorted_], at[sorted_]
+    row, at = _along(rows, columns, order)
     together = (row[1:] == row[:-1]) & (at[1:] == at[:-1] + 1)
-    return len(np.unique(at[1:][together])) < len(order) - 1
+    return len(distinct(at[1:][together])) < len(order) - 1
 
 
 def seriated(
@@ -138,7 +139,7 @@ def _orders(rows: Indices, columns: Indices, n_columns: int, spend: Spend) -> It
     matrix = csr_array((ones, (columns, row)), shape=(n_columns, int(row.max(initial=-1)) + 1))
     together = csr_array(matrix @ matrix.T)
     yield reverse_cuthill_mckee(together, symmetric_mode=True).astype(np.int64)
-    used = np.unique(columns)
+    used = distinct(columns)
     if len(used) > NEAREST:
         return
     each = ONE * len(rows) + (VISIT + LEFT * len(used)) * len(used)

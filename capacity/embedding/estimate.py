@@ -17,6 +17,7 @@ from scipy.special import gammaln
 
 from capacity.display import briefly_shown
 from capacity.embedding.graph_counts import Counts
+from capacity.tensor.coordinates import distinct
 
 BITS = 2
 # share of objects with a single fact above which there is no estimate
@@ -51,7 +52,7 @@ def estimate(of: Counts) -> Estimate:
         (gammaln(n + 1) - gammaln(graph.answers + 1) - gammaln(n - graph.answers + 1)).sum()
         / np.log(2)
     )
-    single = float((np.bincount(graph.facts[:, 2])[np.unique(graph.facts[:, 2])] == 1).mean())
+    single = float((np.bincount(graph.facts[:, 2])[distinct(graph.facts[:, 2])] == 1).mean())
     if single > MOST_SINGLE:
         words = f"{single:.0%} of the objects have a single fact, where counting bits fails"
         return Estimate(None, bits, words)

@@ -33,7 +33,7 @@ from capacity.tensor.structure import unfolding_entries
 # groups up to which an order is sought for each
 MOST_ORDERS = 2_000
 # steps for sorting a fact once, bytes for it in arrays, and steps for a group of facts
-SORT, FACT_BYTES, GROUP = 220, 200, 150_000
+SORT, FACT_BYTES, GROUP = 100, 200, 150_000
 
 
 @briefly_shown

@@ -19,12 +19,11 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from capacity.display import briefly_shown
 from capacity.embedding.graph import QueryGraph
 from capacity.errors import InvalidArgumentError
 from capacity.limits import require_integer
+from capacity.tensor.coordinates import distinct
 
 DIMENSIONS = (2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -131,7 +130,7 @@ def margins_of(graph: QueryGraph, tau: float = 0.95) -> tuple[Margin, ...]:
     Margin(dimension=2, necessary=1.818..., enough=2.425..., by='a simplex')
     """
     single = graph.answers[graph.query_of] == 1
-    answers = len(np.unique(graph.placed[single, 2]))
+    answers = len(distinct(graph.placed[single, 2]))
     objects = graph.places[2]
     if not answers or objects < 2:
         return ()

@@ -195,6 +195,22 @@ def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return ordered[new]
 
 
+def stable_order(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Order the positions of numbers by them, equal ones as they stand.
+
+    Sorting each number together with its position is several times as fast as `numpy.argsort`.
+
+    Examples
+    --------
+    >>> stable_order(np.array([3, 1, 3, 0])).tolist()
+    [3, 1, 0, 2]
+    """
+    n = len(numbers)
+    if not n or numbers.min() < 0 or int(numbers.max()) >= 2**63 // n - 1:
+        return np.argsort(numbers, kind="stable")
+    return np.sort(numbers.astype(np.int64) * n + np.arange(n)) % n
+
+
 def compacted(values: NDArray[np.integer]) -> NDArray[np.int64]:
     """Number values from 0 in ascending order, without gaps.
 

@@ -39,7 +39,7 @@ from capacity.embedding.serialization import (
 from capacity.embedding.verifier.checker import Checks
 from capacity.embedding.verifier.known import Ends, Known
 from capacity.errors import MemoryBudgetError
-from capacity.rank.verifier.budget import STEPS, CheckBudget
+from capacity.rank.verifier.budget import FACTS, STEPS, CheckBudget
 from tests.commands import run, run_json
 from tests.embedding.forged import cube, graph
 from tests.oracles import KNOWN_RANKS
@@ -74,6 +74,17 @@ def test_the_effort_that_a_file_names_costs_nothing() -> None:
     checks.budget.steps = 100_000
     with pytest.raises(MemoryBudgetError, match=COSTLY):
         checks.verdict(claim)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["exact", "signs", "ranking", "both-sides"])
+def test_a_file_of_all_families_fits_the_budget(task: Any, tmp_path: Path) -> None:
+    # the budget grows with the facts from 10^6; what is charged does from the first
+    db = random_graph(20_000, (1_000, 20, 1_000))
+    save_dimensions(dimensions(db, task=task, witness=False), tmp_path / "all.json")
+    checks = Checks(db)
+    assert all(checks.verdict(one).proved for one in load_dimensions(tmp_path / "all.json"))
+    assert STEPS - checks.budget.steps < STEPS * db.n_facts / FACTS
 
 
 def test_a_check_loads_no_search(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from capacity.rank.types import Indices
 from capacity.rank.verifier.budget import CheckBudget, require_at_most
 from capacity.rank.verifier.certificate import Certificate as RankCertificate
 from capacity.rank.verifier.entries import Refuted, require
+from capacity.tensor.coordinates import distinct
 
 # steps for a number, for a reason or a certificate of any size, and for a certificate of a rank
 # that another claim may have had checked
@@ -142,7 +143,7 @@ def _signs(one: object, named: Facts, budget: CheckBudget) -> SignProof:
     for numbers, size in zip((*columns, rows), (*sizes, n_rows), strict=True):
         require(numbers.min() >= 0 and numbers.max() < size, "a point or a row isn't there")
     require(len(np.unique(points, axis=0)) == len(points), "a point comes twice")
-    require(len(np.unique(rows)) == len(rows), "a row comes twice")
+    require(len(distinct(rows)) == len(rows), "a row comes twice")
     if kind == "comparisons":
         require((points[:, 1] != points[:, 2]).all(), "an object is compared with itself")
     if type(one) is Shattered:

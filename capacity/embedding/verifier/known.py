@@ -24,7 +24,7 @@ from capacity.rank.verifier.entries import Refuted, require
 # steps for the sums of a family's bounds, for each subject and relation and for each reason
 GROUP, REASON = 20, 20_000
 # steps and bytes for a fact that is counted for the estimate
-FACT, FACT_BYTES = 400, 100
+FACT, FACT_BYTES = 150, 100
 
 
 @dataclass

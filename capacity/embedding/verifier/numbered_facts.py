@@ -13,9 +13,10 @@ import numpy as np
 
 from capacity.database import Database
 from capacity.rank.types import Indices, Mask
+from capacity.tensor.coordinates import compacted, distinct, stable_order
 
 # steps and bytes for a fact
-FACT, FACT_BYTES = 600, 160
+FACT, FACT_BYTES = 150, 160
 # steps for looking up a fact
 LOOKUP = 300
 
@@ -44,13 +45,13 @@ class Facts:
         """Number the facts of a database, with entities that are shared or not."""
         triples, (k, q, v) = db.triples.astype(np.int64), db.shape
         if shared:
-            tokens = np.unique(np.concatenate([db.role_ids[0], db.role_ids[2]]))
+            tokens = distinct(np.concatenate([db.role_ids[0], db.role_ids[2]]))
             for mode in (0, 2):
                 number = np.searchsorted(tokens, db.role_ids[mode])
                 triples[:, mode] = number[triples[:, mode]]
             k = v = len(tokens)
-        order = np.lexsort((triples[:, 2], triples[:, 0] * q + triples[:, 1]))
-        return cls(triples[order], (k, q, v), shared)
+        pairs = compacted(triples[:, 0] * q + triples[:, 1])
+        return cls(triples[stable_order(pairs * v + triples[:, 2])], (k, q, v), shared)
 
     @property
     def n_entities(self) -> int:

@@ -12,6 +12,7 @@ from torch import Tensor
 from capacity.embedding.graph import QueryGraph
 from capacity.embedding.tasks import Task
 from capacity.rank.types import Indices
+from capacity.tensor.coordinates import distinct
 
 
 class Side(NamedTuple):
@@ -75,7 +76,7 @@ class Asked:
         n_subjects, n_relations, n_objects = shape
         s, q, o = graph.placed.T
         keys = s * n_relations + q
-        asked = np.unique(keys) if task == "ranking" else np.arange(n_subjects * n_relations)
+        asked = distinct(keys) if task == "ranking" else np.arange(n_subjects * n_relations)
         true = np.zeros((len(asked), n_objects), bool)
         true[np.searchsorted(asked, keys), o] = True
         self.queries: Indices = np.stack(np.divmod(asked, n_relations), axis=1)

@@ -40,6 +40,7 @@ from scipy.sparse import coo_array, csr_array
 from capacity.errors import MemoryBudgetError
 from capacity.rank.exact.elimination import LARGEST_ENTRY, eliminate
 from capacity.rank.types import Indices, Spend, free
+from capacity.tensor.coordinates import distinct
 
 DENSE_BUDGET = 2**31
 # a flint entry is one 64-bit word, and while it is converted also a Python int
@@ -110,7 +111,7 @@ def block_basis(
     """
     spend(BLOCK, 0)
     pivot_rows = pivot_columns = np.zeros(0, np.int64)
-    sides = len(np.unique(rows)), len(np.unique(columns))
+    sides = len(distinct(rows)), len(distinct(columns))
     if min(sides) > LONG and int(np.abs(values).max()) <= LARGEST_ENTRY:
         found = eliminate(rows, columns, values, spend=spend)
         pivot_rows, pivot_columns = found.pivot_rows, found.pivot_columns

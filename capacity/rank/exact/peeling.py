@@ -23,11 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity.rank.types import Indices, Spend, free
-from capacity.tensor.coordinates import compacted
+from capacity.tensor.coordinates import compacted, stable_order
 from capacity.tensor.graphs import connected_labels
 
 # steps and bytes for an entry in a round of peeling, and steps for comparing it with others
-ROUND, ENTRY_BYTES, COMPARED = 20, 200, 500
+ROUND, ENTRY_BYTES, COMPARED = 20, 200, 300
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,8 @@ def _without_duplicates(
     """Keep the entries of one line of each set of equal lines (rows or columns)."""
     if not len(left):
         return left
-    order = left[np.lexsort((cross[left], line[left]))]
+    width = int(cross[left].max()) + 1
+    order = left[stable_order(line[left] * width + cross[left])]
     starts = np.flatnonzero(np.diff(line[order], prepend=-1))
     seen: dict[bytes, Indices] = {}
     kept: list[Indices] = []

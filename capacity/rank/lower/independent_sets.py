@@ -24,6 +24,7 @@ from capacity.rank.exact.ranks import Minor, minor_by_group
 from capacity.rank.lower.unfolding import as_unfolding
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.kinds.unfolding import Unfolding
+from capacity.tensor.coordinates import distinct
 from capacity.tensor.graphs import SMALL
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import unfolding_entries
@@ -54,7 +55,7 @@ def largest_independent_set(
     >>> a.tolist(), b.tolist()
     ([False], [True, True, True])
     """
-    edges = np.unique(left * n_right + right)
+    edges = distinct(left * n_right + right)
     left, right = np.divmod(edges, n_right)
     if len(edges) <= SMALL:
         return _small_independent_set(left, right, n_left, n_right)

@@ -34,6 +34,7 @@ from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.kinds.substitution import Substitution
 from capacity.rank.verifier.kinds.unfolding import Unfolding
+from capacity.tensor.coordinates import distinct
 
 
 @briefly_shown
@@ -186,7 +187,7 @@ def peel_singles(
         return None
     a, b = (m for m in range(3) if m != mode)
     order = (a, b, mode)
-    k, q, v = (np.unique(places[left, m]) for m in order)
+    k, q, v = (distinct(places[left, m]) for m in order)
     if len(k) * len(q) * len(v) * (len(k) + len(q) + len(v)) > largest:
         return None
     mine: list[Indices] = [places[left, m] for m in order]

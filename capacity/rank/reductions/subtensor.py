@@ -13,6 +13,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.rank.exact.sparse_terms import lifted
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Argument, View
+from capacity.tensor.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
 
 # arguments that are found together, and whose values add up
@@ -41,7 +42,7 @@ class Part:
     def of(cls, tensor: SparseTensor, rows: Indices) -> Part:
         """Make the part for some rows of the entries; nothing dense is allocated yet."""
         mine = tensor.indices[rows]
-        used = tuple(np.unique(of) for of in mine.T)
+        used = tuple(distinct(of) for of in mine.T)
         places = [np.searchsorted(of, mine[:, m]) for m, of in enumerate(used)]
         return cls(used, np.stack(places, axis=1), tensor.values[rows])
 

@@ -22,6 +22,7 @@ from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.rank.verifier.named import in_words, name_of, require_groups, tensor_of
 from capacity.rank.verifier.view import Removed
+from capacity.tensor.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import grouped, is_complete
 
@@ -264,7 +265,7 @@ def _pairs(
 def _leaves(argument: Unfolding, indices: Touched, entries: Entries) -> bool:
     """Return True if the slices of an unfolding vanish on the sub-tensor of some indices."""
     # columns of a minor share indices
-    inside = [np.unique(of) for of in indices]
+    inside = [distinct(of) for of in indices]
     inside[argument.mode] = argument.rows
     return not len(entries.among(inside))
 
@@ -273,8 +274,8 @@ def _components(touched: Touched, entries: Entries) -> set[int]:
     """Components that an argument is about."""
     found: set[int] = set()
     for mode, of in enumerate(touched):
-        rows = entries.with_index(mode, np.unique(of))
-        found.update(np.unique(entries.labels[rows]).tolist())
+        rows = entries.with_index(mode, distinct(of))
+        found.update(distinct(entries.labels[rows]).tolist())
     return found
 
 

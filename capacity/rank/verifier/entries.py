@@ -14,11 +14,12 @@ import numpy as np
 
 from capacity.rank.types import Indices
 from capacity.rank.verifier.budget import CheckBudget
+from capacity.tensor.coordinates import distinct, stable_order
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import component_labels, is_complete
 
-# steps for sorting a row, and for reading one
-SORT, PASS = 220, 30
+# steps for sorting a row, for sorting a number, and for reading a row
+SORT, NUMBER, PASS = 220, 60, 30
 # entries are smaller than this, so that sums of products of two of them fit 64 bits
 LARGEST_VALUE = 2**31
 
@@ -137,7 +138,7 @@ class Entries:
         self.budget.spend(SORT * len(indices))
         inside = len(indices) == 0 or (indices.min() >= 0 and indices.max() < self.shape[mode])
         require(inside, "an index is out of range")
-        require(len(np.unique(indices)) == len(indices), "an index is used twice")
+        require(len(distinct(indices)) == len(indices), "an index is used twice")
 
     def require_mode(self, mode: int) -> list[int]:
         """End the check unless this is a mode; return the other modes."""
@@ -151,7 +152,7 @@ class Entries:
     def of_components(self, rows: Indices) -> Indices:
         """Rows of all entries in the components of some entries."""
         order, numbers = self._by_component
-        components = np.unique(self.labels[rows])
+        components = distinct(self.labels[rows])
         begin, end = (np.searchsorted(numbers, components, side=s) for s in ("left", "right"))
         found = _ranges(order, begin, end)
         self.budget.spend(SORT * (len(rows) + len(found)))
@@ -167,18 +168,18 @@ class Entries:
 
         A tensor may have far more indices than entries; they take neither time nor memory.
         """
-        self.budget.spend(self.order * SORT * len(self), 20 * self.order * len(self))
+        self.budget.spend(self.order * NUMBER * len(self), 20 * self.order * len(self))
         return [_sorted(of) for of in self.indices.T]
 
     @cached_property
     def _by_component(self) -> tuple[Indices, Indices]:
-        self.budget.spend(SORT * len(self))
+        self.budget.spend(NUMBER * len(self))
         return _sorted(self.labels)
 
 
 def _sorted(numbers: Indices) -> tuple[Indices, Indices]:
     """Rows in the order of their numbers, and the numbers in this order."""
-    order = np.argsort(numbers, kind="stable")
+    order = stable_order(numbers)
     return order, numbers[order]
 
 

@@ -12,6 +12,7 @@ from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import DENSE_BYTES, steps_of_rank
 from capacity.rank.verifier.entries import LARGEST_VALUE, SORT, Entries, require
+from capacity.tensor.coordinates import distinct
 
 # steps and bytes for each entry of a dense tensor, and steps for each product with a basis
 ENTRY, ENTRY_BYTES, PRODUCT = 20, 24, 3
@@ -144,7 +145,7 @@ def entries_of_view(view: View, entries: Entries) -> Indices:
     require(len(view.indices) == entries.order, "a view must have indices of each mode")
     rows = entries.of_components(entries.with_index(0, view.indices[0]))
     entries.budget.spend((entries.order + 1) * SORT * len(rows))
-    used = [np.unique(of) for of in entries.indices[rows].T]
+    used = [distinct(of) for of in entries.indices[rows].T]
     whole, _ = view_tensor(View(tuple(used), (None,) * entries.order), entries)
     sizes = [len(of) for of in view.indices]
     for mode, n in enumerate(sizes):

@@ -12,11 +12,14 @@ import numpy as np
 
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Forms, FromAbove
-from capacity.rank.verifier.entries import SORT, Entries, Given, require
+from capacity.rank.verifier.entries import Entries, Given, require
 from capacity.rank.verifier.kind import Kind
+from capacity.tensor.coordinates import distinct, stable_order
 
 # steps and bytes for two modes of a fiber
 FIBER, FIBER_BYTES = 1_000, 200
+# steps for an entry and a mode
+ENTRY = 100
 # steps for an index, and for a box that contains other places than those of its entries
 INDEX, BOX = 500, 150_000
 
@@ -39,7 +42,7 @@ class Boxes(FromAbove):
     @property
     def value(self) -> int:
         """Number of boxes."""
-        return len(np.unique(self.box[self.box >= 0]))
+        return len(distinct(self.box[self.box >= 0]))
 
 
 def entries_of_boxes(argument: Boxes, entries: Entries) -> Given:
@@ -49,16 +52,16 @@ def entries_of_boxes(argument: Boxes, entries: Entries) -> Given:
     rank, all places of a box count; for the effective rank, those in observed fibers.
     """
     require(len(argument.box) == len(entries), "each entry must have a box, or -1")
-    entries.budget.spend((entries.order + 2) * SORT * len(entries))
+    entries.budget.spend((entries.order + 2) * ENTRY * len(entries))
     rows = np.flatnonzero(argument.box >= 0)
     number, first, box = np.unique(argument.box[rows], return_index=True, return_inverse=True)
     box, mine, values = box.ravel(), entries.indices[rows], entries.values[rows]
     require((values == values[first][box]).all(), "a box has different entries")
     sides = np.ones(len(number), dtype=object)
     for mode in range(entries.order):
-        pairs = np.unique(np.stack([box, mine[:, mode]], axis=1), axis=0)
+        pairs = distinct(box * entries.shape[mode] + mine[:, mode])
         # Python integers: a product of the sides can pass 2^63
-        sides *= np.bincount(pairs[:, 0], minlength=len(number)).astype(object)
+        sides *= np.bincount(pairs // entries.shape[mode], minlength=len(number)).astype(object)
     sizes = np.bincount(box, minlength=len(number))
     more = np.flatnonzero(sides != sizes)
     if len(more):
@@ -80,7 +83,7 @@ def _only_unobserved(
     observed: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
     for first, *middle in np.unique(entries.indices[:, :-1], axis=0).tolist():
         observed[first].add(tuple(middle))
-    order = np.argsort(box, kind="stable")
+    order = stable_order(box)
     ends = np.searchsorted(box[order], np.arange(len(number) + 1))
     entries.budget.spend(BOX * len(boxes))
     for b in boxes.tolist():
@@ -90,8 +93,8 @@ def _only_unobserved(
             tuple(fiber): n for fiber, n in zip(fibers.tolist(), times.tolist(), strict=True)
         }
         sides = [set(of.tolist()) for of in inside[:, 1:-1].T]
-        n_last = len(np.unique(inside[:, -1]))
-        for i in np.unique(fibers[:, 0]).tolist():
+        n_last = len(distinct(inside[:, -1]))
+        for i in distinct(fibers[:, 0]).tolist():
             n_middle = math.prod(map(len, sides))
             near_by = min(len(observed[i]), n_middle)
             entries.budget.spend(FIBER + INDEX * (1 + entries.order // 4) * near_by)

@@ -14,6 +14,7 @@ from capacity.rank.verifier.entries import SORT, Entries, Given, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.krawczyk import contracts, cost_of_contraction
 from capacity.rank.verifier.view import entries_of_view, place, view_tensor
+from capacity.tensor.coordinates import distinct
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,13 +108,13 @@ def _beside_fibers(argument: Enclosure, entries: Entries) -> tuple[Mask, Indices
     inside = (fibers >= 0).all() and (fibers < [entries.shape[a], width]).all()
     require(inside, "an index is out of range")
     # 64 bits hold a product of two sizes, which are 32 bits each
-    free = np.unique(fibers[:, 0] * width + fibers[:, 1])
+    free = distinct(fibers[:, 0] * width + fibers[:, 1])
     require(len(free) == len(fibers), "fibers must be different")
     chosen = np.zeros((len(indices[a]), len(indices[b])), bool)
     mine = fibers[np.isin(fibers[:, 0], indices[a]) & np.isin(fibers[:, 1], indices[b])]
     chosen[place(indices[a], mine[:, 0]), place(indices[b], mine[:, 1])] = True
     beside = ~np.broadcast_to(np.expand_dims(chosen, mode), [len(of) for of in indices])
-    rows = entries.with_index(a, np.unique(fibers[:, 0]))
+    rows = entries.with_index(a, distinct(fibers[:, 0]))
     entries.budget.spend(SORT * (len(rows) + len(fibers)))
     in_them = entries.indices[rows]
     return beside, rows[np.isin(in_them[:, a] * width + in_them[:, b], free)]

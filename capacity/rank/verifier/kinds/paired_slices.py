@@ -12,6 +12,7 @@ from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.entries import SORT, Entries, Given, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank
+from capacity.tensor.coordinates import distinct
 
 # steps for a pair, however small
 PAIR = 200_000
@@ -62,7 +63,7 @@ def entries_of_pairs(argument: PairedSlices, entries: Entries) -> Given:
 
     for mine in np.split(order, begins + 1):
         at = entries.indices[mine]
-        slices = np.unique(at[:, argument.mode])
+        slices = distinct(at[:, argument.mode])
         number = argument.pair[mine[0]]
         require(len(slices) <= 2, f"pair {number} has entries in {len(slices)} slices")
         entries.budget.spend(20 * SORT * len(mine))

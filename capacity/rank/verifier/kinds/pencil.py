@@ -13,6 +13,7 @@ from capacity.rank.verifier.entries import SORT, Entries, Given, Refuted, requir
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank
 from capacity.rank.verifier.view import UNOBSERVED
+from capacity.tensor.coordinates import distinct
 
 # two slices of rank one or zero are no pencil for an upper bound
 DEPENDENT = "the two slices are zero, or multiples of each other"
@@ -50,7 +51,7 @@ class Pencil(Shown):
 def check_pencil(argument: Pencil, entries: Entries) -> Touched:
     """Check the rank of a sub-tensor of two slices, a lower bound of rank(T)."""
     mine = entries.indices[require_pencil(argument, entries)]
-    used = tuple(np.unique(of) for of in mine.T)
+    used = tuple(distinct(of) for of in mine.T)
     if entries.effective:
         entries.budget.spend(SORT * len(mine))
         fibers = np.unique(mine[:, :2], axis=0)

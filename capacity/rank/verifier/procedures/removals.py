@@ -23,6 +23,7 @@ from capacity.rank.verifier.view import (
     sparse_view,
     view_tensor,
 )
+from capacity.tensor.coordinates import distinct
 
 # budget for each entry of the view and four modes, and for each slice that is removed
 REMOVAL_ENTRY, REMOVAL = 50, 30_000
@@ -77,7 +78,7 @@ def require_removals(
         within = (group.columns >= 0) & (group.columns < sides)
         require(within.all(), "a place of a group is out of range")
         rows = removals[group.first : group.first + len(group.columns), 1]
-        require(len(np.unique(rows)) == len(rows), "a slice is twice in a group")
+        require(len(distinct(rows)) == len(rows), "a slice is twice in a group")
     each = REMOVAL_ENTRY * max(1, entries.order // 4)
     size, minors = math.prod(shape), [len(group.columns) for group in groups]
     dense = (ENTRY + each) * size + REMOVAL * len(removals)

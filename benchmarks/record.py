@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
+from digests import digest_here, registered
 from rich.progress import track
 
 from capacity.installation.hardware import THREADS
@@ -59,9 +60,9 @@ def run_all(
     os.environ.update(dict.fromkeys(THREADS, "1"))
     kept.parent.mkdir(parents=True, exist_ok=True)
     rows = {task: row for task, row in _kept(kept) if "failed" not in row}
-    of = rows.setdefault(COMMIT, {"is": _commit()})["is"]
-    if of != _commit():
-        raise SystemExit(f"{kept} holds rows of commit {of}; here is {_commit()}. Remove it.")
+    of = rows.setdefault(COMMIT, {"is": commit()})["is"]
+    if of != commit():
+        raise SystemExit(f"{kept} holds rows of commit {of}; here is {commit()}. Remove it.")
     todo = [task for task in tasks if str(task) not in rows]
     context = multiprocessing.get_context("spawn")
     with kept.open("a") as file, context.Pool(workers) as pool:
@@ -74,7 +75,7 @@ def run_all(
     return [rows[str(task)] for task in tasks]
 
 
-def _commit() -> str:
+def commit() -> str:
     """The commit; on a machine without its repository, what CAPACITY_COMMIT says it is."""
     if given := os.environ.get("CAPACITY_COMMIT"):
         return given
@@ -109,9 +110,10 @@ def _kept(path: Path) -> list[tuple[str, dict[str, Any]]]:
 def write(
     name: str, *, what: str, peer: str, rows: list[dict[str, Any]], packages: list[str]
 ) -> None:
-    """Write the record of a benchmark, and print it."""
+    """Write the record of a benchmark, and print it; `records.toml` has what it measures."""
     record = {
-        "commit": _commit(),
+        "commit": commit(),
+        "digest": digest_here(registered()[name]["modules"]),
         "what": what,
         "peer": peer,
         "rows": rows,

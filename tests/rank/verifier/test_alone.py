@@ -14,6 +14,7 @@ ALLOWED = (
     "capacity.rank.verifier",
     "capacity.rank.types",
     "capacity.database.facts",
+    "capacity.tensor.coordinates",
     "capacity.tensor.graphs",
     "capacity.tensor.sparse",
     "capacity.tensor.structure",

@@ -1,0 +1,88 @@
+"""Which records today's code has outgrown, and how old they are.
+
+    python benchmarks/stale.py     (exit code 1 if a record that may not be stale is)
+
+A record names the commit and a digest of the code that it measured (`records.toml` has the
+modules). One that is older than that naming is of the commit that brought it. Records of more than
+an hour, soaks, and those of another machine may be stale; others may not when an issue is resolved.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from digests import ROOT, digest_at, digest_here, git, registered
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known of a record.
+
+    Attributes
+    ----------
+    name : str
+        Name of the record.
+    commit : str
+        The commit that it measured.
+    stale : bool
+        Whether the code is another today.
+    long : str
+        Why it may be stale; empty if it may not.
+    """
+
+    name: str
+    commit: str
+    stale: bool
+    long: str
+
+
+def commit_of(record: dict[str, Any], path: Path) -> str:
+    """Return the commit that a record names, or else the one that brought it."""
+    named = str(record.get("commit") or git("log", "-1", "--format=%H", "--", str(path)))
+    return named.removesuffix("-dirty")
+
+
+def state_of(path: Path) -> State:
+    """Compare a record with the code of today."""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    about = registered()[path.stem]
+    commit = commit_of(record, path)
+    measured = record.get("digest") or digest_at(commit, about["modules"])
+    stale = measured != digest_here(about["modules"])
+    return State(path.stem, commit, stale, about.get("long", ""))
+
+
+def states() -> list[State]:
+    """The state of each record."""
+    return [state_of(path) for path in sorted(RESULTS.glob("*.json"))]
+
+
+def _age(commit: str) -> str:
+    day = git("show", "-s", "--format=%cs", commit)
+    return f"{(date.today() - date.fromisoformat(day)).days} days" if day else "unknown"
+
+
+def main() -> None:
+    """Print a row for each record that is stale."""
+    found = states()
+    table = Table("record", "measured at", "age", "may be stale")
+    outgrown = [one for one in found if one.stale]
+    for one in outgrown:
+        table.add_row(one.name, one.commit[:7], _age(one.commit), one.long or "no")
+    if outgrown:
+        Console(width=100).print(table)
+    print(f"{len(found) - len(outgrown)} of {len(found)} records are of today's code")
+    if wrong := [one.name for one in outgrown if not one.long]:
+        raise SystemExit(f"to be measured again: {', '.join(wrong)}")
+
+
+if __name__ == "__main__":
+    main()

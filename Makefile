@@ -6,6 +6,7 @@
 # make peers      capture beside TransformerLens and nnsight, in an environment of its own
 # make test-rest  what `make test` leaves to continuous integration: slow tests, notebooks, wheel, triton
 # make test-full  every check there is, laws with all their examples (an hour; by hand)
+# make bench      the headline figures of pace against their limits (five minutes)
 # They need Python >= 3.11 and make, and nothing else.
 
 PYTHON ?= python3
@@ -22,7 +23,7 @@ W3C ?= $(wildcard ../shared/w3c)
 export W3C
 
 .PHONY: demo quick test test-rest test-full check verifier wheel-check triton-check conformance
-.PHONY: peers
+.PHONY: peers bench
 .PHONY: soak soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile docs
 .PHONY: experiments clean
 .DEFAULT_GOAL := demo
@@ -95,6 +96,10 @@ triton-check:
 	build/triton/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable '.[gpu]' pytest pytest-xdist hypothesis
 	TRITON_INTERPRET=1 build/triton/bin/pytest -q -n auto -o addopts=--import-mode=importlib --hypothesis-profile $(PROFILE) tests/triton
 	build/triton/bin/pytest -q -n auto -o addopts=--import-mode=importlib tests/triton
+
+# benchmarks/limits.toml has the limits: ratios to a peer in the same run, and counts
+bench: $(VENV)/tests-installed
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py
 
 # benchmarks/results/peers.json: by hand, for these packages change often
 peers:

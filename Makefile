@@ -23,7 +23,7 @@ W3C ?= $(wildcard ../shared/w3c)
 export W3C
 
 .PHONY: demo quick test test-rest test-full check verifier wheel-check triton-check conformance
-.PHONY: peers bench
+.PHONY: peers bench durations
 .PHONY: soak soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile docs
 .PHONY: experiments clean
 .DEFAULT_GOAL := demo
@@ -57,6 +57,12 @@ quick: $(VENV)/tests-installed
 
 test: check
 	$(BIN)/pytest -q -n auto -m "not slow" tests capacity
+
+# tests/durations.json, on an idle machine
+durations: export OMP_NUM_THREADS := 1
+durations: $(VENV)/tests-installed
+	$(BIN)/pytest -q -n auto -m "not slow" --junitxml=build/durations.xml tests capacity
+	$(BIN)/python tools/durations.py build/durations.xml
 
 # with `make test`, each test once
 test-rest: wheel-check triton-check

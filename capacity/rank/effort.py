@@ -32,6 +32,8 @@ class Limits:
     pencil : int
         Maximum number of entries of a connected block of a pencil; the verifier accepts at most
         2,000.
+    completions : int
+        Work of rank-one completion on a tensor, in units of about a nanosecond.
     """
 
     orders: int
@@ -41,6 +43,7 @@ class Limits:
     flips: int
     fits: int
     pencil: int
+    completions: int
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,14 @@ class Budget:
 
 
 BUDGETS: dict[Effort, Budget] = {
-    "quick": Budget(3 * 10**8, 10**7, 300, Limits(8, 0, 0, 0, 0, 0, 500)),
-    "standard": Budget(10**10, 10**9, 3_000, Limits(50, 10_000, 4, 20_000, 10**7, 16, 2_000)),
+    "quick": Budget(3 * 10**8, 10**7, 300, Limits(8, 0, 0, 0, 0, 0, 500, 10**8)),
+    "standard": Budget(
+        10**10, 10**9, 3_000, Limits(50, 10_000, 4, 20_000, 10**7, 16, 2_000, 2 * 10**9)
+    ),
     "thorough": Budget(
-        3 * 10**10, 10**10, 30_000, Limits(200, 30_000, 12, 100_000, 3 * 10**7, 40, 2_000)
+        3 * 10**10,
+        10**10,
+        30_000,
+        Limits(200, 30_000, 12, 100_000, 3 * 10**7, 40, 2_000, 2 * 10**9),
     ),
 }

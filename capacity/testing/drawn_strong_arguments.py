@@ -71,11 +71,11 @@ def rank_one_completion(choose: Choices, area: Area) -> RankOneCompletion | None
         for mode in modes:
             fibers = fibers_of(small.part(), small.sure(), mode)
             # objects without a fiber are omitted
-            present = [v for v, of in enumerate(fibers.of_object) if of] if fibers else []
+            present = np.intersect1d(fibers.objects, range(fibers.n_objects)) if fibers else ()
             sides = [*small.indices]
             sides[mode] = [sides[mode][v] for v in present]
             view = View(tuple(np.array(choose.order(side), np.int64) for side in sides))
-            fibers = fibers_of(*seen(area, view), mode) if present else None
+            fibers = fibers_of(*seen(area, view), mode) if len(present) else None
             if fibers is None:
                 continue
             try:

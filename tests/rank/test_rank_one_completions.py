@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,18 +23,24 @@ from capacity.rank import (
     rank_interval,
     verify,
 )
-from capacity.rank.lower.completions import completions
-from capacity.rank.lower.rank_one_completions import components, spanning
-from capacity.rank.verifier.budget import STEPS, CheckBudget
+from capacity.rank import effort as efforts
+from capacity.rank.lower import rank_one_completions as search
+from capacity.rank.lower.completions import independent
+from capacity.rank.lower.rank_one_completions import spanning
+from capacity.rank.problem import Goal, Problem
+from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds.rank_one_completion import (
     Fibers,
     fibers_of,
+    grouped,
+    solutions,
     supports,
 )
 from capacity.tensor import SparseTensor, from_dense
 from experiments.atlas.classes import database_of
 from tests.oracles import database
 from tests.second_checker import claim, second_checker
+from tests.second_checker.completions import entries_equal
 from tests.tiers import examples
 
 
@@ -40,59 +49,110 @@ def fibers_drawn(seed: int, *, zeros: bool = False) -> Fibers:
     k, q = rng.integers(2, 5, 2)
     # -2 for no fiber, -1 for one of zeros
     objects = rng.integers(-2, rng.integers(2, 6), (k, q))
-    used = sorted({*objects[objects >= 0].tolist()})
-    of = [[[int(i), int(k + j)] for i, j in np.argwhere(objects == v)] for v in (*used, -1)]
-    return Fibers(of[:-1], of[-1] if zeros else [])
+    used, which = np.unique(objects[objects >= 0], return_inverse=True)
+    T = np.zeros((k, q, len(used)), np.int64)
+    T[objects >= 0, which] = 1
+    known = objects >= (-1 if zeros else 0)
+    found = fibers_of(T, np.broadcast_to(known[:, :, None], T.shape), 2)
+    assert found is not None
+    return found
 
 
-def each_fiber(fibers: Fibers) -> list[tuple[int, list[int]]]:
-    """The object of each fiber, -1 for none, and its indices."""
-    named = [(v, places) for v, of in enumerate(fibers.of_object) for places in of]
-    return [*named, *((-1, places) for places in fibers.zeros)]
+def each_fiber(fibers: Fibers) -> list[tuple[int, set[int]]]:
+    """The object of each fiber, the number of objects for none, and its indices."""
+    return [
+        (int(v), {*places})
+        for v, places in zip(fibers.objects, fibers.places.tolist(), strict=True)
+    ]
 
 
-@given(st.integers(0, 2**20), st.booleans())
-@settings(max_examples=examples(60))
-def test_supports_are_those_of_the_definition(seed: int, zeros: bool) -> None:
-    fibers = fibers_drawn(seed, zeros=zeros)
-    of = [(v, {*places}) for v, places in each_fiber(fibers)]
-
-    def possible(support: set[int]) -> bool:
+def every_support(fibers: Fibers) -> Iterator[set[int]]:
+    """Sets of objects at which a completion may differ from zero, by their definition."""
+    of = each_fiber(fibers)
+    for bits in itertools.product((False, True), repeat=fibers.n_objects):
+        support = {v for v, x in enumerate(bits) if x}
         reached = set[int]().union(*(places for v, places in of if v in support))
-        return all(v in support for v, places in of if places <= reached)
-
-    every = itertools.product((0, 1), repeat=fibers.n_objects)
-    expected = [{v for v, x in enumerate(bits) if x} for bits in every]
-    found = [*map(frozenset, supports(fibers, CheckBudget()))]
-    assert len(found) == len({*found})
-    assert {*found} == {frozenset(s) for s in expected if s and possible(s)}
+        if all(v in support for v, places in of if places <= reached):
+            yield support
 
 
 @given(st.integers(0, 2**20), st.booleans())
 @settings(max_examples=examples(60))
-def test_completions_have_the_entries_of_the_fibers_and_the_form_vanishes(
-    seed: int, zeros: bool
-) -> None:
+def test_what_an_object_has_in_tow_is_in_every_support_with_it(seed: int, zeros: bool) -> None:
     fibers = fibers_drawn(seed, zeros=zeros)
     if not fibers.n_objects:
         return
-    for part, _ in components(fibers):
-        basis, form = spanning(part, CheckBudget(), seed=seed)
-        # a basis, or a form; the one shows that there isn't the other
-        assert form is not None or len(basis) == part.n_objects
-        M = np.array([[float(x) for x in one.entries] for one in basis])
-        assert not len(basis) or np.linalg.matrix_rank(M) == len(basis)
-        drawn = [
-            one
-            for support in supports(part, CheckBudget())
-            for one in completions(part, support, 2, np.random.default_rng(seed), CheckBudget())
-        ]
-        for one in [*basis, *drawn]:
-            for v, places in each_fiber(part):
-                product = np.prod([float(one.factors.get(i, 0)) for i in places])
-                assert product == pytest.approx(0 if v < 0 else float(one.entries[v]))
-            if form is not None:
-                assert sum(int(c) * x for c, x in zip(form, one.entries, strict=True)) == 0
+    every = [*every_support(fibers)]
+    for v, row in enumerate(supports(fibers, CheckBudget())):
+        mine = [s for s in every if v in s]
+        # one of them is in all others
+        assert {*np.flatnonzero(row)} == (set[int].intersection(*mine) if mine else set())
+        assert not mine or {*np.flatnonzero(row)} in mine
+
+
+def spanned(fibers: Fibers) -> np.ndarray:
+    """Vectors that span those with a completion: of each support, the classes of its objects."""
+    found = [np.zeros(fibers.n_objects)]
+    for support in every_support(fibers):
+        named = [({(0, i) for i in places}, v) for v, places in each_fiber(fibers) if v in support]
+        unknowns = [*support, *{place for places, _ in named for place in places}]
+        rows = [[(x == v) - (x in places) for x in unknowns] for places, v in named]
+        for v in support:
+            found.append(np.zeros(fibers.n_objects))
+            found[-1][[w for w in support if entries_equal(rows, unknowns, v, w)]] = 1
+    return np.array(found)
+
+
+@given(st.integers(0, 2**20), st.booleans())
+@settings(max_examples=examples(60))
+def test_what_is_found_spans_what_all_supports_span(seed: int, zeros: bool) -> None:
+    fibers = fibers_drawn(seed, zeros=zeros)
+    if not fibers.n_objects:
+        return
+    M = spanned(fibers)
+    basis, form = spanning(fibers, CheckBudget(), seed=seed)
+    full = np.linalg.matrix_rank(M) == fibers.n_objects
+    assert (form is None) == full
+    assert len(basis) == (fibers.n_objects if full else 0)
+    if form is not None:
+        assert form.any()
+        assert not (M @ form).any()
+    # the classes that the verifier forms leave as many dimensions
+    towed = supports(fibers, CheckBudget())
+    classes = [
+        some
+        for objects in grouped(towed)
+        for some in solutions(fibers, towed[objects[0]], CheckBudget()).classes(objects)
+    ]
+    assert len(classes) == np.linalg.matrix_rank(M)
+
+
+@given(st.integers(0, 2**20), st.booleans())
+@settings(max_examples=examples(60))
+def test_completions_have_the_entries_of_the_fibers(seed: int, zeros: bool) -> None:
+    fibers = fibers_drawn(seed, zeros=zeros)
+    if not fibers.n_objects:
+        return
+    basis, _ = spanning(fibers, CheckBudget(), seed=seed)
+    towed = supports(fibers, CheckBudget())
+    drawn = [
+        one
+        for objects in grouped(towed)
+        for one in independent(
+            solutions(fibers, towed[objects[0]], CheckBudget()),
+            objects,
+            np.random.default_rng(seed),
+            CheckBudget(),
+        )
+    ]
+    for found in (basis, drawn):
+        M = np.array([[float(one.entries.get(v, 0)) for v in range(fibers.n_objects)]
+                      for one in found])  # fmt: skip
+        assert not found or np.linalg.matrix_rank(M) == len(found)
+    for one in [*basis, *drawn]:
+        for v, places in each_fiber(fibers):
+            # exact: fractions
+            assert math.prod(one.factors.get(i, 0) for i in places) == one.entries.get(v, 0)
 
 
 @given(st.integers(0, 2**20))
@@ -191,25 +251,75 @@ def test_what_a_form_must_be() -> None:
     assert reason(w, [1, 0], view=without) == "an object has no known fiber"
 
 
-def test_supports_are_paid_for() -> None:
-    n = 30
-    diagonal = database([(i, i, i) for i in range(n)])
+def diagonal(n: int) -> Fibers:
+    T = np.eye(n, dtype=np.int64)[:, :, None] * np.eye(n, dtype=np.int64)
+    found = fibers_of(T, np.broadcast_to(T.any(axis=2, keepdims=True), T.shape), 2)
+    assert found is not None
+    return found
+
+
+def test_many_supports_are_decided_without_listing_them() -> None:
+    # any set of the objects is a support: 2^30
+    fibers, budget = diagonal(30), CheckBudget()
+    before = budget.steps
+    basis, form = spanning(fibers, budget)
+    assert (len(basis), form) == (30, None)
+    assert before - budget.steps < 10**7
+    # objects in a cycle of length three beside these: g0^3 = g1^3 leaves g0 = g1
+    T = np.zeros((33, 33, 32), np.int64)
+    T[np.arange(30), np.arange(30), np.arange(30)] = 1
+    T[[30, 31, 32, 30, 31, 32], [31, 30, 32, 32, 31, 30], [30, 30, 30, 31, 31, 31]] = 1
+    form = np.zeros(32, np.int64)
+    form[-2:] = 1, -1
     said = claim(
-        diagonal, RankOneCompletion(whole((n,) * 3), 2, np.ones(n, np.int64)),
-        quantity="effective_rank",
-    )  # fmt: skip
-    # every form fails at the first support; a search of all would need 2^30
-    assert verify(said, diagonal).reason == "the form doesn't vanish at a completion"
-    T = diagonal.to_numpy().astype(np.int64)
-    fibers = fibers_of(T, np.broadcast_to(T.any(axis=2, keepdims=True), T.shape), 2)
-    assert fibers is not None
-    with pytest.raises(MemoryBudgetError, match="20,001 supports of completions"):
-        for _ in supports(fibers, CheckBudget()):
-            pass
-    budget = CheckBudget(10**6)
-    with pytest.raises(MemoryBudgetError, match="more steps"):
-        spanning(fibers, budget)
-    assert budget.steps < STEPS
+        from_dense(T), RankOneCompletion(whole(T.shape), 2, form), quantity="effective_rank"
+    )
+    assert said.value == 33
+    assert verify(said, from_dense(T)).proved
+
+
+def steps_of_search(problem: Problem, goal: Goal, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Steps that each mode may spend, and those that it spent."""
+    made: list[CheckBudget] = []
+    allowed: list[int] = []
+
+    def budget(steps: int) -> CheckBudget:
+        allowed.append(steps)
+        made.append(CheckBudget(steps))
+        return made[-1]
+
+    monkeypatch.setattr(search, "CheckBudget", budget)
+    found = [*search.rank_one_completions(problem, goal)]
+    monkeypatch.undo()
+    (most,), (one,) = allowed, made
+    assert 0 <= one.steps <= most
+    return [most, most - one.steps, len(found)]
+
+
+@pytest.mark.parametrize("effort", efforts.EFFORTS)
+@pytest.mark.parametrize("code", ["001/122/220", "012/123/234"])
+def test_each_effort_has_a_budget_that_is_kept(
+    effort: efforts.Effort, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a form, and a decomposition
+    T = database_of(code).to_numpy().astype(np.int64)
+    problem = Problem(T, np.broadcast_to(T.any(axis=2, keepdims=True), T.shape))
+    budget = efforts.BUDGETS[effort]
+    goal = Goal(T.shape[2], 9, budget.work, budget.limits, 0)
+    most, spent, found = steps_of_search(problem, goal, monkeypatch)
+    assert most == budget.limits.completions
+    assert found == 1
+    # what is found takes all these steps, and no more
+    for fewer, n in ((0, 1), (1, 0)):
+        limits = replace(budget.limits, completions=spent - fewer)
+        some = steps_of_search(problem, replace(goal, limits=limits), monkeypatch)
+        assert some[0] == spent - fewer
+        assert some[2] == n
+
+
+def test_steps_at_quick_are_fewer_than_at_other_efforts() -> None:
+    quick, *others = (efforts.BUDGETS[effort].limits.completions for effort in efforts.EFFORTS)
+    assert quick < min(others)
 
 
 @pytest.mark.slow
@@ -221,12 +331,13 @@ def test_wide_views_are_paid_for() -> None:
         return str(caught.value)
 
     n = 3000
-    assert "steps" in cost(from_dense(np.eye(n, dtype=int)[:, :, None]), (n, n, 1), [1])
-    long = np.eye(2, dtype=int)[np.arange(60_000) % 2]
-    assert "bytes" in cost(from_dense(long), long.shape, [1, -1])
-    # a chain in which each support has one object more: no recursion
+    assert "bytes" in cost(from_dense(np.eye(n, dtype=int)[:, :, None]), (n, n, 1), [1])
+    # relations of 90,000 fibers
+    wide = np.eye(2, dtype=int)[np.indices((300, 300)).sum(axis=0) % 2]
+    assert "steps" in cost(from_dense(wide), wide.shape, [1, -1])
+    # a chain in which each object has all others in tow, at a distance of up to 1,100
     q = 1_100
     db = database([(0, j, j) for j in range(q)] + [(1, j, j + 1) for j in range(q)])
-    first = RankOneCompletion(whole((2, q, q + 1)), 2, np.eye(1, q + 1, dtype=np.int64)[0])
+    last = RankOneCompletion(whole((2, q, q + 1)), 2, np.eye(1, q + 1, q // 2, dtype=np.int64)[0])
     with pytest.raises(MemoryBudgetError, match="too costly to check"):
-        verify(claim(db, first, quantity="effective_rank"), db)
+        verify(claim(db, last, quantity="effective_rank"), db)

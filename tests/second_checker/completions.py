@@ -54,14 +54,14 @@ def _vanishes(fibers: list, support: tuple[int, ...], form: list[int]) -> bool:
     left = {*support}
     while left:
         v = min(left)
-        equal = {w for w in left if _equal(rows, unknowns, v, w)}
+        equal = {w for w in left if entries_equal(rows, unknowns, v, w)}
         if sum(form[w] for w in equal):
             return False
         left -= equal
     return True
 
 
-def _equal(rows: list[list[int]], unknowns: list, v: int, w: int) -> bool:
+def entries_equal(rows: list[list[int]], unknowns: list, v: int, w: int) -> bool:
     """Whether g[v] = g[w] follows, in absolute value and in sign."""
     row = [(x == v) - (x == w) for x in unknowns]
     over_q = [[Fraction(x) for x in one] for one in (*rows, row)]

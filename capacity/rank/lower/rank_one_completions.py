@@ -1,23 +1,28 @@
 """The number n of objects as a rank, where each known fiber has at most one object.
 
 It is the rank if and only if vectors g whose partial matrix has a completion of rank one span the
-space of objects. For each set of objects on which g may differ from zero they span the vectors that
-are constant on classes (`capacity.rank.verifier.kinds.rank_one_completion`). If all of them span
-less, a linear form that vanishes there proves n + 1. Otherwise a basis of completions is drawn, and
-is a decomposition of n terms; it may need larger numbers than those that are drawn.
+space of objects. The verifier (`capacity.rank.verifier.kinds.rank_one_completion`) shows two kinds
+of objects at which they don't: those where every g is zero, and classes of objects with equal
+entries in every g. A linear form tells either, and proves n + 1.
+
+If there are none of these, a basis is drawn. Let S(v) be the objects that v has in tow, and D(v)
+those of them with the same entry as v in every g with support S(v): such g span the vectors that
+are constant on these classes, as different characters of a group are independent. So the indicators
+of all D(v) are spanned. If w is in D(v), then S(w) is in S(v), and D(w) is in D(v). So the D(v) are
+the principal ideals of an order of the objects, for D(v) = D(w) would make v and w a class. Hence
+their indicators are a basis. In the same way n completions are a basis if, for each group of
+objects that have each other in tow, as many of them have this support, and are independent there.
+They are a decomposition of n terms; it may need larger numbers than those that are drawn.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
-from fractions import Fraction
+from collections.abc import Iterable
 
-import flint
 import numpy as np
 
 from capacity.errors import MemoryBudgetError
-from capacity.rank.lower.completions import Completion, completions, terms_of
+from capacity.rank.lower.completions import Completion, independent, ones, terms_of
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
@@ -29,12 +34,12 @@ from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.rank_one_completion import (
     Fibers,
     RankOneCompletion,
-    classes,
     fibers_of,
+    grouped,
+    solutions,
     supports,
     work_of,
 )
-from capacity.tensor.graphs import connected_labels
 
 
 def rank_one_completions(problem: Problem, goal: Goal) -> Iterable[Finding]:
@@ -44,49 +49,22 @@ def rank_one_completions(problem: Problem, goal: Goal) -> Iterable[Finding]:
     last = tensor.ndim - 1
     for mode in [last] if problem.known is not None else range(tensor.ndim):
         n = tensor.shape[mode]
-        budget = CheckBudget(min(OF_AN_END, goal.work))
+        # either end can move only if n is between them
+        if not goal.lower <= n < goal.upper:
+            continue
+        budget = CheckBudget(min(OF_AN_END, goal.work, goal.limits.completions))
         try:
-            # either end can move only if n is between them
-            if not goal.lower <= n < goal.upper:
-                continue
             budget.spend(*work_of(tensor.shape, mode))
+            fibers = fibers_of(tensor, known, mode)
+            if fibers is None or not fibers.complete:
+                continue
+            basis, form = spanning(fibers, budget, seed=goal.seed)
+            if form is not None:
+                yield (RankOneCompletion(View(of), mode, form),)
+            elif len(basis) == n:
+                yield (Decomposition(terms_of(basis, tensor.shape, mode, budget)),)
         except MemoryBudgetError:
             continue
-        fibers = fibers_of(tensor, known, mode)
-        if fibers is None or not all(fibers.of_object):
-            continue
-        parts = list(components(fibers))
-        basis: list[Completion] = []
-        for part, objects in parts:
-            try:
-                found, form = spanning(part, budget, seed=goal.seed)
-            except MemoryBudgetError:
-                break
-            if form is not None:
-                # of several components this is a bound of one
-                if len(parts) == 1:
-                    yield (RankOneCompletion(View(of), mode, form),)
-                break
-            basis += [_among(one, objects, n) for one in found]
-        else:
-            if len(basis) == n:
-                yield (Decomposition(terms_of(basis, tensor.shape, mode)),)
-
-
-def components(fibers: Fibers) -> Iterator[tuple[Fibers, list[int]]]:
-    """Yield the fibers of each component, with numbers of their own for objects, and these objects.
-
-    Fibers of zeros are with every component.
-    """
-    n = fibers.n_objects
-    ends = [
-        (v, n + index) for v, of in enumerate(fibers.of_object) for places in of for index in places
-    ]
-    first, second = np.array(ends).T
-    labels = connected_labels(first, second, int(second.max()) + 1)[:n]
-    for label in np.unique(labels):
-        objects: list[int] = np.flatnonzero(labels == label).tolist()
-        yield Fibers([fibers.of_object[v] for v in objects], fibers.zeros), objects
 
 
 def spanning(
@@ -97,9 +75,9 @@ def spanning(
     Parameters
     ----------
     fibers : Fibers
-        The known fibers.
+        The known fibers, at least one of each object.
     budget : CheckBudget
-        Work that the verifier may take for the form.
+        Work that is left.
     seed : int
         Seed of the completions that are drawn.
 
@@ -107,7 +85,7 @@ def spanning(
     -------
     list of Completion
         Completions whose entries are independent. They are fewer than the objects if some were only
-        with larger numbers.
+        with larger numbers, and none if there is a form.
     ndarray of int64, shape (n_objects,), or None
         Coefficients of the form; None if there is none but zero.
 
@@ -116,57 +94,30 @@ def spanning(
     MemoryBudgetError
         If the work is too much.
     """
-    n, rng = fibers.n_objects, np.random.default_rng(seed)
-    spanned = flint.fmpq_mat(0, n)
+    towed = supports(fibers, budget)
+    form = np.zeros(fibers.n_objects, np.int64)
+    zero = np.flatnonzero(~towed.diagonal())
+    if len(zero):
+        form[zero[0]] = 1
+        return [], form
+    groups = [(objects, towed[objects[0]]) for objects in grouped(towed)]
+    solved = [
+        solutions(fibers, support, budget) if len(objects) > 1 else None
+        for objects, support in groups
+    ]
+    for (objects, _), of in zip(groups, solved, strict=True):
+        for some in of.classes(objects) if of else []:
+            if len(some) > 1:
+                form[some[:2]] = 1, -1
+                return [], form
+    rng = np.random.default_rng(seed)
     basis: list[Completion] = []
-    found = flint.fmpq_mat(0, n)
-    for support in supports(fibers, budget):
-        more = [
-            [Fraction(v in some) for v in range(n)] for some in classes(fibers, support, budget)
-        ]
-        before = spanned.nrows()
-        spanned = _joined(spanned, more)
-        if spanned.nrows() == before:
-            continue
-        for one in completions(fibers, support, len(more), rng, budget):
-            wider = _joined(found, [one.entries])
-            if wider.nrows() > found.nrows():
-                found, basis = wider, [*basis, one]
-            if found.nrows() == spanned.nrows():
-                break
-        if spanned.nrows() == n:
-            return basis, None
-    return basis, _vanishing(spanned)
-
-
-def _joined(reduced: flint.fmpq_mat, rows: list[list[Fraction]]) -> flint.fmpq_mat:
-    """Reduce rows of a reduced matrix together with others, without rows of zeros."""
-    n = reduced.ncols()
-    flat = [*reduced.entries(), *(flint.fmpq(x.numerator, x.denominator) for r in rows for x in r)]
-    whole, rank = flint.fmpq_mat(reduced.nrows() + len(rows), n, flat).rref()
-    return flint.fmpq_mat(rank, n, whole.entries()[: rank * n])
-
-
-def _vanishing(reduced: flint.fmpq_mat) -> Indices | None:
-    """Find an integer form that vanishes at the rows of a reduced matrix, which lacks a pivot."""
-    n, rows = reduced.ncols(), reduced.tolist()
-    pivots = [next(i for i, x in enumerate(row) if x != 0) for row in rows]
-    free = next(i for i in range(n) if i not in pivots)
-    values = {pivot: -row[free] for pivot, row in zip(pivots, rows, strict=True)}
-    common = math.lcm(*(int(x.q) for x in values.values()))
-    form = np.zeros(n, np.int64)
-    form[free] = common
-    for pivot, x in values.items():
-        form[pivot] = int(x * common)
-    return form
-
-
-def _among(one: Completion, objects: list[int], n: int) -> Completion:
-    """Return a completion of a component as one of the whole."""
-    entries = [Fraction(0)] * n
-    for v, x in zip(objects, one.entries, strict=True):
-        entries[v] = x
-    return Completion(entries, one.factors)
+    for (objects, support), of in zip(groups, solved, strict=True):
+        if of is None:
+            basis.append(ones(fibers, support))
+        else:
+            basis += independent(of, objects, rng, budget)
+    return basis, None
 
 
 RANK_ONE_COMPLETION = Method(

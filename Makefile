@@ -67,7 +67,7 @@ durations: $(VENV)/tests-installed
 # with `make test`, each test once
 test-rest: wheel-check triton-check
 	$(BIN)/pytest -q -n auto README.md notebooks
-	$(BIN)/pytest -q -n auto -m "slow and not full" tests capacity
+	$(BIN)/pytest -q -n auto --durations=60 -m "slow and not full" tests capacity
 
 test-full: check wheel-check triton-check
 	$(BIN)/pytest -q -n auto --hypothesis-profile full

@@ -261,6 +261,9 @@ LINES = {
     "escapes": '<x:a> <x:p> "a\x7f" .\n<x:a> <x:p> "a\\u007F" .\n<x:a> <x:p> "b\ufffe" .\n',
     "forms": '<x:a> <x:p> "a"@EN-US .\n<x:a> <x:p> "a"@en-us .\n<x:\\u0061> <x:p> "a" .\n'
     '<x:a> <x:p> "a"^^<http://www.w3.org/2001/XMLSchema#string> .\n',
+    "rewritten": '<x:\\u0061> <x:p> "\\u00e9\\n" .\n#\n<x:a> <x:p> "é\\u000A" .\n'
+    '<x:é> <x:p> "a"^^<x:é> .\n<x:a> <x:p> <<( <x:a> <x:p> "é\\n" )>> .\n'
+    '<x:\\u00E9> <x:p> "a"^^<x:\\u00e9> .\n<x:a> <x:p> "a"@x-y .\n',
     "two lines": "<x:a> <x:p>\n<x:b> .\n<x:a> <x:p> <x:c> .\n",
     "between": "<x:a> <x:p>\n<x:a> <x:p> <x:c> .\n<x:b> .\n",
     "marks": "\ufeff# facts\r\n\r\n<x:a> <x:p> <x:b> .\r\n<x:a>\t<x:p>\t_:b.# b\n\n",

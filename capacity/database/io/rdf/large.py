@@ -170,7 +170,8 @@ def _written(
     content: Content, data: bytes, width: int, format: Format, base: str, progress: Bar
 ) -> tuple[Found, Mapping[str, str]]:
     """Have the parser write a text as lines, and read these."""
-    syntax, reader, text = SYNTAXES[format.name], LineReader(width), _Counted(data, progress)
+    syntax, text = SYNTAXES[format.name], _Counted(data, progress)
+    reader = LineReader(width, trusted=True)
     most = max(FREE_EXPANSION, MAX_EXPANSION * len(data))
     sink = _Sink(reader, text, most, content.limits.rows)
     lines = ox.RdfFormat.N_TRIPLES if width == 3 else ox.RdfFormat.N_QUADS

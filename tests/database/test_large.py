@@ -30,7 +30,7 @@ _WRITTEN = """
 <http://e.org/?q=%41> <http://e.org?q> <x:%zz> <x:%4> <http://a:b/> <http://a@b/> <http://a:/> <x:é>
 <http://é/> <http://[::1]/> <http://a_b/> <x:[a]> <x:{a}> <x:a'b(c)*+,;=!$&@~> <X:a> <1:a>
 <x:a#b#c> <x+y.z-:a> <//a> <http:a> <http:/a> <http:/a//b> <x://> <x://~/> <mailto:a@b>
-<x:\\u0041> <x:a <http://e.org/été/東?ß#é> <x:a\u00a0b> <x:\u00b5> <x:\uffef> <x:\U00010400>
+<x:\\u0041> <x:a <http://e.org/été/東?ß#é> <x:a\u00a1b> <x:\u00b5> <x:\uffef> <x:\U00010400>
 _:a _:a.b _:a. _:a- _:1 _:é _: _:a:b _:-a _:_a-1 _:a..b _:a_b.
 "a" "" "a"@en "a"@en-US "a"@EN "a"@en-Latn-US "a"@x-y "a"@en--ltr "a"@e "a"@engl "a"@en- "a"@ "a"en
 "a"@be-tarask "a"@zh-Hant-TW "a"@es-419 "a"@de-1996 "a"@en-GB-GB "a"@en-us-latn "a"@sl-rozaj-x

@@ -120,7 +120,10 @@ def read_large_table(
     data, separator = content.data, {"tsv": b"\t", "csv": b","}[format]
     if options.wide or options.columns is not None or options.terms == "n3":
         return None
-    if format == "csv" and any(c in data.replace(b"\r\n", b"\n") for c in (b'"', b"\r", b"\0")):
+    if format == "csv" and (
+        # a search for one byte takes a tenth of the time of one for two
+        b'"' in data or b"\0" in data or (b"\r" in data and data.count(b"\r") > data.count(b"\r\n"))
+    ):
         return None
     first = _rows_of_header(data, separator.decode(), options)
     if first is None:

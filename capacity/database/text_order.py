@@ -95,7 +95,7 @@ def _read(starts, data, order, low, high, depth, keys):  # type: ignore[no-untyp
 def _radix(keys, order, spare_keys, spare, low, high, counts):  # type: ignore[no-untyped-def]
     """Sort a part of `keys`, and `order` with it, by one byte after the other, the last one first.
 
-    Bytes that all keys share, of which most have several, are left out.
+    Bytes that all keys share, of which most have several, are omitted.
     """
     counts[:] = 0
     for i in range(low, high):

@@ -27,8 +27,8 @@ from capacity.stores.keys import keys_of_nodes
 
 _FEED, _QUOTE, _UNDERSCORE, _COLON = (ord(c) for c in '\n"_:')
 _LESS, _GREATER = ord("<"), ord(">")
-# characters that the parser's texts have escapes for, and a scanned line as they are
-_ESCAPED = (b"\x7f", b"\xef\xbf\xbe", b"\xef\xbf\xbf")
+# characters, as U+007F, that the parser's texts have escapes for, and scanned lines as they are
+_ESCAPED = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
 _LANGUAGES = re.compile(r"rdf-syntax-ns#(langString|dirLangString)>")
 _WIDTHS = {"ntriples": 3, "nquads": 4}
 
@@ -145,7 +145,8 @@ def _refuse(lines: bytes) -> None:
         codecs.utf_8_decode(lines, "strict", True)
     except UnicodeDecodeError as error:
         raise UnsuitedError from error
-    if any(one in lines for one in _ESCAPED):
+    # a search for one byte takes a tenth of the time of one for three
+    if b"\x7f" in lines or (b"\xef" in lines and any(one in lines for one in _ESCAPED)):
         raise UnsuitedError
 
 

@@ -67,9 +67,10 @@ def read_file(path: str | os.PathLike[str], *, max_bytes: int) -> bytes:
                 raise StorageError(where, "standard input is closed", "Give the path of a file.")
             return read_pieces(where, sys.stdin.buffer, max_bytes=max_bytes)
         with _opened(where) as file:
-            if os.fstat(file.fileno()).st_size > max_bytes:
+            size = os.fstat(file.fileno()).st_size
+            if size > max_bytes:
                 raise _too_large(where, max_bytes)
-            return read_pieces(where, file, max_bytes=max_bytes)
+            return read_pieces(where, file, max_bytes=max_bytes, expected=size)
     except StorageError:
         raise
     except (OSError, ValueError) as error:
@@ -95,20 +96,28 @@ def advice_on_name(name: str, advice: str = "Give the path of a readable file.")
     return "~ isn't expanded here: write the whole path." if name.startswith("~") else advice
 
 
-def read_pieces(where: str, stream: Any, *, max_bytes: int) -> bytes:
+def read_pieces(where: str, stream: Any, *, max_bytes: int, expected: int = 0) -> bytes:
     """Read a stream to its end, in pieces, because one read of `max_bytes` would allocate them.
+
+    As many bytes as are expected, at most `max_bytes`, are read at once, and most files end there.
 
     Raises
     ------
     StorageError
         If it holds more than `max_bytes`.
     """
+    first = stream.read(expected) if expected else b""
+    piece = stream.read(2**20)
+    if not piece:
+        return first
     # its value is no copy, where joined pieces would take the memory twice
     whole = io.BytesIO()
-    while piece := stream.read(2**20):
+    whole.write(first)
+    while piece:
         whole.write(piece)
         if whole.tell() > max_bytes:
             raise _too_large(where, max_bytes)
+        piece = stream.read(2**20)
     return whole.getvalue()
 
 

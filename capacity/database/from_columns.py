@@ -15,8 +15,8 @@ from capacity.database.term_columns import TermColumns, UnsortedTerms
 from capacity.tensor.coordinates import distinct
 from capacity.warned import warn_caller
 
-# tuples are packed into integers below this
-_MOST = 2**62
+# bits of the integers that tuples are packed into
+_MOST = 62
 
 
 def from_columns(
@@ -34,7 +34,8 @@ def from_columns(
     terms : UnsortedTerms
         The terms, some of which may be without use; they are emptied, to free memory.
     rows : list of ndarray of int32, shapes (n_i, arity)
-        The facts, in pieces, at least one in all; the list is emptied, to free memory.
+        The facts, in pieces, at least one in all; they are overwritten, and the list is emptied, to
+        free memory.
     multi, prefixes, source : optional
         As `Database.from_ids` has them.
 
@@ -76,11 +77,14 @@ def _by_role(
     arity = rows[0].shape[1]
     used = np.zeros((arity, len(terms)), bool)
     for piece in rows:
+        piece[:] = ranks[piece]
         for mode in range(arity):
-            used[mode, ranks[piece[:, mode]]] = True
+            used[mode, piece[:, mode]] = True
     roles = tuple(np.flatnonzero(mask).astype(np.int32) for mask in used)
-    if np.prod([float(len(ids)) for ids in roles]) >= _MOST:
-        given = ranks[np.concatenate(rows)].astype(np.int64)
+    # bits of an index, for a shift takes a tenth of the time of a division
+    bits = [len(ids).bit_length() for ids in roles]
+    if sum(bits) > _MOST:
+        given = np.concatenate(rows).astype(np.int64)
         rows.clear()
         return by_role(canonical(terms, given)[1])
     local = np.cumsum(used, axis=1, dtype=np.int32) - 1
@@ -88,16 +92,16 @@ def _by_role(
     at = 0
     for piece in rows:
         part = packed[at : at + len(piece)]
-        for mode, ids in enumerate(roles):
-            part *= len(ids)
-            part += local[mode, ranks[piece[:, mode]]]
+        for mode, width in enumerate(bits):
+            part <<= width
+            part |= local[mode, piece[:, mode]]
         at += len(piece)
     rows.clear()
     packed = distinct(packed)
     tuples = np.empty((len(packed), arity), np.int32)
     for mode in reversed(range(arity)):
-        tuples[:, mode] = packed % len(roles[mode])
-        packed //= len(roles[mode])
+        tuples[:, mode] = packed & (1 << bits[mode]) - 1
+        packed >>= bits[mode]
     for array in (*roles, tuples):
         array.setflags(write=False)
     return roles, tuples

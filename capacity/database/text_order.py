@@ -3,7 +3,8 @@
 Terms of a graph share long prefixes, so that a comparison of two reads far into both, and each text
 is in memory far from the next. Here eight bytes of every text are read at once and sorted as
 integers; only texts that share them are looked at further (a radix sort from the most significant
-digit, with digits of 64 bits; Bentley and Sedgewick 1997). A small group is sorted by comparisons.
+digit, with digits of 64 bits; Bentley and Sedgewick 1997), the integers by their bytes. A small
+group is sorted by comparisons.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 # groups up to this size are sorted by insertion
 _SMALL = 16
 _WORD = 8
+_BITS, _BYTE = np.uint64(8), np.uint64(255)
 
 
 def sorted_order(
@@ -90,36 +92,39 @@ def _read(starts, data, order, low, high, depth, keys):  # type: ignore[no-untyp
 
 
 @nb.njit(cache=True)
-def _merge(keys, order, spare_keys, spare, low, high):  # type: ignore[no-untyped-def]
-    """Sort a part of `keys`, and `order` with it, by merging runs of twice the length each time."""
-    for start in range(low, high, _SMALL):
-        for i in range(start + 1, min(start + _SMALL, high)):
-            key, one, j = keys[i], order[i], i
-            while j > start and key < keys[j - 1]:
-                keys[j], order[j] = keys[j - 1], order[j - 1]
-                j -= 1
-            keys[j], order[j] = key, one
-    width = _SMALL
-    while width < high - low:
-        for start in range(low, high, 2 * width):
-            middle, end = min(start + width, high), min(start + 2 * width, high)
-            i, j = start, middle
-            for at in range(start, end):
-                if j >= end or (i < middle and keys[i] <= keys[j]):
-                    spare_keys[at], spare[at] = keys[i], order[i]
-                    i += 1
-                else:
-                    spare_keys[at], spare[at] = keys[j], order[j]
-                    j += 1
-        for at in range(low, high):
-            keys[at], order[at] = spare_keys[at], spare[at]
-        width *= 2
+def _radix(keys, order, spare_keys, spare, low, high, counts):  # type: ignore[no-untyped-def]
+    """Sort a part of `keys`, and `order` with it, by one byte after the other, the last one first.
+
+    Bytes that all keys share, of which most have several, are omitted.
+    """
+    counts[:] = 0
+    for i in range(low, high):
+        key = keys[i]
+        for k in range(_WORD):
+            counts[k, key & _BYTE] += 1
+            key >>= _BITS
+    for k in range(_WORD):
+        shift = np.uint64(8 * k)
+        if counts[k, keys[low] >> shift & _BYTE] == high - low:
+            continue
+        at = low
+        for c in range(256):
+            n = counts[k, c]
+            counts[k, c] = at
+            at += n
+        for i in range(low, high):
+            c = keys[i] >> shift & _BYTE
+            spare_keys[counts[k, c]], spare[counts[k, c]] = keys[i], order[i]
+            counts[k, c] += 1
+        for i in range(low, high):
+            keys[i], order[i] = spare_keys[i], spare[i]
 
 
 @nb.njit(cache=True)
 def _sort(starts, data, ties, order):  # type: ignore[no-untyped-def]
     n = len(order)
     keys, spare_keys, spare = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.int64)
+    counts = np.empty((_WORD, 256), np.int64)
     # groups on the stack are disjoint, and each has more than _SMALL texts
     groups = np.empty((n // _SMALL + 2, 3), np.int64)
     groups[0, 0], groups[0, 1], groups[0, 2] = 0, n, 0
@@ -135,13 +140,13 @@ def _sort(starts, data, ties, order):  # type: ignore[no-untyped-def]
             for i in range(low, high):
                 length = starts[order[i] + 1] - starts[order[i]]
                 keys[i] = np.uint64(length) << np.uint64(32) | np.uint64(ties[order[i]])
-            _merge(keys, order, spare_keys, spare, low, high)
+            _radix(keys, order, spare_keys, spare, low, high, counts)
             continue
         shared = True
         for i in range(low + 1, high):
             shared = shared and keys[i] == keys[low]
         if not shared:
-            _merge(keys, order, spare_keys, spare, low, high)
+            _radix(keys, order, spare_keys, spare, low, high, counts)
         start = low
         for i in range(low + 1, high + 1):
             if i < high and keys[i] == keys[start]:

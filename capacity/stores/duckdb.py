@@ -28,7 +28,7 @@ from capacity.stores.rdf_lines import LINES, stage_lines
 from capacity.stores.scratch import Scratch, scratch
 from capacity.stores.streams import ends_of, head_of
 from capacity.stores.table_cells import stage_table
-from capacity.stores.table_files import parquet_table, text_table
+from capacity.stores.table_files import parquet_table, stage_plain, text_table
 from capacity.stores.table_layout import require_rows_of_facts
 
 MEMORY_LIMIT = "1GB"
@@ -195,7 +195,7 @@ def _stage(
         stage_lines(db, where, chosen, file, limits)
     elif chosen == "parquet":
         stage_table(db, parquet_table(where, options, limits, db.tell, said=said), file)
-    else:
+    elif not stage_plain(db, where, chosen, options, limits):
         stage_table(db, text_table(db, where, chosen, options, limits, said=said), file)
 
 

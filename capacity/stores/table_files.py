@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from capacity.database.io.content import refuse_excess
+from capacity.database.io.pieces import LARGE
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import TableOptions
 from capacity.database.io.tables.parquet import (
@@ -27,7 +29,7 @@ from capacity.database.io.tables.table import Table
 from capacity.errors import DatabaseFormatError
 from capacity.reading_limits import FREE_CELLS, Limits
 from capacity.stores.scratch import HELD, ROWS, Scratch
-from capacity.stores.streams import Stream, lines_of, not_utf_8, open_regular, opened
+from capacity.stores.streams import Stream, lines_of, not_utf_8, open_regular, opened, whole_lines
 from capacity.stores.table_cells import TableFile
 from capacity.stores.table_layout import Layout, Rows, lazy_table
 
@@ -78,6 +80,34 @@ def text_table(
         doubtful=not said,
         quoted=format != "csv" and not said and _holds_a_quote(where, limits),
     )
+
+
+def stage_plain(
+    db: Scratch, where: str, format: str, options: TableOptions, limits: Limits
+) -> bool:
+    """Append the facts of a large plain table of text to the table ``keyed``, if it is one.
+
+    Parameters
+    ----------
+    db, where, format, options, limits
+        As `text_table` has them.
+    """
+    with opened(where, limits) as stream:
+        if stream.size < LARGE:
+            return False
+        # numba takes longer to import than a small file to read
+        from capacity.database.io.rdf.lines import UnsuitedError
+        from capacity.stores.plain_rows import plain_rows
+
+        before = db.one("select coalesce(max(rowid), -1) + 1 from keyed")
+        batches = plain_rows(whole_lines(stream), format, options, limits.of(stream.size))
+        tell = partial(db.tell, f"bytes of {where}")
+        try:
+            db.append("keyed", batches, lambda _: tell(stream.done, stream.size))
+        except UnsuitedError:
+            db.run("delete from keyed where rowid >= ?", [before])
+            return False
+    return True
 
 
 def _holds_a_quote(where: str, limits: Limits) -> bool:

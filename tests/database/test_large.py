@@ -30,26 +30,56 @@ _WRITTEN = """
 <http://e.org/?q=%41> <http://e.org?q> <x:%zz> <x:%4> <http://a:b/> <http://a@b/> <http://a:/> <x:é>
 <http://é/> <http://[::1]/> <http://a_b/> <x:[a]> <x:{a}> <x:a'b(c)*+,;=!$&@~> <X:a> <1:a>
 <x:a#b#c> <x+y.z-:a> <//a> <http:a> <http:/a> <http:/a//b> <x://> <x://~/> <mailto:a@b>
-<x:\\u0041> <x:a
-_:a _:a.b _:a. _:a- _:1 _:é _: _:a:b
+<x:\\u0041> <x:a <http://e.org/été/東?ß#é> <x:a\u00a1b> <x:\u00b5> <x:\uffef> <x:\U00010400>
+_:a _:a.b _:a. _:a- _:1 _:é _: _:a:b _:-a _:_a-1 _:a..b _:a_b.
 "a" "" "a"@en "a"@en-US "a"@EN "a"@en-Latn-US "a"@x-y "a"@en--ltr "a"@e "a"@engl "a"@en- "a"@ "a"en
-"é" "\\u0041" "a\\nb" "a\x7fb" "a\x00b" "a""b" 'a' "a
+"a"@be-tarask "a"@zh-Hant-TW "a"@es-419 "a"@de-1996 "a"@en-GB-GB "a"@en-us-latn "a"@sl-rozaj-x
+"é" "\\u0041" "a\\nb" "a\x7fb" "a\x00b" "a""b" 'a' "a "\\t\\b\\n\\r\\f\\"\\'\\\\"
+"\\u0000\\u00e9"@fr "\\u20AC\\U0001F600\\U0010FFFF"
+"\\uD83D\\uDE00" "\\uDFFF" "\\U00110000" "\\u00" "\\a"
+"a\\" "\\\\" "\\
+"\\u007f\\uFFFE\\u07ff\\u0800"^^<x:t> "\\"<<\\""@en-US
 "1"^^<http://www.w3.org/2001/XMLSchema#integer> "a"^^<http://www.w3.org/2001/XMLSchema#string>
 "a"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString> "a"^^<x> "a"^^ "a"^<x:a> "a"^^_:a
 <<(<x:a><x:p><x:b>)>> <<( . # VERSION "1.2"
 """
 WRITTEN = st.sampled_from([*_WRITTEN.split(), '"a b"', '"a\tb"', "<x:a b>"])
 ENDS = st.sampled_from(
-    [" .\n", ".\n", " . \n", "\t.\t\n", "\n", " .\r\n", " .\r", " . # c\n", " .", " . .\n"]
+    [
+        " .\n",
+        ".\n",
+        " . \n",
+        "\t.\t\n",
+        "\n",
+        " .\r\n",
+        " .\r",
+        " .# c\r\n",
+        " .#\r<x:a>\n",
+        " .",
+        " . .\n",
+    ]
 )
 LINES = st.one_of(
     st.builds(
-        lambda between, terms, end: between.join(terms) + end,
+        lambda before, between, terms, end: before + between.join(terms) + end,
+        st.sampled_from(["", " \t"]),
         st.sampled_from([" ", "", "\t", "  ", "\n"]),
         st.lists(WRITTEN, min_size=3, max_size=4),
         ENDS,
     ),
-    st.sampled_from(["<x:s> <x:p> <x:o> .\n", "_:a <x:p> _:b .\n", "\n", "  \n", "# c\n", ""]),
+    st.sampled_from(
+        [
+            "<x:s> <x:p> <x:o> .\n",
+            "_:a <x:p> _:b .\n",
+            "\n",
+            "  \n",
+            " \r\n",
+            "# c\n",
+            " # \r<x:a>\n",
+            "\r",
+            "",
+        ]
+    ),
     st.lists(WRITTEN, max_size=5).map("".join),
 )
 FORMATS = {
@@ -124,13 +154,16 @@ def test_a_plain_line_between_the_parts_of_another_is_refused_as_the_parser_does
 
 
 def test_plain_lines_never_reach_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the parser was called")
 
-    monkeypatch.setattr(LineReader, "_parsed", refuse)
+    monkeypatch.setattr(ox, "parse", refuse)
     text = (
         '<http://e.org:80/a?b=%41#c> <x:p> "été"@en-GB .\r\n'
         '_:b0 <x:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer>.\n'
+        "# a comment\n\n"
+        ' <http://e.org/été> <x:p> "say \\"no\\"\\n\\u00e9\\U0001F600 \\\\u0041" . # another\n'
+        '_:a-b_c <x:p> "тэст"@be-tarask .\n'
         '<urn:isbn:1> <mailto:a@b.c> "a" .'
     )
     found = by_lines(text.encode(), 3)
@@ -138,8 +171,32 @@ def test_plain_lines_never_reach_the_parser(monkeypatch: pytest.MonkeyPatch) -> 
     assert [row[2] for row in found] == [
         Term("literal", "été", language="en-gb"),
         Term("literal", "1", "http://www.w3.org/2001/XMLSchema#integer"),
+        Term("literal", 'say "no"\né\U0001f600 \\u0041'),
+        Term("literal", "тэст", language="be-tarask"),
         Term("literal", "a"),
     ]
+
+
+def test_lines_that_are_not_plain_are_rewritten_some_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[bytes | None] = []
+    serialize = ox.serialize
+
+    def counted(*given: object, **options: object) -> bytes | None:
+        written.append(serialize(*given, **options))  # type: ignore[arg-type]
+        return written[-1]
+
+    # escapes in IRIs, and such tags, are for the parser
+    text = "".join(
+        f'<x:\\u0041{i}> <x:p> "{i}" .\n<x:b> <x:p> "{i}"@x-y .\n<x:c> <x:p> _:c .\n'
+        for i in range(1000)
+    ).encode()
+    monkeypatch.setattr(ox, "serialize", counted)
+    found = by_lines(text, 3)
+    # all at once, with a line after each: nodes of Python would take six times as long
+    assert [one.count(b"\n") for one in written if one is not None] == [4000]
+    assert found == by_parser(text, 3)
 
 
 def both(text: bytes, format: str, **options: object) -> tuple[object, object]:

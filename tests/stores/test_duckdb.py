@@ -98,9 +98,12 @@ def test_statements_are_counted_as_loaded(
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(st.one_of(graphs(), label_graphs()), st.sampled_from(["tsv", "csv", "parquet", "csv.gz"]))
-def test_tables_are_counted_as_loaded(db: Database, suffix: str) -> None:
-    with TemporaryDirectory() as folder:
+@given(st.one_of(graphs(), label_graphs()), st.sampled_from(["tsv", "csv", "parquet", "csv.gz"]),
+       st.sampled_from([0, 2**22]))  # fmt: skip
+def test_tables_are_counted_as_loaded(db: Database, suffix: str, large: int) -> None:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        # from this size on, compiled code reads plain tables
+        patched.setattr("capacity.stores.table_files.LARGE", large)
         path = Path(folder, f"facts.{suffix}")
         try:
             write(db, Path(folder, f"facts.{suffix.removesuffix('.gz')}"))
@@ -120,13 +123,14 @@ CELLS = st.sampled_from(["a", "b", "head", "relation", "tail", "subject", "objec
 @given(st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=6),
        st.sampled_from(["tsv", "csv"]), st.sampled_from([None, "long", "n3"]),
        st.sampled_from([None, [2, 0, 1], ["head", "relation", "tail"]]),
-       st.sampled_from([2, 100]))  # fmt: skip
+       st.sampled_from([2, 100]), st.sampled_from([0, 2**22]))  # fmt: skip
 def test_doubtful_tables_are_read_alike_or_refused(
-    rows: list[list[str]], suffix: str, table: Any, columns: Any, held: int
+    rows: list[list[str]], suffix: str, table: Any, columns: Any, held: int, large: int
 ) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         # beyond these rows, the database tells whether subjects differ
         patched.setattr("capacity.stores.table_layout._HELD", held)
+        patched.setattr("capacity.stores.table_files.LARGE", large)
         path = Path(folder, f"facts.{suffix}")
         between = "\t" if suffix == "tsv" else ","
         path.write_text("".join(between.join(row) + "\n" for row in rows), encoding="utf-8")
@@ -233,6 +237,27 @@ def test_many_rows_are_read_in_pieces(suffix: str, tmp_path: Path) -> None:
     assert told[-1][1] == told[-1][2]
 
 
+def test_a_large_plain_table_is_not_read_row_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("capacity.stores.table_files.LARGE", 0)
+    rows = [(f"s{i % 70}", f"p{i % 3}", f'o"{i} é') for i in range(5000)]
+    named = [("subject", "predicate", "object"), *rows]
+    counts = recount(
+        "", {(Term("label", k), Term("label", q), Term("label", v)) for k, q, v in rows}
+    )
+    monkeypatch.setattr("capacity.stores.duckdb.text_table", None)
+    for suffix, separator, end in (("tsv", "\t", "\n"), ("tsv", "\t", "\r\n"), ("csv", ",", "\n")):
+        path = tmp_path / f"a.{suffix}"
+        text = end.join(separator.join(row) for row in named)
+        path.write_bytes(text.replace('"', "" if suffix == "csv" else '"').encode())
+        assert counted(path) == counts
+    # rows with quotes are held, and so some thousand at most
+    monkeypatch.setattr("capacity.stores.plain_rows._MOST_QUOTED", 4999)
+    with pytest.raises(TypeError):
+        counted(tmp_path / "a.tsv")
+
+
 def test_folders_patterns_and_lists_are_united(tmp_path: Path) -> None:
     for i in range(3):
         (tmp_path / f"part-{i}.nt").write_text(f"<x:a> <x:p> <x:b{i}> .\n<x:a> <x:p> <x:b0> .\n")
@@ -261,6 +286,9 @@ LINES = {
     "escapes": '<x:a> <x:p> "a\x7f" .\n<x:a> <x:p> "a\\u007F" .\n<x:a> <x:p> "b\ufffe" .\n',
     "forms": '<x:a> <x:p> "a"@EN-US .\n<x:a> <x:p> "a"@en-us .\n<x:\\u0061> <x:p> "a" .\n'
     '<x:a> <x:p> "a"^^<http://www.w3.org/2001/XMLSchema#string> .\n',
+    "rewritten": '<x:\\u0061> <x:p> "\\u00e9\\n" .\n#\n<x:a> <x:p> "é\\u000A" .\n'
+    '<x:é> <x:p> "a"^^<x:é> .\n<x:a> <x:p> <<( <x:a> <x:p> "é\\n" )>> .\n'
+    '<x:\\u00E9> <x:p> "a"^^<x:\\u00e9> .\n<x:a> <x:p> "a"@x-y .\n',
     "two lines": "<x:a> <x:p>\n<x:b> .\n<x:a> <x:p> <x:c> .\n",
     "between": "<x:a> <x:p>\n<x:a> <x:p> <x:c> .\n<x:b> .\n",
     "marks": "\ufeff# facts\r\n\r\n<x:a> <x:p> <x:b> .\r\n<x:a>\t<x:p>\t_:b.# b\n\n",

@@ -7,7 +7,8 @@ reads any RDF in the same way, and more slowly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO, cast
@@ -115,26 +116,13 @@ def _lines(content: Content, format: str, width: int, progress: Bar) -> Found:
     return reader.found()
 
 
-class _Counted:
-    """Reader of a text that tells how much of it was read."""
-
-    def __init__(self, data: bytes, progress: Bar) -> None:
-        self._data, self._progress, self._at = memoryview(data), progress, 0
-
-    def read(self, size: int) -> bytes:
-        piece = bytes(self._data[self._at : self._at + size])
-        self._at += len(piece)
-        return piece
-
-    def tell(self) -> None:
-        self._progress("reading", self._at, len(self._data))
-
-
 class _Sink:
     """Writer of lines that feeds them to a reader, and ends where they are too long or too many."""
 
-    def __init__(self, reader: LineReader, text: _Counted, most: int, most_rows: int) -> None:
-        self._reader, self._text, self._left, self._most_rows = reader, text, most, most_rows
+    def __init__(
+        self, reader: LineReader, most: int, most_rows: int, tell: Callable[[], object]
+    ) -> None:
+        self._reader, self._left, self._most_rows, self._tell = reader, most, most_rows, tell
         self._parts: list[bytes] = []
         self._size = 0
 
@@ -163,19 +151,23 @@ class _Sink:
         if self._reader.n_rows > self._most_rows:
             raise UnsuitedError
         self._parts, self._size = [lines[end:]], len(lines) - end
-        self._text.tell()
+        self._tell()
 
 
 def _written(
     content: Content, data: bytes, width: int, format: Format, base: str, progress: Bar
 ) -> tuple[Found, Mapping[str, str]]:
     """Have the parser write a text as lines, and read these."""
-    syntax, reader, text = SYNTAXES[format.name], LineReader(width), _Counted(data, progress)
+    syntax, reader = SYNTAXES[format.name], LineReader(width, trusted=True)
+    # the parser reads some 2 kB at once, for which a function of Python would take too long
+    text = io.BytesIO(data)
     most = max(FREE_EXPANSION, MAX_EXPANSION * len(data))
-    sink = _Sink(reader, text, most, content.limits.rows)
+    sink = _Sink(
+        reader, most, content.limits.rows, lambda: progress("reading", text.tell(), len(data))
+    )
     lines = ox.RdfFormat.N_TRIPLES if width == 3 else ox.RdfFormat.N_QUADS
     try:
-        parser = ox.parse(cast("IO[bytes]", text), format=syntax, base_iri=base)
+        parser = ox.parse(text, format=syntax, base_iri=base)
         ox.serialize(parser, cast("IO[bytes]", sink), format=lines)
         sink.end()
     except (SyntaxError, ValueError, MemoryError, UnsuitedError) as error:

@@ -1,13 +1,14 @@
 """Find the terms of plain lines of N-Triples and N-Quads, by compiled code.
 
-A line is plain if it can be read one way alone, whatever the parser: IRIs, literals and blank nodes
-without escapes, of characters that need no further check. Every other line is left to the parser.
-All that is plain must be right: where a rule has exceptions (ports, tags of languages, other
-alphabets), only its simplest case is plain.
+A line is plain if it can be read one way alone, whatever the parser: literals, blank nodes and IRIs
+of characters that need no further check, the IRIs without escapes. Others are left to the parser.
+All that is plain must be right: where a rule has exceptions (ports, tags of languages, rare
+alphabets), only its simplest case is plain. A line that the parser has written is *trusted*: its
+terms are right, and only their ends are looked for.
 
 References
 ----------
-RDF 1.1 N-Triples, section 7; RFC 3986, appendix A; RFC 5646, section 2.1.
+RDF 1.1 N-Triples, section 7; RFC 3986, appendix A; RFC 3987, section 2.2; RFC 5646, section 2.1.
 """
 
 from __future__ import annotations
@@ -16,9 +17,32 @@ from itertools import pairwise
 
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
 
 from capacity.database.io.numbering import hash_of
+from capacity.database.io.rdf.plain_terms import (
+    AT,
+    BACKSLASH,
+    BLANKS,
+    CARET,
+    COLON,
+    DOT,
+    FEED,
+    FIRST,
+    GREATER,
+    HASH,
+    IN_COMMENT,
+    INSIDE,
+    LABEL,
+    LESS,
+    QUOTE,
+    RETURN,
+    SPACE,
+    UNDERSCORE,
+    plain_iri,
+    plain_language,
+    skip,
+    unescape,
+)
 from capacity.database.term_columns import CODES
 
 BLANK, IRI, LITERAL = CODES["blank"], CODES["iri"], CODES["literal"]
@@ -27,78 +51,7 @@ NO_GRAPH = 7
 # bits of a code that hold the kind of a term; the others hold its tail's number
 KIND_BITS = 3
 # most tails, the datatypes and languages of literals, and the bytes of one
-MOST_TAILS, LONGEST_TAIL = 2**11, 2**8
-
-
-def _bytes(text: str) -> NDArray[np.bool_]:
-    found = np.zeros(256, np.bool_)
-    found[list(text.encode())] = True
-    return found
-
-
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_DIGITS = "0123456789"
-_LETTER, _DIGIT, _WORD = _bytes(_LETTERS), _bytes(_DIGITS), _bytes(_LETTERS + _DIGITS)
-_SCHEME, _HOST = _bytes(_LETTERS + _DIGITS + "+-."), _bytes(_LETTERS + _DIGITS + "-._~")
-_PATH = _bytes(_LETTERS + _DIGITS + "-._~!$&'()*+,;=:@/?")
-_HEX = _bytes(_DIGITS + "ABCDEFabcdef")
-_SLASH, _COLON, _HASH, _PERCENT, _LESS, _GREATER = (ord(c) for c in "/:#%<>")
-_QUOTE, _BACKSLASH, _AT, _CARET, _DOT, _DASH, _UNDERSCORE = (ord(c) for c in '"\\@^.-_')
-_SPACE, _TAB, _FEED, _RETURN = (ord(c) for c in " \t\n\r")
-
-
-@nb.njit(cache=True)
-def _skip(data, at, end, of):  # type: ignore[no-untyped-def]
-    """Return the first index from which a byte isn't one of some."""
-    while at < end and of[data[at]]:
-        at += 1
-    return at
-
-
-@nb.njit(cache=True)
-def _iri(data, at, end):  # type: ignore[no-untyped-def]
-    """Return the index of the ">" of a plain IRI whose "<" is at an index, or -1."""
-    at += 1
-    if at >= end or not _LETTER[data[at]]:
-        return -1
-    at = _skip(data, at, end, _SCHEME)
-    if at >= end or data[at] != _COLON:
-        return -1
-    at += 1
-    if at + 1 < end and data[at] == _SLASH and data[at + 1] == _SLASH:
-        at = _skip(data, at + 2, end, _HOST)
-        if at < end and data[at] == _COLON:
-            at = _skip(data, at + 1, end, _DIGIT)
-        if at >= end or not (data[at] == _SLASH or data[at] == _GREATER):
-            return -1
-    hashes = 0
-    while at < end:
-        c = data[at]
-        if _PATH[c]:
-            at += 1
-        elif c == _HASH and hashes == 0:
-            hashes = 1
-            at += 1
-        elif c == _PERCENT and at + 2 < end and _HEX[data[at + 1]] and _HEX[data[at + 2]]:
-            at += 3
-        else:
-            return at if c == _GREATER else -1
-    return -1
-
-
-@nb.njit(cache=True)
-def _language(data, at, end):  # type: ignore[no-untyped-def]
-    """Return where a plain language tag has ended whose "@" is at an index, or -1."""
-    begin = at + 1
-    at = _skip(data, begin, end, _LETTER)
-    if not 2 <= at - begin <= 3:
-        return -1
-    if at < end and data[at] == _DASH:
-        region = at + 1
-        at = _skip(data, region, end, _LETTER)
-        if not (at - region == 2 or at - region == 4):
-            return -1
-    return -1 if at < end and (data[at] == _DASH or _WORD[data[at]]) else at
+MOST_TAILS, LONGEST_TAIL = 2**15, 2**8
 
 
 @nb.njit(cache=True)
@@ -130,16 +83,21 @@ def _tail(data, begin, end, slots, starts, pool, counts):  # type: ignore[no-unt
 
 @nb.njit(cache=True)
 def scan(  # type: ignore[no-untyped-def]
-    data, width, begins, ends, codes, hashes, others, slots, starts, pool, counts
+    data, width, trusted, escaped, begins, ends, codes, hashes, others, slots, starts, pool, counts
 ):
-    """Find the terms of plain lines, and the other lines.
+    """Find the terms of plain lines, and the other lines; those without facts are neither.
 
     Parameters
     ----------
     data : ndarray of uint8
-        Whole lines, the last of which may lack its line feed.
+        Whole lines in UTF-8, the last of which may lack its line feed. Unless `escaped`, literals
+        with escapes are overwritten by their texts.
     width : int
         3 for triples; 4 for quads, where the fourth column is the name of the graph.
+    trusted : bool
+        Whether the parser has written the lines.
+    escaped : bool
+        Whether the escapes of literals stay as they are, for which their lines must be trusted.
     begins, ends, codes, hashes : ndarrays, shape (m * width,)
         Receive where each term is, its kind and tail, and its hash.
     others : ndarray of int64, shape (m, 3)
@@ -154,37 +112,59 @@ def scan(  # type: ignore[no-untyped-def]
     """
     at, end, plain, strange = 0, len(data), 0, 0
     while at < end:
-        line, column, good = at, 0, True
-        while good and column < width:
+        # a line that isn't plain ends after what is overwritten of it
+        line, past, column, good = at, at, 0, True
+        at = skip(data, at, end, BLANKS)
+        bare = at >= end or data[at] == FEED or data[at] == RETURN or data[at] == HASH
+        while good and column < width and not bare:
             if at >= end:
                 good = False
                 break
             c = data[at]
             t = plain * width + column
             tail = 0
-            if c == _LESS:
-                begin, stop, kind = at + 1, _iri(data, at, end), IRI
-                good = stop >= 0
+            if c == LESS:
+                begin, kind = at + 1, IRI
+                if trusted:
+                    stop = skip(data, begin, end, INSIDE)
+                    good = stop < end and data[stop] == GREATER
+                else:
+                    stop = plain_iri(data, at, end)
+                    good = stop >= 0
                 at = stop + 1
-            elif c == _UNDERSCORE and column != 1:
+            elif c == UNDERSCORE and column != 1:
                 begin, kind = at + 2, BLANK
-                stop = _skip(data, begin, end, _WORD)
-                good = begin < stop and data[at + 1] == _COLON
+                if trusted:
+                    stop = skip(data, begin, end, INSIDE)
+                else:
+                    stop = skip(data, begin, end, LABEL)
+                    good = begin < stop and data[at + 1] == COLON and FIRST[data[begin]]
                 at = stop
-            elif c == _QUOTE and column == 2:
+            elif c == QUOTE and column == 2:
                 begin, kind = at + 1, LITERAL
                 stop = begin
-                while stop < end and data[stop] >= _SPACE and data[stop] != _QUOTE:
-                    if data[stop] == _BACKSLASH:
-                        break
+                while stop < end and data[stop] >= SPACE and data[stop] != QUOTE:
+                    if data[stop] == BACKSLASH:
+                        if not escaped or not trusted:
+                            break
+                        stop += 1
                     stop += 1
-                good = stop < end and data[stop] == _QUOTE
-                at = stop + 1
-                if good and at < end and (data[at] == _AT or data[at] == _CARET):
-                    if data[at] == _AT:
-                        until = _language(data, at, end)
-                    elif at + 2 < end and data[at + 1] == _CARET and data[at + 2] == _LESS:
-                        until = _iri(data, at + 2, end) + 1
+                at = stop
+                if stop < end and data[stop] == BACKSLASH and not escaped:
+                    stop, past = unescape(data, stop, end)
+                    at = past
+                good = stop >= 0 and at < end and data[at] == QUOTE
+                at += 1
+                if good and at < end and (data[at] == AT or data[at] == CARET):
+                    if trusted:
+                        # of a datatype the part before its "<", and then the rest
+                        until = skip(data, at, end, INSIDE)
+                        if until < end and data[until] == LESS:
+                            until = skip(data, until + 1, end, INSIDE) + 1
+                    elif data[at] == AT:
+                        until = plain_language(data, at, end)
+                    elif at + 2 < end and data[at + 1] == CARET and data[at + 2] == LESS:
+                        until = plain_iri(data, at + 2, end) + 1
                     else:
                         until = -1
                     good = until > 0
@@ -192,7 +172,7 @@ def scan(  # type: ignore[no-untyped-def]
                         tail = _tail(data, at, until, slots, starts, pool, counts)
                         good = tail > 0
                         at = until
-            elif c == _DOT and column == 3:
+            elif c == DOT and column == 3:
                 begin, stop, kind = at, at, NO_GRAPH
             else:
                 good = False
@@ -201,23 +181,23 @@ def scan(  # type: ignore[no-untyped-def]
                 begins[t], ends[t] = begin, stop
                 codes[t] = kind | tail << KIND_BITS
                 hashes[t] = hash_of(data, begin, stop, codes[t])
-                while at < end and (data[at] == _SPACE or data[at] == _TAB):
-                    at += 1
+                at = skip(data, at, end, BLANKS)
                 column += 1
         if good:
-            good = at < end and data[at] == _DOT
-            at += 1
-            while good and at < end and (data[at] == _SPACE or data[at] == _TAB):
+            if not bare:
+                good = at < end and data[at] == DOT
+                at = skip(data, at + 1, end, BLANKS)
+            if good and at < end and data[at] == HASH:
+                at = skip(data, at, end, IN_COMMENT)
+            if good and at < end and data[at] == RETURN:
                 at += 1
-            if good and at < end and data[at] == _RETURN:
-                at += 1
-            good = good and (at >= end or data[at] == _FEED)
+            good = good and (at >= end or data[at] == FEED)
         if good:
-            plain += 1
+            plain += not bare
             at += 1
         else:
-            at = line
-            while at < end and data[at] != _FEED:
+            at = past
+            while at < end and data[at] != FEED:
                 at += 1
             at = min(at + 1, end)
             others[strange, 0], others[strange, 1], others[strange, 2] = line, at, plain
@@ -237,5 +217,5 @@ class Tails:
     def texts(self) -> list[str]:
         """List the tails so far, such as "@en"."""
         at = self.starts[: self.counts[0] + 1].tolist()
-        text = self.pool[: at[-1]].tobytes().decode("ascii")
-        return [text[begin:end] for begin, end in pairwise(at)]
+        text = self.pool[: at[-1]].tobytes()
+        return [text[begin:end].decode() for begin, end in pairwise(at)]

@@ -7,11 +7,13 @@ and more slowly.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
 import numba as nb
 import numpy as np
+from numpy.typing import NDArray
 
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
@@ -27,6 +29,7 @@ from capacity.database.source import Source
 from capacity.database.term_columns import CODES, UnsortedTerms
 from capacity.progress import bar
 
+SEPARATORS = {"tsv": b"\t", "csv": b","}
 # rows that are looked at for a header
 _SAMPLE = 2**12
 _LABEL = CODES["label"]
@@ -117,35 +120,25 @@ def read_large_table(
     MultiValuedError
         Under the policy ``error``, or if a policy leaves no fact.
     """
-    data, separator = content.data, {"tsv": b"\t", "csv": b","}[format]
+    data = content.data
     if options.wide or options.columns is not None or options.terms == "n3":
         return None
-    if format == "csv" and any(c in data.replace(b"\r\n", b"\n") for c in (b'"', b"\r", b"\0")):
-        return None
-    first = _rows_of_header(data, separator.decode(), options)
+    first = rows_of_header(data, SEPARATORS[format].decode(), options)
     if first is None:
         return None
     numbering, rows, plain = Numbering(), [], 0
     quoted: list[Row] = []
     with bar() as progress:
         for piece in pieces_of(data, partial(progress, "reading")):
-            text = np.frombuffer(piece, np.uint8)
-            most = int(np.count_nonzero(text == _FEED)) + 1
-            size = most * options.arity
-            begins, ends, codes = (np.empty(size, np.int32) for _ in range(3))
-            hashes, strange = np.empty(size, np.uint64), np.empty(most, np.int64)
-            n, m, more = _scan(
-                text, separator[0], options.arity, begins, ends, codes, hashes, strange
-            )
-            if n < 0:
+            found = scanned(piece, format, options.arity)
+            if found is None:
                 return None
-            for row in strange[:m].tolist():
-                cells = range(row * options.arity, (row + 1) * options.arity)
-                quoted.append((0, tuple(_text(piece, begins[i], ends[i]) for i in cells)))
-            k = n * options.arity
-            numbers = numbering.number(text, begins[:k], ends[:k], codes[:k], hashes[:k])
+            numbers = numbering.number(
+                found.data, found.begins, found.ends, found.codes, found.hashes
+            )
             rows.append(numbers.reshape(-1, options.arity))
-            plain += more
+            quoted += found.quoted
+            plain += found.plain
     if format == "tsv" and options.wide is None and quoted_cell(quoted) is not None:
         return None
     if options.terms is None and not plain:
@@ -161,11 +154,68 @@ def read_large_table(
     return from_columns(terms, rows, multi=multi, source=source)
 
 
-def _text(piece: memoryview, begin: int, end: int) -> str:
-    return bytes(piece[begin:end]).decode()
+@dataclass(frozen=True)
+class Scanned:
+    """Cells of whole lines of a table, all rows of one length.
+
+    Attributes
+    ----------
+    data : ndarray of uint8
+        The lines.
+    n, plain : int
+        Numbers of rows, and of cells that can't be terms.
+    begins, ends, codes : ndarrays of int32, shape (n * width,)
+        Where each cell is, and the code of labels.
+    hashes : ndarray of uint64, shape (n * width,)
+        Their hashes (`hash_of`).
+    quoted : list of Row
+        Rows in which there are quotes.
+    """
+
+    data: NDArray[np.uint8]
+    n: int
+    plain: int
+    begins: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    codes: NDArray[np.int32]
+    hashes: NDArray[np.uint64]
+    quoted: list[Row]
 
 
-def _rows_of_header(data: bytes, separator: str, options: TableOptions) -> int | None:
+def scanned(piece: memoryview, format: str, width: int) -> Scanned | None:
+    """Find the cells of whole lines of a table; None if they must be read in another way.
+
+    Parameters
+    ----------
+    piece : memoryview
+        The lines.
+    format : {'tsv', 'csv'}
+        Format of the table; CSV with quotes, and with line ends of other systems, isn't read.
+    width : int
+        Number of cells of each row.
+    """
+    text = np.frombuffer(piece, np.uint8)
+    if format == "csv":
+        data = bytes(piece)
+        # a search for one byte takes a tenth of the time of one for two
+        alone = b"\r" in data and data.count(b"\r") > data.count(b"\r\n")
+        if b'"' in data or b"\0" in data or alone:
+            return None
+    most = int(np.count_nonzero(text == _FEED)) + 1
+    begins, ends, codes = (np.empty(most * width, np.int32) for _ in range(3))
+    hashes, strange = np.empty(most * width, np.uint64), np.empty(most, np.int64)
+    n, m, plain = _scan(text, SEPARATORS[format][0], width, begins, ends, codes, hashes, strange)
+    if n < 0:
+        return None
+    quoted: list[Row] = []
+    for row in strange[:m].tolist():
+        cells = range(row * width, (row + 1) * width)
+        quoted.append((0, tuple(bytes(piece[begins[i] : ends[i]]).decode() for i in cells)))
+    k = n * width
+    return Scanned(text, n, plain, begins[:k], ends[:k], codes[:k], hashes[:k], quoted)
+
+
+def rows_of_header(data: bytes, separator: str, options: TableOptions) -> int | None:
     """Return the number of rows of the header; None if more than the first rows must tell.
 
     What these rules deny of the first rows, they deny of all: each needs all rows to agree.

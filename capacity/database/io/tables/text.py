@@ -73,9 +73,13 @@ def parse_table_content(
 def _refuse_many(content: Content, format: str) -> None:
     """Refuse too many rows or cells before one is made.
 
-    Those of CSV are at most as many as its lines and commas, some of which cells may hold. Where a
-    file isn't compressed they are fewer than its bytes.
+    Those of CSV are at most as many as its lines and commas, some of which cells may hold. They are
+    no more than the bytes, of which one at least is of a cell, so that a file that isn't
+    compressed needs no counting.
     """
+    most = len(content.data)
+    if content.limits.excess(rows=most, cells=most) is None:
+        return
     rows = content.data.count(b"\n") + 1
     cells = rows + content.data.count(b"\t" if format == "tsv" else b",")
     refuse_excess(content.name, format, content.limits.excess(rows=rows, cells=cells))

@@ -1,25 +1,23 @@
 """Loading files of facts, warm: CPU time beside pyoxigraph's loop in the same run, and memory.
 
-    python benchmarks/headlines/loading.py
-
 The peer's loop over the triples of the file keeps nothing; `capacity.load` returns sorted tokens
-and facts. For TSV, which the peer doesn't read, it reads the same facts as N-Triples. Each file is
-loaded once before that is timed, and then both take turns.
+and facts. For TSV, which the peer doesn't read, it reads the same facts as N-Triples.
 """
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyoxigraph as ox
+
+from headlines.figure import Figure, ratio
 
 BASE = "http://example.org/some/vocabulary/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -97,52 +95,20 @@ def loop(path: Path) -> None:
         pass
 
 
-def seconds(task: Callable[[Path], None], path: Path) -> float:
-    """CPU seconds of a task in this process."""
-    start = time.process_time()
-    task(path)
-    return time.process_time() - start
-
-
-def ratio(ours: Path, theirs: Path) -> float:
-    """Median of the CPU time of loading, by that of the peer's loop, in turns."""
-    load(ours)
-    pairs = [(seconds(load, ours), seconds(loop, theirs)) for _ in range(REPEATS)]
-    mine, peers = zip(*pairs, strict=True)
-    return statistics.median(mine) / statistics.median(peers)
-
-
-def ntriples_of_iris() -> float:
-    """Loading N-Triples of IRIs alone, by the peer's loop."""
+def beside_peer(
+    name: str,
+    write: Callable[[Path, Facts], None],
+    facts: Callable[[int], Facts],
+) -> float:
+    """CPU time of loading a file, by that of the peer's loop over the same facts."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "facts.nt")
-        write_ntriples(path, iris(TIMED))
-        return ratio(path, path)
-
-
-def ntriples_with_literals() -> float:
-    """Loading N-Triples of which half the objects are literals, by the peer's loop."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "facts.nt")
-        write_ntriples(path, literals(TIMED))
-        return ratio(path, path)
-
-
-def turtle() -> float:
-    """Loading the same facts as Turtle, by the peer's loop."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "facts.ttl")
-        write_turtle(path, literals(TIMED))
-        return ratio(path, path)
-
-
-def tsv() -> float:
-    """Loading TSV, by the peer's loop over the same facts as N-Triples."""
-    with tempfile.TemporaryDirectory() as folder:
-        ours, theirs = Path(folder, "facts.tsv"), Path(folder, "facts.nt")
-        write_tsv(ours, iris(TIMED))
-        write_ntriples(theirs, iris(TIMED))
-        return ratio(ours, theirs)
+        ours = Path(folder, name)
+        write(ours, facts(TIMED))
+        theirs = ours
+        if ours.suffix == ".tsv":
+            theirs = Path(folder, "facts.nt")
+            write_ntriples(theirs, facts(TIMED))
+        return ratio(lambda: load(ours), lambda: loop(theirs), repeats=REPEATS)
 
 
 # the largest resident set, over what it was when a smaller file was read; ru_maxrss would begin
@@ -151,7 +117,7 @@ _MEMORY = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from loading import load
+from headlines.loading import load
 peaks = []
 for path in sys.argv[2:]:
     load(Path(path))
@@ -167,27 +133,22 @@ def bytes_a_triple() -> float:
         small, path = Path(folder, "small.nt"), Path(folder, "facts.nt")
         write_ntriples(small, literals(COUNTED // 10))
         write_ntriples(path, literals(COUNTED))
-        command = [sys.executable, "-c", _MEMORY, str(Path(__file__).parent), small, path]
+        command = [sys.executable, "-c", _MEMORY, str(Path(__file__).parents[1]), small, path]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return int(done.stdout) * 1024 / COUNTED
 
 
-# name, function, and whether it is a ratio of times to the peer's or a count
-FIGURES: dict[str, tuple[Callable[[], float], str]] = {
-    "loading.ntriples": (ntriples_of_iris, "ratio"),
-    "loading.ntriples_with_literals": (ntriples_with_literals, "ratio"),
-    "loading.turtle": (turtle, "ratio"),
-    "loading.tsv": (tsv, "ratio"),
-    "loading.bytes_a_triple": (bytes_a_triple, "count"),
+LOOP = "pyoxigraph's loop over the triples"
+FIGURES = {
+    "loading N-Triples": Figure(
+        "ratio", LOOP, partial(beside_peer, "facts.nt", write_ntriples, iris)
+    ),
+    "loading N-Triples with literals": Figure(
+        "ratio", LOOP, partial(beside_peer, "facts.nt", write_ntriples, literals)
+    ),
+    "loading Turtle": Figure(
+        "ratio", LOOP, partial(beside_peer, "facts.ttl", write_turtle, literals)
+    ),
+    "loading TSV": Figure("ratio", LOOP, partial(beside_peer, "facts.tsv", write_tsv, iris)),
+    "bytes of loading": Figure("count", "peak bytes, a triple", bytes_a_triple),
 }
-
-
-def main() -> None:
-    for name, (figure, kind) in FIGURES.items():
-        start = time.monotonic()
-        value = figure()
-        print(f"{name}: {value:.3g} ({kind}; {time.monotonic() - start:.1f} s)", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -118,8 +118,9 @@ def claims(
     for _ in range(CLAIMS["exchanged"]):
         # arguments of one under the quantity and the side of another
         one, other = choose.one(pool), choose.one(pool)
-        arguments = tuple(choose.some([*one.arguments, *other.arguments]))
-        found.append(("exchanged", claim(one, arguments)))
+        # an upper bound by a simple tensor for each entry has none
+        both = [*one.arguments, *other.arguments]
+        found.append(("exchanged", claim(one, tuple(choose.some(both)) if both else ())))
     for _ in range(CLAIMS["stacked"]):
         one = choose.one(pool)
         arguments = choose.order([a for c in pool if c.side == "lower" for a in c.arguments])

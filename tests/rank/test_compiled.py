@@ -1,6 +1,7 @@
 """Kernels compute the same compiled and in Python, and are compiled once that pays."""
 
 import sys
+from pathlib import Path
 
 import flint
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.rank import compilation
-from capacity.rank.compilation import MOST_STEPS, pays_to_compile
+from capacity.rank.compilation import MOST_STEPS, MOST_STEPS_UNKEPT, pays_to_compile
 from capacity.rank.exact import compiled_rank, modular_rank
 from capacity.rank.exact.modular_rank import PRIME, rank_modulo, ranks_of_differences
 from capacity.rank.exact.ranks import matrix_rank
@@ -18,8 +19,14 @@ from tests.tiers import examples
 
 
 def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modular_rank, "pays_to_compile", lambda _: False)
-    monkeypatch.setattr(compilation, "pays_to_compile", lambda _: False)
+    monkeypatch.setattr(modular_rank, "pays_to_compile", lambda *_: False)
+    monkeypatch.setattr(compilation, "pays_to_compile", lambda *_: False)
+
+
+@pytest.fixture(autouse=True)
+def many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the process had done so many steps that all others are compiled."""
+    monkeypatch.setattr(compilation._Interpreted, "steps", 10**12)
 
 
 def by_flint(matrix: np.ndarray) -> int:
@@ -42,8 +49,6 @@ def drawn(seed: int) -> np.ndarray:
 @given(st.integers(0, 10**6))
 @settings(max_examples=examples(300))
 def test_a_rank_modulo_the_prime_is_that_of_flint(seed: int) -> None:
-    import numba  # noqa: F401 - so that it is compiled
-
     matrix = drawn(seed)
     given_ = matrix.copy()
     rank = by_flint(matrix)
@@ -65,8 +70,6 @@ def test_the_kernel_and_its_caller_mean_the_same_prime() -> None:
 def test_ranks_of_differences_are_those_over_the_rationals(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import numba  # noqa: F401
-
     # minors of such matrices are far below the prime
     matrices = np.random.default_rng(seed).integers(-2, 3, (5, 3, 4))
     found = ranks_of_differences(matrices)
@@ -83,8 +86,6 @@ def test_ranks_of_differences_are_those_over_the_rationals(
 def test_a_greedy_order_is_valid_in_any_order_of_tensors_and_the_same_in_python(
     shape: tuple[int, ...], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import numba  # noqa: F401
-
     rng = np.random.default_rng(seed)
     values, known = rng.random(shape) < 0.3, rng.random(shape) < 0.9
     removals = greedy_removals(values, known, orders=3, seed=seed)
@@ -111,10 +112,35 @@ def test_the_game_shows_the_rank_of_w_states(order: int) -> None:
     assert len(greedy_removals(w, np.ones(w.shape, bool), orders=8, seed=0)) == order
 
 
+def _never() -> None:
+    raise AssertionError("whether code is kept is asked of numba, which isn't imported")
+
+
 def test_a_process_compiles_once_its_steps_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilation._Interpreted, "steps", 0)
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, "numba", raising=False)
-        assert not pays_to_compile(MOST_STEPS // 2)
-        assert not pays_to_compile(MOST_STEPS // 2)
-        assert pays_to_compile(1)
+        assert not pays_to_compile(MOST_STEPS // 2, _never)
+        assert not pays_to_compile(MOST_STEPS // 2, _never)
+        assert pays_to_compile(1, _never)
+
+
+def _next(x: int) -> int:
+    return x + 1
+
+
+def test_beside_numba_what_is_kept_is_taken_and_nothing_else_is_compiled_for_few_steps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import numba
+
+    monkeypatch.setattr(compilation._Interpreted, "steps", 0)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    # functions of another process, as numba keeps them by the place and the name of their source
+    before, after = (numba.njit(cache=True)(_next) for _ in range(2))
+    assert not pays_to_compile(MOST_STEPS_UNKEPT // 2, lambda: before)
+    assert before(1) == 2
+    assert pays_to_compile(1, lambda: after)
+    # the answer about the first holds as long as the process, until its steps add up
+    assert not pays_to_compile(MOST_STEPS_UNKEPT // 2, lambda: before)
+    assert pays_to_compile(1, lambda: before)

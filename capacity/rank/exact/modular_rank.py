@@ -6,6 +6,8 @@ proved by other means.
 
 from __future__ import annotations
 
+from typing import Any
+
 import flint
 import numpy as np
 
@@ -40,7 +42,7 @@ def rank_modulo(matrix: Indices, *, above: int = 0, enough: int | None = None) -
     1
     """
     m, n = matrix.shape
-    if not pays_to_compile(ENTRY * m * n):
+    if not pays_to_compile(ENTRY * m * n, _kernel):
         return flint.nmod_mat(m, n, (matrix % PRIME).ravel().tolist(), PRIME).rank()
     from capacity.rank.exact.compiled_rank import residues, row_rank
 
@@ -69,7 +71,7 @@ def ranks_of_differences(matrices: Indices) -> Indices:
     k, m, n = matrices.shape
     nodes = np.concatenate([np.zeros_like(matrices[:1]), matrices])
     ranks = np.zeros((k + 1, k + 1), np.int64)
-    if pays_to_compile(ENTRY * k * (k + 1) // 2 * m * n):
+    if pays_to_compile(ENTRY * k * (k + 1) // 2 * m * n, _kernel):
         from capacity.rank.exact.compiled_rank import difference_ranks, residues
 
         difference_ranks(residues(nodes), ranks)
@@ -79,3 +81,9 @@ def ranks_of_differences(matrices: Indices) -> Indices:
             entries = ((nodes[j] - nodes[i]) % PRIME).ravel().tolist()
             ranks[i, j] = flint.nmod_mat(m, n, entries, PRIME).rank()
     return ranks
+
+
+def _kernel() -> Any:
+    from capacity.rank.exact.compiled_rank import row_rank
+
+    return row_rank

@@ -34,7 +34,7 @@ from capacity.layer.engines.simd.vector import (
 
 
 @inlined
-def forward(dims, sizes, scale, facts, weights, work):
+def forward(sizes, scale, facts, weights, work):
     """Compute the residuals of all rows that predict: after subjects, then after predicates."""
     f = kind_of(work.y)
     d_model, heads = sizes.d_model, sizes.heads

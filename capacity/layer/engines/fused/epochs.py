@@ -27,7 +27,7 @@ LN_2 = math.log(2)
 @inlined
 def _look(dims, sizes, rule, facts, weights, grads, work):
     """Predict, with gradients; return True if all logits are finite."""
-    forward(dims, sizes, rule.scale, facts, weights, work)
+    forward(sizes, rule.scale, facts, weights, work)
     zero = full(kind_of(work.rows)(0))
     for i in range(0, len(dims) * sizes.width, lanes_of(grads.U)):
         rolled()

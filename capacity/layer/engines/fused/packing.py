@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.layer.config import LayerConfig
 from capacity.layer.engines.fused import buffers, epochs
+from capacity.layer.engines.fused.kernels import kernel_for
 from capacity.layer.engines.fused.layout import IDLE, Layout, padded
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.pointers import words
 from capacity.layer.engines.simd.vector import VECTOR_BYTES
+from capacity.layer.engines.workload import Workload
 from capacity.layer.forward import Weights
 from capacity.layer.history import History, Recorder
 from capacity.layer.recipe import Recipe
@@ -49,10 +52,10 @@ class PackedRun:
         self._active, rows = np.unique(ids[:, :2], return_inverse=True)
         self._idle = np.setdiff1d(np.arange(db.n_tokens), self._active)
         self.facts = _facts(rows.reshape(-1, 2), ids, both=recipe.positions == "both")
-        self._dims = (self.dtype.type(0),) * config.d_model
+        self._workload = Workload(config, recipe, db.n_triples, db.n_tokens, self.dtype.name)
         self._sizes = buffers.Sizes(
-            config.d_model, len(self._active), config.n_heads, config.d_head_qk, config.d_head_vo, db.n_tokens,
-            padded(db.n_tokens, lanes),
+            config.d_model, len(self._active), config.n_heads, config.d_head_qk, config.d_head_vo,
+            db.n_tokens, padded(db.n_tokens, lanes),
         )  # fmt: skip
         self._layout = Layout(config, len(self._active), len(self._idle), lanes)
         size = self._layout.size
@@ -93,7 +96,10 @@ class PackedRun:
         batch_work = self._new_work(batch) if size < n else self._work
         recorder = self._recorder
         run = self._run(recorder, self._rule, recipe.learning_rates())
-        arguments = (self._dims, words(run))
+        arguments = (
+            kernel_for("batches" if size < n else "full", self._workload).zeros,
+            words(run),
+        )
         # each call of a kernel begins with a look, so nothing else has to be kept
         changing = {
             **{f"{name}{_LAYOUT}": array for name, array in self.state._asdict().items()},
@@ -120,7 +126,7 @@ class PackedRun:
                         rng.permutation(n)
         if end == epochs.GOING and (size < n or not recipe.epochs):
             # a look with the final weights
-            end, _ = epochs.train_epochs(*arguments, epoch, epoch)
+            end, _ = epochs.train_epochs(self._looking, words(run), epoch, epoch)
         return end, epoch
 
     def loss(self) -> float:
@@ -166,8 +172,14 @@ class PackedRun:
         """
         # a layer that knows its facts has gradients, too
         run = self._run(Recorder(0), self._rule._replace(stop_tau=0.0), np.zeros(1))
-        epochs.train_epochs(self._dims, words(run), 0, 1)
+        epochs.train_epochs(self._looking, words(run), 0, 1)
         return self._unpacked(self.state.gradient)
+
+    @property
+    def _looking(self) -> tuple[Any, ...]:
+        """First argument of a kernel that hardly trains."""
+        no_epochs = replace(self._workload.recipe, epochs=0)
+        return kernel_for("full", replace(self._workload, recipe=no_epochs)).zeros
 
     @property
     def is_finite(self) -> bool:

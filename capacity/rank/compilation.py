@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from capacity.kept_code import is_kept
+
 Result = TypeVar("Result")
-# in Python, before numba is imported; and before anything is compiled, where it is imported already
+# in Python, before numba is imported, and before a kernel is compiled
 MOST_STEPS, MOST_STEPS_UNKEPT = 2 * 10**6, 10**7
 
 
@@ -30,44 +31,33 @@ class _Interpreted:
     steps = 0
 
 
-def pays_to_compile(steps: int, kernel: Callable[[], Any]) -> bool:
+def pays_to_compile(steps: int, source: Path, function: str) -> bool:
     """Return True if some steps should be done by compiled code; otherwise count them.
 
     Parameters
     ----------
     steps : int
         Number of steps, of about a tenth of a microsecond in Python.
-    kernel : callable
-        Returns the function of numba that would do them; not called before numba is imported.
+    source, function : Path, str
+        Source and name of the function that would be compiled.
 
     Returns
     -------
     bool
-        True if numba is imported and compiled code of the function is kept on disk, or if with
-        these there would be more than `MOST_STEPS` in Python, or `MOST_STEPS_UNKEPT` if numba is
-        imported.
+        True if with these there would be more than `MOST_STEPS` in Python, or `MOST_STEPS_UNKEPT`
+        if no compiled code of the function is kept on disk; and at once if some is, and numba is
+        imported already.
 
     Examples
     --------
-    >>> pays_to_compile(10**10, lambda: None)
+    >>> pays_to_compile(10**10, Path("module.py"), "function")
     True
     """
-    imported = "numba" in sys.modules
-    most = MOST_STEPS_UNKEPT if imported else MOST_STEPS
-    if _Interpreted.steps + steps > most or (imported and _is_kept(kernel())):
+    kept = is_kept(source, function)
+    most = MOST_STEPS if kept else MOST_STEPS_UNKEPT
+    if (kept and "numba" in sys.modules) or _Interpreted.steps + steps > most:
         return True
     _Interpreted.steps += steps
-    return False
-
-
-@cache
-def _is_kept(kernel: Any) -> bool:
-    """Return True if compiled code of a function is on disk when this process first asks."""
-    source = Path(kernel.py_func.__code__.co_filename)
-    names = f"{source.stem}.{kernel.py_func.__qualname__}-*.nbi"
-    with suppress(OSError):
-        kept = list(Path(kernel.stats.cache_path).glob(names))
-        return any(index.stat().st_mtime >= source.stat().st_mtime for index in kept)
     return False
 
 
@@ -89,7 +79,7 @@ def run_kernel(kernel: Callable[..., Result], steps: int, *arguments: Any) -> Re
     object
         Return value of the kernel.
     """
-    if pays_to_compile(steps, partial(_compiled, kernel)):
+    if pays_to_compile(steps, Path(kernel.__code__.co_filename), kernel.__qualname__):
         return _compiled(kernel)(*arguments)
     return kernel(*(a.tolist() if isinstance(a, np.ndarray) else a for a in arguments))
 

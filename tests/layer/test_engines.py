@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -464,7 +464,7 @@ def test_the_widest_kernel_gives_the_bits_of_the_layers_own(
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
     """The kernels that a process would load or compile, with nothing on disk at first."""
     loaded: list[Kernel] = []
-    monkeypatch.setattr(kernels, "_seconds_lost", Counter())
+    monkeypatch.setattr(kernels, "_seconds_lost", defaultdict(float))
     monkeypatch.setattr(kernels, "_load", loaded.append)
     monkeypatch.setattr(Kernel, "is_kept", False)
     monkeypatch.setattr(Kernel, "is_loaded", property(lambda kernel: kernel in loaded))

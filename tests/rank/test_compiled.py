@@ -1,5 +1,6 @@
 """Kernels compute the same compiled and in Python, and are compiled once that pays."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capacity.kept_code import is_kept
 from capacity.rank import compilation
 from capacity.rank.compilation import MOST_STEPS, MOST_STEPS_UNKEPT, pays_to_compile
 from capacity.rank.exact import compiled_rank, modular_rank
@@ -112,35 +114,38 @@ def test_the_game_shows_the_rank_of_w_states(order: int) -> None:
     assert len(greedy_removals(w, np.ones(w.shape, bool), orders=8, seed=0)) == order
 
 
-def _never() -> None:
-    raise AssertionError("whether code is kept is asked of numba, which isn't imported")
-
-
-def test_a_process_compiles_once_its_steps_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compilation._Interpreted, "steps", 0)
-    with monkeypatch.context() as patch:
-        patch.delitem(sys.modules, "numba", raising=False)
-        assert not pays_to_compile(MOST_STEPS // 2, _never)
-        assert not pays_to_compile(MOST_STEPS // 2, _never)
-        assert pays_to_compile(1, _never)
-
-
 def _next(x: int) -> int:
     return x + 1
 
 
-def test_beside_numba_what_is_kept_is_taken_and_nothing_else_is_compiled_for_few_steps(
+def test_a_process_compiles_once_its_steps_add_up_and_takes_what_is_kept_sooner(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     import numba
+    from numba.core import config
 
-    monkeypatch.setattr(compilation._Interpreted, "steps", 0)
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    # functions of another process, as numba keeps them by the place and the name of their source
-    before, after = (numba.njit(cache=True)(_next) for _ in range(2))
-    assert not pays_to_compile(MOST_STEPS_UNKEPT // 2, lambda: before)
-    assert before(1) == 2
-    assert pays_to_compile(1, lambda: after)
-    # the answer about the first holds as long as the process, until its steps add up
-    assert not pays_to_compile(MOST_STEPS_UNKEPT // 2, lambda: before)
-    assert pays_to_compile(1, lambda: before)
+    def pays(steps: int) -> bool:
+        return pays_to_compile(steps, Path(__file__), "_next")
+
+    def begin() -> None:
+        monkeypatch.setattr(compilation._Interpreted, "steps", 0)
+        is_kept.cache_clear()
+
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    begin()
+    assert not pays(MOST_STEPS_UNKEPT // 2)
+    assert numba.njit(cache=True)(_next)(1) == 2
+    # whether code is kept is asked once in a process
+    assert not pays(MOST_STEPS_UNKEPT // 2)
+    assert pays(1)
+    begin()
+    assert pays(1)
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, "numba")
+        assert not pays(MOST_STEPS // 2)
+        assert not pays(MOST_STEPS // 2)
+        assert pays(1)
+    os.utime(next(tmp_path.rglob("*.nbi")), (0, 0))
+    begin()
+    assert not pays(MOST_STEPS_UNKEPT)

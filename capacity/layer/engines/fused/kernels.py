@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -71,7 +71,7 @@ class Kernel(NamedTuple):
 
 
 # seconds that this process has lost by the widest kernel, by the kernel that would have saved them
-_seconds_lost: Counter[Kernel] = Counter()
+_seconds_lost: defaultdict[Kernel, float] = defaultdict(float)
 
 
 def kernel_for(kind: str, work: Workload) -> Kernel:
@@ -104,7 +104,7 @@ def kernel_for(kind: str, work: Workload) -> Kernel:
 def start_seconds(works: Iterable[Workload]) -> float:
     """Estimate the seconds that pass before the first of some trainings (`Engine.start`)."""
     needed: set[Kernel] = set()
-    lost: Counter[Kernel] = Counter()
+    lost: defaultdict[Kernel, float] = defaultdict(float)
     for work in works:
         kinds = ("full", "batches") if work.n_steps > 1 else ("full",)
         for kind in kinds:

@@ -7,7 +7,7 @@ are annotated by ``int``, ``float``, `Floats`, `Doubles`, `Integers`, or another
 """
 
 # as in `vector`
-# pyright: basic
+# pyright: basic, reportReturnType=false, reportGeneralTypeIssues=false
 # ruff: noqa: ARG001
 
 from __future__ import annotations

@@ -18,13 +18,15 @@ except ImportError:
     fcntl = None
 
 
-def claim(descriptor: int) -> bool | None:
+def claim(descriptor: int, *, wait: bool = False) -> bool | None:
     """Lock an open file until it is closed.
 
     Parameters
     ----------
     descriptor : int
         The file, open for writing.
+    wait : bool
+        Whether to wait until no other process has it locked.
 
     Returns
     -------
@@ -34,7 +36,7 @@ def claim(descriptor: int) -> bool | None:
     if fcntl is None:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     except OSError:

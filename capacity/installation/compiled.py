@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from capacity.kept_code import folders_of
 
 # numba's names: module.function-line.py311.nbi for an index, .nbc for the code
 _INDEX = re.compile(r"(?P<module>\w+)\..+-\d+\.py(?P<python>\d+)\w*\.nbi")
@@ -63,7 +62,7 @@ def compiled_code(package: Path) -> CompiledCode:
     python = "".join(map(str, sys.version_info[:2]))
     for sources in sorted({path.parent for path in package.rglob("*.py")}):
         room = (*sources.relative_to(package).parts, "the top")[0]
-        for kept in _kept(sources):
+        for kept in folders_of(sources):
             for file in kept.glob("*.nb[ic]"):
                 folders[str(kept)] = None
                 size += file.stat().st_size
@@ -76,25 +75,3 @@ def compiled_code(package: Path) -> CompiledCode:
                 else:
                     stale += 1
     return CompiledCode(tuple(folders), functions, stale, size)
-
-
-def _kept(sources: Path) -> Iterator[Path]:
-    """Yield the folders where numba keeps the code of a folder of sources."""
-    # numba names a folder of its own cache by that of the sources, and by the SHA-1 of its path
-    digest = hashlib.sha1(str(sources).encode(), usedforsecurity=False).hexdigest()
-    own = f"{sources.name}_{digest}"
-    asked = os.environ.get("NUMBA_CACHE_DIR")
-    if asked:
-        yield Path(asked, own)
-        return
-    yield sources / "__pycache__"
-    yield _users_folder() / own
-
-
-def _users_folder() -> Path:
-    """Return where numba keeps code if it can't write beside the sources."""
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "numba"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home()), "numba", "Cache")
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "numba")

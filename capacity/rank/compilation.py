@@ -3,8 +3,9 @@
 A kernel is a plain function of scalars, one-dimensional arrays and a generator, in the subset of
 Python that numba compiles. Python itself computes the same result, from lists, some hundred times
 more slowly. As with skis, which can be rented or bought, a process goes on in Python until that has
-taken about half as long as the import would, and compiles from then on: little is lost if it ends
-soon, and little if it doesn't. Results don't depend on the choice.
+taken about half as long as the import would, or the compilation where nothing compiled is kept on
+disk, and compiles from then on: little is lost if it ends soon, and little if it doesn't. Results
+don't depend on the choice.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from capacity.kept_code import is_kept
+
 Result = TypeVar("Result")
-# in Python, before numba is imported
-MOST_STEPS = 2 * 10**6
+# in Python, before numba is imported, and before a kernel is compiled
+MOST_STEPS, MOST_STEPS_UNKEPT = 2 * 10**6, 10**7
 
 
 class _Interpreted:
@@ -27,26 +31,31 @@ class _Interpreted:
     steps = 0
 
 
-def pays_to_compile(steps: int) -> bool:
+def pays_to_compile(steps: int, source: Path, function: str) -> bool:
     """Return True if some steps should be done by compiled code; otherwise count them.
 
     Parameters
     ----------
     steps : int
         Number of steps, of about a tenth of a microsecond in Python.
+    source, function : Path, str
+        Source and name of the function that would be compiled.
 
     Returns
     -------
     bool
-        True if numba is imported already, or if with these there would be more than
-        `MOST_STEPS` in Python.
+        True if with these there would be more than `MOST_STEPS` in Python, or `MOST_STEPS_UNKEPT`
+        if no compiled code of the function is kept on disk; and at once if some is, and numba is
+        imported already.
 
     Examples
     --------
-    >>> pays_to_compile(10**10)
+    >>> pays_to_compile(10**10, Path("module.py"), "function")
     True
     """
-    if "numba" in sys.modules or _Interpreted.steps + steps > MOST_STEPS:
+    kept = is_kept(source, function)
+    most = MOST_STEPS if kept else MOST_STEPS_UNKEPT
+    if (kept and "numba" in sys.modules) or _Interpreted.steps + steps > most:
         return True
     _Interpreted.steps += steps
     return False
@@ -70,7 +79,7 @@ def run_kernel(kernel: Callable[..., Result], steps: int, *arguments: Any) -> Re
     object
         Return value of the kernel.
     """
-    if pays_to_compile(steps):
+    if pays_to_compile(steps, Path(kernel.__code__.co_filename), kernel.__qualname__):
         return _compiled(kernel)(*arguments)
     return kernel(*(a.tolist() if isinstance(a, np.ndarray) else a for a in arguments))
 

@@ -1,7 +1,8 @@
 """The driver of a sweep: what is still to do, who computes it, and when it is stored.
 
 The ranks of the databases that are still needed are bounded first, each once; the runs follow, in
-tasks of about a second. This process alone writes rows: a shard when all its runs are done, and
+tasks of about a second, and no worker waits until the last database is bounded: a row waits for the
+ranks that it shows. This process alone writes rows: a shard when all its runs are done, and
 unfinished shards every few seconds and when it ends for any reason. Longer runs resume from
 snapshots, but not on Dask, whose workers may not see the folder, nor if they are trained together.
 """
@@ -16,11 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from capacity.database.facts import Database
 from capacity.errors import SweepError
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.registry import engines_named, make_known
 from capacity.progress import Progress
-from capacity.sweep.one_run import database_ranks, train_runs
+from capacity.sweep.one_run import UNKNOWN_RANKS, database_ranks, train_runs
 from capacity.sweep.plan import Run, task_seconds, tasks_of
 from capacity.sweep.pool import Executor, Outcome, in_this_process
 from capacity.sweep.storage.manifest import environment
@@ -48,6 +50,8 @@ class Driver:
         self._store, self._shards, self._part = store, store.plan.shards, part
         self._here, self._report = here, progress or (lambda _what, _done, _total, _left: None)
         self._ranks: dict[str, dict[str, int]] = {}
+        # rows of databases that aren't bounded yet, by these and by shards
+        self._waiting: dict[str, dict[int, list[Row]]] = {}
         # rows that the remaining shards already have, by the keys of their runs
         self._rows = {n: self._kept(n) for n in mine if not self._is_done(n)}
         self._changed: set[int] = set()
@@ -95,7 +99,7 @@ class Driver:
                 snapshots=self._store.snapshots if snapshots else None,
                 engines=engines_named(run.engine for runs in tasks.values() for run in runs),
             )
-            failed = [*self._bound(execute, tasks.values()), *self._train(execute, tasks, do)]
+            failed = list(self._do(execute, self._to_bound(tasks.values()), tasks, do))
         if failed:
             for outcome in failed:
                 self._store.log(self._part, failed=outcome.name, error=outcome.error)
@@ -122,8 +126,8 @@ class Driver:
             tasks |= {(number, i): some for i, some in enumerate(tasks_of(runs, seconds))}
         return tasks
 
-    def _bound(self, execute: Executor, tasks: Collection[tuple[Run, ...]]) -> Iterator[Outcome]:
-        """Bound the ranks of the databases that are still needed; yield the failures."""
+    def _to_bound(self, tasks: Collection[tuple[Run, ...]]) -> dict[str, Database]:
+        """Find the databases whose ranks are needed and not stored, the largest first."""
         needed = {run.database.facts_sha256: run.database for runs in tasks for run in runs}
         for facts in needed:
             try:
@@ -133,45 +137,42 @@ class Driver:
                 continue
             if known is not None:
                 self._ranks[facts] = known
-        unknown = {f: (db,) for f, db in needed.items() if f not in self._ranks}
-        with closing(execute(database_ranks, unknown)) as outcomes:
-            for n, outcome in enumerate(outcomes, 1):
-                self._report("ranks", n, len(unknown), None)
-                if outcome.error is not None:
-                    yield replace(outcome, name=f"ranks of {outcome.name}")
-                    continue
-                self._store.keep_ranks(outcome.name, outcome.value)
-                self._ranks[outcome.name] = outcome.value
+        unknown = [facts for facts in needed if facts not in self._ranks]
+        # one that takes long should not begin last
+        unknown.sort(key=lambda facts: -needed[facts].n_triples)
+        return {facts: needed[facts] for facts in unknown}
 
-    def _train(
+    def _do(
         self,
         execute: Executor,
+        to_bound: Mapping[str, Database],
         tasks: Mapping[tuple[int, int], tuple[Run, ...]],
         do: Callable[..., Any],
     ) -> Iterator[Outcome]:
-        """Do the tasks whose ranks are known, by `_rows`; yield the failures."""
-        known: dict[tuple[int, int], tuple[Any, ...]] = {}
-        for name, runs in tasks.items():
-            facts = {run.database.facts_sha256 for run in runs}
-            if facts <= self._ranks.keys():
-                known[name] = (runs, {f: self._ranks[f] for f in facts})
-        self._time_left = TimeLeft(sum(run.seconds for runs, _ in known.values() for run in runs))
+        """Bound databases, and do the tasks as soon as workers are free; yield the failures."""
+        cost = sum(run.seconds for runs in tasks.values() for run in runs)
+        self._time_left = TimeLeft(cost)
+        bounding = {("ranks", facts): (database_ranks, db) for facts, db in to_bound.items()}
+        training = {("runs", name): (do, runs) for name, runs in tasks.items()}
+        n_bounded = 0
         try:
-            with closing(execute(do, known)) as outcomes:
+            with closing(execute(_call, {**bounding, **training})) as outcomes:
                 for outcome in outcomes:
-                    number, _ = outcome.name
+                    what, name = outcome.name
+                    if what == "ranks":
+                        n_bounded += 1
+                        if not self._trained:
+                            self._report("ranks", n_bounded, len(to_bound), None)
+                            self._time_left = TimeLeft(cost)
                     if outcome.error is not None:
-                        yield replace(outcome, name=f"shard {number}")
-                        continue
-                    rows, there, seconds = outcome.value
-                    if there != self._here:
-                        raise SweepError(
-                            "A worker must have the versions and the processor of this process, "
-                            f"{self._here}; it has {there}. Otherwise one table would mix rows of "
-                            "both: install the same versions, on one kind of processor."
+                        yield replace(
+                            outcome,
+                            name=f"ranks of {name}" if what == "ranks" else f"shard {name[0]}",
                         )
-                    self._take(number, rows, seconds)
-                    self._tell(tasks[outcome.name])
+                    elif what == "ranks":
+                        self._bounded(name, outcome.value)
+                    else:
+                        self._done(name[0], tasks[name], *outcome.value)
         except BaseException:
             # the error that ended the training must be raised, and not a later one
             with suppress(SweepError):
@@ -179,11 +180,45 @@ class Driver:
             raise
         self._keep()
 
-    def _take(self, number: int, rows: Sequence[Row], seconds: float) -> None:
+    def _bounded(self, facts: str, ranks: dict[str, int]) -> None:
+        """Store the ranks of a database, and take the rows that waited for them."""
+        self._store.keep_ranks(facts, ranks)
+        self._ranks[facts] = ranks
+        for number, rows in self._waiting.pop(facts, {}).items():
+            self._take(number, [{**row, **ranks} for row in rows])
+
+    def _done(
+        self,
+        number: int,
+        runs: tuple[Run, ...],
+        rows: Sequence[Row],
+        there: dict[str, Any],
+        seconds: float,
+    ) -> None:
+        """Take the rows of a task; those of databases that aren't bounded yet have to wait."""
+        if there != self._here:
+            raise SweepError(
+                "A worker must have the versions and the processor of this process, "
+                f"{self._here}; it has {there}. Otherwise one table would mix rows of "
+                "both: install the same versions, on one kind of processor."
+            )
+        self._seconds[number] = self._seconds.get(number, 0.0) + seconds
+        of = {run.key: run.database.facts_sha256 for run in runs}
+        whole: list[Row] = []
+        for row in rows:
+            facts = of[row["run_key"]]
+            if facts in self._ranks:
+                whole.append({**row, **self._ranks[facts]})
+            else:
+                self._waiting.setdefault(facts, {}).setdefault(number, []).append(row)
+        if whole:
+            self._take(number, whole)
+        self._tell(runs)
+
+    def _take(self, number: int, rows: Sequence[Row]) -> None:
         """Add rows to their shard, and store the shard if it is complete."""
         held = self._rows[number]
         held.update((row["run_key"], row) for row in rows)
-        self._seconds[number] = self._seconds.get(number, 0.0) + seconds
         if len(held) == len(self._shards[number]):
             self._store_shard(number)
         else:
@@ -241,19 +276,23 @@ class Driver:
 
 def _rows(
     runs: Sequence[Run],
-    ranks: Mapping[str, Mapping[str, int]],
     *,
     tell: Callable[[Iterable[Run]], None] | None,
     snapshots: Path | None,
     engines: Iterable[Engine],
 ) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
-    """Rows of some runs, the environment that computed them, and the seconds that it took."""
+    """Rows of some runs without ranks, the environment that computed them, and the seconds."""
     start = time.perf_counter()
     make_known(engines)
     rows: list[dict[str, Any]] = []
     by_key = {run.key: run for run in runs}
-    for row, _ in train_runs(runs, ranks=ranks, snapshots=snapshots):
+    later = {run.database.facts_sha256: UNKNOWN_RANKS for run in runs}
+    for row, _ in train_runs(runs, ranks=later, snapshots=snapshots):
         rows.append(row)
         if tell is not None:
             tell([by_key[row["run_key"]]])
     return rows, environment(runs[0].device), round(time.perf_counter() - start, 3)
+
+
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)

@@ -30,6 +30,11 @@ from capacity.sweep.trained import Trained, Watch, layer_of, trained_runs
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
 
+# of a row that is made before its database is bounded
+UNKNOWN_RANKS: Mapping[str, Any] = dict.fromkeys(
+    ("database_rank_bound", "database_rank_lower", "database_rank_upper")
+)
+
 
 def train_run(
     run: Run, *, ranks: Mapping[str, int] | None = None, progress: Progress | None = None
@@ -116,7 +121,7 @@ def train_and_tell(
 def train_runs(
     runs: Sequence[Run],
     *,
-    ranks: Mapping[str, Mapping[str, int]] | None = None,
+    ranks: Mapping[str, Mapping[str, Any]] | None = None,
     snapshots: Path | None = None,
     progress: Progress | None = None,
 ) -> Iterator[tuple[dict[str, Any], Trained]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyoxigraph as ox
@@ -400,3 +402,15 @@ def test_a_large_file_is_the_same_as_the_parser_reads(tmp_path: Path) -> None:
     again = tmp_path / "again.nt"
     write(db, again)
     assert load(again, multi="keep").facts_sha256 == db.facts_sha256
+
+
+def test_code_that_is_not_compiled_yet_pays_for_larger_texts_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = {}
+    for kept in (True, False):
+        monkeypatch.setattr(pieces, "is_kept", lambda *_, kept=kept: kept)
+        for size in (pieces.LARGE - 1, pieces.LARGE, pieces.UNKEPT * pieces.LARGE):
+            content: Any = SimpleNamespace(data=range(size))
+            found[kept, size] = pieces.is_large(content, Path("reader.py"), "read")
+    assert list(found.values()) == [False, True, True, False, False, True]

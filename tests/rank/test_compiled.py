@@ -1,6 +1,8 @@
 """Kernels compute the same compiled and in Python, and are compiled once that pays."""
 
+import os
 import sys
+from pathlib import Path
 
 import flint
 import numpy as np
@@ -8,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capacity.kept_code import is_kept
 from capacity.rank import compilation
-from capacity.rank.compilation import MOST_STEPS, pays_to_compile
+from capacity.rank.compilation import MOST_STEPS, MOST_STEPS_UNKEPT, pays_to_compile
 from capacity.rank.exact import compiled_rank, modular_rank
 from capacity.rank.exact.modular_rank import PRIME, rank_modulo, ranks_of_differences
 from capacity.rank.exact.ranks import matrix_rank
@@ -18,8 +21,14 @@ from tests.tiers import examples
 
 
 def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modular_rank, "pays_to_compile", lambda _: False)
-    monkeypatch.setattr(compilation, "pays_to_compile", lambda _: False)
+    monkeypatch.setattr(modular_rank, "pays_to_compile", lambda *_: False)
+    monkeypatch.setattr(compilation, "pays_to_compile", lambda *_: False)
+
+
+@pytest.fixture(autouse=True)
+def many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the process had done so many steps that all others are compiled."""
+    monkeypatch.setattr(compilation._Interpreted, "steps", 10**12)
 
 
 def by_flint(matrix: np.ndarray) -> int:
@@ -42,8 +51,6 @@ def drawn(seed: int) -> np.ndarray:
 @given(st.integers(0, 10**6))
 @settings(max_examples=examples(300))
 def test_a_rank_modulo_the_prime_is_that_of_flint(seed: int) -> None:
-    import numba  # noqa: F401 - so that it is compiled
-
     matrix = drawn(seed)
     given_ = matrix.copy()
     rank = by_flint(matrix)
@@ -65,8 +72,6 @@ def test_the_kernel_and_its_caller_mean_the_same_prime() -> None:
 def test_ranks_of_differences_are_those_over_the_rationals(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import numba  # noqa: F401
-
     # minors of such matrices are far below the prime
     matrices = np.random.default_rng(seed).integers(-2, 3, (5, 3, 4))
     found = ranks_of_differences(matrices)
@@ -83,8 +88,6 @@ def test_ranks_of_differences_are_those_over_the_rationals(
 def test_a_greedy_order_is_valid_in_any_order_of_tensors_and_the_same_in_python(
     shape: tuple[int, ...], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import numba  # noqa: F401
-
     rng = np.random.default_rng(seed)
     values, known = rng.random(shape) < 0.3, rng.random(shape) < 0.9
     removals = greedy_removals(values, known, orders=3, seed=seed)
@@ -111,10 +114,38 @@ def test_the_game_shows_the_rank_of_w_states(order: int) -> None:
     assert len(greedy_removals(w, np.ones(w.shape, bool), orders=8, seed=0)) == order
 
 
-def test_a_process_compiles_once_its_steps_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compilation._Interpreted, "steps", 0)
+def _next(x: int) -> int:
+    return x + 1
+
+
+def test_a_process_compiles_once_its_steps_add_up_and_takes_what_is_kept_sooner(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import numba
+    from numba.core import config
+
+    def pays(steps: int) -> bool:
+        return pays_to_compile(steps, Path(__file__), "_next")
+
+    def begin() -> None:
+        monkeypatch.setattr(compilation._Interpreted, "steps", 0)
+        is_kept.cache_clear()
+
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    begin()
+    assert not pays(MOST_STEPS_UNKEPT // 2)
+    assert numba.njit(cache=True)(_next)(1) == 2
+    # whether code is kept is asked once in a process
+    assert not pays(MOST_STEPS_UNKEPT // 2)
+    assert pays(1)
+    begin()
+    assert pays(1)
     with monkeypatch.context() as patch:
-        patch.delitem(sys.modules, "numba", raising=False)
-        assert not pays_to_compile(MOST_STEPS // 2)
-        assert not pays_to_compile(MOST_STEPS // 2)
-        assert pays_to_compile(1)
+        patch.delitem(sys.modules, "numba")
+        assert not pays(MOST_STEPS // 2)
+        assert not pays(MOST_STEPS // 2)
+        assert pays(1)
+    os.utime(next(tmp_path.rglob("*.nbi")), (0, 0))
+    begin()
+    assert not pays(MOST_STEPS_UNKEPT)

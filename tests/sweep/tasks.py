@@ -5,9 +5,11 @@ import signal
 import time
 from pathlib import Path
 
+from capacity.database import Database
 from capacity.errors import LostDeviceError
 from capacity.layer.model import AttentionLayer
 from capacity.sweep import Run
+from capacity.sweep.one_run import database_ranks
 
 
 def square(n: int) -> int:
@@ -71,3 +73,13 @@ def norms_but_one(run: Run, layer: AttentionLayer) -> dict[str, float]:
     if run.layer.n_heads == 2:
         raise ArithmeticError("the poison")
     return norms(run, layer)
+
+
+def ranks_once_there(path: str, slow: str, db: Database) -> dict[str, int]:
+    """Bound a database, but the one of some facts only once a file is there."""
+    deadline = time.monotonic() + 60
+    while db.facts_sha256 == slow and not Path(path).exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError("nothing was trained meanwhile")
+        time.sleep(0.01)
+    return database_ranks(db)

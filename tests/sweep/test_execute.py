@@ -31,6 +31,7 @@ from capacity.sweep.one_run import database_ranks, train_runs
 from capacity.sweep.plan import TASK_SECONDS, TASKS_A_WORKER, Plan, task_seconds, tasks_of
 from capacity.sweep.storage.manifest import environment
 from capacity.sweep.storage.store import Store
+from tests.sweep.tasks import ranks_once_there
 
 # 24 runs of 2000 epochs at most, four a shard
 CONFIG = tomllib.loads(soak_sweep.PLAN)
@@ -476,6 +477,27 @@ def test_ranks_are_computed_once_a_database(
     run_sweep(plan, tmp_path, shard=(0, 2))
     run_sweep(plan, tmp_path, shard=(1, 2))
     assert sorted(asked) == sorted(plan.databases)
+
+
+@pytest.mark.slow
+def test_layers_are_trained_while_a_database_is_still_bounded(
+    plan: Plan, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, asked = tmp_path / "there", tmp_path / "out"
+    slow = plan.runs[0].database.facts_sha256
+    monkeypatch.setattr(driver, "database_ranks", partial(ranks_once_there, str(there), slow))
+    told: list[str] = []
+
+    def tell(what: str, n_done: int, total: int, _left: float | None) -> None:
+        told.append(what)
+        if what == "runs" and n_done == total:
+            # all layers are trained, also those whose rows wait for these ranks
+            there.touch()
+
+    run_sweep(plan, asked, workers=2, progress=tell)
+    assert table_bytes(asked) == table_bytes(done)
+    # one count after the other, though both go on at once
+    assert told[1:] == sorted(told[1:])
 
 
 def test_equal_recipes_have_equal_keys() -> None:

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from capacity.database.io.content import Content
+from capacity.kept_code import is_kept
 
 # bytes of lines that are looked at together: they and their numbers stay in the cache
 PIECE = 2**20
-# bytes from which compiled code and columns pay
-LARGE = 2**22
+# bytes from which compiled code and columns pay, and how many times as many if that is still to be
+# compiled: of N-Triples Python reads some 13 MB in the second and a half that numba takes to be
+# imported and loaded, and 100 MB in the ten that it takes to compile
+LARGE, UNKEPT = 2**23, 8
 
 
-def is_large(content: Content) -> bool:
-    """Return True if compiled code should read a text."""
-    return len(content.data) >= LARGE
+def is_large(content: Content, source: Path, function: str) -> bool:
+    """Return True if compiled code should read a text.
+
+    Parameters
+    ----------
+    content : Content
+        The text.
+    source, function : Path, str
+        Source and name of the function that would be compiled.
+    """
+    least = LARGE if is_kept(source, function) else UNKEPT * LARGE
+    return len(content.data) >= least
 
 
 def pieces_of(data: bytes, tell: Callable[[int, int], object]) -> Iterator[memoryview]:

@@ -6,6 +6,8 @@ proved by other means.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import flint
 import numpy as np
 
@@ -15,6 +17,8 @@ from capacity.rank.types import Indices
 
 # steps of `capacity.rank.compilation` for an entry that flint reads and eliminates
 ENTRY = 3
+# with which all of its module is compiled
+_KERNEL = (Path(__file__).with_name("compiled_rank.py"), "row_rank")
 
 
 def rank_modulo(matrix: Indices, *, above: int = 0, enough: int | None = None) -> int:
@@ -40,7 +44,7 @@ def rank_modulo(matrix: Indices, *, above: int = 0, enough: int | None = None) -
     1
     """
     m, n = matrix.shape
-    if not pays_to_compile(ENTRY * m * n):
+    if not pays_to_compile(ENTRY * m * n, *_KERNEL):
         return flint.nmod_mat(m, n, (matrix % PRIME).ravel().tolist(), PRIME).rank()
     from capacity.rank.exact.compiled_rank import residues, row_rank
 
@@ -69,7 +73,7 @@ def ranks_of_differences(matrices: Indices) -> Indices:
     k, m, n = matrices.shape
     nodes = np.concatenate([np.zeros_like(matrices[:1]), matrices])
     ranks = np.zeros((k + 1, k + 1), np.int64)
-    if pays_to_compile(ENTRY * k * (k + 1) // 2 * m * n):
+    if pays_to_compile(ENTRY * k * (k + 1) // 2 * m * n, *_KERNEL):
         from capacity.rank.exact.compiled_rank import difference_ranks, residues
 
         difference_ranks(residues(nodes), ranks)

@@ -56,7 +56,8 @@ def parse_rdf_content(
     Options and errors are those of `capacity.database.read_rdf`.
     """
     wanted, choice = check_graph(graph), check_choice(annotations_of_facts)
-    if is_large(content) and choice in (None, "keep", "drop"):
+    large = is_large(content, Path(__file__).with_name("scanning.py"), "scan")
+    if large and choice in (None, "keep", "drop"):
         from capacity.database.io.rdf.large import read_large
 
         db = read_large(content, format, base=base, contexts=contexts, graph=wanted, multi=multi)

@@ -32,26 +32,28 @@ def _run_weights(*arguments: Any) -> Training:
 
 
 def _start(works: Iterable[Workload]) -> float:
-    from capacity.layer.engines.fused.start import start_seconds
+    from capacity.layer.engines.fused.kernels import start_seconds
 
     return start_seconds(works)
 
 
+# of a run, by the kernel of its own d_model
+COST = StepCost(
+    run=6e-4,
+    look=8e-9,
+    step=8e-7,
+    token=8e-9,
+    head=6e-9,
+    logit=3.5e-10,
+    product=1.1e-10,
+    double=2.0,
+)
 FUSED = Engine(
     name="fused",
     why_not=_why_not,
     run=_run,
     run_weights=_run_weights,
-    cost=StepCost(
-        run=6e-4,
-        look=8e-9,
-        step=8e-7,
-        token=8e-9,
-        head=6e-9,
-        logit=3.5e-10,
-        product=1.1e-10,
-        double=2.0,
-    ),
+    cost=COST,
     start=_start,
     # faster than the blocked engine wherever it can be used (benchmarks/large_layers.py)
     priority=2,

@@ -1,4 +1,4 @@
-"""Arrays of the kernels, as named tuples, which numba compiles to plain arguments.
+"""Arrays of the kernels, as named tuples, which they receive as words (`simd.pointers`).
 
 All arrays are flat and contiguous, with a multiple of 64 bytes where whole vectors are loaded; the
 shapes below are those of their contents. Rows are 8 numbers wide, padded with zeros.
@@ -6,7 +6,9 @@ shapes below are those of their contents. Rows are 8 numbers wide, padded with z
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from capacity.layer.engines.simd.pointers import Doubles, Floats, Integers
 
 
 class Weights(NamedTuple):
@@ -16,20 +18,20 @@ class Weights(NamedTuple):
     ----------
     E : (n_active, 8)
         Embeddings of the tokens that are a subject or a predicate; others have no gradient.
-    U : (d_model, n_tokens padded to whole vectors)
+    U : (8, n_tokens padded to whole vectors)
         Unembedding.
-    Q, K, V : (n_heads, d_model, 8)
+    Q, K, V : (n_heads, 8, 8)
         Queries, keys and values; K is transposed: keys are x K.
     O : (n_heads, d_head_vo, 8)
         Outputs.
     """
 
-    E: Any
-    U: Any
-    Q: Any
-    K: Any
-    V: Any
-    O: Any  # noqa: E741
+    E: Floats
+    U: Floats
+    Q: Floats
+    K: Floats
+    V: Floats
+    O: Floats  # noqa: E741
 
 
 class Facts(NamedTuple):
@@ -37,41 +39,50 @@ class Facts(NamedTuple):
 
     Attributes
     ----------
+    n, n_rows : int
+        Numbers of facts, and of rows that predict predicates (`row_subjects`).
     subjects, predicates : (n,)
         Rows of E.
     objects, columns : (n,)
         Objects, and again predicates, as columns of U.
-    row_subjects : (r,)
+    row_subjects : (n_rows,)
         Subject of each row that predicts predicates; none if those aren't learnt.
-    row_starts : (r + 1,)
+    row_starts : (n_rows + 1,)
         Position of each row's first fact in `row_predicates`.
     row_predicates : (n,)
         Predicates as columns of U, sorted by row.
     """
 
-    subjects: Any
-    predicates: Any
-    objects: Any
-    columns: Any
-    row_subjects: Any
-    row_starts: Any
-    row_predicates: Any
+    n: int
+    n_rows: int
+    subjects: Integers
+    predicates: Integers
+    objects: Integers
+    columns: Integers
+    row_subjects: Integers
+    row_starts: Integers
+    row_predicates: Integers
 
 
 class Sizes(NamedTuple):
-    """Numbers of tokens with a row in E, of heads, of their dimensions, and of all tokens."""
+    """Numbers of tokens with a row in E, of heads, of their dimensions, and of all tokens.
 
+    `width` is the number of all tokens, padded to whole vectors.
+    """
+
+    d_model: int
     active: int
     heads: int
     qk: int
     vo: int
     tokens: int
+    width: int
 
 
 class Rule(NamedTuple):
     """Constants of a run: attention scale, weights of the two losses, parameters of Adam.
 
-    `spans`, of shape (n, 2), has the starts and ends of what can change of the flat array of
+    `spans`, of shape (n_spans, 2), has the starts and ends of what can change of the flat array of
     weights, as multiples of a vector's lanes: weights without a gradient change under weight decay
     only, and those that are frozen never.
     """
@@ -83,26 +94,28 @@ class Rule(NamedTuple):
     beta_1: float
     beta_2: float
     weight_decay: float
-    decoupled: bool
-    spans: Any
+    decoupled: int
+    n_spans: int
+    spans: Integers
 
 
 class State(NamedTuple):
     """All weights as one array, their gradients, moments, and beta_1^t, beta_2^t of t steps."""
 
-    values: Any
-    gradient: Any
-    first: Any
-    second: Any
-    decayed: Any
+    values: Floats
+    gradient: Floats
+    first: Floats
+    second: Floats
+    decayed: Doubles
 
 
 class Curve(NamedTuple):
-    """The epochs to record, ascending, and room for their losses and shares of known facts."""
+    """The `n` epochs to record, ascending, and room for their losses and shares of known facts."""
 
-    epochs: Any
-    losses: Any
-    shares: Any
+    n: int
+    epochs: Integers
+    losses: Doubles
+    shares: Doubles
 
 
 class Work(NamedTuple):
@@ -112,7 +125,7 @@ class Work(NamedTuple):
     ----------
     y, q, k, dy, dq, dk : (n_active, n_heads, 8)
         Outputs, queries and keys of tokens, and their gradients.
-    VO, d_product : (n_heads, d_model, 8)
+    VO, d_product : (n_heads, 8, 8)
         Products of V and O.
     VO_T, Q_T, K_T : (n_heads, 8, 8)
         Transposed.
@@ -132,24 +145,51 @@ class Work(NamedTuple):
         Weight of the row in the loss, over the sum of its powers.
     """
 
-    y: Any
-    q: Any
-    k: Any
-    dy: Any
-    dq: Any
-    dk: Any
-    VO: Any
-    d_product: Any
-    VO_T: Any
-    Q_T: Any
-    K_T: Any
-    gates: Any
-    rows: Any
-    rows_2: Any
-    d_rows: Any
-    powers: Any
-    mask: Any
-    shifts: Any
-    sums: Any
-    right: Any
-    scales: Any
+    y: Floats
+    q: Floats
+    k: Floats
+    dy: Floats
+    dq: Floats
+    dk: Floats
+    VO: Floats
+    d_product: Floats
+    VO_T: Floats
+    Q_T: Floats
+    K_T: Floats
+    gates: Floats
+    rows: Floats
+    rows_2: Floats
+    d_rows: Floats
+    powers: Floats
+    mask: Floats
+    shifts: Floats
+    sums: Floats
+    right: Floats
+    scales: Floats
+
+
+class Run(NamedTuple):
+    """All that a kernel needs of a run; `rates` is the learning rate of each of `n_epochs`."""
+
+    sizes: Sizes
+    rule: Rule
+    facts: Facts
+    weights: Weights
+    grads: Weights
+    work: Work
+    state: State
+    curve: Curve
+    n_epochs: int
+    rates: Doubles
+
+
+class Batches(NamedTuple):
+    """Orders of the facts in `n_epochs`, of shape (n_epochs, n), and room for one batch.
+
+    Each fact of a batch has a row of its own for its subject.
+    """
+
+    n_epochs: int
+    orders: Integers
+    facts: Facts
+    work: Work

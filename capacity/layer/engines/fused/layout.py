@@ -21,7 +21,9 @@ IDLE = "idle"
 
 
 class Layout:
-    """Parts of a flat array, each from a whole vector on, padded with zeros.
+    """Parts of a flat array, each from a whole vector on, padded with zeros to rows of 8.
+
+    All layers are padded alike, so that a kernel of more dimensions than a layer has can train it.
 
     Parameters
     ----------
@@ -38,13 +40,15 @@ class Layout:
         self.width = padded(n_tokens, lanes)
         # in the order of `buffers.Weights`
         self._shapes = {
-            "W_E": (n_active, ROW), "W_U": (d, self.width), "W_Q": (heads, d, ROW),
-            "W_K": (heads, d, ROW), "W_V": (heads, d, ROW), "W_O": (heads, config.d_head_vo, ROW),
-            IDLE: (n_idle, ROW),
+            "W_E": (n_active, ROW), "W_U": (ROW, self.width), "W_Q": (heads, ROW, ROW),
+            "W_K": (heads, ROW, ROW), "W_V": (heads, ROW, ROW),
+            "W_O": (heads, config.d_head_vo, ROW), IDLE: (n_idle, ROW),
         }  # fmt: skip
-        self._columns = {
-            "W_E": d, "W_U": n_tokens, "W_Q": config.d_head_qk, "W_K": config.d_head_qk,
-            "W_V": config.d_head_vo, "W_O": d, IDLE: d,
+        qk, vo = config.d_head_qk, config.d_head_vo
+        # of these, rows and columns that aren't padding
+        self._used = {
+            "W_E": (n_active, d), "W_U": (d, n_tokens), "W_Q": (d, qk), "W_K": (d, qk),
+            "W_V": (d, vo), "W_O": (vo, d), IDLE: (n_idle, d),
         }  # fmt: skip
         sizes = [padded(math.prod(shape), lanes) for shape in self._shapes.values()]
         ends = [0, *np.cumsum(sizes).tolist()]
@@ -58,18 +62,23 @@ class Layout:
     def shaped(self, flat: Array) -> dict[str, Array]:
         """Views of all parts, shaped as in `LayerConfig.shapes`, without padding."""
         views = {
-            name: self._part(flat, name).reshape(shape)[..., : self._columns[name]]
-            for name, shape in self._shapes.items()
+            name: self._part(flat, name).reshape(shape)[..., : used[0], : used[1]]
+            for (name, shape), used in zip(self._shapes.items(), self._used.values(), strict=True)
         }
         views["W_K"] = views["W_K"].swapaxes(1, 2)
         return views
 
     def moving(self, still: Collection[str]) -> Array:
-        """Starts and ends of what isn't `still`, shape (n, 2); spans that meet are one."""
+        """Starts and ends of what isn't `still`, shape (n, 2); spans that meet are one.
+
+        Of W_U, the largest part, rows that are padding stay as well.
+        """
         joined: list[tuple[int, int]] = []
         for name, (start, end) in self._spans.items():
             if name in still:
                 continue
+            if name == "W_U":
+                end = start + self._used[name][0] * self.width
             if joined and joined[-1][1] == start:
                 start, _ = joined.pop()
             joined.append((start, end))

@@ -22,6 +22,7 @@ from capacity.layer.engines.fused.small_matmul import (
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.compile import inlined
 from capacity.layer.engines.simd.exp2 import exp2
+from capacity.layer.engines.simd.pointers import kind_of, rolled
 from capacity.layer.engines.simd.vector import broadcast, full, lanes_of, load, store, total
 
 
@@ -31,9 +32,9 @@ def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, wor
 
     Returns True if all logits are finite. Adds to ``grads.U``, sets ``work.d_rows``.
     """
-    f = work.rows.dtype.type
-    width, step = len(work.mask), lanes_of(work.mask)
-    n_first, n_rows = len(facts.row_subjects), len(facts.row_subjects) + len(facts.subjects)
+    f = kind_of(work.rows)
+    width, step = sizes.width, lanes_of(work.mask)
+    n_first, n_rows = facts.n_rows, facts.n_rows + facts.n
     zero, finite = full(f(0)), True
     for row in range(0, n_rows, 4):
         at = row * ROW
@@ -41,6 +42,7 @@ def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, wor
         shift_0, shift_1 = broadcast(work.shifts, row), broadcast(work.shifts, row + 1)
         shift_2, shift_3 = broadcast(work.shifts, row + 2), broadcast(work.shifts, row + 3)
         for t in range(0, width, step):
+            rolled()
             mask = load(work.mask, t)
             z = (mask - shift_0, mask - shift_1, mask - shift_2, mask - shift_3)
             z_0, z_1, z_2, z_3 = add_products(dims, z, weights.U, t, width, work.rows_2, at)
@@ -58,13 +60,14 @@ def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, wor
                 continue
             powers = i * width
             if not f(1e-12) < work.sums[row + i] < f(1e30):
-                finite = _shift_anew(dims, sizes, row + i, powers, weights, work) and finite
+                finite = _shift_anew(sizes, row + i, powers, weights, work) and finite
             p = work.sums[row + i]
             if row + i < n_first:
                 start, stop = facts.row_starts[row + i], facts.row_starts[row + i + 1]
                 count = f(stop - start)
                 work.scales[i] = f(first_weight) * count / p
                 for j in range(start, stop):
+                    rolled()
                     work.powers[powers + facts.row_predicates[j]] -= p / count
             else:
                 fact = row + i - n_first
@@ -73,22 +76,22 @@ def predict(dims, sizes, first_weight, second_weight, facts, weights, grads, wor
                 work.right[fact] = power / p
                 work.powers[target] = power - p
                 work.scales[i] = f(second_weight) / p
-        some, others = in_registers(dims)
-        _add_errors(some, 0, weights, grads, work, at)
-        if len(some) < len(dims):
-            _add_errors(others, len(some), weights, grads, work, at)
+        some = in_registers(dims)
+        for first in range(0, len(dims), len(some)):
+            _add_errors(some, first, width, weights, grads, work, at)
     return finite
 
 
 @inlined
-def _add_errors(dims, first, weights, grads, work, at):
+def _add_errors(dims, first, width, weights, grads, work, at):
     """Set gradients of the four rows at `at`, and add W_U's, in the dimensions from `first` on."""
-    width, step = len(work.mask), lanes_of(work.mask)
+    step = lanes_of(work.mask)
     scale_0, scale_1 = broadcast(work.scales, 0), broadcast(work.scales, 1)
     scale_2, scale_3 = broadcast(work.scales, 2), broadcast(work.scales, 3)
-    sums = repeat(dims + dims + dims + dims, full(work.rows.dtype.type(0)))
+    sums = repeat(dims + dims + dims + dims, full(kind_of(work.rows)(0)))
     matrix, rows = first * width, at + first
     for t in range(0, width, step):
+        rolled()
         errors = (
             load(work.powers, t) * scale_0,
             load(work.powers, width + t) * scale_1,
@@ -102,25 +105,28 @@ def _add_errors(dims, first, weights, grads, work, at):
 
 
 @inlined
-def _shift_anew(dims, sizes, row, powers, weights, work):
+def _shift_anew(sizes, row, powers, weights, work):
     """Recompute one row, shifted by its true maximum; return True if its logits are finite."""
-    f = work.rows.dtype.type
-    width = len(work.mask)
+    f = kind_of(work.rows)
+    width = sizes.width
     most = f(-np.inf)
     finite = True
     for t in range(sizes.tokens):
         z = f(0)
-        for d in range(len(dims)):
+        for d in range(sizes.d_model):
+            rolled()
             z += work.rows_2[row * ROW + d] * weights.U[d * width + t]
         work.powers[powers + t] = z
         finite = finite and np.isfinite(z)
         most = max(most, z)
     p = f(0)
     for t in range(sizes.tokens):
+        rolled()
         power = f(2.0 ** (work.powers[powers + t] - most)) if finite else f(0)
         work.powers[powers + t] = power
         p += power
     for t in range(sizes.tokens, width):
+        rolled()
         work.powers[powers + t] = f(0)
     # finite numbers, so that the row's errors are finite too
     work.shifts[row], work.sums[row] = (most, p) if finite else (f(0), f(1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +13,12 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.layer.config import LayerConfig
 from capacity.layer.engines.fused import buffers, epochs
+from capacity.layer.engines.fused.kernels import kernel_for
 from capacity.layer.engines.fused.layout import IDLE, Layout, padded
 from capacity.layer.engines.simd import ROW
+from capacity.layer.engines.simd.pointers import words
 from capacity.layer.engines.simd.vector import VECTOR_BYTES
+from capacity.layer.engines.workload import Workload
 from capacity.layer.forward import Weights
 from capacity.layer.history import History, Recorder
 from capacity.layer.recipe import Recipe
@@ -27,7 +31,7 @@ PATIENCE_S = 0.2
 # most logits in memory at a time, for the loss
 LOSS_ENTRIES = 1 << 20
 # of flat arrays, in their names in a snapshot, so that one of another layout doesn't fit
-_LAYOUT = "_of_whole_vectors"
+_LAYOUT = "_of_whole_rows"
 
 
 class PackedRun:
@@ -48,10 +52,11 @@ class PackedRun:
         self._active, rows = np.unique(ids[:, :2], return_inverse=True)
         self._idle = np.setdiff1d(np.arange(db.n_tokens), self._active)
         self.facts = _facts(rows.reshape(-1, 2), ids, both=recipe.positions == "both")
-        self._dims = (0,) * config.d_model
+        self._workload = Workload(config, recipe, db.n_triples, db.n_tokens, self.dtype.name)
         self._sizes = buffers.Sizes(
-            len(self._active), config.n_heads, config.d_head_qk, config.d_head_vo, db.n_tokens
-        )
+            config.d_model, len(self._active), config.n_heads, config.d_head_qk, config.d_head_vo,
+            db.n_tokens, padded(db.n_tokens, lanes),
+        )  # fmt: skip
         self._layout = Layout(config, len(self._active), len(self._idle), lanes)
         size = self._layout.size
         still = set(frozen)
@@ -67,6 +72,7 @@ class PackedRun:
         )
         self._read(weights)
         both = recipe.positions == "both"
+        spans = self._layout.moving(still)
         self._rule = buffers.Rule(
             scale=config.attention_scale,
             first_weight=0.5 if both else 0.0,
@@ -75,8 +81,9 @@ class PackedRun:
             beta_1=0.9,
             beta_2=recipe.beta2,
             weight_decay=recipe.weight_decay,
-            decoupled=recipe.optimizer == "adamw",
-            spans=self._layout.moving(still),
+            decoupled=int(recipe.optimizer == "adamw"),
+            n_spans=len(spans),
+            spans=spans.ravel(),
         )
         self._work = self._new_work(self.facts)
         self._recorder = Recorder(recipe.epochs)
@@ -88,8 +95,11 @@ class PackedRun:
         batch = self._new_batch(size)
         batch_work = self._new_work(batch) if size < n else self._work
         recorder = self._recorder
-        curve = buffers.Curve(recorder.epochs, recorder.losses, recorder.shares)
-        arguments = (*self._run, self.state, recipe.learning_rates(), curve)
+        run = self._run(recorder, self._rule, recipe.learning_rates())
+        arguments = (
+            kernel_for("batches" if size < n else "full", self._workload).zeros,
+            words(run),
+        )
         # each call of a kernel begins with a look, so nothing else has to be kept
         changing = {
             **{f"{name}{_LAYOUT}": array for name, array in self.state._asdict().items()},
@@ -106,8 +116,9 @@ class PackedRun:
                 end, epoch = epochs.train_epochs(*arguments, epoch, stop)
             else:
                 start, before = epoch, rng.bit_generator.state
-                orders = np.array([rng.permutation(n) for _ in range(start, stop)])
-                end, epoch = epochs.train_batches(*arguments, start, orders, batch, batch_work)
+                orders = np.array([rng.permutation(n) for _ in range(start, stop)], np.int64)
+                batches = buffers.Batches(len(orders), orders, batch, batch_work)
+                end, epoch = epochs.train_batches(*arguments, words(batches), start)
                 if epoch < stop:
                     # leave the generator as after the epochs that were done
                     rng.bit_generator.state = before
@@ -115,7 +126,7 @@ class PackedRun:
                         rng.permutation(n)
         if end == epochs.GOING and (size < n or not recipe.epochs):
             # a look with the final weights
-            end, _ = epochs.train_epochs(*arguments, epoch, epoch)
+            end, _ = epochs.train_epochs(self._looking, words(run), epoch, epoch)
         return end, epoch
 
     def loss(self) -> float:
@@ -145,24 +156,30 @@ class PackedRun:
         right = self._work.right
         return self._recorder.history(epoch, loss, np.count_nonzero(right > 0.5) / len(right))
 
-    @property
-    def _run(self) -> tuple[Any, ...]:
-        """Arguments that all kernels share."""
-        return (self._dims, self._sizes, self._rule, self.facts, self._weights, self._grads,
-                self._work)  # fmt: skip
+    def _run(self, recorder: Recorder, rule: buffers.Rule, rates: Array) -> buffers.Run:
+        curve = buffers.Curve(
+            len(recorder.epochs), recorder.epochs, recorder.losses, recorder.shares
+        )
+        return buffers.Run(
+            self._sizes, rule, self.facts, self._weights, self._grads, self._work, self.state,
+            curve, len(rates), rates,
+        )  # fmt: skip
 
     def gradients(self) -> dict[str, Array]:
         """Gradients of the full-batch loss, shaped like the layer's weights.
 
         The weights stay as they are; the moments are overwritten.
         """
-        dims, sizes, rule, *others = self._run
         # a layer that knows its facts has gradients, too
-        going_on = rule._replace(stop_tau=0.0)
-        none = Recorder(0)
-        curve = buffers.Curve(none.epochs, none.losses, none.shares)
-        epochs.train_epochs(dims, sizes, going_on, *others, self.state, np.zeros(1), curve, 0, 1)
+        run = self._run(Recorder(0), self._rule._replace(stop_tau=0.0), np.zeros(1))
+        epochs.train_epochs(self._looking, words(run), 0, 1)
         return self._unpacked(self.state.gradient)
+
+    @property
+    def _looking(self) -> tuple[Any, ...]:
+        """First argument of a kernel that hardly trains."""
+        no_epochs = replace(self._workload.recipe, epochs=0)
+        return kernel_for("full", replace(self._workload, recipe=no_epochs)).zeros
 
     @property
     def is_finite(self) -> bool:
@@ -201,19 +218,18 @@ class PackedRun:
         """Allocate the arrays of a batch of facts."""
         n_first = size if len(self.facts.row_subjects) else 0
         lengths = (size, size, size, 0, n_first, 0, size)
-        room = buffers.Facts(*(np.zeros(length, np.int64) for length in lengths))
+        room = buffers.Facts(size, n_first, *(np.zeros(length, np.int64) for length in lengths))
         return room._replace(row_starts=np.arange(n_first + 1))
 
     def _new_work(self, facts: buffers.Facts) -> buffers.Work:
-        d, heads, active = len(self._dims), self._sizes.heads, self._sizes.active
+        heads, active = self._sizes.heads, self._sizes.active
         n = len(facts.subjects)
         rows = padded(n + len(facts.row_subjects), 4)
         lanes = VECTOR_BYTES // self.dtype.itemsize
-        tokens, products, transposed = active * heads * ROW, heads * d * ROW, heads * ROW * ROW
+        tokens, squares = active * heads * ROW, heads * ROW * ROW
         lengths = {
             **dict.fromkeys(("y", "q", "k", "dy", "dq", "dk"), tokens),
-            **dict.fromkeys(("VO", "d_product"), products),
-            **dict.fromkeys(("VO_T", "Q_T", "K_T"), transposed),
+            **dict.fromkeys(("VO", "d_product", "VO_T", "Q_T", "K_T"), squares),
             "gates": padded(n * heads, lanes),
             **dict.fromkeys(("rows", "rows_2", "d_rows"), rows * ROW),
             "powers": 4 * self._layout.width,
@@ -242,6 +258,8 @@ def _facts(rows: Array, ids: Array, *, both: bool) -> buffers.Facts:
     else:
         subjects, starts, order = (np.zeros(0, np.int64) for _ in range(3))
     return buffers.Facts(
+        n=len(ids),
+        n_rows=len(subjects),
         subjects=np.ascontiguousarray(rows[:, 0]),
         predicates=np.ascontiguousarray(rows[:, 1]),
         objects=np.ascontiguousarray(ids[:, 2]),

@@ -57,20 +57,15 @@ def repeat(_context, dims, vec):
 
 @intrinsic
 def in_registers(_context, dims):
-    """Dims in two parts, so that the sums of four rows in either fit in 32 registers of AVX-512.
-
-    If they all do, both parts are all.
-    """
+    """As many dims as have the sums of four rows in 32 registers of AVX-512, or half a row."""
     n = len(dims)
     # beside the sums there are a vector of the matrix, one of its gradient, and four errors
-    some = n if 4 * n + 6 <= 32 else ROW // 2
-    sizes = (some, n - some or n)
-    parts = types.Tuple([types.UniTuple(types.intp, size) for size in sizes])
+    some = types.UniTuple(dims.dtype, n if 4 * n + 6 <= 32 else ROW // 2)
 
     def code(context, builder, signature, _arguments):
         return context.get_constant_null(signature.return_type)
 
-    return parts(dims), code
+    return some(dims), code
 
 
 @intrinsic
@@ -215,3 +210,17 @@ def store_rows(_context, vectors, rows, row):
         return context.get_dummy_value()
 
     return types.void(vectors, rows, types.intp), code
+
+
+@intrinsic
+def store_column(_context, rows, at, vec):
+    """rows[at + 8 i] = vec[i]: a vector of 8 lanes as a column of rows."""
+
+    def code(context, builder, signature, arguments):
+        rows_ = array_data(context, builder, signature.args[0], arguments[0])
+        for i in range(vec.n):
+            number = builder.extract_element(arguments[2], ir.Constant(_I32, i))
+            builder.store(number, builder.gep(rows_, [_moved(builder, arguments[1], ROW * i)]))
+        return context.get_dummy_value()
+
+    return types.void(rows, types.intp, vec), code

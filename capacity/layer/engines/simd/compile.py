@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
 
+from capacity.file_locks import claim
 from capacity.layer.engines.simd.llvm import FLAGS
 
 LOG2_E = math.log2(math.e)
@@ -56,6 +58,34 @@ def kept_types(function: Any) -> list[tuple[Any, ...]]:
         index = function._cache._cache_file._load_index()
         return [types for types, made_for, _ in index if made_for == processor]
     return []
+
+
+@contextlib.contextmanager
+def claimed(function: Any, name: str, *, wait: bool) -> Iterator[bool]:
+    """Claim to compile some of a function's code, of all processes that keep it in one folder.
+
+    Parameters
+    ----------
+    function : function of numba
+        The function.
+    name : str
+        Name of the code.
+    wait : bool
+        Whether to wait for a process that has claimed it.
+
+    Yields
+    ------
+    bool
+        False if another process has claimed it; True where there are no locks.
+    """
+    path = Path(function.stats.cache_path, f"{name}.lock")
+    with contextlib.ExitStack() as stack:
+        is_free: bool | None = None
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            stack.callback(os.close, descriptor)
+            is_free = claim(descriptor, wait=wait)
+        yield is_free is not False
 
 
 def forget_stale(folder: Path, names: str, rooms: Iterable[Path]) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from llvmlite import ir
+from numba import types
 from numba.core import cgutils
 
 _I32 = ir.IntType(32)
@@ -35,7 +36,9 @@ def llvm_call(builder, name: str, vector: ir.VectorType, *arguments):
 
 
 def array_data(context, builder, array_type, array):
-    """Pointer to the first number of an array."""
+    """Pointer to the first number of an array, or of what is a pointer to it already."""
+    if isinstance(array_type, types.CPointer):
+        return array
     return context.make_array(array_type)(context, builder, array).data
 
 

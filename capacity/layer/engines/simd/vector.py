@@ -43,7 +43,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.llvm import (
@@ -102,9 +102,9 @@ def lanes(scalar: types.Float) -> int:
 
 
 def _is_flat(array) -> bool:
-    return (
-        isinstance(array, types.Array) and array.ndim == 1 and isinstance(array.dtype, types.Float)
-    )
+    if isinstance(array, types.Array) and array.ndim != 1:
+        return False
+    return isinstance(array, types.Array | types.CPointer) and isinstance(array.dtype, types.Float)
 
 
 def _read(n_lanes, pieces):
@@ -185,18 +185,14 @@ def lanes_of(_context, array):
 
 
 def _operator(symbol, name: str) -> None:
-    @intrinsic
-    def operate(_context, x, y):
-        def code(_context, builder, _signature, arguments):
-            return getattr(builder, name)(*arguments, flags=FLAGS)
+    # an overload would be a function, and take as long to compile as one
+    @type_callable(symbol)
+    def kind(_context):
+        return lambda x, y: x if isinstance(x, Vec) and x == y else None
 
-        return x(x, y), code
-
-    @overload(symbol)
-    def overloaded(x, y):
-        if isinstance(x, Vec) and x == y:
-            return lambda x, y: operate(x, y)
-        return None
+    @lower_builtin(symbol, Vec, Vec)
+    def code(_context, builder, _signature, arguments):
+        return getattr(builder, name)(*arguments, flags=FLAGS)
 
 
 for _symbol, _name in [

@@ -6,10 +6,10 @@ A figure is a function in a module here and a line in its `FIGURES`; its limit i
 
 from __future__ import annotations
 
-from headlines import attention, claims, loading, ranks, starts
+from headlines import attention, claims, loading, ranks, starts, sweeps
 from headlines.figure import Figure
 
-MODULES = (ranks, claims, starts, loading, attention)
+MODULES = (ranks, claims, sweeps, starts, loading, attention)
 FIGURES: dict[str, Figure] = {
     name: figure for module in MODULES for name, figure in module.FIGURES.items()
 }

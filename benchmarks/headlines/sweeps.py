@@ -5,17 +5,27 @@ Each function starts the command of this checkout in processes of its own.
 
 from __future__ import annotations
 
+import itertools
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
-from sweep_speed import PLAN
+import torch
+from sweep_speed import PLAN, drawn, naive, ours
+
+from headlines.figure import Figure, calibration, ratio, wall_seconds
 
 ROOT = Path(__file__).parents[2]
 SMALL = Path(__file__).with_name("small_plan.toml").read_text()
+# epochs of the naive loop that are measured, a twentieth of the kernel's
+EPOCHS = 20
+# where kernels stay compiled
+CACHE = str(ROOT / "build" / "kernels")
 # 200 runs of the paper's experiment, in small
 PAPER = PLAN.format(epochs=2000)
 # the same runs by the kernel alone, with every kernel compiled and loaded
@@ -60,26 +70,52 @@ def _sweep(plan: str, folder: Path, cache: str, workers: int) -> float:
         return _run(line, cache)[0]
 
 
-def cold_sweep(workers: int = 2) -> tuple[float, float, int]:
-    """Seconds of the small plan with nothing compiled, and again; and the kernels compiled."""
+def cold_sweep() -> float:
+    """Wall seconds of the small plan with nothing compiled, in units of the calibration loop's."""
     with tempfile.TemporaryDirectory() as folder:
-        cache = f"{folder}/cache"
-        cold, warm = (_sweep(SMALL, Path(folder), cache, workers) for _ in range(2))
-        return cold, warm, len(list(Path(cache).rglob("*.nbc")))
+        # every call of the command has a folder of compiled code of its own
+        caches = (f"{folder}/{number}" for number in itertools.count())
+        return ratio(
+            lambda: _sweep(SMALL, Path(folder), next(caches), 2),
+            calibration,
+            repeats=3,
+            clock=wall_seconds,
+        )
 
 
-def kernels_compiled() -> int:
+def kernels_compiled() -> float:
     """Number of functions that the small plan compiles in a new environment."""
-    return cold_sweep(1)[2]
+    with tempfile.TemporaryDirectory() as folder:
+        _sweep(SMALL, Path(folder), f"{folder}/cache", 1)
+        return len(list(Path(folder, "cache").rglob("*.nbc")))
 
 
-def whole_sweep(workers: int = 2, cache: str = str(ROOT / "build/kernels")) -> float:
+def whole_sweep(workers: int) -> float:
     """Wall time of the whole command over that of the kernel alone, on as many threads.
 
-    All kernels are compiled, in a folder that is kept for the next call.
+    All kernels are compiled before, in a folder that is kept for the next call.
     """
-    _run(["-c", _COMPILE], cache)
+    _run(["-c", _COMPILE], CACHE)
+    found: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        taken = _sweep(PAPER, Path(folder), cache, workers)
-        alone = _run(["-c", _KERNEL, f"{folder}/plan.toml", str(workers)], cache)[1]
-        return taken / float(alone)
+        for _ in range(3):
+            taken = _sweep(PAPER, Path(folder), CACHE, workers)
+            alone = _run(["-c", _KERNEL, f"{folder}/plan.toml", str(workers)], CACHE)[1]
+            found.append(taken / float(alone))
+    return statistics.median(found)
+
+
+def kernel() -> float:
+    """Time of a run-epoch of the compiled engine, in units of a naive torch loop's."""
+    torch.set_num_threads(1)
+    runs = drawn(16)
+    return ratio(lambda: ours(runs, 20 * EPOCHS), lambda: naive(runs, EPOCHS), repeats=5) / 20
+
+
+FIGURES = {
+    "whole sweep, one worker": Figure("ratio", "its kernel alone", partial(whole_sweep, 1)),
+    "whole sweep, two workers": Figure("ratio", "its kernel alone", partial(whole_sweep, 2)),
+    "kernel": Figure("ratio", "a naive torch loop, a run-epoch", kernel),
+    "cold sweep": Figure("ratio", "calibration loop", cold_sweep),
+    "kernels of a cold sweep": Figure("count", "compiled functions", kernels_compiled),
+}

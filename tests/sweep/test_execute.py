@@ -488,10 +488,10 @@ def test_layers_are_trained_while_a_database_is_still_bounded(
     monkeypatch.setattr(driver, "database_ranks", partial(ranks_once_there, str(there), slow))
     told: list[str] = []
 
-    def tell(what: str, n_done: int, total: int, _left: float | None) -> None:
+    def tell(what: str, n_done: int, _total: int, _left: float | None) -> None:
         told.append(what)
-        if what == "runs" and n_done == total:
-            # all layers are trained, also those whose rows wait for these ranks
+        if what == "runs" and n_done:
+            # the first rows are of this database, and wait for its ranks
             there.touch()
 
     run_sweep(plan, asked, workers=2, progress=tell)

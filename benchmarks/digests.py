@@ -7,6 +7,7 @@ import hashlib
 import subprocess
 import tomllib
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def digest_at(commit: str, modules: Sequence[str], root: Path = ROOT) -> str:
     return _digest((name, git("show", f"{commit}:{name}", root=root)) for name in sorted(names))
 
 
+@cache
 def code(text: str) -> str:
     """Return a module's code in a form without comments, docstrings and layout."""
     tree = ast.parse(text)

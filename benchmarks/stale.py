@@ -3,7 +3,8 @@
     python benchmarks/stale.py     (exit code 1 if a record that may not be stale is)
 
 A record names the commit and a digest of the code that it measured (`records.toml` has the
-modules). One that is older than that naming is of the commit that brought it. Records of more than
+modules). One from before there were digests names the commit that brought it, whose digest is
+computed. Records of more than
 an hour, soaks, and those of another machine may be stale; others may not when an issue is resolved.
 """
 
@@ -13,7 +14,6 @@ import json
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from digests import ROOT, digest_at, digest_here, git, registered
 from rich.console import Console
@@ -44,17 +44,11 @@ class State:
     long: str
 
 
-def commit_of(record: dict[str, Any], path: Path) -> str:
-    """Return the commit that a record names, or else the one that brought it."""
-    named = str(record.get("commit") or git("log", "-1", "--format=%H", "--", str(path)))
-    return named.removesuffix("-dirty")
-
-
 def state_of(path: Path) -> State:
     """Compare a record with the code of today."""
     record = json.loads(path.read_text(encoding="utf-8"))
     about = registered()[path.stem]
-    commit = commit_of(record, path)
+    commit = str(record["commit"]).removesuffix("-dirty")
     measured = record.get("digest") or digest_at(commit, about["modules"])
     stale = measured != digest_here(about["modules"])
     return State(path.stem, commit, stale, about.get("long", ""))

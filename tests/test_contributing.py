@@ -39,6 +39,7 @@ def pytest_of(folder: Path, *options: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_kind_and_the_bound_of_the_page_pass_their_tests_without_torch(tmp_path: Path) -> None:
     refuse = "import sys\nsys.modules['torch'] = None\n"
     (tmp_path / "no_torch.py").write_text(refuse, encoding="utf-8")

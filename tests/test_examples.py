@@ -8,7 +8,7 @@ from capacity.database import from_rdflib, load, to_rdflib
 from capacity.rank import database_bounds, effective_rank_interval, rank_interval
 from capacity.tensor import KNOWN_RANKS as KNOWN_TENSORS
 from tests.oracles import EXAMPLES, KNOWN_RANKS, ROOT, example_2_4, figure_1
-from tools.known_ranks import BLOCKS, RANDOM, of_dense_parts, of_random_databases
+from tools.known_ranks import BLOCKS, RANDOM, measured, of_dense_parts, of_random_databases
 
 
 def test_the_papers_examples_are_the_papers() -> None:
@@ -74,8 +74,11 @@ def test_the_table_of_known_ranks_is_what_is_found_today() -> None:
 def test_the_tables_of_drawn_databases_are_those_of_the_records() -> None:
     drawn, dense = of_random_databases(), of_dense_parts()
     tables = (
-        head + "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
-        for head, rows in ((RANDOM, drawn), (BLOCKS, dense))
+        measured(head, record) + "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+        for head, record, rows in (
+            (RANDOM, "interval_width", drawn),
+            (BLOCKS, "block_substitution", dense),
+        )
     )
     text = (ROOT / "docs" / "known-ranks.md").read_text(encoding="utf-8")
     assert text.endswith("".join(tables))

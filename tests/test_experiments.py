@@ -44,6 +44,7 @@ def squared(n: int) -> dict[str, int]:
     return {"n": n, "square": n * n}
 
 
+@pytest.mark.slow
 def test_kept_rows_are_used_and_all_come_in_the_order_of_their_tasks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,7 @@ def test_the_longest_tasks_are_begun_first() -> None:
     assert [row["n"] for row in rows] == [3, 1, 2]
 
 
+@pytest.mark.slow
 def test_rows_that_are_done_survive_a_task_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +86,7 @@ def test_rows_that_are_done_survive_a_task_that_fails(
     assert set(kept) <= {"1", "2", "3"}
 
 
+@pytest.mark.slow
 def test_experiments_know_nothing_of_the_command_line() -> None:
     code = "import sys, experiments.common.harness; sys.exit('capacity.cli' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0

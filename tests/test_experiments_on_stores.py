@@ -130,6 +130,7 @@ def test_the_measure_that_decides_explains_what_is_left() -> None:
     json.dumps(rounded(found))
 
 
+@pytest.mark.slow
 def test_errors_of_controls_are_the_law_s_and_what_is_left_is_the_part_s() -> None:
     found = stores_numbers.conclusions(*known(0.5, 1.3))["best"]
     assert found["parts"] == found["parts_asked"] == 4 * len(STORES)
@@ -143,6 +144,7 @@ def test_errors_of_controls_are_the_law_s_and_what_is_left_is_the_part_s() -> No
     )
 
 
+@pytest.mark.slow
 def test_of_rank_and_effective_rank_the_one_that_decides_is_found() -> None:
     missing = stores_numbers.conclusions(*known(0.5, 1.0))["best"]["missing"]
     assert missing["slopes_together"]["effective rank"]["value"] == pytest.approx(1, abs=0.01)
@@ -151,6 +153,7 @@ def test_of_rank_and_effective_rank_the_one_that_decides_is_found() -> None:
     assert missing["r2_of_rank_less_of_effective"]["interval"][1] < 0
 
 
+@pytest.mark.slow
 def test_what_no_rung_holds_has_no_size_and_its_part_no_place_in_the_means() -> None:
     runs, databases = known(0.5, 1.0)
     first = databases["database_id"].iloc[0]

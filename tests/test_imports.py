@@ -55,6 +55,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_sweep_by_the_fused_engine_needs_no_torch(workers: int, tmp_path: Path) -> None:
     script, folder = tmp_path / "sweep.py", tmp_path / "out"
@@ -63,6 +64,7 @@ def test_a_sweep_by_the_fused_engine_needs_no_torch(workers: int, tmp_path: Path
     assert (folder / "runs.parquet").exists()
 
 
+@pytest.mark.slow
 def test_every_public_name_loads() -> None:
     code = """
 import capacity
@@ -99,6 +101,7 @@ def test_no_module_has_the_name_of_something_public_in_its_package() -> None:
     assert not modules
 
 
+@pytest.mark.slow
 def test_what_a_face_gives_is_a_module_only_where_it_says_so() -> None:
     """Importing a module sets its name in its package, where a function may have had it."""
     code = """

@@ -1,7 +1,7 @@
 """Write tests/durations.json: what each quick test took, of the report of a run on an idle machine.
 
-    make durations
-    python tools/durations.py build/durations.xml
+make durations
+python tools/durations.py build/durations.xml
 """
 
 from __future__ import annotations

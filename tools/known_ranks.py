@@ -53,8 +53,8 @@ RANDOM = """
 ## Random databases
 
 What proves the lower ends of the certified ranks among the 120 random databases of
-`benchmarks/interval_width.py`, at `thorough`, by its record: how many, and the smallest of them.
-Their ranks are known by these certificates alone.
+`benchmarks/interval_width.py`, at `thorough`, by its record, measured at {commit}: how many, and
+the smallest of them. Their ranks are known by these certificates alone.
 
 | lower by | databases | smallest | facts | rank |
 |---|---|---|---|---|
@@ -63,7 +63,8 @@ BLOCKS = """
 ## Dense parts
 
 Databases whose rank isn't known, and what proves more of it at `standard` where slices may be
-removed several at once (`BlockSubstitution`), by the record of `benchmarks/block_substitution.py`.
+removed several at once (`BlockSubstitution`), by the record of `benchmarks/block_substitution.py`,
+measured at {commit}.
 
 | database | facts | at least | at least, each slice by itself | at most |
 |---|---|---|---|---|
@@ -137,6 +138,11 @@ def of_dense_parts() -> list[list[str]]:
     ]  # fmt: skip
 
 
+def measured(text: str, record: str) -> str:
+    """A part of the document with the commit that its record was measured at."""
+    return text.format(commit=json.loads((RECORDS / f"{record}.json").read_text())["commit"][:7])
+
+
 def table(rows: Iterable[list[str]]) -> str:
     """Lines of a table, each printed when it is there."""
     lines = []
@@ -151,7 +157,9 @@ def main() -> None:
     tensors = table(map(tensor_row, KNOWN_TENSORS))
     databases = table(map(row, KNOWN_RANKS))
     drawn, dense = table(of_random_databases()), table(of_dense_parts())
-    text = HEAD + databases + TENSORS + tensors + RANDOM + drawn + BLOCKS + dense
+    text = HEAD + databases + TENSORS + tensors
+    text += measured(RANDOM, "interval_width") + drawn
+    text += measured(BLOCKS, "block_substitution") + dense
     DOCUMENT.write_text(text, encoding="utf-8")
 
 

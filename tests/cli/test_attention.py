@@ -13,6 +13,7 @@ from tests.commands import run, run_json
 SENTENCE = "The court said that new antibiotics work against bacteria, but nobody makes them."
 
 
+@pytest.mark.slow
 def test_attention_prints_the_contracts_object(
     capsys: pytest.CaptureFixture[str], model_folder: Path
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_slip_is_one_message_that_says_what_to_do(
         assert raw not in err
 
 
+@pytest.mark.slow
 def test_a_folder_made_for_a_certificate_is_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, workplace: Path
 ) -> None:

@@ -251,6 +251,7 @@ def test_every_command_prints_in_any_encoding(command: str, encoding: str, place
         assert_steers_nothing(done.stdout.decode(encoding) + done.stderr.decode(encoding))
 
 
+@pytest.mark.slow
 def test_letters_that_an_encoding_lacks_are_shown_as_escapes(tmp_path: Path) -> None:
     facts = tmp_path / "l.tsv"
     facts.write_text("Zürich\tführt nach\t日本\nZürich\tführt nach\tBasel\n", encoding="utf-8")

@@ -45,6 +45,7 @@ def test_such_files_end_soon_and_small() -> None:
     assert json.loads(done.stdout)["not_right"] == []
 
 
+@pytest.mark.slow
 def test_what_is_common_is_no_harm() -> None:
     # a context of many terms, whose prefixes are each defined once, and which define one another
     terms = {f"t{i}": {"@id": f"p:{i}", "@type": "@id"} for i in range(5000)}

@@ -108,6 +108,7 @@ assert not found, found
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["objects", "queries", "comparisons"])
 def test_points_and_rows_are_counted_before_they_are_looked_up(kind: Any) -> None:
     # 84 KB took 39 s and 2.67 GB
@@ -129,6 +130,7 @@ def test_points_and_rows_are_counted_before_they_are_looked_up(kind: Any) -> Non
     assert peak < 60 * 2**20
 
 
+@pytest.mark.slow
 def test_scores_times_dimensions_of_a_witness_are_limited() -> None:
     # 3 * 10^11 products
     n = 30_000
@@ -167,6 +169,7 @@ def test_every_count_says_what_it_takes_before_it() -> None:
             getattr(known, name)
 
 
+@pytest.mark.slow
 def test_long_eliminations_and_orders_are_too_costly() -> None:
     # an exact rank that fills up, and one that peels two facts a round
     dense = random_graph(9_000, (150, 1, 150))

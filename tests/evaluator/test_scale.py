@@ -68,6 +68,7 @@ def test_logits_that_are_not_finite_have_no_scale() -> None:
     assert np.isnan(margins(z, np.array([0, 0]))).tolist() == [True, False]
 
 
+@pytest.mark.slow
 def test_a_layer_memorises_when_its_unembedding_is_scaled_so() -> None:
     db = figure_1()
     layer = AttentionLayer(LayerConfig(4, 2, 1, 2), db.n_tokens, dtype=torch.float64)

@@ -251,6 +251,7 @@ def test_what_was_computed_of_frozen_weights_keeps_its_gradient() -> None:
         moved.backward()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [0, 5])
 def test_weights_are_trained_as_a_layer_of_them(batch_size: int) -> None:
     db, recipe = figure_1(), Recipe(epochs=40, stop_tau=0.0, batch_size=batch_size)

@@ -232,6 +232,7 @@ def test_an_epoch_that_the_run_does_not_have_is_not_gone_on_with(tmp_path: Path)
         assert recalled(path, {}) == (9 if epoch == 9 else 0)
 
 
+@pytest.mark.slow
 def test_a_compressed_member_of_a_snapshot_is_not_unpacked(tmp_path: Path) -> None:
     path, held = tmp_path / "cut", {"a": np.zeros(4)}
     signed(path, {**held, "rest": rest(3)})

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def test_a_sum_of_two_slices_adds_nothing_to_the_rank(db: Database, i: int, j: i
     assert after.lower.value <= before.upper.value
 
 
+@pytest.mark.slow
 def test_the_core_never_bounds_the_effective_rank() -> None:
     # two copies of Example 2.2, of effective rank 9, and the sums of a subject of each: the sums
     # add nothing to the rank, but tie the copies together, to effective rank 10

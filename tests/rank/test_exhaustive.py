@@ -111,6 +111,7 @@ def test_an_effective_rank_of_the_atlas_that_random_trees_did_not_close() -> Non
     assert second_checker(interval.lower, db)
 
 
+@pytest.mark.slow
 def test_work_is_limited() -> None:
     T, known = drawn(1, (3, 3, 3))
     needed = most(T, known)

@@ -81,6 +81,7 @@ def agree(path: Path, **options: Any) -> None:
     assert counted(path, **options) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(graphs(), st.sampled_from(["nt", "nq"]), st.sampled_from([*COMPRESS]),
        st.sampled_from([0, 2**22]))  # fmt: skip
@@ -97,6 +98,7 @@ def test_statements_are_counted_as_loaded(
         agree(path)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(st.one_of(graphs(), label_graphs()), st.sampled_from(["tsv", "csv", "parquet", "csv.gz"]),
        st.sampled_from([0, 2**22]))  # fmt: skip

@@ -257,6 +257,7 @@ def test_a_view_has_limits_of_rows_and_of_time(folder: Path) -> None:
             count_duckdb(path, views=True, timeout=wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_value_that_is_too_long_is_refused_before_it_is_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,6 +270,7 @@ def test_a_value_that_is_too_long_is_refused_before_it_is_read(
     assert "its cells, written out, take over 268,435,456 bytes" in refusal(path, folder)
 
 
+@pytest.mark.slow
 def test_a_table_of_a_database_has_a_limit_of_rows(folder: Path) -> None:
     path = stored(folder, "create table t as select 'a' s, 'p' p, 'x' o from range(2000000)")
     assert path.stat().st_size < 2 * 10**6

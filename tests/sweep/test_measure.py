@@ -14,6 +14,7 @@ PLAN = make_plan(
 )
 
 
+@pytest.mark.slow
 def test_the_table_has_the_runs_in_order_and_what_was_measured_on_any_number_of_workers() -> None:
     told: list[tuple[str, int, int, float | None]] = []
     table = measure_runs(PLAN.runs, tasks.norms, progress=lambda *said: told.append(said))

@@ -14,6 +14,7 @@ from capacity.sweep.pool import ATTEMPTS, in_this_process, processes
 from tests.sweep import tasks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_every_task_has_one_outcome(workers: int) -> None:
     with processes(workers) as execute:
@@ -75,6 +76,7 @@ def test_a_script_without_its_guard_is_told_so(tmp_path: Path) -> None:
     assert '__name__ == "__main__"' in done.stderr
 
 
+@pytest.mark.slow
 def test_what_cannot_be_sent_is_an_outcome_and_who_is_late_answers_nobody() -> None:
     with processes(2) as execute:
         (unsent,) = execute(tasks.unsendable, {0: ()})
@@ -108,6 +110,7 @@ def test_what_cannot_be_sent_to_a_process_is_said_in_words() -> None:
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 def test_processes_can_begin_and_prepare_before_there_are_tasks(tmp_path: Path) -> None:
     with processes(3, at_once=2, prepare=partial(tasks.mark, str(tmp_path))) as execute:
         assert len(multiprocessing.active_children()) == 2

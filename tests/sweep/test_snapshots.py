@@ -125,6 +125,7 @@ def test_snapshots_end_with_their_rows_and_no_others(tmp_path: Path) -> None:
     assert [path.stem for path in folder.iterdir()] == ["0" * 64]
 
 
+@pytest.mark.slow
 def test_a_folder_in_the_place_of_a_snapshot_is_refused_before_training(
     alone: tuple[Plan, bytes], tmp_path: Path
 ) -> None:

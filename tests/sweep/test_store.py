@@ -94,6 +94,7 @@ def test_duckdb_and_load_read_a_folder_while_it_grows(plan: Plan, tmp_path: Path
     assert mean == pytest.approx(load(tmp_path)["accuracy_argmax"].mean())
 
 
+@pytest.mark.slow
 def test_the_same_rows_give_the_same_bytes(plan: Plan, done: Path, copy: Path) -> None:
     (copy / "runs.parquet").unlink()
     assert compact(copy) == copy / "runs.parquet"
@@ -586,6 +587,7 @@ def read_only(copy: Path) -> Any:
         subprocess.run(["umount", mount], check=True)
 
 
+@pytest.mark.slow
 def test_a_read_only_folder_can_be_read_and_is_not_written(plan: Plan, read_only: Path) -> None:
     assert len(load(read_only)) == len(plan.runs)
     with pytest.raises(SweepError, match=r"can't be written \(Read-only file system\)"):

@@ -192,6 +192,7 @@ def test_many_small_blocks_of_a_pencil_are_paid_for() -> None:
     assert STEPS - budget.steps > 30_000 * 60_000
 
 
+@pytest.mark.slow
 def test_a_star_is_added_up_soon() -> None:
     # one term of very many subjects, with a fact each
     n = 100_000
@@ -278,6 +279,7 @@ def components(n: int) -> Database:
     return database([(k, q, v) for k, q, v in rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

@@ -7,7 +7,7 @@ computed in Python's integers, and refused if it doesn't fit in the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.limits import require_integer, shown
 
+_Integer = TypeVar("_Integer", bound=np.integer)
 # default limit of the arrays of a tensor, in bytes
 BUDGET = 2**30
 # indices fit 32 bits, so that a product of two sizes fits 64
@@ -181,7 +182,7 @@ def require_room(n_entries: int, order: int, *, max_bytes: int = BUDGET) -> None
         )
 
 
-def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def distinct(numbers: NDArray[_Integer]) -> NDArray[_Integer]:
     """Sort numbers and omit repetitions; ten times as fast as `numpy.unique`, which hashes.
 
     Examples

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,9 +29,13 @@ def is_kept(source: Path, function: str) -> bool:
     """
     names = f"{source.stem}.{function}-*.py{sys.version_info[0]}{sys.version_info[1]}*.nbi"
     with suppress(OSError):
-        written = source.stat().st_mtime
+        # an index names the source by the digest of its bytes; before numba 0.62 by its time
+        stamps = (
+            hashlib.sha256(source.read_bytes()).digest(),
+            struct.pack(">d", source.stat().st_mtime),
+        )
         kept = (index for folder in folders_of(source.parent) for index in folder.glob(names))
-        return any(index.stat().st_mtime >= written for index in kept)
+        return any(stamp in index.read_bytes() for index in kept for stamp in stamps)
     return False
 
 

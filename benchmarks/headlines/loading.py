@@ -23,7 +23,7 @@ BASE = "http://example.org/some/vocabulary/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 # facts of a timed file, and of the one that memory is counted on
 TIMED, COUNTED = 200_000, 500_000
-REPEATS = 5
+REPEATS = 3
 # objects that are literals, as people write them: each in turn
 LITERALS = (
     '"a label of number {v}"',
@@ -126,7 +126,7 @@ def beside_peer(
         return ratio(lambda: load(ours), lambda: loop(theirs), repeats=REPEATS)
 
 
-# the largest resident set, over what it was when a smaller file was read; ru_maxrss would begin
+# the largest resident set, over what it was when a smaller file was read by the same code; ru_maxrss would begin
 # with that of the process that starts this one
 _MEMORY = """
 import sys
@@ -146,7 +146,7 @@ def bytes_a_triple() -> float:
     """Peak memory of loading N-Triples with literals in a process of its own, by their number."""
     with tempfile.TemporaryDirectory() as folder:
         small, path = Path(folder, "small.nt"), Path(folder, "facts.nt")
-        write_ntriples(small, literals(COUNTED // 10))
+        write_ntriples(small, literals(COUNTED // 5))
         write_ntriples(path, literals(COUNTED))
         command = [sys.executable, "-c", _MEMORY, str(Path(__file__).parents[1]), small, path]
         done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -78,7 +78,7 @@ def cold_sweep() -> float:
         return ratio(
             lambda: _sweep(SMALL, Path(folder), next(caches), 2),
             calibration,
-            repeats=3,
+            repeats=2,
             clock=wall_seconds,
         )
 
@@ -98,7 +98,7 @@ def whole_sweep(workers: int) -> float:
     _run(["-c", _COMPILE], CACHE)
     found: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        for _ in range(3):
+        for _ in range(2):
             taken = _sweep(PAPER, Path(folder), CACHE, workers)
             alone = _run(["-c", _KERNEL, f"{folder}/plan.toml", str(workers)], CACHE)[1]
             found.append(taken / float(alone))

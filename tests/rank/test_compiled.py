@@ -1,6 +1,7 @@
 """Kernels compute the same compiled and in Python, and are compiled once that pays."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -146,6 +147,31 @@ def test_a_process_compiles_once_its_steps_add_up_and_takes_what_is_kept_sooner(
         assert not pays(MOST_STEPS // 2)
         assert not pays(MOST_STEPS // 2)
         assert pays(1)
-    os.utime(next(tmp_path.rglob("*.nbi")), (0, 0))
+    next(tmp_path.rglob("*.nbi")).unlink()
     begin()
     assert not pays(MOST_STEPS_UNKEPT)
+
+
+def test_what_is_kept_is_of_these_sources_whatever_their_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a checkout of another commit and back gives a file a new time, and numba takes what it kept
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    source = tmp_path / "sources" / "kernels.py"
+    source.parent.mkdir()
+    text = "import numba\n\n@numba.njit(cache=True)\ndef f(x):\n    return x + 1\n"
+    source.write_text(text)
+
+    def kept() -> bool:
+        is_kept.cache_clear()
+        return is_kept(source, "f")
+
+    assert not kept()
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import kernels; kernels.f(1)"
+    subprocess.run([sys.executable, "-c", code, str(source.parent)], check=True)
+    assert kept()
+    os.utime(source, (2**31, 2**31))
+    assert kept()
+    source.write_text(text.replace("x + 1", "x + 2"))
+    assert not kept()
+    is_kept.cache_clear()

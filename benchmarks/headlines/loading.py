@@ -126,8 +126,8 @@ def beside_peer(
         return ratio(lambda: load(ours), lambda: loop(theirs), repeats=REPEATS)
 
 
-# the largest resident set, over what it was when a smaller file was read by the same code; ru_maxrss would begin
-# with that of the process that starts this one
+# the largest resident set, over what it was when a smaller file was read by the same code;
+# ru_maxrss would begin with that of the process that starts this one
 _MEMORY = """
 import sys
 from pathlib import Path

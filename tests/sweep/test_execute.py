@@ -49,6 +49,7 @@ def done(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_table_has_its_schema_and_a_row_a_run(plan: Plan, done: Path) -> None:
     table = pq.read_table(done / "runs.parquet")
     assert table.schema.remove_metadata() == RUNS_SCHEMA

@@ -16,7 +16,7 @@ DOCUMENTED = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
 
 
 def registered() -> dict[str, dict[str, Any]]:
-    """What `records.toml` says of each record."""
+    """Read the table of each record in `records.toml`."""
     return tomllib.loads((ROOT / "benchmarks" / "records.toml").read_text(encoding="utf-8"))
 
 

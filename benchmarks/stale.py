@@ -4,8 +4,8 @@
 
 A record names the commit and a digest of the code that it measured (`records.toml` has the
 modules). One from before there were digests names the commit that brought it, whose digest is
-computed. Records of more than
-an hour, soaks, and those of another machine may be stale; others may not when an issue is resolved.
+computed. Records of more than an hour, soaks, and those of another machine may be stale; others may
+not when an issue is resolved.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a record.
+    """A record beside the code of today.
 
     Attributes
     ----------

@@ -28,14 +28,20 @@ def is_kept(source: Path, function: str) -> bool:
         Its qualified name.
     """
     names = f"{source.stem}.{function}-*.py{sys.version_info[0]}{sys.version_info[1]}*.nbi"
+    kept = (index for folder in folders_of(source.parent) for index in folder.glob(names))
+    return any(is_index_of(source, index) for index in kept)
+
+
+def is_index_of(source: Path, index: Path) -> bool:
+    """Return True if an index of compiled code, as numba writes it, is of a module as it is now."""
     with suppress(OSError):
-        # an index names the source by the digest of its bytes; before numba 0.62 by its time
+        # it has the digest of the module's bytes; before numba 0.62 the time of its last change
         stamps = (
             hashlib.sha256(source.read_bytes()).digest(),
             struct.pack(">d", source.stat().st_mtime),
         )
-        kept = (index for folder in folders_of(source.parent) for index in folder.glob(names))
-        return any(stamp in index.read_bytes() for index in kept for stamp in stamps)
+        held = index.read_bytes()
+        return any(stamp in held for stamp in stamps)
     return False
 
 

@@ -1,4 +1,4 @@
-"""What a headline figure is, and how ratios are measured: interleaved, medians of CPU seconds."""
+"""Headline figures, and ratios of interleaved runs: medians of CPU seconds."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from capacity.database.term_columns import TermColumns, json_lines
 from capacity.database.terms import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
+from capacity.tensor.coordinates import distinct
 
 # facts that are hashed at once
 _ROWS = 2**16
@@ -144,7 +145,7 @@ def canonical(
         packed = rows[:, 0]
         for mode in range(1, arity):
             packed = packed * n + rows[:, mode]
-        packed = np.unique(packed)
+        packed = distinct(packed)
         rows = np.stack([packed // n**e % n for e in reversed(range(arity))], axis=1)
     else:
         rows = np.unique(rows, axis=0)
@@ -168,7 +169,7 @@ def by_role(
     local : ndarray of int32, shape (n, arity)
         Indices into the roles; read-only.
     """
-    roles = tuple(np.unique(tuples[:, mode]).astype(np.int32) for mode in range(tuples.shape[1]))
+    roles = tuple(distinct(tuples[:, mode]).astype(np.int32) for mode in range(tuples.shape[1]))
     local = np.stack(
         [np.searchsorted(ids, tuples[:, mode]) for mode, ids in enumerate(roles)], axis=1
     ).astype(np.int32)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from capacity.kept_code import folders_of
+from capacity.kept_code import folders_of, is_index_of
 
 # numba's names: module.function-line.py311.nbi for an index, .nbc for the code
 _INDEX = re.compile(r"(?P<module>\w+)\..+-\d+\.py(?P<python>\d+)\w*\.nbi")
@@ -70,7 +70,7 @@ def compiled_code(package: Path) -> CompiledCode:
                 if named is None or named["python"] != python:
                     continue
                 source = sources / f"{named['module']}.py"
-                if source.exists() and source.stat().st_mtime <= file.stat().st_mtime:
+                if is_index_of(source, file):
                     functions[room] = functions.get(room, 0) + 1
                 else:
                     stale += 1

@@ -1,10 +1,11 @@
 """The driver of a sweep: what is still to do, who computes it, and when it is stored.
 
-The ranks of the databases that are still needed are bounded first, each once; the runs follow, in
-tasks of about a second, and no worker waits until the last database is bounded: a row waits for the
-ranks that it shows. This process alone writes rows: a shard when all its runs are done, and
-unfinished shards every few seconds and when it ends for any reason. Longer runs resume from
-snapshots, but not on Dask, whose workers may not see the folder, nor if they are trained together.
+The databases whose ranks are still needed are bounded first, each once; the runs follow, in tasks
+of about a second. No worker waits until the last database is bounded: a row waits for the ranks
+that it shows, and is trained again after a kill. This process alone writes rows: a shard when all
+its runs are done, and unfinished shards every few seconds and when it ends for any reason. Longer
+runs resume from snapshots, but not on Dask, whose workers may not see the folder, nor if they are
+trained together.
 """
 
 from __future__ import annotations
@@ -14,22 +15,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from capacity.database.facts import Database
 from capacity.errors import SweepError
-from capacity.layer.engines.engine import Engine
-from capacity.layer.engines.registry import engines_named, make_known
+from capacity.layer.engines.registry import engines_named
 from capacity.progress import Progress
-from capacity.sweep.one_run import UNKNOWN_RANKS, database_ranks, train_runs
+from capacity.sweep.one_run import database_ranks, timed_rows
 from capacity.sweep.plan import Run, task_seconds, tasks_of
 from capacity.sweep.pool import Executor, Outcome, in_this_process
-from capacity.sweep.storage.manifest import environment
 from capacity.sweep.storage.records import DamagedFileError
 from capacity.sweep.storage.row_schema import Row
 from capacity.sweep.storage.store import Store
 from capacity.sweep.time_left import TimeLeft
+from capacity.sweep.waiting_rows import WaitingRows
 from capacity.warned import warn_caller
 
 # between two writes of the rows of unfinished shards; a kill loses the rows since the last
@@ -49,9 +48,7 @@ class Driver:
     ) -> None:
         self._store, self._shards, self._part = store, store.plan.shards, part
         self._here, self._report = here, progress or (lambda _what, _done, _total, _left: None)
-        self._ranks: dict[str, dict[str, int]] = {}
-        # rows of databases that aren't bounded yet, by these and by shards
-        self._waiting: dict[str, dict[int, list[Row]]] = {}
+        self._waiting = WaitingRows()
         # rows that the remaining shards already have, by the keys of their runs
         self._rows = {n: self._kept(n) for n in mine if not self._is_done(n)}
         self._changed: set[int] = set()
@@ -94,7 +91,7 @@ class Driver:
             return
         with executor as execute:
             do = partial(
-                _rows,
+                timed_rows,
                 tell=self._tell if execute is in_this_process else None,
                 snapshots=self._store.snapshots if snapshots else None,
                 engines=engines_named(run.engine for runs in tasks.values() for run in runs),
@@ -136,8 +133,8 @@ class Driver:
                 self._tell_damage(error, ranks=facts)
                 continue
             if known is not None:
-                self._ranks[facts] = known
-        unknown = [facts for facts in needed if facts not in self._ranks]
+                self._waiting.bounded(facts, known)
+        unknown = [facts for facts in needed if facts not in self._waiting]
         # one that takes long should not begin last
         unknown.sort(key=lambda facts: -needed[facts].n_triples)
         return {facts: needed[facts] for facts in unknown}
@@ -183,9 +180,8 @@ class Driver:
     def _bounded(self, facts: str, ranks: dict[str, int]) -> None:
         """Store the ranks of a database, and take the rows that waited for them."""
         self._store.keep_ranks(facts, ranks)
-        self._ranks[facts] = ranks
-        for number, rows in self._waiting.pop(facts, {}).items():
-            self._take(number, [{**row, **ranks} for row in rows])
+        for number, rows in self._waiting.bounded(facts, ranks).items():
+            self._take(number, rows)
 
     def _done(
         self,
@@ -204,14 +200,7 @@ class Driver:
             )
         self._seconds[number] = self._seconds.get(number, 0.0) + seconds
         of = {run.key: run.database.facts_sha256 for run in runs}
-        whole: list[Row] = []
-        for row in rows:
-            facts = of[row["run_key"]]
-            if facts in self._ranks:
-                whole.append({**row, **self._ranks[facts]})
-            else:
-                self._waiting.setdefault(facts, {}).setdefault(number, []).append(row)
-        if whole:
+        if whole := self._waiting.completed(number, ((of[row["run_key"]], row) for row in rows)):
             self._take(number, whole)
         self._tell(runs)
 
@@ -272,26 +261,6 @@ class Driver:
                 self._time_left.done(run.seconds)
         done, left = self._before + len(self._trained), self._time_left.seconds()
         self._report("runs", done, self._total, left)
-
-
-def _rows(
-    runs: Sequence[Run],
-    *,
-    tell: Callable[[Iterable[Run]], None] | None,
-    snapshots: Path | None,
-    engines: Iterable[Engine],
-) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
-    """Rows of some runs without ranks, the environment that computed them, and the seconds."""
-    start = time.perf_counter()
-    make_known(engines)
-    rows: list[dict[str, Any]] = []
-    by_key = {run.key: run for run in runs}
-    later = {run.database.facts_sha256: UNKNOWN_RANKS for run in runs}
-    for row, _ in train_runs(runs, ranks=later, snapshots=snapshots):
-        rows.append(row)
-        if tell is not None:
-            tell([by_key[row["run_key"]]])
-    return rows, environment(runs[0].device), round(time.perf_counter() - start, 3)
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -8,7 +8,8 @@ of workers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,21 +20,24 @@ from capacity.evaluator.predictions import pair_logits
 from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_assumed, layer_rank_upper
+from capacity.layer.engines.engine import Engine
+from capacity.layer.engines.registry import make_known
 from capacity.layer.forward import logits_of_pairs
 from capacity.layer.recipe import Recipe, Training
 from capacity.progress import Progress
 from capacity.sweep.plan import Run
-from capacity.sweep.storage.row_schema import layer_columns, recipe_columns, scored_columns
+from capacity.sweep.storage.manifest import environment
+from capacity.sweep.storage.row_schema import (
+    RANK_COLUMNS,
+    layer_columns,
+    recipe_columns,
+    scored_columns,
+)
 from capacity.sweep.threads import one_thread
 from capacity.sweep.trained import Trained, Watch, layer_of, trained_runs
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
-
-# of a row that is made before its database is bounded
-UNKNOWN_RANKS: Mapping[str, Any] = dict.fromkeys(
-    ("database_rank_bound", "database_rank_lower", "database_rank_upper")
-)
 
 
 def train_run(
@@ -163,6 +167,48 @@ def train_runs(
             yield _row(run, trained, training, known), trained
 
 
+def timed_rows(
+    runs: Sequence[Run],
+    *,
+    tell: Callable[[Iterable[Run]], None] | None,
+    snapshots: Path | None,
+    engines: Iterable[Engine],
+) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
+    """Train some runs whose databases may not be bounded yet.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        The runs.
+    tell : callable or None
+        Called with each run when it is done.
+    snapshots : Path or None
+        As `train_runs` has them.
+    engines : iterable of Engine
+        Engines that the runs name, which a new process may not know.
+
+    Returns
+    -------
+    rows : list of dict
+        Rows of the runs table, without ranks.
+    there : dict
+        The environment that computed them.
+    seconds : float
+        How long it took.
+    """
+    start = time.perf_counter()
+    make_known(engines)
+    by_key = {run.key: run for run in runs}
+    no_ranks = dict.fromkeys(RANK_COLUMNS)
+    later = {run.database.facts_sha256: no_ranks for run in runs}
+    rows: list[dict[str, Any]] = []
+    for row, _ in train_runs(runs, ranks=later, snapshots=snapshots):
+        rows.append(row)
+        if tell is not None:
+            tell([by_key[row["run_key"]]])
+    return rows, environment(runs[0].device), round(time.perf_counter() - start, 3)
+
+
 def _row(
     run: Run, trained: Trained, training: Training, ranks: Mapping[str, int] | None
 ) -> dict[str, Any]:
@@ -231,8 +277,5 @@ def database_ranks(db: Database) -> dict[str, int]:
     analysis = RankAnalysis(db)
     # a wider interval would be stored as if it were the one of a whole search
     interval = analysis.rank.uninterrupted()
-    return {
-        "database_rank_bound": analysis.bounds.paper,
-        "database_rank_lower": interval.lower.value,
-        "database_rank_upper": interval.upper.value,
-    }
+    ranks = analysis.bounds.paper, interval.lower.value, interval.upper.value
+    return dict(zip(RANK_COLUMNS, ranks, strict=True))

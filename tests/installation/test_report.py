@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -115,22 +116,24 @@ def test_compiled_code_is_counted_by_room_and_stale_code_apart(
     kept = tmp_path / "rank" / "upper" / "__pycache__"
     kept.mkdir(parents=True)
     python = "".join(map(str, sys.version_info[:2]))
-    for module, stamp in (("fresh", 100), ("stale", 300)):
+    for module in ("fresh", "stale"):
         source = tmp_path / "rank" / "upper" / f"{module}.py"
-        source.write_text("")
-        os.utime(source, (stamp, stamp))
-        for name in (f"{module}._flip-3.py{python}.nbi", f"{module}._flip-3.py{python}.1.nbc"):
-            (kept / name).write_bytes(b"12345")
-            os.utime(kept / name, (200, 200))
+        source.write_text("x = 1")
+        # numba names the source by the digest of its bytes, whatever the times of the files
+        digest = hashlib.sha256(source.read_bytes()).digest()
+        (kept / f"{module}._flip-3.py{python}.nbi").write_bytes(digest)
+        (kept / f"{module}._flip-3.py{python}.1.nbc").write_bytes(b"12345")
+        source.write_text({"fresh": "x = 1", "stale": "x = 2"}[module])
     # of another Python: its bytes count, its functions don't
     (kept / "fresh._flip-3.py27.nbi").write_bytes(b"12345")
     found = compiled_code(tmp_path)
-    assert (found.functions, found.stale, found.size) == ({"rank": 1}, 1, 25)
+    assert (found.functions, found.stale, found.size) == ({"rank": 1}, 1, 2 * (32 + 5) + 5)
     assert found.folders == (str(kept),)
 
 
 def test_compiled_code_is_found_where_numba_is_told_to_keep_it(tmp_path: Path) -> None:
     code = """
+import hashlib
 import sys
 from pathlib import Path
 import numba
@@ -141,7 +144,8 @@ from capacity.rank.upper import flip_graph
 package = Path(capacity.__file__).parent
 where = Path(flip_graph._hash.stats.cache_path)
 where.mkdir(parents=True, exist_ok=True)
-(where / f"flip_graph._hash-1.py{sys.version_info[0]}{sys.version_info[1]}.nbi").write_bytes(b"1")
+digest = hashlib.sha256(Path(flip_graph.__file__).read_bytes()).digest()
+(where / f"flip_graph._hash-1.py{sys.version_info[0]}{sys.version_info[1]}.nbi").write_bytes(digest)
 print(compiled_code(package).functions)
 """
     done = subprocess.run(

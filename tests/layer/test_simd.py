@@ -4,12 +4,13 @@ import os
 import platform
 import subprocess
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
+from capacity.errors import InvalidTypeError
 from capacity.layer.engines.fused.small_matmul import (
     add_gradients,
     add_outer,
@@ -19,6 +20,7 @@ from capacity.layer.engines.fused.small_matmul import (
     store_totals,
 )
 from capacity.layer.engines.simd.exp2 import exp2, flush_denormals
+from capacity.layer.engines.simd.pointers import Floats, Integers, words
 from capacity.layer.engines.simd.vector import (
     broadcast,
     broadcast8,
@@ -55,6 +57,27 @@ def _larger(x, y, out):
     n = lanes_of(x)
     for i in range(0, len(x), n):
         store(out, i, maximum(load(x, i), load(y, i)))
+
+
+def test_an_array_is_a_word_only_if_it_is_what_its_field_says() -> None:
+    class Some(NamedTuple):
+        n: int
+        x: float
+        numbers: Floats
+        places: Integers
+
+    numbers, places = np.zeros(4, np.float32), np.arange(3)
+    found = words(Some(3, 0.5, numbers, places))
+    assert found.tolist()[::2] == [3, numbers.ctypes.data]
+    assert found[3] == places.ctypes.data
+    # compiled code would read, and overwrite, what is beside them
+    for wrong in (
+        Some(3, 0.5, numbers, places.astype(np.int32)),  # type: ignore[arg-type]
+        Some(3, 0.5, np.zeros(4, np.int32), places),
+        Some(3, 0.5, numbers, np.arange(6)[::2]),
+    ):
+        with pytest.raises(InvalidTypeError, match="must be a contiguous array of"):
+            words(wrong)
 
 
 def test_the_maximum_is_that_of_each_lane(dtype: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a sweep compiles in a new environment."""
+"""A small sweep in a new environment compiles one kernel."""
 
 import os
 import subprocess

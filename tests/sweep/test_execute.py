@@ -26,7 +26,7 @@ from capacity.evaluator import accuracy_of_logits, evaluate, margins, pair_logit
 from capacity.layer import Compute, Recipe
 from capacity.layer.compute import resolve_device
 from capacity.rank import paper_bound, rank_interval
-from capacity.sweep import RUNS_SCHEMA, driver, load, make_plan, run_sweep, train_run
+from capacity.sweep import RUNS_SCHEMA, driver, load, make_plan, one_run, run_sweep, train_run
 from capacity.sweep.one_run import database_ranks, train_runs
 from capacity.sweep.plan import TASK_SECONDS, TASKS_A_WORKER, Plan, task_seconds, tasks_of
 from capacity.sweep.storage.manifest import environment
@@ -284,7 +284,7 @@ def trained(plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch, **options
         keys.extend(run.key for run in runs)
         return train_runs(runs, **known)
 
-    monkeypatch.setattr(driver, "train_runs", counted)
+    monkeypatch.setattr(one_run, "train_runs", counted)
     run_sweep(plan, folder, **options)
     monkeypatch.undo()
     return keys
@@ -390,7 +390,7 @@ def test_a_task_that_fails_costs_no_other_run_of_its_shard(
             raise ArithmeticError("the poison")
         return train_runs(runs, **options)
 
-    monkeypatch.setattr(driver, "train_runs", fragile)
+    monkeypatch.setattr(one_run, "train_runs", fragile)
     with pytest.raises(SweepError, match="ArithmeticError: the poison") as failure:
         run_sweep(plan, tmp_path)
     # the traceback is in the log
@@ -453,7 +453,7 @@ def test_a_shard_that_fails_fails_alone_and_is_reported(
             raise ArithmeticError("the poison")
         return train_runs(runs, **options)
 
-    monkeypatch.setattr(driver, "train_runs", fragile)
+    monkeypatch.setattr(one_run, "train_runs", fragile)
     with pytest.raises(
         SweepError, match=r"1 of 6 shards aren.t done.*first, shard 2: ArithmeticError: the poison$"
     ):

@@ -24,13 +24,19 @@ from capacity.evaluator.columns import accuracy_column, scale_column
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
 
+# of the rank of a run's database
+RANK_COLUMNS: tuple[str, ...] = (
+    "database_rank_bound",
+    "database_rank_lower",
+    "database_rank_upper",
+)
 _text, _int, _real, _bool = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _TYPES = {bool: _bool, int: _int, float: _real}
 _BEFORE_LAYER = (
     (_text, "run_key database_id layer_id"),
-    (_int, "seed n_subjects n_predicates n_objects n_tokens n_triples database_rank_bound "
-           "database_rank_lower database_rank_upper"),
-)  # fmt: skip
+    (_int, "seed n_subjects n_predicates n_objects n_tokens n_triples"),
+    (_int, " ".join(RANK_COLUMNS)),
+)
 _BEFORE_RECIPE = (
     (_int, "n_parameters n_embedding_parameters layer_rank_bound layer_rank_upper"),
     (_text, "recipe"),

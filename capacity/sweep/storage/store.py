@@ -7,9 +7,10 @@ any moment, a crash of the machine or a full disk leaves only complete files, an
 resumes, to the same ``runs.parquet`` byte for byte, with any number of workers. Rows of incomplete
 shards are kept in DIR/unfinished every few seconds (`capacity.sweep.driver`), and so is a snapshot
 of each run that takes longer than that (`capacity.layer.snapshots`). So a kill costs at most ten
-seconds of work; or one epoch, or ten times the duration of writing a snapshot, where that is
-longer. On Dask, whose workers may not see the folder, and for runs that their engine trains
-together, there are no snapshots, and a kill costs the runs that are under way.
+seconds of work; or one epoch, ten times the duration of writing a snapshot, or bounding a
+database, whose rows wait for its ranks, where that is longer. On Dask, whose workers may not see
+the folder, and for runs that their engine trains together, there are no snapshots, and a kill
+costs the runs that are under way.
 Readers never see a temporary name, so that the folder can be read while it grows, by `load` or by
 any other reader of ``DIR/shards/*.parquet``.
 
@@ -58,7 +59,7 @@ from capacity.sweep.storage.records import (
     stamped,
     write,
 )
-from capacity.sweep.storage.row_schema import Row, runs_schema
+from capacity.sweep.storage.row_schema import RANK_COLUMNS, Row, runs_schema
 from capacity.sweep.storage.runs_table import (
     compact,
     read_rows,
@@ -67,7 +68,6 @@ from capacity.sweep.storage.runs_table import (
     write_table,
 )
 
-_RANKS = ("database_rank_lower", "database_rank_upper", "database_rank_bound")
 _RANKS_BYTES = 2**16
 
 
@@ -249,7 +249,7 @@ class Store:
         if not path.exists():
             return None
         held = read_stamped(path, max_bytes=_RANKS_BYTES)
-        ranks: dict[str, Any] = {name: held.get(name) for name in _RANKS}
+        ranks: dict[str, Any] = {name: held.get(name) for name in RANK_COLUMNS}
         if not all(map(is_integer, ranks.values())):
             raise DamagedFileError(path, "is damaged (a rank in it is not a natural number)")
         if ranks["database_rank_lower"] > ranks["database_rank_upper"]:

@@ -6,9 +6,12 @@ shapes below are those of their contents. Rows are 8 numbers wide, padded with z
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from capacity.layer.engines.simd.pointers import Doubles, Floats, Integers
+from capacity.layer.engines.simd.vector import VECTOR_BYTES
 
 
 class Weights(NamedTuple):
@@ -193,3 +196,41 @@ class Batches(NamedTuple):
     orders: Integers
     facts: Facts
     work: Work
+
+
+def facts_of(rows: Integers, ids: Integers, *, both: bool) -> Facts:
+    """Arrange facts as rows of E and columns of U, with the rows that predict predicates.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (n, 2)
+        Rows of E of the subjects and the predicates.
+    ids : ndarray of int64, shape (n, 3)
+        Tokens of the facts.
+    both : bool
+        Whether predicates are learnt, too.
+    """
+    order = np.argsort(rows[:, 0], kind="stable")
+    if both:
+        subjects, starts = np.unique(rows[order, 0], return_index=True)
+    else:
+        subjects, starts, order = (np.zeros(0, np.int64) for _ in range(3))
+    return Facts(
+        n=len(ids),
+        n_rows=len(subjects),
+        subjects=np.ascontiguousarray(rows[:, 0]),
+        predicates=np.ascontiguousarray(rows[:, 1]),
+        objects=np.ascontiguousarray(ids[:, 2]),
+        columns=np.ascontiguousarray(ids[:, 1]),
+        row_subjects=subjects,
+        row_starts=np.append(starts, len(order)),
+        row_predicates=np.ascontiguousarray(ids[order, 1]),
+    )
+
+
+def aligned_zeros(n: int, dtype: np.dtype[Any]) -> Floats:
+    """Allocate zeros of shape (n,) that begin at a cache line."""
+    n_spare = VECTOR_BYTES // dtype.itemsize
+    array = np.zeros(n + n_spare, dtype)
+    start = -array.ctypes.data % VECTOR_BYTES // dtype.itemsize
+    return array[start : start + n]

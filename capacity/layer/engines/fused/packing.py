@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.layer.config import LayerConfig
 from capacity.layer.engines.fused import buffers, epochs
+from capacity.layer.engines.fused.buffers import aligned_zeros, facts_of
 from capacity.layer.engines.fused.kernels import kernel_for
 from capacity.layer.engines.fused.layout import IDLE, Layout, padded
 from capacity.layer.engines.simd import ROW
@@ -51,7 +52,7 @@ class PackedRun:
         ids = db.token_triples.astype(np.int64)
         self._active, rows = np.unique(ids[:, :2], return_inverse=True)
         self._idle = np.setdiff1d(np.arange(db.n_tokens), self._active)
-        self.facts = _facts(rows.reshape(-1, 2), ids, both=recipe.positions == "both")
+        self.facts = facts_of(rows.reshape(-1, 2), ids, both=recipe.positions == "both")
         self._workload = Workload(config, recipe, db.n_triples, db.n_tokens, self.dtype.name)
         self._sizes = buffers.Sizes(
             config.d_model, len(self._active), config.n_heads, config.d_head_qk, config.d_head_vo,
@@ -64,10 +65,10 @@ class PackedRun:
             # without a gradient
             still.add(IDLE)
         self.state = buffers.State(
-            values=_zeros(size, self.dtype),
-            gradient=_zeros(size, self.dtype),
-            first=_zeros(size, self.dtype),
-            second=_zeros(size, self.dtype),
+            values=aligned_zeros(size, self.dtype),
+            gradient=aligned_zeros(size, self.dtype),
+            first=aligned_zeros(size, self.dtype),
+            second=aligned_zeros(size, self.dtype),
             decayed=np.ones(2),
         )
         self._read(weights)
@@ -238,7 +239,8 @@ class PackedRun:
             "right": n,
             "scales": 4,
         }
-        work = buffers.Work(**{name: _zeros(size, self.dtype) for name, size in lengths.items()})
+        arrays = {name: aligned_zeros(size, self.dtype) for name, size in lengths.items()}
+        work = buffers.Work(**arrays)
         work.mask[self._sizes.tokens :] = -1e30
         return work
 
@@ -248,31 +250,3 @@ class PackedRun:
         # a step goes over all weights several times
         numbers = 2 * rows * self._layout.width + 20 * n_steps * len(self.state.values)
         return max(1, int(PATIENCE_S * 1e9 / numbers))
-
-
-def _facts(rows: Array, ids: Array, *, both: bool) -> buffers.Facts:
-    """Facts as rows of E and columns of U, and the rows that predict predicates."""
-    order = np.argsort(rows[:, 0], kind="stable")
-    if both:
-        subjects, starts = np.unique(rows[order, 0], return_index=True)
-    else:
-        subjects, starts, order = (np.zeros(0, np.int64) for _ in range(3))
-    return buffers.Facts(
-        n=len(ids),
-        n_rows=len(subjects),
-        subjects=np.ascontiguousarray(rows[:, 0]),
-        predicates=np.ascontiguousarray(rows[:, 1]),
-        objects=np.ascontiguousarray(ids[:, 2]),
-        columns=np.ascontiguousarray(ids[:, 1]),
-        row_subjects=subjects,
-        row_starts=np.append(starts, len(order)),
-        row_predicates=np.ascontiguousarray(ids[order, 1]),
-    )
-
-
-def _zeros(n: int, dtype: np.dtype[Any]) -> Array:
-    """Allocate zeros that begin at a cache line."""
-    n_spare = VECTOR_BYTES // dtype.itemsize
-    array = np.zeros(n + n_spare, dtype)
-    start = -array.ctypes.data % VECTOR_BYTES // dtype.itemsize
-    return array[start : start + n]

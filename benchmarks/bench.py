@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
+from headlines import FIGURES
 from headlines.figure import Figure
 from record import commit
 from rich.console import Console
@@ -46,15 +48,20 @@ def tried(figure: Figure, limit: float) -> tuple[float, bool]:
     return found, True
 
 
+def in_one_thread() -> None:
+    """Begin this process again unless its libraries compute in one thread."""
+    if any(os.environ.get(name) != "1" for name in THREADS):
+        # they are loaded by now, and have read the number
+        one = {**os.environ, **dict.fromkeys(THREADS, "1")}
+        os.execve(sys.executable, [sys.executable, *sys.argv], one)
+
+
 def main() -> None:
     """Measure, print a row for each figure, and fail if one is beyond its limit."""
     parser = argparse.ArgumentParser()
     parser.add_argument("figures", nargs="*", help="names of figures; all, if none is given")
     options = parser.parse_args()
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    # after the number of threads is set
-    from headlines import FIGURES
-
+    in_one_thread()
     held = limits()
     if held.keys() != FIGURES.keys():
         differ = ", ".join(sorted(held.keys() ^ FIGURES.keys()))

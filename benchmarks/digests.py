@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -47,7 +48,8 @@ def code(text: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
-    return ast.dump(tree)
+    # Python 3.13 leaves out what is empty unless it is asked for
+    return ast.dump(tree, **({"show_empty": True} if sys.version_info >= (3, 13) else {}))
 
 
 def _files_here(modules: Sequence[str], root: Path) -> Iterator[tuple[str, str]]:

@@ -4,8 +4,8 @@
 
 A record names the commit and a digest of the code that it measured (`records.toml` has the
 modules). One from before there were digests names the commit that brought it, whose digest is
-computed. Records of more than an hour, soaks, and those of another machine may be stale; others may
-not when an issue is resolved.
+computed. Records of more than an hour, soaks, those of another machine, and studies may be stale;
+those of headline figures may not when an issue is resolved.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class State:
         The commit that it measured.
     stale : bool
         Whether the code is another today.
-    long : str
+    old : str
         Why it may be stale; empty if it may not.
     """
 
     name: str
     commit: str
     stale: bool
-    long: str
+    old: str
 
 
 def state_of(path: Path) -> State:
@@ -51,7 +51,7 @@ def state_of(path: Path) -> State:
     commit = str(record["commit"]).removesuffix("-dirty")
     measured = record.get("digest") or digest_at(commit, about["modules"])
     stale = measured != digest_here(about["modules"])
-    return State(path.stem, commit, stale, about.get("long", ""))
+    return State(path.stem, commit, stale, about.get("old", ""))
 
 
 def states() -> list[State]:
@@ -70,11 +70,11 @@ def main() -> None:
     table = Table("record", "measured at", "age", "may be stale")
     outgrown = [one for one in found if one.stale]
     for one in outgrown:
-        table.add_row(one.name, one.commit[:7], _age(one.commit), one.long or "no")
+        table.add_row(one.name, one.commit[:7], _age(one.commit), one.old or "no")
     if outgrown:
         Console(width=100).print(table)
     print(f"{len(found) - len(outgrown)} of {len(found)} records are of today's code")
-    if wrong := [one.name for one in outgrown if not one.long]:
+    if wrong := [one.name for one in outgrown if not one.old]:
         raise SystemExit(f"to be measured again: {', '.join(wrong)}")
 
 

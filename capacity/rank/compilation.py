@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from capacity.kept_code import is_kept
+from capacity.kept_code import is_kept, kept
 
 Result = TypeVar("Result")
 # in Python, before numba is imported, and before a kernel is compiled
@@ -53,9 +53,9 @@ def pays_to_compile(steps: int, source: Path, function: str) -> bool:
     >>> pays_to_compile(10**10, Path("module.py"), "function")
     True
     """
-    kept = is_kept(source, function)
-    most = MOST_STEPS if kept else MOST_STEPS_UNKEPT
-    if (kept and "numba" in sys.modules) or _Interpreted.steps + steps > most:
+    there = is_kept(source, function)
+    most = MOST_STEPS if there else MOST_STEPS_UNKEPT
+    if (there and "numba" in sys.modules) or _Interpreted.steps + steps > most:
         return True
     _Interpreted.steps += steps
     return False
@@ -86,6 +86,4 @@ def run_kernel(kernel: Callable[..., Result], steps: int, *arguments: Any) -> Re
 
 @cache
 def _compiled(kernel: Callable[..., Result]) -> Callable[..., Result]:
-    import numba as nb
-
-    return nb.njit(cache=True)(kernel)
+    return kept(kernel)

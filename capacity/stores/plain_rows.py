@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable, Iterator
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from capacity.database.io.tables.doubts import quoted_cell
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.large import SEPARATORS, Scanned, rows_of_header, scanned
 from capacity.database.io.tables.options import TableOptions
+from capacity.kept_code import kept
 from capacity.reading_limits import Limits
 
 # the first character of a label's key
@@ -28,7 +28,7 @@ _FIRST = ord("=")
 _MOST_QUOTED = 100_000
 
 
-@nb.njit(cache=True)
+@kept
 def _copied(data, begins, ends, column, width, starts, text):  # type: ignore[no-untyped-def]
     """Copy the cells of a column as keys, one after the other."""
     at = 0

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,6 +26,7 @@ from capacity.database.io.tables.options import TableOptions
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
 from capacity.database.term_columns import CODES, UnsortedTerms
+from capacity.kept_code import kept
 from capacity.progress import bar
 
 SEPARATORS = {"tsv": b"\t", "csv": b","}
@@ -36,7 +36,7 @@ _LABEL = CODES["label"]
 _FEED, _RETURN, _QUOTE, _LESS, _COLON, _UNDERSCORE = (ord(c) for c in '\n\r"<:_')
 
 
-@nb.njit(cache=True)
+@kept
 def _scan(  # type: ignore[no-untyped-def]
     data, separator, width, begins, ends, codes, hashes, quoted
 ):

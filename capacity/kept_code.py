@@ -52,9 +52,8 @@ def kept(function: Callable[..., Any], **options: Any) -> Any:
     return numba.njit(**options)(function)
 
 
-@cache
 def is_kept(source: Path, function: str) -> bool:
-    """Return True if compiled code of a function was on disk when this process first asked.
+    """Return True if compiled code of a function is on disk.
 
     It may be for arguments of other types, another processor or another version of numba, which
     only numba can tell: then the function is compiled once where Python was thought to be slower.
@@ -80,13 +79,7 @@ def is_index_of(source: Path, index: Path) -> bool:
 
 @cache
 def digest_of(source: Path) -> bytes:
-    """Return the digest of a module's sources, when this process first asked.
-
-    Raises
-    ------
-    OSError
-        If one can't be read.
-    """
+    """Return the digest of a module's sources, when this process first asked."""
     digests = (hashlib.sha256(path.read_bytes()).digest() for path in sorted(sources_of(source)))
     return hashlib.sha256(b"".join(digests)).digest()
 

@@ -31,6 +31,10 @@ class _Interpreted:
     steps = 0
 
 
+# whether code was kept when this process first asked: a quick bound asks a thousand times
+_was_kept = cache(is_kept)
+
+
 def pays_to_compile(steps: int, source: Path, function: str) -> bool:
     """Return True if some steps should be done by compiled code; otherwise count them.
 
@@ -53,9 +57,9 @@ def pays_to_compile(steps: int, source: Path, function: str) -> bool:
     >>> pays_to_compile(10**10, Path("module.py"), "function")
     True
     """
-    there = is_kept(source, function)
-    most = MOST_STEPS if there else MOST_STEPS_UNKEPT
-    if (there and "numba" in sys.modules) or _Interpreted.steps + steps > most:
+    was_kept = _was_kept(source, function)
+    most = MOST_STEPS if was_kept else MOST_STEPS_UNKEPT
+    if (was_kept and "numba" in sys.modules) or _Interpreted.steps + steps > most:
         return True
     _Interpreted.steps += steps
     return False

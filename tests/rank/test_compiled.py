@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.kept_code import is_kept, kept
+from capacity.kept_code import kept
 from capacity.rank import compilation
 from capacity.rank.compilation import MOST_STEPS, MOST_STEPS_UNKEPT, pays_to_compile
 from capacity.rank.exact import compiled_rank, modular_rank
@@ -127,7 +127,7 @@ def test_a_process_compiles_once_its_steps_add_up_and_takes_what_is_kept_sooner(
 
     def begin() -> None:
         monkeypatch.setattr(compilation._Interpreted, "steps", 0)
-        is_kept.cache_clear()
+        compilation._was_kept.cache_clear()
 
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))

@@ -44,7 +44,7 @@ def kept(function: Callable[..., Any], **options: Any) -> Any:
 
     with suppress(OSError, RuntimeError):
         dispatcher: Any = numba.njit(cache=True, **options)(function)
-        index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+        index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
         # code whose sources couldn't be told mustn't be kept
         if hasattr(index, "_source_stamp"):
             index._source_stamp = digest_of(Path(function.__code__.co_filename))

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numba
 import pytest
+from numba.core import caching
 from numba.core.dispatcher import Dispatcher
-from numba.extending import _Intrinsic
+from numba.core.extending import _Intrinsic
 
 import capacity
 from capacity import kept_code
@@ -128,6 +128,7 @@ def test_all_functions_that_kept_code_calls_are_among_its_sources() -> None:
 def test_nothing_is_kept_but_under_the_digest_of_its_sources() -> None:
     named = [p for p in PACKAGE.rglob("*.py") if "cache=True" in p.read_text("utf-8")]
     assert named == [Path(kept_code.__file__)]
+    function: Any
     for function in _kept_functions():
         assert function._cache._cache_file._source_stamp == kept_code.digest_of(
             Path(function.py_func.__code__.co_filename)
@@ -165,7 +166,7 @@ def test_code_that_cannot_be_kept_is_compiled_all_the_same(
     exec(compile("def f(x):\n    return x + 1", "/nowhere/f.py", "exec"), names)
     assert kept(names["f"])(1) == 2
     # nor is anything kept by a numba that dates its code in a way that isn't known here
-    monkeypatch.setattr(numba.core.caching, "IndexDataCacheFile", lambda **_: None)
+    monkeypatch.setattr(caching, "IndexDataCacheFile", lambda **_: None)
     function = kept(_next)
     assert function.stats.cache_path is None
     assert function(1) == 2

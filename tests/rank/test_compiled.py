@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.kept_code import kept
+from capacity.kept_code import is_kept, kept
 from capacity.rank import compilation
 from capacity.rank.compilation import MOST_STEPS, MOST_STEPS_UNKEPT, pays_to_compile
 from capacity.rank.exact import compiled_rank, modular_rank
@@ -134,7 +134,8 @@ def test_a_process_compiles_once_its_steps_add_up_and_takes_what_is_kept_sooner(
     begin()
     assert not pays(MOST_STEPS_UNKEPT // 2)
     assert kept(_next)(1) == 2
-    # whether code is kept is asked once in a process
+    assert is_kept(Path(__file__), "_next")
+    # whether code was kept is asked once in a process
     assert not pays(MOST_STEPS_UNKEPT // 2)
     assert pays(1)
     begin()

@@ -1,24 +1,62 @@
-"""The folders where numba keeps compiled code for the next process, read without numba.
+"""Compiled code that numba keeps on disk for the next process.
 
 Importing numba, and compiling most of all, takes longer than many answers: who knows that nothing
-is kept may do with Python.
+is kept may do with Python. So what is kept is found here without numba.
+
+Numba itself takes kept code for that of a function as long as the function's file is the same. But
+functions and constants of other modules are compiled into it. So code is kept here under the digest
+of all sources that may be: the function's module, the modules of this package that it imports, and
+so on. It is found by their bytes, not by their times, which a checkout changes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import struct
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+# an import at a module's top; in a function it brings no name to compiled code
+_IMPORT = re.compile(r"^(?:from|import) ([\w.]+)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
 
 
-@cache
+def kept(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a function at its first call with arguments of some types, and keep the code.
+
+    Parameters
+    ----------
+    function : callable
+        The function, of a module's top.
+    **options
+        Options of ``numba.njit``.
+
+    Returns
+    -------
+    function of numba
+        It is compiled by each process where numba can't keep its code.
+    """
+    import numba
+
+    with suppress(OSError, RuntimeError):
+        dispatcher: Any = numba.njit(cache=True, **options)(function)
+        index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+        # code whose sources couldn't be told mustn't be kept
+        if hasattr(index, "_source_stamp"):
+            index._source_stamp = digest_of(Path(function.__code__.co_filename))
+            return dispatcher
+    return numba.njit(**options)(function)
+
+
 def is_kept(source: Path, function: str) -> bool:
-    """Return True if compiled code of a function was on disk when this process first asked.
+    """Return True if compiled code of a function is on disk.
+
+    It may be for arguments of other types, another processor or another version of numba, which
+    only numba can tell: then the function is compiled once where Python was thought to be slower.
 
     Parameters
     ----------
@@ -28,21 +66,49 @@ def is_kept(source: Path, function: str) -> bool:
         Its qualified name.
     """
     names = f"{source.stem}.{function}-*.py{sys.version_info[0]}{sys.version_info[1]}*.nbi"
-    kept = (index for folder in folders_of(source.parent) for index in folder.glob(names))
-    return any(is_index_of(source, index) for index in kept)
+    indices = (index for folder in folders_of(source.parent) for index in folder.glob(names))
+    return any(is_index_of(source, index) for index in indices)
 
 
 def is_index_of(source: Path, index: Path) -> bool:
-    """Return True if an index of compiled code, as numba writes it, is of a module as it is now."""
+    """Return True if an index of compiled code, as numba writes it, is of the sources of today."""
     with suppress(OSError):
-        # it has the digest of the module's bytes; before numba 0.62 the time of its last change
-        stamps = (
-            hashlib.sha256(source.read_bytes()).digest(),
-            struct.pack(">d", source.stat().st_mtime),
-        )
-        held = index.read_bytes()
-        return any(stamp in held for stamp in stamps)
+        return digest_of(source) in index.read_bytes()
     return False
+
+
+@cache
+def digest_of(source: Path) -> bytes:
+    """Return the digest of a module's sources, when this process first asked."""
+    digests = (hashlib.sha256(path.read_bytes()).digest() for path in sorted(sources_of(source)))
+    return hashlib.sha256(b"".join(digests)).digest()
+
+
+def sources_of(source: Path) -> set[Path]:
+    """Find all that may be compiled into a module's code: it, what it imports, and so on."""
+    found, ahead = {source}, [source]
+    while ahead:
+        new = _imported(ahead.pop()) - found
+        found |= new
+        ahead += new
+    return found
+
+
+@cache
+def _imported(source: Path) -> frozenset[Path]:
+    """Return the modules that a module imports of its own package, whatever is taken of them."""
+    package = source.parent
+    while (package / "__init__.py").exists():
+        package = package.parent
+    found: set[Path] = set()
+    for module, names in _IMPORT.findall(source.read_text("utf-8")):
+        if (package / module.partition(".")[0] / "__init__.py").exists():
+            at = package / module.replace(".", "/")
+            # a name may be that of a module
+            for one in (at, *(at / name for name in re.findall(r"\w+", names))):
+                both = one.with_suffix(".py"), one / "__init__.py"
+                found.update(path for path in both if path.exists())
+    return frozenset(found)
 
 
 def folders_of(sources: Path) -> Iterator[Path]:

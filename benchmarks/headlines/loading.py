@@ -119,7 +119,7 @@ def beside_peer(
         if ours.suffix == ".tsv":
             theirs = Path(folder, "facts.nt")
             write_ntriples(theirs, facts(TIMED))
-        # in a process of its own, for this one has the code only if it is kept when it first asks
+        # so that the code is kept, though so few facts alone do not pay for it
         subprocess.run(
             [sys.executable, "-c", _COMPILED, str(Path(__file__).parents[1]), ours], check=True
         )

@@ -9,9 +9,10 @@ group is sorted by comparisons.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from capacity.kept_code import kept
 
 # groups up to this size are sorted by insertion
 _SMALL = 16
@@ -49,7 +50,7 @@ def sorted_order(
     return order
 
 
-@nb.njit(cache=True)
+@kept
 def _less(starts, data, ties, a, b, depth):  # type: ignore[no-untyped-def]
     """Return True if text a precedes text b, whose first bytes, up to `depth`, are equal."""
     i, j = starts[a] + depth, starts[b] + depth
@@ -62,7 +63,7 @@ def _less(starts, data, ties, a, b, depth):  # type: ignore[no-untyped-def]
     return left < right or (left == right and ties[a] < ties[b])
 
 
-@nb.njit(cache=True)
+@kept
 def _insert(starts, data, ties, order, low, high, depth):  # type: ignore[no-untyped-def]
     for i in range(low + 1, high):
         one, j = order[i], i
@@ -72,7 +73,7 @@ def _insert(starts, data, ties, order, low, high, depth):  # type: ignore[no-unt
         order[j] = one
 
 
-@nb.njit(cache=True)
+@kept
 def _read(starts, data, order, low, high, depth, keys):  # type: ignore[no-untyped-def]
     """Read eight bytes of each text, and 0 after its end; return True if some text has any."""
     more = False
@@ -91,7 +92,7 @@ def _read(starts, data, order, low, high, depth, keys):  # type: ignore[no-untyp
     return more
 
 
-@nb.njit(cache=True)
+@kept
 def _radix(keys, order, spare_keys, spare, low, high, counts):  # type: ignore[no-untyped-def]
     """Sort a part of `keys`, and `order` with it, by one byte after the other, the last one first.
 
@@ -120,7 +121,7 @@ def _radix(keys, order, spare_keys, spare, low, high, counts):  # type: ignore[n
             keys[i], order[i] = spare_keys[i], spare[i]
 
 
-@nb.njit(cache=True)
+@kept
 def _sort(starts, data, ties, order):  # type: ignore[no-untyped-def]
     n = len(order)
     keys, spare_keys, spare = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.int64)

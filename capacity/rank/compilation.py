@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from capacity.kept_code import is_kept
+from capacity.kept_code import is_kept, kept
 
 Result = TypeVar("Result")
 # in Python, before numba is imported, and before a kernel is compiled
@@ -29,6 +29,10 @@ class _Interpreted:
     """Steps that this process has done in Python."""
 
     steps = 0
+
+
+# whether code was kept when this process first asked: a quick bound asks a thousand times
+_was_kept = cache(is_kept)
 
 
 def pays_to_compile(steps: int, source: Path, function: str) -> bool:
@@ -53,9 +57,9 @@ def pays_to_compile(steps: int, source: Path, function: str) -> bool:
     >>> pays_to_compile(10**10, Path("module.py"), "function")
     True
     """
-    kept = is_kept(source, function)
-    most = MOST_STEPS if kept else MOST_STEPS_UNKEPT
-    if (kept and "numba" in sys.modules) or _Interpreted.steps + steps > most:
+    was_kept = _was_kept(source, function)
+    most = MOST_STEPS if was_kept else MOST_STEPS_UNKEPT
+    if (was_kept and "numba" in sys.modules) or _Interpreted.steps + steps > most:
         return True
     _Interpreted.steps += steps
     return False
@@ -86,6 +90,4 @@ def run_kernel(kernel: Callable[..., Result], steps: int, *arguments: Any) -> Re
 
 @cache
 def _compiled(kernel: Callable[..., Result]) -> Callable[..., Result]:
-    import numba as nb
-
-    return nb.njit(cache=True)(kernel)
+    return kept(kernel)

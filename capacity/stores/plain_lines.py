@@ -11,7 +11,6 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 import pyoxigraph as ox
@@ -23,6 +22,7 @@ from capacity.database.io.rdf.lines import UnsuitedError, rewritten
 from capacity.database.io.rdf.quads import SYNTAXES
 from capacity.database.io.rdf.scanning import BLANK, KIND_BITS, LITERAL, Tails, scan
 from capacity.database.terms import XSD_STRING
+from capacity.kept_code import kept
 from capacity.stores.keys import keys_of_nodes
 
 _FEED, _QUOTE, _UNDERSCORE, _COLON = (ord(c) for c in '\n"_:')
@@ -33,7 +33,7 @@ _LANGUAGES = re.compile(r"rdf-syntax-ns#(langString|dirLangString)>")
 _WIDTHS = {"ntriples": 3, "nquads": 4}
 
 
-@nb.njit(cache=True)
+@kept
 def _copied(  # type: ignore[no-untyped-def]
     data, begins, ends, codes, column, width, tails, tail_starts, prefix, starts, text
 ):

@@ -9,17 +9,17 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable, Iterator
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from capacity.database.io.numbering import texts_of
 from capacity.database.io.rdf.lines import UnsuitedError
-from capacity.database.io.tables.doubts import quoted_cell
 from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.large import SEPARATORS, Scanned, rows_of_header, scanned
+from capacity.database.io.tables.large import all_plain, rows_of_header
 from capacity.database.io.tables.options import TableOptions
+from capacity.database.io.tables.scanning import SEPARATORS, Scanned, scanned
+from capacity.kept_code import kept
 from capacity.reading_limits import Limits
 
 # the first character of a label's key
@@ -28,7 +28,7 @@ _FIRST = ord("=")
 _MOST_QUOTED = 100_000
 
 
-@nb.njit(cache=True)
+@kept
 def _copied(data, begins, ends, column, width, starts, text):  # type: ignore[no-untyped-def]
     """Copy the cells of a column as keys, one after the other."""
     at = 0
@@ -64,15 +64,13 @@ def plain_rows(
     UnsuitedError
         Also after the last batch, if the table must be read in another way.
     """
-    if options.wide or options.columns is not None or options.terms == "n3":
-        raise UnsuitedError
     skip: int | None = None
     quoted: list[Row] = []
     plain, n_rows, facts = 0, 0, False
     for lines in chunks:
         if skip is None:
             skip = rows_of_header(lines, SEPARATORS[format].decode(), options)
-        found = _scanned(lines, format, options, limits)
+        found = None if skip is None else _scanned(lines, format, options, limits)
         if skip is None or found is None:
             raise UnsuitedError
         n_rows += found.n
@@ -85,13 +83,7 @@ def plain_rows(
             facts = True
             yield _batch(found, skip, options.arity)
         skip = max(0, skip - found.n)
-    said = options.wide is not None
-    # what follows from all rows
-    if (
-        not facts
-        or (options.terms is None and not plain)
-        or (format == "tsv" and not said and quoted_cell(quoted) is not None)
-    ):
+    if not facts or not all_plain(format, options, plain, quoted):
         raise UnsuitedError
 
 

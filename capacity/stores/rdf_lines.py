@@ -93,10 +93,8 @@ def stage_lines(db: Scratch, where: str, format: str, file: int | None, limits: 
     DatabaseFormatError
         For a broken file, with the line, one without facts, or one that passes a limit.
     """
-    before = db.one("select coalesce(max(rowid), -1) + 1 from keyed")
     n_rows = _stage_plain(db, where, format, file, limits)
     if n_rows is None:
-        db.run("delete from keyed where rowid >= ?", [before])
         with opened(where, limits) as stream:
             quads = ox.parse(_Checked(stream), format=SYNTAXES[format])  # type: ignore[arg-type]
             batches = _batches(quads, stream, format, file, limits)
@@ -121,11 +119,8 @@ def _stage_plain(
 
         chunks = _Checked(stream).chunks()
         batches = plain_batches(chunks, format, file, limits.max_term_bytes)
-        try:
-            return db.append("keyed", _within(batches, stream, format, limits), _teller(db, stream))
-        except UnsuitedError:
-            # the parser tells what is wrong
-            return None
+        batches = _within(batches, stream, format, limits)
+        return db.append_all("keyed", batches, _teller(db, stream), UnsuitedError)
 
 
 def _within(

@@ -162,6 +162,21 @@ class Scratch:
         pa.default_memory_pool().release_unused()
         return n_rows
 
+    def append_all(
+        self,
+        table: str,
+        batches: Iterable[pa.RecordBatch],
+        tell: Callable[[int], object],
+        unsuited: type[Exception],
+    ) -> int | None:
+        """Append batches of rows, or none and return None if they raise `unsuited`."""
+        before = self.one(f"select coalesce(max(rowid), -1) + 1 from {table}")
+        try:
+            return self.append(table, batches, tell)
+        except unsuited:
+            self.run(f"delete from {table} where rowid >= ?", [before])
+            return None
+
     def _insert(self, table: str, rows: pa.Table) -> None:
         def insert() -> None:
             self.con.register("incoming", rows)

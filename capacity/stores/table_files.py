@@ -99,15 +99,12 @@ def stage_plain(
         from capacity.database.io.rdf.lines import UnsuitedError
         from capacity.stores.plain_rows import plain_rows
 
-        before = db.one("select coalesce(max(rowid), -1) + 1 from keyed")
         batches = plain_rows(whole_lines(stream), format, options, limits.of(stream.size))
         tell = partial(db.tell, f"bytes of {where}")
-        try:
-            db.append("keyed", batches, lambda _: tell(stream.done, stream.size))
-        except UnsuitedError:
-            db.run("delete from keyed where rowid >= ?", [before])
-            return False
-    return True
+        n_rows = db.append_all(
+            "keyed", batches, lambda _: tell(stream.done, stream.size), UnsuitedError
+        )
+    return n_rows is not None
 
 
 def _holds_a_quote(where: str, limits: Limits) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -407,13 +408,21 @@ def test_a_large_file_is_the_same_as_the_parser_reads(
     assert load(again, multi="keep").facts_sha256 == db.facts_sha256
 
 
-def test_code_that_is_not_compiled_yet_pays_for_larger_texts_alone(
+def test_code_that_is_not_compiled_yet_pays_once_the_texts_of_a_process_add_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = {}
-    for kept in (True, False):
-        monkeypatch.setattr(pieces, "is_kept", lambda *_, kept=kept: kept)
-        for size in (pieces.LARGE - 1, pieces.LARGE, pieces.UNKEPT * pieces.LARGE):
-            content: Any = SimpleNamespace(data=range(size))
-            found[kept, size] = pieces.is_large(content, Path("reader.py"), "read")
-    assert list(found.values()) == [False, True, True, False, False, True]
+    def decided(kept: bool, *sizes: int, function: str = "read") -> list[bool]:
+        monkeypatch.setattr(pieces, "is_kept", lambda *_: kept)
+        contents: list[Any] = [SimpleNamespace(data=range(size)) for size in sizes]
+        return [pieces.is_large(content, Path("reader.py"), function) for content in contents]
+
+    monkeypatch.setattr(pieces, "_seen", defaultdict(int))
+    least, pays = pieces.LARGE, pieces.UNKEPT * pieces.LARGE
+    assert decided(True, least - 1, least, pays) == [False, True, True]
+    assert decided(False, pays - 1) == [False]
+    # small texts pay for nothing
+    assert decided(False, *[least - 1] * pieces.UNKEPT * 2) == [False] * pieces.UNKEPT * 2
+    assert decided(False, least, least) == [True, True]
+    # each reader has code of its own
+    assert decided(False, pays - 1, function="other") == [False]
+    assert decided(False, pays, least, least - 1, function="third") == [True, True, False]

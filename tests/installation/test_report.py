@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -16,6 +15,7 @@ from capacity.installation.compiled import compiled_code
 from capacity.installation.hardware import gpu
 from capacity.installation.packages import extras
 from capacity.installation.report import installation
+from capacity.kept_code import digest_of
 from tests.commands import run, run_json
 
 _WITHOUT = """
@@ -119,11 +119,11 @@ def test_compiled_code_is_counted_by_room_and_stale_code_apart(
     for module in ("fresh", "stale"):
         source = tmp_path / "rank" / "upper" / f"{module}.py"
         source.write_text("x = 1")
-        # numba names the source by the digest of its bytes, whatever the times of the files
-        digest = hashlib.sha256(source.read_bytes()).digest()
-        (kept / f"{module}._flip-3.py{python}.nbi").write_bytes(digest)
+        # whatever the times of the files
+        (kept / f"{module}._flip-3.py{python}.nbi").write_bytes(digest_of(source))
         (kept / f"{module}._flip-3.py{python}.1.nbc").write_bytes(b"12345")
         source.write_text({"fresh": "x = 1", "stale": "x = 2"}[module])
+    digest_of.cache_clear()
     # of another Python: its bytes count, its functions don't
     (kept / "fresh._flip-3.py27.nbi").write_bytes(b"12345")
     found = compiled_code(tmp_path)
@@ -133,18 +133,16 @@ def test_compiled_code_is_counted_by_room_and_stale_code_apart(
 
 def test_compiled_code_is_found_where_numba_is_told_to_keep_it(tmp_path: Path) -> None:
     code = """
-import hashlib
 import sys
 from pathlib import Path
-import numba
-from numba.core.caching import FunctionCache
 import capacity
 from capacity.installation.compiled import compiled_code
+from capacity.kept_code import digest_of
 from capacity.rank.upper import flip_graph
 package = Path(capacity.__file__).parent
 where = Path(flip_graph._hash.stats.cache_path)
 where.mkdir(parents=True, exist_ok=True)
-digest = hashlib.sha256(Path(flip_graph.__file__).read_bytes()).digest()
+digest = digest_of(Path(flip_graph.__file__))
 (where / f"flip_graph._hash-1.py{sys.version_info[0]}{sys.version_info[1]}.nbi").write_bytes(digest)
 print(compiled_code(package).functions)
 """

@@ -511,6 +511,21 @@ def test_a_kernel_on_disk_is_taken_at_once(
     )
 
 
+def test_a_kernel_on_disk_is_taken_while_another_process_loads_it(
+    compiled: list[Kernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fcntl")
+    monkeypatch.setattr(Kernel, "function", SimpleNamespace(
+        stats=SimpleNamespace(cache_path=str(tmp_path))))  # fmt: skip
+    monkeypatch.setattr(Kernel, "is_kept", property(lambda kernel: kernel.dims in (2, ROW)))
+    for dims in (2, ROW):
+        own = Kernel("full", dims, "float32")
+        with jit.claimed(own.function, f"full-{dims}-float32", wait=False) as mine:
+            assert mine
+            assert kernels.kernel_for("full", training_of(dims, 1)) == own
+    assert [kernel.dims for kernel in compiled] == [2, ROW]
+
+
 def test_what_another_process_compiles_is_waited_for_only_if_nothing_else_can_train(
     compiled: list[Kernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -534,16 +549,6 @@ def test_what_another_process_compiles_is_waited_for_only_if_nothing_else_can_tr
         order.append("done")
     other.join()
     assert order == ["done", "8"]
-
-
-def test_code_that_is_older_than_a_source_is_forgotten(tmp_path: Path) -> None:
-    old, new, other = (tmp_path / name for name in ("a.f-1.nbi", "a.f-2.nbi", "a.g-1.nbi"))
-    for path in (old, new, other):
-        path.touch()
-    for path in (old, other):
-        os.utime(path, (0, 0))
-    jit.forget_stale(tmp_path, "*.f-*.nbi", [Path(jit.__file__).parent])
-    assert sorted(tmp_path.iterdir()) == [new, other]
 
 
 _IN_ANOTHER_PROCESS = """

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from capacity.kept_code import kept
 
 # an odd number near 2**64 / golden ratio (Knuth, The Art of Computer Programming, 6.4)
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -23,7 +24,7 @@ _AT_ONCE = 256
 _LOW, _HALF, _MIX = np.uint64(2**32 - 1), np.uint64(32), np.uint64(29)
 
 
-@nb.njit(cache=True)
+@kept
 def hash_of(data, begin, end, code):  # type: ignore[no-untyped-def]
     """Hash some bytes of a text and a code, eight bytes at a time."""
     value = np.uint64(code) ^ (np.uint64(end - begin) << _HALF)
@@ -43,7 +44,7 @@ def hash_of(data, begin, end, code):  # type: ignore[no-untyped-def]
     return value ^ (value >> _HALF)
 
 
-@nb.njit(cache=True)
+@kept
 def _same(data, begin, end, code, i, starts, codes, pool):  # type: ignore[no-untyped-def]
     """Return True if a token of the text is that of number i."""
     start = starts[i]
@@ -64,7 +65,7 @@ def _same(data, begin, end, code, i, starts, codes, pool):  # type: ignore[no-un
     return True
 
 
-@nb.njit(cache=True)
+@kept
 def _number(  # type: ignore[no-untyped-def]
     data, begins, ends, given, hashes, slots, starts, codes, known, pool, n, numbers
 ):
@@ -116,7 +117,7 @@ def _number(  # type: ignore[no-untyped-def]
     return n, read
 
 
-@nb.njit(cache=True)
+@kept
 def _slots(known, n, size):  # type: ignore[no-untyped-def]
     """Make a table of another size for the tokens that have numbers."""
     slots = np.zeros(size, np.uint64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,10 +15,15 @@ PIECE = 2**20
 # compiled: of N-Triples Python reads some 13 MB in the second and a half that numba takes to be
 # imported and loaded, and 100 MB in the ten that it takes to compile
 LARGE, UNKEPT = 2**23, 8
+# bytes of the large texts that came to a reader before its code was kept
+_seen: defaultdict[tuple[Path, str], int] = defaultdict(int)
 
 
 def is_large(content: Content, source: Path, function: str) -> bool:
     """Return True if compiled code should read a text.
+
+    As with skis, which can be rented or bought, a process reads in Python until its large texts
+    would have paid for the compilation together, and compiles then.
 
     Parameters
     ----------
@@ -26,8 +32,11 @@ def is_large(content: Content, source: Path, function: str) -> bool:
     source, function : Path, str
         Source and name of the function that would be compiled.
     """
-    least = LARGE if is_kept(source, function) else UNKEPT * LARGE
-    return len(content.data) >= least
+    size = len(content.data)
+    if size < LARGE or is_kept(source, function):
+        return size >= LARGE
+    _seen[source, function] += size
+    return _seen[source, function] >= UNKEPT * LARGE
 
 
 def pieces_of(data: bytes, tell: Callable[[int, int], object]) -> Iterator[memoryview]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.kept_code import kept
 from capacity.rank.exact.prime import PRIME
 
 P, BITS = np.uint64(PRIME), np.uint64(31)
@@ -25,7 +25,7 @@ def residues(matrix: NDArray[np.int64]) -> NDArray[np.uint32]:
     return found
 
 
-@nb.njit(cache=True)
+@kept
 def _residues(integers: Any, found: Any) -> None:
     for i in range(len(integers)):
         x = integers[i]
@@ -34,14 +34,14 @@ def _residues(integers: Any, found: Any) -> None:
         found[i] = x if 0 <= x < PRIME else x % PRIME
 
 
-@nb.njit(cache=True)
+@kept
 def _product(a: Any, b: Any) -> Any:
     s = a * b
     s = (s & P) + (s >> BITS)
     return min(s, s - P)
 
 
-@nb.njit(cache=True)
+@kept
 def _add(row: Any, factor: Any, other: Any) -> None:
     """Add a multiple of another row."""
     for j in range(len(row)):
@@ -51,7 +51,7 @@ def _add(row: Any, factor: Any, other: Any) -> None:
         row[j] = np.uint32(min(s, s - P))
 
 
-@nb.njit(cache=True)
+@kept
 def row_rank(A: Any, above: int, enough: int) -> int:
     """Rank of a matrix of residues, which is overwritten; limits as in `rank_modulo`."""
     m, n = A.shape
@@ -88,7 +88,7 @@ def row_rank(A: Any, above: int, enough: int) -> int:
     return rank
 
 
-@nb.njit(cache=True)
+@kept
 def difference_ranks(nodes: Any, ranks: Any) -> None:
     """Write the rank of nodes[j] - nodes[i] to ranks[i, j], for all i < j."""
     k, m, n = nodes.shape

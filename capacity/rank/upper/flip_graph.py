@@ -26,9 +26,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from capacity.kept_code import kept
 from capacity.rank.types import IntegerFactors, Mask
 
 LARGEST_COEFFICIENT = 2
@@ -93,7 +93,7 @@ def flip_walk(
     return a * signs[0][:, None], b * signs[1][:, None], c * (signs[0] * signs[1])[:, None]
 
 
-@nb.njit(cache=True)
+@kept
 def _random(state: Any) -> Any:
     """Draw the next number of xorshift64*."""
     x = state[0]
@@ -104,12 +104,12 @@ def _random(state: Any) -> Any:
     return (x * np.uint64(2685821657736338717)) >> np.uint64(33)
 
 
-@nb.njit(cache=True)
+@kept
 def _below(state: Any, n: int) -> Any:
     return np.int64(_random(state) % np.uint64(n))
 
 
-@nb.njit(cache=True)
+@kept
 def _hash(vector: Any, weights: Any, n: int) -> Any:
     total = np.uint64(0)
     for i in range(n):
@@ -117,13 +117,13 @@ def _hash(vector: Any, weights: Any, n: int) -> Any:
     return total
 
 
-@nb.njit(cache=True)
+@kept
 def _same(g: Any, h: Any) -> bool:
     """Return True if two factors are equal up to sign, by their hashes."""
     return g == h or g == np.uint64(0) - h
 
 
-@nb.njit(cache=True)
+@kept
 def _all_pairs(hashes: Any, rank: int, pairs: Any) -> int:
     n = 0
     for m in range(3):
@@ -135,7 +135,7 @@ def _all_pairs(hashes: Any, rank: int, pairs: Any) -> int:
     return n
 
 
-@nb.njit(cache=True)
+@kept
 def _new_pairs(hashes: Any, rank: int, pairs: Any, n: int, m: int, r: int) -> int:
     """Update the pairs of terms that share a factor, after factor m of term r has changed."""
     i = 0
@@ -152,7 +152,7 @@ def _new_pairs(hashes: Any, rank: int, pairs: Any, n: int, m: int, r: int) -> in
     return n
 
 
-@nb.njit(cache=True)
+@kept
 def _remove(terms: Any, hashes: Any, rank: int, r: int) -> None:
     last = rank - 1
     for m in range(3):
@@ -160,7 +160,7 @@ def _remove(terms: Any, hashes: Any, rank: int, r: int) -> None:
         hashes[m, r] = hashes[m, last]
 
 
-@nb.njit(cache=True)
+@kept
 def _flip(terms: Any, hashes: Any, dims: Any, m: int, n: int, r: int, s: int, sign: int) -> int:
     """Flip two terms that share factor m.
 
@@ -200,7 +200,7 @@ def _flip(terms: Any, hashes: Any, dims: Any, m: int, n: int, r: int, s: int, si
     return 2 if second else 0
 
 
-@nb.njit(cache=True)
+@kept
 def _plus(terms: Any, hashes: Any, weights: Any, dims: Any, rank: int, state: Any) -> int:
     """Turn two random terms into three if the coefficients allow; return the number of terms."""
     r, s = _below(state, rank), _below(state, rank)
@@ -242,7 +242,7 @@ def _plus(terms: Any, hashes: Any, weights: Any, dims: Any, rank: int, state: An
     return rank + 1
 
 
-@nb.njit(cache=True)
+@kept
 def _set_free(
     terms: Any, hashes: Any, weights: Any, dims: Any, rank: int, observed: Any, state: Any
 ) -> int:
@@ -266,7 +266,7 @@ def _set_free(
     return -1
 
 
-@nb.njit(cache=True)
+@kept
 def _walk(
     terms: Any,
     weights: Any,

@@ -9,9 +9,10 @@ RDF 1.1 N-Triples, section 7; RFC 3986, appendix A; RFC 3987, section 2.2; RFC 5
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from capacity.kept_code import kept
 
 
 def _bytes(text: str) -> NDArray[np.bool_]:
@@ -43,7 +44,7 @@ _ESCAPES = np.zeros(256, np.uint8)
 _ESCAPES[list(b"tbnrf\"'\\")] = list(b"\t\b\n\r\f\"'\\")
 
 
-@nb.njit(cache=True)
+@kept
 def skip(data, at, end, of):  # type: ignore[no-untyped-def]
     """Return the first index from which a byte isn't one of some."""
     while at < end and of[data[at]]:
@@ -51,7 +52,7 @@ def skip(data, at, end, of):  # type: ignore[no-untyped-def]
     return at
 
 
-@nb.njit(cache=True)
+@kept
 def plain_iri(data, at, end):  # type: ignore[no-untyped-def]
     """Return the index of the ">" of a plain IRI whose "<" is at an index, or -1."""
     at += 1
@@ -82,7 +83,7 @@ def plain_iri(data, at, end):  # type: ignore[no-untyped-def]
     return -1
 
 
-@nb.njit(cache=True)
+@kept
 def unescape(data, at, end):  # type: ignore[no-untyped-def]
     """Write the characters that escapes stand for over a literal, from its first backslash on.
 
@@ -136,7 +137,7 @@ def unescape(data, at, end):  # type: ignore[no-untyped-def]
     return (stop if at < end and data[at] == QUOTE else -1), at
 
 
-@nb.njit(cache=True)
+@kept
 def plain_language(data, at, end):  # type: ignore[no-untyped-def]
     """Return where a plain language tag has ended whose "@" is at an index, or -1.
 

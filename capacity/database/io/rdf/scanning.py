@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import numba as nb
 import numpy as np
 
 from capacity.database.io.numbering import hash_of
@@ -44,6 +43,7 @@ from capacity.database.io.rdf.plain_terms import (
     unescape,
 )
 from capacity.database.term_columns import CODES
+from capacity.kept_code import kept
 
 BLANK, IRI, LITERAL = CODES["blank"], CODES["iri"], CODES["literal"]
 # the name of the default graph
@@ -54,7 +54,7 @@ KIND_BITS = 3
 MOST_TAILS, LONGEST_TAIL = 2**15, 2**8
 
 
-@nb.njit(cache=True)
+@kept
 def _tail(data, begin, end, slots, starts, pool, counts):  # type: ignore[no-untyped-def]
     """Return the number of a tail, from 1; -1 if there are too many, or it is too long."""
     if end - begin > LONGEST_TAIL:
@@ -81,7 +81,7 @@ def _tail(data, begin, end, slots, starts, pool, counts):  # type: ignore[no-unt
     return i
 
 
-@nb.njit(cache=True)
+@kept
 def scan(  # type: ignore[no-untyped-def]
     data, width, trusted, escaped, begins, ends, codes, hashes, others, slots, starts, pool, counts
 ):

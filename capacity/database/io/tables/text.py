@@ -53,7 +53,7 @@ def parse_table_content(
     options = table_options(table, terms, arity, columns)
     _refuse_many(content, format.name)
     source = Source(Path(content.name).name, content.sha256, format.name)
-    if is_large(content, Path(__file__).with_name("large.py"), "_scan"):
+    if is_large(content, Path(__file__).with_name("scanning.py"), "scan"):
         from capacity.database.io.tables.large import read_large_table
 
         db = read_large_table(content, format.name, options, multi=multi, source=source)

@@ -92,8 +92,12 @@ def kernel_for(kind: str, work: Workload) -> Kernel:
     own = Kernel(kind, work.layer.d_model, work.dtype)
     if own.is_loaded:
         return own
+    if own.is_kept:
+        # nothing is compiled, so nothing is claimed, and no process waits for another's load
+        _load(own)
+        return own
     widest = own._replace(dims=ROW)
-    if own == widest or own.is_kept or _pays(own, work):
+    if own == widest or _pays(own, work):
         with claimed(own.function, "-".join(map(str, own)), wait=own == widest) as is_mine:
             if is_mine:
                 _load(own)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
 
 from capacity.file_locks import claim
+from capacity.kept_code import kept
 from capacity.layer.engines.simd.llvm import FLAGS
 
 LOG2_E = math.log2(math.e)
@@ -23,14 +24,7 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": set(FLAGS)}
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function at its first call with arguments of some types, and keep the code."""
-    dispatcher = _njit(cache=True, **_OPTIONS)(function)
-    # where numba keeps it: beside the sources, the user's own folder, or NUMBA_CACHE_DIR
-    forget_stale(
-        Path(dispatcher.stats.cache_path),
-        f"*.{function.__name__}-*.nbi",
-        (Path(__file__).parent, Path(function.__code__.co_filename).parent),
-    )
-    return dispatcher
+    return kept(function, **_OPTIONS)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -78,33 +72,12 @@ def claimed(function: Any, name: str, *, wait: bool) -> Iterator[bool]:
     bool
         False if another process has claimed it; True where there are no locks.
     """
-    path = Path(function.stats.cache_path, f"{name}.lock")
     with contextlib.ExitStack() as stack:
         is_free: bool | None = None
-        with contextlib.suppress(OSError):
+        # without a folder nothing is kept
+        with contextlib.suppress(OSError, TypeError):
+            path = Path(function.stats.cache_path, f"{name}.lock")
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             stack.callback(os.close, descriptor)
             is_free = claim(descriptor, wait=wait)
         yield is_free is not False
-
-
-def forget_stale(folder: Path, names: str, rooms: Iterable[Path]) -> None:
-    """Remove compiled code that is older than any source in the folders it is made of.
-
-    Numba looks at the one file that a function is in, not at those of the functions it calls.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the compiled code.
-    names : str
-        Pattern of the names of its index files.
-    rooms : iterable of Path
-        Folders of the sources.
-    """
-    with contextlib.suppress(OSError):
-        sources = (path for room in rooms for path in room.glob("*.py"))
-        newest = max(path.stat().st_mtime for path in sources)
-        for index in folder.glob(names):
-            if index.stat().st_mtime < newest:
-                index.unlink()

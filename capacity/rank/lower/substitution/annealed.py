@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.kept_code import kept
 from capacity.rank.types import Indices, Mask
 
 HOTTEST = 0.6
@@ -86,7 +86,7 @@ def _packed(mask: Mask) -> NDArray[np.uint64]:
     return np.packbits(padded, axis=2, bitorder="little").view(np.uint64)
 
 
-@nb.njit(cache=True)
+@kept
 def _play(value: Any, unknown: Any, order: Any, slices: Any, played: Any) -> int:
     """Count the slices removable in an order. Overwrites `value` (known nonzeros), `unknown`."""
     n0, n1, width = value.shape
@@ -152,12 +152,12 @@ def _play(value: Any, unknown: Any, order: Any, slices: Any, played: Any) -> int
     return n_played
 
 
-@nb.njit(cache=True)
+@kept
 def _seed(seed: int) -> None:
     np.random.seed(seed)  # noqa: NPY002 - the generator of compiled code
 
 
-@nb.njit(cache=True)
+@kept
 def _anneal(
     value: Any, unknown: Any, slices: Any, state: Any, between: Any, steps: int, target: int
 ) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.kept_code import kept
 from capacity.rank.types import Indices, Mask
 
 
@@ -48,7 +48,7 @@ def without_conflicts(first: Indices, second: Indices, weights: NDArray[np.float
     return _given_up(begins, np.concatenate([second, first])[order], weights)
 
 
-@nb.njit(cache=True)
+@kept
 def _given_up(begins: Any, neighbours: Any, weights: Any) -> Any:
     n = len(weights)
     edges = np.diff(begins)

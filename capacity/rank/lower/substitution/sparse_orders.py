@@ -14,10 +14,10 @@ from __future__ import annotations
 import heapq
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.kept_code import kept
 from capacity.rank.lower.substitution.sparse_layout import SparseLayout
 from capacity.rank.types import Indices
 
@@ -116,7 +116,7 @@ def state_after(layout: SparseLayout, removed: Indices) -> State:
     return State(known, hidden, gone)
 
 
-@nb.njit(cache=True)
+@kept
 def _cost(
     x: Any, mode: Any, slices: Any, fibers: Any, of_slice: Any, state: Any, costs: Any
 ) -> Any:
@@ -137,7 +137,7 @@ def _cost(
     return cost * modes[mode] + ties[x] if is_nonzero else -1.0
 
 
-@nb.njit(cache=True)
+@kept
 def _hide(
     e: Any, slices: Any, fibers: Any, state: Any, entries: Any, lost: Any, n_lost: Any
 ) -> Any:
@@ -153,7 +153,7 @@ def _hide(
     return n_lost + 1
 
 
-@nb.njit(cache=True)
+@kept
 def _remove(
     x: Any, mode: Any, slices: Any, fibers: Any, by_slice: Any, slice_begins: Any, by_fiber: Any,
     fiber_begins: Any, state: Any, entries: Any, lost: Any,
@@ -180,7 +180,7 @@ def _remove(
     return n_lost
 
 
-@nb.njit(cache=True)
+@kept
 def _order(
     modes: Any, slices: Any, fibers: Any, by_slice: Any, slice_begins: Any, by_fiber: Any,
     fiber_begins: Any, entries: Any, own: Any, per_fiber: Any, whole: Any, factors: Any, ties: Any,

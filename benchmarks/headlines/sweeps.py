@@ -45,9 +45,10 @@ print(time.perf_counter() - start)
 """
 # compiles the kernel of each d_model, whatever it pays
 _COMPILE = """
-from capacity.layer.engines.fused.kernels import Kernel, _load
+from capacity.layer.engines.fused.kernels import Kernel
 for dims in range(1, 9):
-    _load(Kernel("full", dims, "float32"))
+    kernel = Kernel("full", dims, "float32")
+    kernel.function.compile(kernel.types)
 """
 
 

@@ -101,7 +101,9 @@ def test_what_is_found_is_proved_by_both_checkers(tensor: SparseTensor) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.full) for n in range(1, 7))])
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(n, marks=pytest.mark.full) for n in range(1, 7))]
+)
 def test_mutations_are_proved_only_if_the_second_checker_proves_them(part: int) -> None:
     counts: Counter[Any] = Counter()
     for seed in range(900 * part, 900 * (part + 1)):

@@ -236,7 +236,7 @@ class Driver:
             self._store.end_unfinished(number)
         return done
 
-    def _kept(self, number: int) -> list[Row]:
+    def _kept(self, number: int) -> Sequence[Row]:
         try:
             return self._store.unfinished(number)
         except DamagedFileError as error:

@@ -76,7 +76,8 @@ def _on_dask(
 
     waiting = iter(tasks)
     ahead = AHEAD * max(1, sum(client.nthreads().values()))
-    # tasks whose workers died, though another task may have been the cause
+    # tasks whose workers died, though another task may have been the cause. They come last, since
+    # one that kills again would end what else its worker does; rows that wait for one are kept
     suspects: list[Hashable] = []
     coming: Any = as_completed(
         [submitted(name) for name in islice(waiting, ahead)], loop=client.loop

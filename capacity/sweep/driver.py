@@ -1,17 +1,17 @@
 """The driver of a sweep: what is still to do, who computes it, and when it is stored.
 
 The databases whose ranks are still needed are bounded first, each once; the runs follow, in tasks
-of about a second. No worker waits until the last database is bounded: a row waits for the ranks
-that it shows, and is trained again after a kill. This process alone writes rows: a shard when all
-its runs are done, and unfinished shards every few seconds and when it ends for any reason. Longer
-runs resume from snapshots, but not on Dask, whose workers may not see the folder, nor if they are
-trained together.
+of about a second. No worker waits until the last database is bounded. This process alone writes
+rows: a shard when all its runs are done and their databases bounded, and unfinished shards every
+few seconds and when it ends for any reason, without ranks, so that no run is trained again because
+its database isn't bounded. Longer runs resume from snapshots, but not on Dask, whose workers may
+not see the folder, nor if they are trained together.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
 from functools import partial
@@ -48,14 +48,14 @@ class Driver:
     ) -> None:
         self._store, self._shards, self._part = store, store.plan.shards, part
         self._here, self._report = here, progress or (lambda _what, _done, _total, _left: None)
-        self._waiting = WaitingRows()
-        # rows that the remaining shards already have, by the keys of their runs
-        self._rows = {n: self._kept(n) for n in mine if not self._is_done(n)}
+        self._waiting = WaitingRows({n: self._shards[n] for n in mine if not self._is_done(n)})
+        for number in self._waiting.shards:
+            self._waiting.add(number, self._kept(number))
         self._changed: set[int] = set()
         self._kept_at = time.monotonic()
         self._seconds: dict[int, float] = {}
         self._total = sum(len(self._shards[number]) for number in mine)
-        left = sum(len(self._shards[number]) - len(rows) for number, rows in self._rows.items())
+        left = sum(len(self._waiting.untrained(number)) for number in self._waiting.shards)
         self._before = self._total - left
         # keys of the runs that this call has done
         self._trained: set[str] = set()
@@ -85,9 +85,11 @@ class Driver:
             self._store.require_whole_table()
         except DamagedFileError as error:
             self._tell_damage(error, table=True)
-        n_shards = len(self._rows)
+        n_shards = len(self._waiting.shards)
+        to_bound = self._to_bound()
+        self._store_complete()
         tasks = self._tasks(workers)
-        if not tasks:
+        if not (to_bound or tasks):
             return
         with executor as execute:
             do = partial(
@@ -96,48 +98,45 @@ class Driver:
                 snapshots=self._store.snapshots if snapshots else None,
                 engines=engines_named(run.engine for runs in tasks.values() for run in runs),
             )
-            failed = list(self._do(execute, self._to_bound(tasks.values()), tasks, do))
+            failed = list(self._do(execute, to_bound, tasks, do))
         if failed:
             for outcome in failed:
                 self._store.log(self._part, failed=outcome.name, error=outcome.error)
             first = failed[0]
             # the error is the last line of a traceback
             why = (first.error or "").strip().rpartition("\n")[2]
+            n_left = len(self._waiting.shards)
             raise SweepError(
-                f"{len(self._rows)} of {n_shards} shards aren't done, because {len(failed)} tasks "
-                "failed; the others are, and the same command tries these again. The log has all "
+                f"{n_left} of {n_shards} shards aren't done, because {len(failed)} tasks failed; "
+                "the others are, and the same command tries these tasks again. The log has all "
                 f"errors; the first, {first.name}: {why}"
             )
 
-    def _tasks(self, workers: int) -> dict[tuple[int, int], tuple[Run, ...]]:
-        """Cut the remaining runs into tasks, and store the shards of which none remain."""
-        left = {
-            number: [run for run in self._shards[number] if run.key not in rows]
-            for number, rows in self._rows.items()
-        }
-        seconds = task_seconds((run for runs in left.values() for run in runs), workers=workers)
-        tasks: dict[tuple[int, int], tuple[Run, ...]] = {}
-        for number, runs in left.items():
-            if not runs:
-                self._store_shard(number)
-            tasks |= {(number, i): some for i, some in enumerate(tasks_of(runs, seconds))}
-        return tasks
-
-    def _to_bound(self, tasks: Collection[tuple[Run, ...]]) -> dict[str, Database]:
+    def _to_bound(self) -> dict[str, Database]:
         """Find the databases whose ranks are needed and not stored, the largest first."""
-        needed = {run.database.facts_sha256: run.database for runs in tasks for run in runs}
-        for facts in needed:
+        unknown: dict[str, Database] = {}
+        for facts, db in self._waiting.databases.items():
             try:
                 known = self._store.ranks(facts)
             except DamagedFileError as error:
                 self._tell_damage(error, ranks=facts)
-                continue
-            if known is not None:
+                known = None
+            if known is None:
+                unknown[facts] = db
+            else:
                 self._waiting.bounded(facts, known)
-        unknown = [facts for facts in needed if facts not in self._waiting]
         # one that takes long should not begin last
-        unknown.sort(key=lambda facts: -needed[facts].n_triples)
-        return {facts: needed[facts] for facts in unknown}
+        return dict(sorted(unknown.items(), key=lambda item: -item[1].n_triples))
+
+    def _tasks(self, workers: int) -> dict[tuple[int, int], tuple[Run, ...]]:
+        """Cut the runs that have no rows yet into tasks."""
+        left = {number: self._waiting.untrained(number) for number in self._waiting.shards}
+        seconds = task_seconds((run for runs in left.values() for run in runs), workers=workers)
+        return {
+            (number, i): some
+            for number, runs in left.items()
+            for i, some in enumerate(tasks_of(runs, seconds))
+        }
 
     def _do(
         self,
@@ -170,6 +169,8 @@ class Driver:
                         self._bounded(name, outcome.value)
                     else:
                         self._done(name[0], tasks[name], *outcome.value)
+                    if time.monotonic() - self._kept_at > KEEP_SECONDS:
+                        self._keep()
         except BaseException:
             # the error that ended the training must be raised, and not a later one
             with suppress(SweepError):
@@ -178,10 +179,10 @@ class Driver:
         self._keep()
 
     def _bounded(self, facts: str, ranks: dict[str, int]) -> None:
-        """Store the ranks of a database, and take the rows that waited for them."""
+        """Store the ranks of a database, and the shards that lacked nothing else."""
         self._store.keep_ranks(facts, ranks)
-        for number, rows in self._waiting.bounded(facts, ranks).items():
-            self._take(number, rows)
+        self._waiting.bounded(facts, ranks)
+        self._store_complete()
 
     def _done(
         self,
@@ -191,7 +192,7 @@ class Driver:
         there: dict[str, Any],
         seconds: float,
     ) -> None:
-        """Take the rows of a task; those of databases that aren't bounded yet have to wait."""
+        """Add the rows of a task to their shard, and store it if it is complete."""
         if there != self._here:
             raise SweepError(
                 "A worker must have the versions and the processor of this process, "
@@ -199,34 +200,28 @@ class Driver:
                 "both: install the same versions, on one kind of processor."
             )
         self._seconds[number] = self._seconds.get(number, 0.0) + seconds
-        of = {run.key: run.database.facts_sha256 for run in runs}
-        if whole := self._waiting.completed(number, ((of[row["run_key"]], row) for row in rows)):
-            self._take(number, whole)
+        self._changed.add(number)
+        self._waiting.add(number, rows)
+        if self._waiting.is_complete(number):
+            self._store_shard(number)
         self._tell(runs)
 
-    def _take(self, number: int, rows: Sequence[Row]) -> None:
-        """Add rows to their shard, and store the shard if it is complete."""
-        held = self._rows[number]
-        held.update((row["run_key"], row) for row in rows)
-        if len(held) == len(self._shards[number]):
+    def _store_complete(self) -> None:
+        for number in [n for n in self._waiting.shards if self._waiting.is_complete(n)]:
             self._store_shard(number)
-        else:
-            self._changed.add(number)
-        if time.monotonic() - self._kept_at > KEEP_SECONDS:
-            self._keep()
 
     def _store_shard(self, number: int) -> None:
-        rows = self._rows[number]
-        self._store.write(number, rows.values())
+        rows = self._waiting.complete(number)
+        self._store.write(number, rows)
         seconds = round(self._seconds.get(number, 0.0), 3)
         self._store.log(self._part, shard=number, runs=len(rows), seconds=seconds)
-        del self._rows[number]
+        self._waiting.remove(number)
         self._changed.discard(number)
 
     def _keep(self) -> None:
         """Write the rows of the unfinished shards that have new ones since the last time."""
         for number in sorted(self._changed):
-            self._store.keep_unfinished(number, self._rows[number].values())
+            self._store.keep_unfinished(number, self._waiting.rows(number))
             self._changed.remove(number)
         self._kept_at = time.monotonic()
 
@@ -241,12 +236,12 @@ class Driver:
             self._store.end_unfinished(number)
         return done
 
-    def _kept(self, number: int) -> dict[str, Row]:
+    def _kept(self, number: int) -> Sequence[Row]:
         try:
-            return {row["run_key"]: row for row in self._store.unfinished(number)}
+            return self._store.unfinished(number)
         except DamagedFileError as error:
             self._tell_damage(error, unfinished=number)
-            return {}
+            return []
 
     def _tell_damage(self, error: DamagedFileError, **what: Any) -> None:
         """Report damage, which is done again, in the log and in a warning."""

@@ -57,8 +57,10 @@ def run_sweep(
     allow_other_engine : bool
         Do all runs again if another engine, dtype or version has done them in the folder.
     progress : callable, optional
-        Called with ("ranks", n, total, None) while the ranks of databases are bounded, then with
-        ("runs", n, total, seconds left), where the seconds are None before the first run is done.
+        Called with ("ranks", n, total, None) for each database that is bounded before a run is
+        done, then with ("runs", n, total, seconds left), where the seconds are None before the
+        first run is done. Several workers train while others bound databases, so that "ranks" may
+        end before their total.
 
     Returns
     -------

@@ -88,9 +88,9 @@ def processes(
 ) -> Iterator[Executor]:
     """Run worker processes until the context ends.
 
-    Outcomes come as tasks are done. A task whose process dies `ATTEMPTS` times, killed or out of
-    memory, fails alone. Functions must be defined at the top level of a module, so that another
-    process can import them.
+    Outcomes come as tasks are done. A task whose process dies, killed or out of memory, is tried
+    again before others begin, and fails alone at `ATTEMPTS` deaths. Functions must be defined at
+    the top level of a module, so that another process can import them.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def _outcomes(
                     continue
                 deaths[worker.task] += 1
                 if deaths[worker.task] < ATTEMPTS:
-                    waiting.append(worker.task)
+                    waiting.appendleft(worker.task)
                     continue
                 message = Outcome(worker.task, error=_DIED)
             worker.ready, failed_starts = True, 0
@@ -187,7 +187,7 @@ def _outcomes(
                 deaths[worker.task] += 1
                 if deaths[worker.task] < ATTEMPTS:
                     warn_caller(UserWarning(f"{message.error} It is tried again."))
-                    waiting.append(worker.task)
+                    waiting.appendleft(worker.task)
                     continue
             if isinstance(message, Outcome):
                 left -= 1

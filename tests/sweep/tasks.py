@@ -3,13 +3,15 @@
 import os
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from capacity.database import Database
 from capacity.errors import LostDeviceError
 from capacity.layer.model import AttentionLayer
 from capacity.sweep import Run
-from capacity.sweep.one_run import database_ranks
+from capacity.sweep.one_run import database_ranks, timed_rows
 
 
 def square(n: int) -> int:
@@ -83,3 +85,26 @@ def ranks_once_there(path: str, slow: str, db: Database) -> dict[str, int]:
             raise TimeoutError("nothing was trained meanwhile")
         time.sleep(0.01)
     return database_ranks(db)
+
+
+def ranks_never(how: str, facts: str, db: Database) -> dict[str, int]:
+    """Bound a database, but not the one of some facts: its process dies, or there is an error."""
+    if db.facts_sha256 == facts:
+        if how == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise ArithmeticError("the poison")
+    return database_ranks(db)
+
+
+def ranks_die_once(folder: str, db: Database) -> dict[str, int]:
+    """Bound a database; the first attempt at each kills its process."""
+    die_once(db.n_triples, folder)
+    return database_ranks(db)
+
+
+def counted_rows(path: str, runs: Sequence[Run], **options: Any) -> Any:
+    """Train some runs, and add their keys to a file."""
+    rows = timed_rows(runs, **options)
+    with Path(path).open("a") as file:
+        file.write("".join(f"{run.key}\n" for run in runs))
+    return rows

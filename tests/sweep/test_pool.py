@@ -52,6 +52,14 @@ def test_a_process_that_dies_costs_an_attempt_and_a_poison_task_fails_alone(
     assert failed.error == f"its process died {ATTEMPTS} times, killed or out of memory"
 
 
+def test_a_task_whose_process_dies_is_tried_again_before_others_begin(tmp_path: Path) -> None:
+    for n in (0, 2, 3):
+        (tmp_path / str(n)).touch()
+    with processes(1) as execute:
+        outcomes = list(execute(tasks.die_once, {n: (n, str(tmp_path)) for n in range(4)}))
+    assert [one.name for one in outcomes] == [0, 1, 2, 3]
+
+
 def test_an_error_of_who_listens_leaves_no_process() -> None:
     def listen() -> None:
         with processes(2) as execute:

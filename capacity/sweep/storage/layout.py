@@ -5,7 +5,7 @@
     DIR/manifest.json              the sweep that the folder was begun with; written once
     DIR/manifest-<variant>.json    the same runs by another engine or version, under other keys
     DIR/shards/00000-<key>.parquet rows of one shard; a shard is done if its file is valid
-    DIR/unfinished/<shard>         rows of a shard that isn't complete yet
+    DIR/unfinished/<shard>         rows of a shard that isn't complete yet, without ranks
     DIR/unfinished/<run key>.npz   snapshot of a run that is under way
     DIR/ranks/<facts>.json         bounds of a database's rank, computed once
     DIR/log-<i>-of-<n>.jsonl       time and duration of each shard, which no table holds

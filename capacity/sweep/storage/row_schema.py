@@ -5,7 +5,7 @@ begins with ``recipe_``: ``epochs`` is the number of epochs done, ``recipe_epoch
 number allowed. ``recipe`` holds all fields in one text, to group by. No name needs quotes in SQL.
 
 One column can be null: ``layer_rank_upper``, for layers with norm, bias or positions, whose tensor
-L isn't defined.
+L isn't defined. In rows of unfinished shards, the ranks of the database are null, too.
 """
 
 from __future__ import annotations
@@ -106,6 +106,11 @@ def runs_schema(taus: tuple[float, ...] = TAUS) -> pa.Schema:
         *((_real, name) for name in scored_columns(taus)),
     ]
     return pa.schema([pa.field(name, kind, nullable=name == _NULLABLE) for kind, name in columns])
+
+
+def unfinished_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema of runs for rows whose databases may not be bounded yet."""
+    return pa.schema([f.with_nullable(f.nullable or f.name in RANK_COLUMNS) for f in schema])
 
 
 def schema_like(names: Iterable[str]) -> pa.Schema:

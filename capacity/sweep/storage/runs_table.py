@@ -31,7 +31,7 @@ from capacity.errors import SweepError
 from capacity.sweep.storage.layout import SHARDS, TABLE, require_own_shards
 from capacity.sweep.storage.manifest import manifests
 from capacity.sweep.storage.records import DamagedFileError, read, write
-from capacity.sweep.storage.row_schema import RUNS_SCHEMA, Row, schema_like
+from capacity.sweep.storage.row_schema import RUNS_SCHEMA, Row, schema_like, unfinished_schema
 from capacity.sweep.storage.schema_2 import SCHEMA_2, from_schema_2
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ def _lengths_and_characters(texts: Any) -> tuple[Any, memoryview]:
     return np.diff(ends), memoryview(characters or b"")[ends[0] : ends[-1]]
 
 
-def read_rows(path: Path, *, most: int, of: str | None = None) -> pa.Table:
+def read_rows(
+    path: Path, *, most: int, of: str | None = None, unfinished: bool = False
+) -> pa.Table:
     """Read rows that `write_table` wrote, and check their columns, origin and digest.
 
     Parameters
@@ -130,6 +132,8 @@ def read_rows(path: Path, *, most: int, of: str | None = None) -> pa.Table:
         Largest number of rows that the file may have.
     of : str, optional
         Origin that the file must state; any if omitted.
+    unfinished : bool
+        True if ranks of databases may be null.
 
     Returns
     -------
@@ -146,7 +150,10 @@ def read_rows(path: Path, *, most: int, of: str | None = None) -> pa.Table:
         # takes a third of the time of read_table for a small file
         with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
             schema = file.schema_arrow.remove_metadata()
-            if schema not in (SCHEMA_2, schema_like(schema.names)):
+            known = [SCHEMA_2, schema_like(schema.names)]
+            if unfinished:
+                known.append(unfinished_schema(known[1]))
+            if schema not in known:
                 raise DamagedFileError(path, "has other columns than the runs table")
             if file.metadata.num_rows > most:
                 raise DamagedFileError(path, f"is damaged (it has more than {most} rows)")

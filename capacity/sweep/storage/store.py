@@ -5,12 +5,12 @@
 *Kills.* Every file but the logs is written under a temporary name, synced, and renamed: a kill at
 any moment, a crash of the machine or a full disk leaves only complete files, and the same command
 resumes, to the same ``runs.parquet`` byte for byte, with any number of workers. Rows of incomplete
-shards are kept in DIR/unfinished every few seconds (`capacity.sweep.driver`), and so is a snapshot
-of each run that takes longer than that (`capacity.layer.snapshots`). So a kill costs at most ten
-seconds of work; or one epoch, ten times the duration of writing a snapshot, or bounding a
-database, whose rows wait for its ranks, where that is longer. On Dask, whose workers may not see
-the folder, and for runs that their engine trains together, there are no snapshots, and a kill
-costs the runs that are under way.
+shards are kept in DIR/unfinished every few seconds (`capacity.sweep.driver`), without the ranks of
+their databases, which may not be bounded yet; so is a snapshot of each run that takes longer than
+that (`capacity.layer.snapshots`). So a kill costs at most ten seconds of work; or one epoch, ten
+times the duration of writing a snapshot, or bounding a database, where that is longer. On Dask,
+whose workers may not see the folder, and for runs that their engine trains together, there are no
+snapshots, and a kill costs the runs that are under way.
 Readers never see a temporary name, so that the folder can be read while it grows, by `load` or by
 any other reader of ``DIR/shards/*.parquet``.
 
@@ -59,7 +59,7 @@ from capacity.sweep.storage.records import (
     stamped,
     write,
 )
-from capacity.sweep.storage.row_schema import RANK_COLUMNS, Row, runs_schema
+from capacity.sweep.storage.row_schema import RANK_COLUMNS, Row, runs_schema, unfinished_schema
 from capacity.sweep.storage.runs_table import (
     compact,
     read_rows,
@@ -184,7 +184,7 @@ class Store:
         self.end_unfinished(number)
 
     def unfinished(self, number: int) -> list[dict[str, Any]]:
-        """Rows that were kept of an incomplete shard.
+        """Rows that were kept of an incomplete shard; their ranks may be null.
 
         Raises
         ------
@@ -194,17 +194,22 @@ class Store:
         path, shard = self._unfinished(number), self.plan.shards[number]
         if not path.exists():
             return []
-        table = read_rows(path, most=len(shard), of=f"{UNFINISHED}/{path.name}")
+        of = f"{UNFINISHED}/{path.name}"
+        table = read_rows(path, most=len(shard), of=of, unfinished=True)
         keys = table["run_key"].to_pylist()
         if len(set(keys)) < len(keys) or not {run.key for run in shard}.issuperset(keys):
             raise DamagedFileError(path, "is damaged (it holds other runs)")
         return table.to_pylist()
 
     def keep_unfinished(self, number: int, rows: Iterable[Row]) -> None:
-        """Keep the rows of an incomplete shard, and remove the snapshots of their runs."""
+        """Keep the rows of an incomplete shard, and remove the snapshots of their runs.
+
+        Their ranks may be null.
+        """
         rows = list(rows)
         path = self._unfinished(number)
-        write_table(path, table_of_rows(rows, self._schema), of=f"{UNFINISHED}/{path.name}")
+        table = table_of_rows(rows, unfinished_schema(self._schema))
+        write_table(path, table, of=f"{UNFINISHED}/{path.name}")
         self._end_snapshots({snapshot_name(row["run_key"]) for row in rows})
 
     def end_unfinished(self, number: int) -> None:

@@ -28,3 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--no-torch"):
         # an import of None fails
         sys.modules["torch"] = None  # type: ignore[assignment]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # one process builds the site for minutes, in which another can do the rest if it begins first
+    items.sort(key=lambda item: item.path.name != "test_site.py")

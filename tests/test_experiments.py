@@ -13,6 +13,9 @@ from experiments import EXPERIMENTS
 from experiments.common import harness
 
 ROOT = Path(__file__).parents[1]
+# they take over half a minute each, and half of the time of all
+LONGEST = {"atlas", "capacity_law", "completion", "decomposition", "effective_attention",
+           "law_of_layers", "stores"}  # fmt: skip
 
 
 def results_of(name: str) -> Path:
@@ -20,7 +23,10 @@ def results_of(name: str) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.full] * (name in LONGEST)) for name in EXPERIMENTS],
+)
 def test_an_experiment_runs(name: str) -> None:
     command = [sys.executable, "-m", EXPERIMENTS[name], "--smoke"]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}

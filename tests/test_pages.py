@@ -19,6 +19,8 @@ from experiments.common.harness import read_table, results_of
 from tests.oracles import ROOT
 
 HERE = ROOT / "experiments"
+# their intervals take a minute each to draw again
+LONGEST = {"capacity_law", "figures", "logit_scale"}
 PAPERS = [page for page in pages.PAGES if (HERE / page).with_name("claims.toml").exists()]
 
 # numbers that are no results: of the papers' parts, thresholds and sizes that a sentence is about
@@ -179,7 +181,10 @@ CHOSEN: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.full] * (name in LONGEST)) for name in EXPERIMENTS],
+)
 def test_the_conclusions_are_those_of_the_tables(name: str) -> None:
     """The other half of the way: what pages quote is computed from the committed tables."""
     module = importlib.import_module(EXPERIMENTS[name])

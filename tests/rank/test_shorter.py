@@ -180,7 +180,7 @@ def test_fully_observed_tensors_have_the_effective_rank_of_their_rank() -> None:
 
 @pytest.mark.slow
 @given(databases(functional=True))
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(20, part=8), deadline=None)
 def test_standard_effort_is_proved_too(db: Database) -> None:
     analysis = RankAnalysis(db, effort="standard")
     rank, effective = analysis.rank, analysis.effective_rank

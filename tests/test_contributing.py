@@ -96,9 +96,9 @@ def test_the_workflow_runs_the_tests_of_the_makefile_with_pinned_actions() -> No
     assert all(re.fullmatch(r"actions/[a-z-]+@v\d+", name) for name in used)
     commands = [step["run"].strip() for step in steps if "run" in step]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in ("quick", "test"):
-        recipe = re.findall(rf"^{target}:.*\n\t\$\(BIN\)/(pytest .*)", makefile, re.MULTILINE)
-        assert f"python -m {recipe[0]}" in commands
+    for target in ("quick", "test-quick"):
+        recipe = re.findall(rf"^{target}:.*\n\t\$\(PYTEST\) (.*)", makefile, re.MULTILINE)
+        assert f"python -m pytest -q -n auto {recipe[0]}" in commands
     assert "make check" in commands
 
 

@@ -64,6 +64,7 @@ def test_the_table_has_its_schema_and_a_row_a_run(plan: Plan, done: Path) -> Non
     assert not [name for name in table.column_names if "time" in name or "second" in name]
 
 
+@pytest.mark.slow
 def test_a_row_tells_the_truth_about_its_run(plan: Plan, done: Path) -> None:
     rows = {row["run_key"]: row for row in load(done).to_dict("records")}
     for run in plan.runs[::7]:
@@ -108,6 +109,7 @@ def test_progress_tells_of_ranks_and_then_of_runs(plan: Plan, tmp_path: Path) ->
     assert told[-1] == ("runs", 24, 24, 0.0)
 
 
+@pytest.mark.slow
 def test_the_same_command_again_skips_what_is_done(plan: Plan, done: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in (done / "shards").iterdir()}
     told: list[tuple[str, int, int, float | None]] = []
@@ -147,6 +149,7 @@ def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
         assert other["loss"].sort_index().to_numpy() == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_row_does_not_depend_on_what_else_is_in_the_sweep(done: Path, tmp_path: Path) -> None:
     fewer = make_plan({**CONFIG, "runs": {"pairs": 5, "seed": 0}})
     run_sweep(fewer, tmp_path)
@@ -177,6 +180,7 @@ def test_a_damaged_shard_is_done_again(plan: Plan, done: Path, tmp_path: Path) -
     assert [n for n in (0, 1, 2) if f'"shard": {n}, "damaged"' in log] == [0, 1]
 
 
+@pytest.mark.slow
 def test_another_sweep_in_the_same_folder_is_refused(done: Path) -> None:
     other = make_plan({**CONFIG, "runs": {"seed": 1}})
     with pytest.raises(SweepError, match=r"holds another sweep.*--out"):
@@ -340,6 +344,7 @@ def test_what_a_kill_costs_is_below_ten_seconds() -> None:
     assert driver.KEEP_SECONDS + 5 * TASK_SECONDS <= 10
 
 
+@pytest.mark.slow
 def test_a_kill_between_the_last_row_and_its_shard_trains_nothing_again(
     plan: Plan, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

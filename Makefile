@@ -1,12 +1,13 @@
 # make demo       from an RDF file to an accuracy grid, in its own environment (about two minutes)
 # make quick      what needs no torch, in under a minute
-# make test       the checks for people, in about five minutes on two cores
+# make test       the checks for people, in ten minutes on two slow cores
 # make docs       the site, in build/site
 # make conformance W3C=FOLDER   the W3C's suites for RDF, beside other readers
 # make peers      capture beside TransformerLens and nnsight, in an environment of its own
 # make test-rest  what `make test` leaves to continuous integration: slow tests, notebooks, wheel, triton
 # make test-full  laws with all their examples, and tests of minutes (by hand, before a release)
 # make bench      the headline figures of pace against their limits (five minutes)
+# make durations  what each quick test takes, on an idle machine: tests/durations.json
 # They need Python >= 3.11 and make, and nothing else.
 
 PYTHON ?= python3

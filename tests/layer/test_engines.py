@@ -511,12 +511,18 @@ def test_a_kernel_on_disk_is_taken_at_once(
     )
 
 
-def test_a_kernel_on_disk_is_taken_while_another_process_loads_it(
-    compiled: list[Kernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def _locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder where kernels that another process loads or compiles are locked."""
     pytest.importorskip("fcntl")
-    monkeypatch.setattr(Kernel, "function", SimpleNamespace(
-        stats=SimpleNamespace(cache_path=str(tmp_path))))  # fmt: skip
+    stats = SimpleNamespace(cache_path=str(tmp_path))
+    monkeypatch.setattr(Kernel, "function", SimpleNamespace(stats=stats))
+
+
+@pytest.mark.usefixtures("_locks")
+def test_a_kernel_on_disk_is_taken_while_another_process_loads_it(
+    compiled: list[Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Kernel, "is_kept", property(lambda kernel: kernel.dims in (2, ROW)))
     for dims in (2, ROW):
         own = Kernel("full", dims, "float32")
@@ -526,12 +532,10 @@ def test_a_kernel_on_disk_is_taken_while_another_process_loads_it(
     assert [kernel.dims for kernel in compiled] == [2, ROW]
 
 
+@pytest.mark.usefixtures("_locks")
 def test_what_another_process_compiles_is_waited_for_only_if_nothing_else_can_train(
-    compiled: list[Kernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compiled: list[Kernel],
 ) -> None:
-    pytest.importorskip("fcntl")
-    monkeypatch.setattr(Kernel, "function", SimpleNamespace(
-        stats=SimpleNamespace(cache_path=str(tmp_path))))  # fmt: skip
     work = training_of(2, 10**7)
     with jit.claimed(Kernel("full", 2, "float32").function, "full-2-float32", wait=False) as mine:
         assert mine

@@ -48,13 +48,6 @@ def plan() -> Plan:
     return make_plan(CONFIG)
 
 
-@pytest.fixture(scope="module")
-def done(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sweep")
-    assert run_sweep(plan, folder) == folder / "runs.parquet"
-    return folder
-
-
 @pytest.mark.slow
 def test_the_table_has_its_schema_and_a_row_a_run(plan: Plan, done: Path) -> None:
     table = pq.read_table(done / "runs.parquet")

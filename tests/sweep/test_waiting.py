@@ -38,13 +38,6 @@ def plan() -> Plan:
     return make_plan(CONFIG)
 
 
-@pytest.fixture(scope="module")
-def done(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sweep")
-    run_sweep(plan, folder)
-    return folder
-
-
 def table_bytes(folder: Path) -> bytes:
     return (folder / "runs.parquet").read_bytes()
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -33,19 +34,32 @@ from capacity.sweep.storage.manifest import environment
 from capacity.sweep.storage.store import Store
 from tests.sweep.tasks import ranks_once_there
 
-# 24 runs of 800 epochs at most, in three shards
-PLAN = soak_sweep.PLAN.replace("epochs = 2000", "epochs = 800")
+# 24 runs, of which some memorise and some don't, in three shards
+EPOCHS, SHARD_SECONDS = 100, 1.3
+PLAN = soak_sweep.PLAN.replace("epochs = 2000", f"epochs = {EPOCHS}")
 CONFIG = tomllib.loads(PLAN)
+# the command line, with shards as short
+SWEEP = f"""
+from capacity.cli import main
+from capacity.sweep import plan
+if __name__ == "__main__":
+    plan.SHARD_SECONDS = {SHARD_SECONDS}
+    main()
+"""
 
 
-@pytest.fixture(autouse=True)
-def _shorter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(soak_sweep, "PLAN", PLAN)
+@pytest.fixture(scope="module", autouse=True)
+def _short_shards() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("capacity.sweep.plan.SHARD_SECONDS", SHARD_SECONDS)
+        yield
 
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return make_plan(CONFIG)
+    plan = make_plan(CONFIG)
+    assert [len(shard) for shard in plan.shards] == [10, 10, 4]
+    return plan
 
 
 @pytest.mark.slow
@@ -81,7 +95,7 @@ def test_a_row_tells_the_truth_about_its_run(plan: Plan, done: Path) -> None:
         assert (
             row["layer_rank_bound"] == run.layer.d_model + run.layer.n_heads * run.layer.d_head_vo
         )
-        assert (row["status"] == "memorised") == (row["epochs"] < 2000)
+        assert (row["status"] == "memorised") == (row["epochs"] < EPOCHS)
 
 
 def table_bytes(folder: Path) -> bytes:
@@ -215,21 +229,24 @@ def test_wrong_options_are_refused(plan: Plan, option: dict, reason: str, tmp_pa
         (signal.SIGTERM, 2, False)])],
 )  # fmt: skip
 def test_a_sweep_that_is_stopped_goes_on_to_the_same_table(
-    stop: signal.Signals, workers: int, group: bool, done: Path, tmp_path: Path
+    stop: signal.Signals, workers: int, group: bool, plan: Plan, done: Path, tmp_path: Path
 ) -> None:
-    out, command = tmp_path / "out", soak_sweep.command(tmp_path, workers)
+    out, config, script = (tmp_path / name for name in ("out", "plan.toml", "sweep.py"))
+    config.write_text(PLAN)
+    script.write_text(SWEEP)
     process = subprocess.Popen(
-        command,
+        [sys.executable, script, "sweep", config, "--out", out, "--workers", str(workers)],
         start_new_session=True,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         # what runs these tests in the background may ignore interrupts, and so would its children
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     # after the first shard there is something to keep, and something left to do
     while not list(out.glob("shards/*.parquet")):
         assert process.poll() is None
-        time.sleep(0.1)
+        time.sleep(0.01)
     (os.killpg if group else os.kill)(process.pid, stop)
     _, message = process.communicate(timeout=60)
     assert process.returncode == (-stop if stop == signal.SIGKILL else 128 + stop)
@@ -246,28 +263,36 @@ def test_a_sweep_that_is_stopped_goes_on_to_the_same_table(
     assert not (out / "runs.parquet").exists()
     for path in kept:
         assert isinstance(pq.read_table(path), pa.Table)
-    assert run_sweep(make_plan(CONFIG), out) is not None
+    assert run_sweep(plan, out) is not None
     assert table_bytes(out) == table_bytes(done)
 
 
-# one shard, by estimate of 8 s, of tasks of two runs each
+# one shard, of four tasks of two runs each
+PAIR_SECONDS = 0.3
 ONE_SHARD: dict[str, Any] = {
-    "databases": {"synthetic": {"count": 2, "seed": 0, "max_triples": 12}},
+    "databases": {"synthetic": {"count": 1, "seed": 0, "max_triples": 12}},
     "layers": {"d_model": [2], "n_heads": [1, 2], "d_head_qk": [1, 2], "d_head_vo": [1, 2]},
     "compute": {"engine": "reference"},
-    "recipe": {"epochs": 400, "stop_tau": 0},
+    "recipe": {"epochs": 100, "stop_tau": 0},
 }
 # trains it with these workers, keeps rows at every chance, and says how far it is
-DRIVER = """
+DRIVER = f"""
 import json, signal, sys
-from capacity.sweep import driver, make_plan, run_sweep
+from capacity.sweep import driver, make_plan, plan, run_sweep
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    driver.KEEP_SECONDS = 0
+    driver.KEEP_SECONDS, plan.TASK_SECONDS = 0, {PAIR_SECONDS}
     plan = make_plan(json.loads(sys.argv[1]))
     tell = lambda what, done, total, left: print(what, done, total, flush=True)
     run_sweep(plan, sys.argv[2], workers=int(sys.argv[3]), progress=tell)
 """
+
+
+@pytest.fixture
+def short_tasks() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("capacity.sweep.plan.TASK_SECONDS", PAIR_SECONDS)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -383,6 +408,7 @@ def test_unfinished_rows_that_are_damaged_or_anothers_are_told_and_done_again(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_tasks")
 def test_a_task_that_fails_costs_no_other_run_of_its_shard(
     one_shard: tuple[Plan, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -410,10 +436,10 @@ def test_a_task_that_fails_costs_no_other_run_of_its_shard(
 
 def test_tasks_are_the_runs_of_a_shard_cut_and_those_trained_together_are_one(plan: Plan) -> None:
     # runs of almost a second each by estimate
-    assert [len(task) for task in tasks_of(plan.shards[0])] == [1] * 10
-    short = [replace(run, recipe=replace(run.recipe, epochs=100)) for run in plan.runs]
-    cut = list(tasks_of(short))
-    assert [run for task in cut for run in task] == short
+    long = [replace(run, recipe=replace(run.recipe, epochs=8 * EPOCHS)) for run in plan.shards[0]]
+    assert [len(task) for task in tasks_of(long)] == [1] * 10
+    cut = list(tasks_of(plan.runs))
+    assert [run for task in cut for run in task] == [*plan.runs]
     # of a second at most, to which the next run would add too much
     for task, following in pairwise(cut):
         seconds = sum(run.seconds for run in task)
@@ -520,8 +546,11 @@ def test_equal_recipes_have_equal_keys() -> None:
 # not too near the end, which comes sooner on a machine that does less else
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.6, pytest.param(0.3, marks=pytest.mark.full)])
-def test_a_kill_at_any_moment_changes_nothing(share: float, tmp_path: Path) -> None:
-    # `make soak-sweep` does a hundred of these
+def test_a_kill_at_any_moment_changes_nothing(
+    share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # `make soak-sweep` does a hundred of these; in two shards
+    monkeypatch.setattr(soak_sweep, "PLAN", soak_sweep.PLAN.replace("2000", "500"))
     (tmp_path / "alone").mkdir()
     table, seconds = soak_sweep.alone(tmp_path / "alone", 2)
     (tmp_path / "killed").mkdir()

@@ -365,6 +365,16 @@ def test_a_lower_bound_above_the_upper_one_is_no_row(plan: Plan, copy: Path) -> 
         load(copy)
 
 
+def test_a_shard_that_lacks_a_run_or_has_anothers_is_done_again(plan: Plan, copy: Path) -> None:
+    store = Store(copy, plan, environment())
+    first, second = (pq.read_table(store.path(number)).to_pylist() for number in (0, 1))
+    for rows in (first[:-1], [*first[:-1], second[0]]):
+        # whole, under its own name
+        store.write(0, rows)
+        assert not store.is_done(0)
+        assert store.is_done(1)
+
+
 def test_a_table_of_another_is_not_read(plan: Plan, copy: Path) -> None:
     shards = sorted((copy / "shards").iterdir())
     (copy / "runs.parquet").unlink()

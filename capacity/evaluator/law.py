@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import accuracy_column, with_current_names
-from capacity.evaluator.threshold import Threshold
+from capacity.layer.threshold import Threshold
 
 MAX_STEPS = 100
 PENALTY = 1e-6

@@ -34,7 +34,7 @@ from capacity.evaluator.law import (
     outcomes,
     require_columns,
 )
-from capacity.evaluator.threshold import Threshold
+from capacity.layer.threshold import Threshold
 from capacity.limits import Seed, shown
 
 LAYER_SIZES = ("d_model", "n_heads", "d_head_vo", "d_head_qk")

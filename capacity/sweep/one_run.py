@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
 from capacity.evaluator.accuracy import accuracy_of_logits
-from capacity.evaluator.predictions import pair_logits
 from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_assumed, layer_rank_upper
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.registry import make_known
 from capacity.layer.forward import logits_of_pairs
+from capacity.layer.predictions import pair_logits
 from capacity.layer.recipe import Recipe, Training
 from capacity.progress import Progress
 from capacity.sweep.plan import Run

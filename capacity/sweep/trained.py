@@ -145,8 +145,9 @@ def _as_layers(
 ) -> tuple[list[AttentionLayer], list[Training]]:
     import torch
 
+    from capacity.layer.many import train_many
     from capacity.layer.model import AttentionLayer
-    from capacity.layer.training import train, train_many
+    from capacity.layer.training import train
 
     recipe, compute = runs[0].recipe, replace(runs[0].compute, engine=runs[0].engine)
     dtype = getattr(torch, compute.dtype)

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from capacity.errors import InvalidArgumentError, InvalidTypeError, StorageError, SweepError
-from capacity.evaluator.threshold import check_tau
 from capacity.layer.compute import Compute
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
+from capacity.layer.threshold import check_tau
 from capacity.limits import MAX_SIZE, shown
 from capacity.safe_files import read_file
 from capacity.sweep.grammar.sections import Runs

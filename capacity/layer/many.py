@@ -136,14 +136,11 @@ class Job:
     rng: np.random.Generator
 
 
-def _of_starts(
-    jobs: Sequence[Job], recipe: Recipe, threads: int, asked: Starts
-) -> list[Training]:
+def _of_starts(jobs: Sequence[Job], recipe: Recipe, threads: int, asked: Starts) -> list[Training]:
     """Train layers from several starts: the first of all, then the second of those left, ..."""
     # not what the user froze
     drawn = [
-        [name for name, weight in _named_weights(job.layer) if weight.requires_grad]
-        for job in jobs
+        [name for name, weight in _named_weights(job.layer) if weight.requires_grad] for job in jobs
     ]
     tried = [NOT_TRIED] * len(jobs)
     kept: dict[int, tuple[Training, list[Tensor]]] = {}

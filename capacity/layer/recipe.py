@@ -132,7 +132,7 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as JSON-ready data."""
-        return asdict(self)
+        return {**asdict(self), "frozen": list(self.frozen)}
 
 
 @briefly_shown

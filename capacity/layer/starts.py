@@ -107,4 +107,5 @@ class TriedStarts:
         return TriedStarts(self.start, self.tried + 1, held, self.recalled)
 
 
+ONE_START = Starts()
 NOT_TRIED = TriedStarts(0, 0, 0, -math.inf)

@@ -17,6 +17,7 @@ from capacity.evaluator.columns import current_name
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
 from capacity.sweep.storage.row_schema import RUNS_SCHEMA, layer_columns, recipe_columns
+from capacity.sweep.storage.schema_3 import of_one_start
 
 _text, _int, _real = pa.string(), pa.int64(), pa.float64()
 SCHEMA_2 = pa.schema(
@@ -82,5 +83,6 @@ def _row(row: dict[str, Any], recipe: Recipe) -> dict[str, Any]:
         **{current_name(name): value for name, value in row.items()},
         **layer_columns(layer),
         **recipe_columns(recipe),
+        **of_one_start(row["accuracy_0.95"]),
         "engine": _ENGINES.get(row["engine"], row["engine"]),
     }

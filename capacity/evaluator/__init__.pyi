@@ -46,6 +46,10 @@ from .nonsense import nonsense_pairs as nonsense_pairs
 from .nonsense import with_unknown as with_unknown
 from .pair_attention import attention_of_pairs as attention_of_pairs
 from .pair_attention import query_key_freedom as query_key_freedom
+from .reach import By as By
+from .reach import Reach as Reach
+from .reach import pooled_starts as pooled_starts
+from .reach import reach_and_reliability as reach_and_reliability
 from .scale import margins as margins
 from .scale import smallest_scale as smallest_scale
 from .separation import auroc as auroc

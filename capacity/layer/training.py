@@ -7,7 +7,7 @@ in what is computed; sums in another order round differently, and long training 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 

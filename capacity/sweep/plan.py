@@ -133,7 +133,7 @@ class Run:
     @cached_property
     def question(self) -> str:
         """SHA-256 of database, layer, seed, recipe, starts and thresholds, without the engine."""
-        # what has its default is left out, so that a question keeps its digest when keys are added
+        # what has its default is omitted, so that a question keeps its digest when keys are added
         scored = {"taus": self.taus} if self.taus != TAUS else {}
         tried = {"starts": asdict(self.starts)} if self.starts != ONE_START else {}
         asked = _as_dict(self.recipe)

@@ -37,12 +37,12 @@ _OUTCOME = ("status", "epochs", "loss", "engine")
 
 @dataclass(frozen=True)
 class Kept:
-    """What came of the starts of a run so far.
+    """Outcome of the starts of a run so far, with the one that is kept.
 
     Attributes
     ----------
     tried : TriedStarts
-        Their outcome.
+        Their numbers.
     training : Training
         Outcome of the start that is kept; without its history if an earlier process trained it.
     scores : mapping of str to float
@@ -73,7 +73,7 @@ def tried_runs(
     Yields
     ------
     run, kept
-        A run, and what came of its starts.
+        A run, and the outcome of its starts.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _n_tried(kept: Kept | None) -> int:
 
 
 def _after(kept: Kept | None, run: Run, trained: Trained, training: Training) -> Kept:
-    """What came of the starts of a run after one more."""
+    """Outcome of the starts of a run after one more."""
     scores = _scores(run, trained, diverged=training.status == "diverged")
     before = NOT_TRIED if kept is None else kept.tried
     tried = before.then(scores[accuracy_column(run.starts.held_at)])

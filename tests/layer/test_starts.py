@@ -57,7 +57,8 @@ def test_each_start_is_a_training_of_its_own_and_the_kept_one_is_scored(engine: 
     assert run.starts.tried == starts
     assert evaluate(many, db).argmax == run.starts.recalled
     # the same, one start at a time
-    shares = []
+    shares: list[float] = []
+    again, training = many, run
     for most in range(1, starts + 1):
         again = layer(2)
         (training,) = train_many([(again, db)], RECIPE, compute, starts=most, held_at="argmax")

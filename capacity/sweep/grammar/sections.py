@@ -148,7 +148,7 @@ class Runs:
         its accuracy and scale, as 0.999 adds ``accuracy_p999`` and ``scale_p999``.
     starts : int
         Largest number of random starts of each run. The run's row describes the first that holds
-        the database, or else the best; ``share_of_starts`` says how many do.
+        the database, or else the best; ``share_of_starts`` is the share of those that hold it.
     until : {'all', 'held'}
         'held': no further start after the first that holds the database.
     held_at : float, or 'argmax' or 'argmax_paper'

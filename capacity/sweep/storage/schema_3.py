@@ -12,8 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from capacity.errors import InvalidArgumentError
+from capacity.layer.recipe import Recipe
 from capacity.layer.starts import NOT_TRIED, ONE_START
-from capacity.sweep.storage.row_schema import schema_like, starts_columns
+from capacity.sweep.storage.row_schema import recipe_columns, schema_like, starts_columns
 
 _FROZEN = "recipe_frozen"
 
@@ -44,20 +46,35 @@ def from_schema_3(table: pa.Table) -> pa.Table:
 
     Raises
     ------
-    ValueError, TypeError
-        If the text of a recipe isn't a table of keys.
+    InvalidArgumentError
+        If the text of a recipe isn't one.
     """
     starts = [of_one_start(recalled) for recalled in table["accuracy_p95"].to_pylist()]
-    texts = {text: _with_none_frozen(text) for text in table["recipe"].unique().to_pylist()}
+    recipes = {
+        text: recipe_columns(Recipe(**keys_of_recipe(text)))
+        for text in table["recipe"].unique().to_pylist()
+    }
     columns: dict[str, Any] = {
         **{name: table[name] for name in table.column_names},
         **{name: [one[name] for one in starts] for name in of_one_start(1.0)},
-        "recipe": [texts[text] for text in table["recipe"].to_pylist()],
-        _FROZEN: [""] * table.num_rows,
+        **{
+            name: [recipes[text][name] for text in table["recipe"].to_pylist()]
+            for name in ("recipe", _FROZEN)
+        },
     }
     schema = schema_like(table.column_names)
     return pa.table({name: columns[name] for name in schema.names}, schema=schema)
 
 
-def _with_none_frozen(text: str) -> str:
-    return json.dumps({**json.loads(text), "frozen": []}, sort_keys=True)
+def keys_of_recipe(text: str) -> dict[str, Any]:
+    """Read the text of a recipe.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it isn't a table of keys.
+    """
+    said = json.loads(text)
+    if not isinstance(said, dict):
+        raise InvalidArgumentError("a recipe is not a table of keys")
+    return said

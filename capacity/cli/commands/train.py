@@ -173,8 +173,8 @@ def train(
     print(f"  training       {row['status']} after {row['epochs']} epochs, loss {row['loss']:.4f}")
     if starts > 1:
         held = "the last" if row["held_by_any"] else "none"
-        print(f"  starts         {row['starts_tried']} of {starts} tried, {held} holds all facts at "
-              f"0.95; these are the results of start {row['start'] + 1}")  # fmt: skip
+        print(f"  starts         {row['starts_tried']} of {starts} tried, {held} holds all facts "
+              f"at 0.95; these are the results of start {row['start'] + 1}")  # fmt: skip
     for tau in ("argmax", 0.5, *TAUS):
         title = tau if isinstance(tau, str) else f"p {'> ' if tau == 0.5 else '>='} {tau:.2f}"
         print(f"  {title:<14} {row[accuracy_column(tau)]:.3f}")

@@ -23,6 +23,7 @@ EXPERIMENTS = {
     "law_of_layers": "experiments.size.layers",
     "associations": "experiments.size.associations",
     "frozen": "experiments.size.frozen",
+    "starts": "experiments.starts.factors",
     "stores": "experiments.size.stores",
     "overload": "experiments.bits.overload",
     "formats": "experiments.bits.formats",

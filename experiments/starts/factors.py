@@ -130,11 +130,12 @@ def _where_10_holds(plan: Plan, smoke: bool) -> pd.DataFrame:
         if run.layer.d_model > 1 and paper_bound(run.database) <= layer_rank_assumed(run.layer)
     ]
     trained = _swept("starts-ten", plan, runs)
-    of_pair = {(run.database_id, run.layer.name): run for run in runs}
+    failed = trained[~trained["held_by_any"]]
+    pairs = set(zip(failed["database_id"], failed["layer_id"], strict=True))
     left = [
         replace(run, recipe=replace(run.recipe, frozen=QUERY_KEY))
-        for pair in trained[~trained["held_by_any"]][["database_id", "layer_id"]].itertuples()
-        for run in [of_pair[pair.database_id, pair.layer_id]]
+        for run in runs
+        if (run.database_id, run.layer.name) in pairs
     ]
     return pd.concat([trained, *([_swept("starts-ten", plan, left)] if left else [])])
 

@@ -142,7 +142,7 @@ def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     columns = ["d_model", "n_heads", "d_head_qk", "d_head_vo"]
     for _, of_layer in runs.groupby("layer_id", sort=False):
-        config = LayerConfig(*(int(of_layer[name].iloc[0]) for name in columns))
+        config = LayerConfig(**{name: int(of_layer[name].iloc[0]) for name in columns})
         halves = {way: _half_of(of_layer[of_layer["way"] == way]) for way in WAYS}
         sizes = {way: _within_grid(half) for way, half in halves.items()}
         rows.append(

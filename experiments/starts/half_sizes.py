@@ -141,8 +141,9 @@ def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
     """The size of each layer by each way, and the ratio of the two."""
     rows: list[dict[str, Any]] = []
     columns = ["d_model", "n_heads", "d_head_qk", "d_head_vo"]
-    for _, of_layer in runs.groupby("layer_id", sort=False):
-        config = LayerConfig(**{name: int(of_layer[name].iloc[0]) for name in columns})
+    by_name = {layer.name: layer for layer in LAYERS}
+    for name, of_layer in runs.groupby("layer_id", sort=False):
+        config = by_name[str(name)]
         halves = {way: _half_of(of_layer[of_layer["way"] == way]) for way in WAYS}
         sizes = {way: _within_grid(half) for way, half in halves.items()}
         rows.append(

@@ -287,7 +287,7 @@ def paper_trained_row(device: str, sizes: Sizes) -> dict[str, Any]:
         [run.layer for run in runs],
         [db.n_tokens for db in databases],
         # as a sweep draws them
-        [np.random.default_rng(int(run.start, 16)).spawn(2)[0] for run in runs],
+        [np.random.default_rng(int(run.draw, 16)).spawn(2)[0] for run in runs],
         device=device,
     )
     drawn_in = time.perf_counter() - start

@@ -1,8 +1,10 @@
 from .accuracy import Accuracy as Accuracy
 from .accuracy import Over as Over
+from .accuracy import Threshold as Threshold
 from .accuracy import accuracy_of_logits as accuracy_of_logits
 from .accuracy import evaluate as evaluate
 from .accuracy import memorises as memorises
+from .accuracy import pair_logits as pair_logits
 from .artefacts import Among as Among
 from .artefacts import CompletionArtefacts as CompletionArtefacts
 from .artefacts import completion_artefacts as completion_artefacts
@@ -44,11 +46,13 @@ from .nonsense import nonsense_pairs as nonsense_pairs
 from .nonsense import with_unknown as with_unknown
 from .pair_attention import attention_of_pairs as attention_of_pairs
 from .pair_attention import query_key_freedom as query_key_freedom
-from .predictions import pair_logits as pair_logits
+from .reach import By as By
+from .reach import Reach as Reach
+from .reach import pooled_starts as pooled_starts
+from .reach import reach_and_reliability as reach_and_reliability
 from .scale import margins as margins
 from .scale import smallest_scale as smallest_scale
 from .separation import auroc as auroc
 from .size_law import SizeLaw as SizeLaw
 from .size_law import SizeLawEstimate as SizeLawEstimate
 from .size_law import fit_size_law as fit_size_law
-from .threshold import Threshold as Threshold

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.predictions import pair_logits
-from capacity.evaluator.recall import recalled
-from capacity.evaluator.threshold import Threshold, check_tau, check_threshold
+from capacity.layer.predictions import pair_logits
+from capacity.layer.recall import recalled
+from capacity.layer.threshold import Threshold, check_tau, check_threshold
 from capacity.limits import shown
 from capacity.options import require_choice
 

@@ -27,8 +27,8 @@ from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.nonsense import nonsense_pairs
-from capacity.evaluator.predictions import pair_logits
-from capacity.evaluator.threshold import Threshold, check_threshold
+from capacity.layer.predictions import pair_logits
+from capacity.layer.threshold import Threshold, check_threshold
 from capacity.limits import shown
 from capacity.options import require_choice
 

@@ -38,6 +38,15 @@ class HalfSize:
     below: int | None
     shares: Mapping[int, float]
 
+    @property
+    def rises(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of neighbouring sizes tried between which the share rises.
+
+        Where it does so beyond chance, failed training decides and not size, and the size at which
+        half memorise means little.
+        """
+        return tuple((a, b) for a, b in pairwise(self.shares) if self.shares[a] < self.shares[b])
+
 
 def half_size(share_at: Callable[[int], float], sizes: Sequence[int]) -> HalfSize:
     """Bisect a grid of sizes for the one at which half of the runs memorise.
@@ -45,7 +54,8 @@ def half_size(share_at: Callable[[int], float], sizes: Sequence[int]) -> HalfSiz
     Parameters
     ----------
     share_at : callable
-        Returns the share of runs that memorise databases of a size, between 0 and 1; it should fall
+        Returns the share of runs that memorise databases of a size, between 0 and 1: the
+        reliability of one start, or the reach of several (`reach_and_reliability`). It should fall
         with the size, up to chance. It is called about log2(len(sizes)) times.
     sizes : sequence of int
         Sizes that may be tried, positive and increasing.
@@ -66,8 +76,8 @@ def half_size(share_at: Callable[[int], float], sizes: Sequence[int]) -> HalfSiz
     >>> found = half_size(lambda size: 1.0 if size < 300 else 0.0, [100, 200, 400, 800])
     >>> found.above, found.below, round(found.size)
     (200, 400, 283)
-    >>> list(found.shares)
-    [200, 400]
+    >>> list(found.shares), found.rises
+    ([200, 400], ())
     """
     if not sizes or sizes[0] <= 0 or any(a >= b for a, b in pairwise(sizes)):
         raise InvalidArgumentError(

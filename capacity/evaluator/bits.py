@@ -44,7 +44,7 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.predictions import pair_logits
+from capacity.layer.predictions import pair_logits
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer

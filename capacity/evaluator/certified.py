@@ -35,7 +35,7 @@ from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.enclosures import bits_set, difference_of_logs, margins
-from capacity.evaluator.threshold import check_tau
+from capacity.layer.threshold import check_tau
 from capacity.limits import require_integer
 
 if TYPE_CHECKING:

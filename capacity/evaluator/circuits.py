@@ -21,7 +21,7 @@ from capacity.database.terms import Term
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.logit_terms import layer_terms
-from capacity.evaluator.recall import log_probabilities
+from capacity.layer.recall import log_probabilities
 from capacity.limits import require_integer
 
 if TYPE_CHECKING:

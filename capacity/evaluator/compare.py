@@ -10,7 +10,7 @@ import pandas as pd
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.bootstrap import CLUSTERS, cluster_bootstrap, simultaneous_intervals
 from capacity.evaluator.law import fit_law, require_columns
-from capacity.evaluator.threshold import Threshold
+from capacity.layer.threshold import Threshold
 from capacity.limits import Seed, generator
 
 

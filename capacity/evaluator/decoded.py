@@ -14,8 +14,8 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.nonsense import nonsense_pairs
-from capacity.evaluator.predictions import pair_logits
-from capacity.evaluator.threshold import Threshold, check_threshold
+from capacity.layer.predictions import pair_logits
+from capacity.layer.threshold import Threshold, check_threshold
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer

@@ -11,10 +11,10 @@ from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.accuracy import TAUS, Over
 from capacity.evaluator.columns import threshold_column
-from capacity.evaluator.predictions import pair_logits
-from capacity.evaluator.recall import log_probabilities, recalled
 from capacity.evaluator.scale import margins
-from capacity.evaluator.threshold import check_tau
+from capacity.layer.predictions import pair_logits
+from capacity.layer.recall import log_probabilities, recalled
+from capacity.layer.threshold import check_tau
 from capacity.options import require_choice
 
 if TYPE_CHECKING:

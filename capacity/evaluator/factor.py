@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from capacity.display import briefly_shown
 from capacity.evaluator.bootstrap import CLUSTERS, cluster_bootstrap, percentile_interval
 from capacity.evaluator.law import Law, coefficients, logs, outcomes, require_columns
-from capacity.evaluator.threshold import Threshold
+from capacity.layer.threshold import Threshold
 from capacity.limits import Seed
 
 

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import accuracy_column, with_current_names
-from capacity.evaluator.threshold import Threshold
+from capacity.layer.threshold import Threshold
 
 MAX_STEPS = 100
 PENALTY = 1e-6
@@ -269,12 +269,17 @@ def outcomes(table: pd.DataFrame, tau: Threshold, share: float | None) -> NDArra
         y = table[column].where(table["status"] != "diverged", 0.0).to_numpy(float)
     else:
         y = memorised_runs(table, tau, share=share).astype(np.float64)
-    if not 0 < y.sum() < len(y):
-        raise InvalidArgumentError(
-            f"Some runs must memorise, and some must not; of {len(y)}, "
-            f"{'none' if y.sum() == 0 else 'all'} did at {tau}. Take other layers or databases."
-        )
+    require_both(y, np.ones_like(y), tau)
     return y
+
+
+def require_both(held: NDArray[np.float64], tried: NDArray[np.float64], tau: Threshold) -> None:
+    """Raise an InvalidArgumentError unless some memorise and some don't."""
+    if not 0 < held.sum() < tried.sum():
+        raise InvalidArgumentError(
+            f"Some runs must memorise, and some must not; of {len(held)}, "
+            f"{'none' if held.sum() == 0 else 'all'} did at {tau}. Take other layers or databases."
+        )
 
 
 def logs(table: pd.DataFrame, column: str) -> NDArray[np.float64]:

@@ -19,8 +19,8 @@ from capacity.database.required import require_triples
 from capacity.database.terms import label
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.evaluator.predictions import pair_logits
-from capacity.evaluator.threshold import check_tau
+from capacity.layer.predictions import pair_logits
+from capacity.layer.threshold import check_tau
 from capacity.limits import Seed, generator
 
 if TYPE_CHECKING:

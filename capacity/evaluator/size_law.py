@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -31,11 +32,13 @@ from capacity.evaluator.law import (
     logs,
     maximum_likelihood,
     memorised_runs,
-    outcomes,
+    require_both,
     require_columns,
 )
-from capacity.evaluator.threshold import Threshold
+from capacity.evaluator.reach import By, starts_of
+from capacity.layer.threshold import Threshold
 from capacity.limits import Seed, shown
+from capacity.options import require_choice
 
 LAYER_SIZES = ("d_model", "n_heads", "d_head_vo", "d_head_qk")
 
@@ -94,11 +97,17 @@ class SizeLaw:
         return 1 / (1 + np.exp(-np.clip(score, -700, 700)))
 
     def log_likelihood(
-        self, table: pd.DataFrame, tau: Threshold = 0.95, *, share: float = 1.0
+        self,
+        table: pd.DataFrame,
+        tau: Threshold = 0.95,
+        *,
+        share: float = 1.0,
+        by: By = "reach",
     ) -> NDArray[np.float64]:
-        """Log-likelihood of each run in nats, shape (n_runs,)."""
+        """Log-likelihood of each run in nats, shape (n_runs,); of its starts for reliability."""
         p = np.clip(self.probability(table), 1e-12, 1 - 1e-12)
-        return np.log(np.where(memorised_runs(table, tau, share=share), p, 1 - p))
+        tried, held = _counts(table, tau, share, by)
+        return held * np.log(p) + (tried - held) * np.log(1 - p)
 
 
 @briefly_shown
@@ -138,6 +147,7 @@ def fit_size_law(
     *,
     size: str = "n_triples",
     share: float = 1.0,
+    by: By = "reach",
     clusters: Sequence[str] = CLUSTERS,
     n_resamples: int = 300,
     seed: Seed = 0,
@@ -157,6 +167,9 @@ def fit_size_law(
         Column of positive numbers, the size of the databases.
     share : float
         Share of the facts that a run must recall to memorise, above 0 and at most 1.
+    by : {'reach', 'reliability'}
+        What the law foretells: that some start of a run holds its database, or how many of its
+        starts do. For runs of one start they are the same; pool seeds first (`pooled_starts`).
     clusters : sequence of str
         Columns whose values runs share; each is drawn independently.
     n_resamples : int
@@ -172,8 +185,8 @@ def fit_size_law(
     Raises
     ------
     InvalidArgumentError
-        If a column is missing or not positive, `tau` or `share` is out of range, or all or none of
-        the runs memorise.
+        If a column is missing or not positive, `tau`, `share` or `by` is out of range, all or none
+        of the runs memorise, or a share below 1 is asked for with 'reliability'.
 
     Examples
     --------
@@ -189,13 +202,15 @@ def fit_size_law(
     {'d_model': 2.0, 'n_heads': 0.0}
     """
     require_columns(table, *clusters)
-    y = outcomes(table, tau, share)
+    tried, held = _counts(table, tau, share, by)
+    require_both(held, tried, tau)
+    y = held / tried
     design = np.stack(
         [np.ones(len(y)), -logs(table, size), *(logs(table, name) for name in columns)]
     )
 
     def fitted(start: Sequence[float], weights: NDArray[np.float64] | None) -> list[float]:
-        return maximum_likelihood(design, y, start, weights)
+        return maximum_likelihood(design, y, start, tried if weights is None else tried * weights)
 
     def law(found: Sequence[float]) -> SizeLaw:
         return SizeLaw(size, tuple(columns), found[0], tuple(found[2:]), found[1])
@@ -207,6 +222,22 @@ def fit_size_law(
             cluster_bootstrap(table[list(clusters)], n_resamples, seed) if n_resamples else ()
         )
         # a resample in which all or none memorise has no size at which half do
-        if 0 < y @ weights < weights.sum()
+        if 0 < held @ weights < tried @ weights
     ]
     return SizeLawEstimate(law(whole), tuple(resampled))
+
+
+def _counts(
+    table: pd.DataFrame, tau: Threshold, share: float, by: By
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Trials and successes of each run: the run itself for its reach, or its starts."""
+    require_choice("`by`", by, get_args(By))
+    if by == "reach":
+        held = memorised_runs(table, tau, share=share).astype(np.float64)
+        return np.ones_like(held), held
+    if share != 1:
+        raise InvalidArgumentError(
+            f"`share` must be 1 for the reliability, of starts that hold all facts; got {share}."
+        )
+    tried, held = starts_of(table, tau)
+    return tried.astype(np.float64), held.astype(np.float64)

@@ -16,6 +16,7 @@ from .engines.workload import StepCost as StepCost
 from .engines.workload import Workload as Workload
 from .forward import Weights as Weights
 from .history import History as History
+from .many import train_many as train_many
 from .model import AttentionLayer as AttentionLayer
 from .recipe import Init as Init
 from .recipe import Optimizer as Optimizer
@@ -27,9 +28,11 @@ from .rounding import NumberFormat as NumberFormat
 from .rounding import round_weights as round_weights
 from .snapshots import Arrays as Arrays
 from .snapshots import Snapshots as Snapshots
+from .starts import Starts as Starts
+from .starts import TriedStarts as TriedStarts
+from .starts import Until as Until
 from .tensor import LayerTensor as LayerTensor
 from .tensor import layer_tensor as layer_tensor
 from .tensor import tensor_of_circuits as tensor_of_circuits
 from .training import Training as Training
 from .training import train as train
-from .training import train_many as train_many

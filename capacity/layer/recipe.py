@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
+from capacity.layer.config import LayerConfig
 from capacity.layer.history import NO_HISTORY, History
+from capacity.layer.starts import TriedStarts
 from capacity.limits import require_integer, shown
 from capacity.options import require_choice, with_known_options
 
@@ -58,11 +60,14 @@ class Recipe:
         0: never stop early. In float32 no engine tells 1 - 1e-6 from 1.
     init : {'paper'}
         Distribution of the initial weights, that of `AttentionLayer`.
+    frozen : tuple of str
+        Weights that stay as they were drawn, such as ``("W_Q", "W_K")`` for random attention; names
+        as in `LayerConfig.shapes`. Those that a layer doesn't have are no matter.
 
     Raises
     ------
     InvalidArgumentError
-        For a value out of its range.
+        For a value out of its range, or if no weight of a plain layer is left to train.
     InvalidTypeError
         For an unknown option.
 
@@ -83,6 +88,7 @@ class Recipe:
     positions: Positions = "both"
     stop_tau: float = 0.99
     init: Init = "paper"
+    frozen: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         choices = {
@@ -111,6 +117,7 @@ class Recipe:
         for name, (holds, must) in ranges.items():
             if not holds:
                 raise InvalidArgumentError(f"`{name}` must be {must}; got {getattr(self, name)!r}.")
+        object.__setattr__(self, "frozen", _frozen(self.frozen))
 
     def facts_a_step(self, n_facts: int) -> int:
         """Number of facts in a step, for a database of `n_facts`; 0: all of them."""
@@ -125,7 +132,7 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recipe as JSON-ready data."""
-        return asdict(self)
+        return {**asdict(self), "frozen": list(self.frozen)}
 
 
 @briefly_shown
@@ -147,6 +154,8 @@ class Training:
         Name of the engine that trained the layer.
     history : History
         Loss and share of known facts at some epochs; empty if the engine records none.
+    starts : TriedStarts or None
+        Outcome of all starts, of which the above describes one; None if there was only one.
     """
 
     status: Status
@@ -154,6 +163,25 @@ class Training:
     loss: float
     engine: str
     history: History = NO_HISTORY
+    starts: TriedStarts | None = None
+
+
+def _frozen(names: object) -> tuple[str, ...]:
+    """Names of weights in the order of `LayerConfig.shapes`, each once."""
+    plain = LayerConfig(1, 1, 1, 1).shapes(1)
+    every = LayerConfig(1, 1, 1, 1, layer_norm=True, bias=True, n_positions=1).shapes(1)
+    if not isinstance(names, tuple | list):
+        raise InvalidArgumentError(
+            f"`frozen` must be a list of names of weights, among {', '.join(every)}; got "
+            f"{shown(names)}."
+        )
+    for name in names:
+        require_choice("Each name in `frozen`", name, every)
+    if plain.keys() <= set(names):
+        raise InvalidArgumentError(
+            f"`frozen` must leave one of {', '.join(plain)} to train; it names all."
+        )
+    return tuple(name for name in every if name in names)
 
 
 def _real(name: str, value: object) -> float:

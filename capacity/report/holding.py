@@ -16,6 +16,8 @@ from capacity.limits import MAX_SIZE
 # the law of the first is the better one
 RECIPES: tuple[RecipeName, ...] = ("plain", "best")
 # families whose dimension is that of the vectors of things; the others are parts of networks
+# of the layer to begin with
+MOST_HEADS = 6
 _EMBEDDINGS = ("CP", "DistMult", "ComplEx", "SimplE", "RESCAL", "TuckER")
 
 
@@ -69,7 +71,7 @@ def holding_layer(db: Database, count: int, found: Sequence[Dimension]) -> Holdi
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y"), ("a", "q", "y")])
     >>> found = holding_layer(db, 3, ())
     >>> found.written.name, found.start.name
-    ('d3-h1-qk2-vo1', 'd2-h1-qk1-vo1')
+    ('d3-h1-qk2-vo1', 'd2-h1-qk2-vo1')
     """
     needs = next((one.necessary for one in found if one.model == "attention"), None)
     if not db.is_functional:
@@ -78,10 +80,17 @@ def holding_layer(db: Database, count: int, found: Sequence[Dimension]) -> Holdi
 
 
 def _start(count: int) -> LayerConfig | None:
-    """A layer of one head with d_model + d_head_vo = count, split evenly; None if too large."""
-    d_model = (count + 1) // 2
-    inner = max(1, count - d_model)
-    return LayerConfig(d_model, 1, inner, inner) if d_model <= MAX_SIZE else None
+    """A layer of several heads with d_model + n_heads d_head_vo about the count; None if too large.
+
+    Training often fails with one head where it succeeds with several (experiments/facts).
+    """
+    # with fewer facts, as many heads as leave d_model = 2
+    n_heads = min(MOST_HEADS, max(1, count // 2 - 1))
+    d_model = max(2, -(-count // (n_heads + 1)))
+    inner = min(d_model, max(1, -(-(count - d_model) // n_heads)))
+    if d_model > MAX_SIZE:
+        return None
+    return LayerConfig(d_model, n_heads, min(2, d_model), inner)
 
 
 def _foretold(n_triples: int) -> tuple[LayerConfig, HeldSize, RecipeName] | None:

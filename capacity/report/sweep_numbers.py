@@ -14,7 +14,7 @@ from capacity.evaluator.factor import CapacityFactor, capacity_factor
 from capacity.evaluator.grid import DATABASE_BIN, LAYER_BIN, accuracy_grid
 from capacity.evaluator.law import memorised_runs
 from capacity.evaluator.size_law import LAYER_SIZES, fit_size_law
-from capacity.evaluator.threshold import Threshold
+from capacity.layer.threshold import Threshold
 from capacity.report.drawing.colours import hexadecimal, sequential
 from capacity.report.drawing.line_charts import Chart, Dot, Point, Scale, chart
 from capacity.report.tables import Column, Table, table

@@ -11,8 +11,8 @@ from typing import Any
 from capacity.evaluator.columns import accuracy_column
 from capacity.evaluator.grid import accuracy_grid
 from capacity.evaluator.law import memorised_runs
-from capacity.evaluator.threshold import check_threshold
 from capacity.extras import needed_by
+from capacity.layer.threshold import check_threshold
 from capacity.limits import Seed, integer_seed
 from capacity.report.drawing.colours import hexadecimal, sequential
 from capacity.report.drawing.grid_pictures import grid_pictures

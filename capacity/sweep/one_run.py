@@ -1,28 +1,24 @@
-"""One run: train a layer, score it, and write its row.
+"""One run: train a layer from its starts, and write its row.
 
-A row depends on its run alone: the generators are seeded from `Run.start`, so that any engine
+A row depends on its run alone: the generators are seeded from `Run.draw`, so that any engine
 starts from the same weights, and one thread computes, so that the table is the same for any number
 of workers.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capacity.database.facts import Database
-from capacity.evaluator.accuracy import accuracy_of_logits
-from capacity.evaluator.predictions import pair_logits
-from capacity.evaluator.scale import margins, smallest_scale
 from capacity.layer.compute import Compute
 from capacity.layer.config import layer_rank_assumed, layer_rank_upper
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.registry import make_known
-from capacity.layer.forward import logits_of_pairs
 from capacity.layer.recipe import Recipe, Training
 from capacity.progress import Progress
 from capacity.sweep.plan import Run
@@ -31,10 +27,10 @@ from capacity.sweep.storage.row_schema import (
     RANK_COLUMNS,
     layer_columns,
     recipe_columns,
-    scored_columns,
+    starts_columns,
 )
-from capacity.sweep.threads import one_thread
-from capacity.sweep.trained import Trained, Watch, layer_of, trained_runs
+from capacity.sweep.trained import Trained, Watch, layer_of
+from capacity.sweep.tried import Kept, tried_runs
 
 if TYPE_CHECKING:
     from capacity.layer.model import AttentionLayer
@@ -118,8 +114,9 @@ def train_and_tell(
     MultiValuedError
         If the database is multi-valued.
     """
-    ((_, trained, training),) = trained_runs([run], None, progress, watch)
-    return _row(run, trained, training, ranks), layer_of(run, trained), training
+    ((_, kept),) = tried_runs([run], None, progress, watch)
+    training = replace(kept.training, starts=kept.tried)
+    return _row(run, kept, ranks), layer_of(run, kept.trained), training
 
 
 def train_runs(
@@ -128,7 +125,7 @@ def train_runs(
     ranks: Mapping[str, Mapping[str, Any]] | None = None,
     snapshots: Path | None = None,
     progress: Progress | None = None,
-) -> Iterator[tuple[dict[str, Any], Trained]]:
+) -> Iterator[tuple[dict[str, Any], Trained | None]]:
     """Train and score many layers, those that are trained together first.
 
     Torch isn't loaded for engines that can do without (`Engine.run_weights`).
@@ -149,8 +146,9 @@ def train_runs(
     ------
     row : dict
         One row of the runs table.
-    trained : AttentionLayer or mapping of str to ndarray
-        The trained layer, or its weights (`layer_of`).
+    trained : AttentionLayer, mapping of str to ndarray, or None
+        The trained layer, or its weights (`layer_of`); None if the row is of a start that an
+        earlier process trained, which can be with snapshots alone.
 
     Raises
     ------
@@ -162,9 +160,9 @@ def train_runs(
         if run.is_grouped:
             batches.setdefault((run.engine, run.recipe, run.compute), []).append(run)
     for group in [*batches.values(), *([run] for run in runs if not run.is_grouped)]:
-        for run, trained, training in trained_runs(group, snapshots, progress):
+        for run, kept in tried_runs(group, snapshots, progress):
             known = None if ranks is None else ranks[run.database.facts_sha256]
-            yield _row(run, trained, training, known), trained
+            yield _row(run, kept, known), kept.trained
 
 
 def timed_rows(
@@ -209,9 +207,7 @@ def timed_rows(
     return rows, environment(runs[0].device), round(time.perf_counter() - start, 3)
 
 
-def _row(
-    run: Run, trained: Trained, training: Training, ranks: Mapping[str, int] | None
-) -> dict[str, Any]:
+def _row(run: Run, kept: Kept, ranks: Mapping[str, int] | None) -> dict[str, Any]:
     """One row of the runs table, in the order of its columns (`storage.row_schema`)."""
     db = run.database
     k, q, v = db.shape
@@ -233,38 +229,15 @@ def _row(
         # the tensor L is defined for plain layers alone
         "layer_rank_upper": layer_rank_upper(run.layer, (k, q, v)) if run.layer.is_plain else None,
         **recipe_columns(run.recipe),
-        "engine": training.engine,
+        "engine": kept.training.engine,
         "variant": run.variant,
         "dtype": run.compute.dtype,
-        "epochs": training.epochs,
-        "loss": training.loss,
-        "status": training.status,
-        **_scores(run, trained, diverged=training.status == "diverged"),
+        "epochs": kept.training.epochs,
+        "loss": kept.training.loss,
+        "status": kept.training.status,
+        **starts_columns(run.starts, kept.tried),
+        **kept.scores,
     }
-
-
-def _scores(run: Run, trained: Trained, *, diverged: bool) -> dict[str, float]:
-    """Scores of the trained layer, by column; all NaN if training diverged."""
-    names, taus = scored_columns(run.taus), run.taus
-    if diverged:
-        return dict.fromkeys(names, math.nan)
-    facts = run.database.token_triples
-    with one_thread():
-        if isinstance(trained, Mapping):
-            logits = logits_of_pairs(run.layer, trained, facts[:, :2])
-        else:
-            logits = pair_logits(trained, facts[:, :2])
-    found = accuracy_of_logits(logits, facts[:, 2], taus)
-    scores = (
-        found.tied,
-        found.argmax,
-        found.argmax_paper,
-        found.majority,
-        *(found.softmax[tau] for tau in taus),
-        float(margins(logits, facts[:, 2]).min()),
-        *(smallest_scale(logits, facts[:, 2], tau) for tau in taus),
-    )
-    return dict(zip(names, scores, strict=True))
 
 
 def database_ranks(db: Database) -> dict[str, int]:

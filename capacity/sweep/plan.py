@@ -1,6 +1,7 @@
 """The runs of a sweep, their keys, and the shards they are stored in. No torch in here.
 
-A run is one (database, layer, seed, recipe) and how it is computed. Its key is the SHA-256 of
+A run is one (database, layer, seed, recipe), from one random start or several, and how it is
+computed. Its key is the SHA-256 of
 everything that determines its result; the device, the number of workers and the other runs of the
 sweep are not part of it.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -24,9 +25,10 @@ from capacity.layer.config import LayerConfig
 from capacity.layer.engines.registry import engine_for, engine_named
 from capacity.layer.engines.workload import Workload
 from capacity.layer.recipe import Recipe
+from capacity.layer.starts import ONE_START, Starts
 
 # parts of every key: raise them when the columns, or the results that the code computes, change
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 ALGORITHM_VERSION = 8
 # target duration of a shard, which is one file, and of a task, which one process does
 SHARD_SECONDS = 10.0
@@ -63,7 +65,10 @@ class Run:
         Empty, or a hash that distinguishes the run from the same run by another engine, dtype or
         version.
     taus : tuple of float
-        Thresholds at which the layer is scored, in rising order; always includes the default ones.
+        Thresholds at which the layer is scored, in rising order; always includes the default ones,
+        and that at which it must hold the database.
+    starts : Starts
+        Random starts from which the layer is trained, all drawn from the one seed.
 
     Raises
     ------
@@ -79,10 +84,14 @@ class Run:
     compute: Compute = field(default_factory=Compute)
     variant: str = ""
     taus: tuple[float, ...] = TAUS
+    starts: Starts = ONE_START
 
     def __post_init__(self) -> None:
         require_triples(self.database, "A run of a sweep")
-        object.__setattr__(self, "taus", tuple(sorted({*TAUS, *self.taus})))
+        held_at = self.starts.held_at
+        # the column of 0.5 is always there
+        more = () if isinstance(held_at, str) or held_at == 0.5 else (held_at,)
+        object.__setattr__(self, "taus", tuple(sorted({*TAUS, *self.taus, *more})))
 
     @cached_property
     def engine(self) -> str:
@@ -123,13 +132,20 @@ class Run:
 
     @cached_property
     def question(self) -> str:
-        """SHA-256 of the database, layer, seed, recipe and thresholds, without the engine."""
+        """SHA-256 of database, layer, seed, recipe, starts and thresholds, without the engine."""
+        # what has its default is omitted, so that a question keeps its digest when keys are added
         scored = {"taus": self.taus} if self.taus != TAUS else {}
-        return _digest({"start": self.start, "recipe": _as_dict(self.recipe), **scored})
+        tried = {"starts": asdict(self.starts)} if self.starts != ONE_START else {}
+        asked = _as_dict(self.recipe)
+        recipe = asked if self.recipe.frozen else {k: v for k, v in asked.items() if k != "frozen"}
+        return _digest({"start": self.draw, "recipe": recipe, **scored, **tried})
 
     @cached_property
-    def start(self) -> str:
-        """SHA-256 that seeds the generators; recipes are compared from the same weights."""
+    def draw(self) -> str:
+        """SHA-256 that seeds the generators of all starts.
+
+        Recipes are compared from the same weights, and the first start of several is that of one.
+        """
         return _digest(
             {
                 "database_id": self.database_id,
@@ -141,13 +157,14 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Estimated seconds on one core (as of 2025) if training doesn't stop early.
+        """Estimated seconds on one core (as of 2025) if no training stops early.
 
-        Training (`Engine.cost`) and scoring, most of which is the search for the smallest scales.
+        Training (`Engine.cost`) and scoring, most of which is the search for the smallest scales,
+        from all starts that there may be.
         """
         work = self.workload
         scoring = RUN_SECONDS + LOGIT_SECONDS * work.n_logits
-        return engine_named(self.engine).cost(work) + scoring
+        return self.starts.most * (engine_named(self.engine).cost(work) + scoring)
 
 
 @briefly_shown

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from capacity.errors import SweepError
 from capacity.layer.devices import lost_device
 from capacity.layer.engines.followed import followed
 from capacity.layer.engines.registry import engine_named, trains_weights
 from capacity.layer.forward import Weights
 from capacity.layer.initial import initial_weights
 from capacity.layer.recipe import Training
-from capacity.layer.snapshots import Snapshots
+from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 from capacity.progress import Progress
 from capacity.sweep.plan import Run
 from capacity.sweep.storage.layout import snapshot_name
@@ -36,16 +37,19 @@ Generators: TypeAlias = "Sequence[tuple[np.random.Generator, np.random.Generator
 
 def trained_runs(
     runs: Sequence[Run],
+    start: int,
     snapshots: Path | None,
     progress: Progress | None,
     watch: Watch | None = None,
 ) -> Iterator[tuple[Run, Trained, Training]]:
-    """Train runs of one engine, recipe and `Compute`, each from its own initial weights.
+    """Train runs of one engine, recipe and `Compute`, each from the initial weights of one start.
 
     Parameters
     ----------
     runs : sequence of Run
         Runs to do; several if their engine trains them together.
+    start : int
+        Number of the start, from 0.
     snapshots : Path, optional
         Folder of snapshots, for engines that keep any.
     progress, watch : callable, optional
@@ -64,28 +68,40 @@ def trained_runs(
     generators: list[tuple[np.random.Generator, np.random.Generator]] = []
     for run in runs:
         run.database.require_functional("Training")
-        drawn, order = np.random.default_rng(int(run.start, 16)).spawn(2)
-        generators.append((drawn, order))
+        generators.append(_generators(run, start))
     engine = engine_named(runs[0].engine)
     if engine.run_weights and all(trains_weights(r.engine, r.workload) for r in runs):
         for run, pair in zip(runs, generators, strict=True):
-            yield _as_arrays(engine.run_weights, run, pair, snapshots, progress, watch)
-    elif engine.run_many and all(run.layer.is_plain for run in runs):
+            kept = _snapshots(run, start, snapshots)
+            yield _as_arrays(engine.run_weights, run, pair, kept, progress, watch)
+    elif engine.run_many and all(r.layer.is_plain and r.workload.trains_all for r in runs):
         yield from _together(engine.run_many, runs, generators)
     else:
         with one_thread(), lost_device(runs[0].device):
-            layers, trainings = _as_layers(runs, generators, snapshots, progress, watch)
+            kept = None if snapshots is None else [_snapshots(r, start, snapshots) for r in runs]
+            layers, trainings = _as_layers(runs, generators, kept, progress, watch)
         yield from zip(runs, layers, trainings, strict=True)
 
 
-def layer_of(run: Run, trained: Trained) -> AttentionLayer:
-    """Return the trained layer of a run, on its device; it may be there as weights on the host."""
+def layer_of(run: Run, trained: Trained | None) -> AttentionLayer:
+    """Return the trained layer of a run, on its device; it may be there as weights on the host.
+
+    Raises
+    ------
+    SweepError
+        If an earlier process trained it, of which a sweep keeps no weights.
+    """
     import torch
 
     from capacity.layer.model import AttentionLayer
 
     if isinstance(trained, AttentionLayer):
         return trained
+    if trained is None:
+        raise SweepError(
+            f"The layer of run {run.key[:12]} was trained by an earlier process, and its weights "
+            "weren't kept. Train the run without snapshots."
+        )
     tensors = {name: torch.from_numpy(array).to(run.device) for name, array in trained.items()}
     return AttentionLayer.of_weights(run.layer, tensors)
 
@@ -94,7 +110,7 @@ def _as_arrays(
     run_weights: RunWeights,
     run: Run,
     generators: tuple[np.random.Generator, np.random.Generator],
-    snapshots: Path | None,
+    snapshots: Snapshots,
     progress: Progress | None,
     watch: Watch | None,
 ) -> tuple[Run, Weights, Training]:
@@ -106,7 +122,7 @@ def _as_arrays(
     }
     train = partial(run_weights, run.layer, weights, run.database, run.recipe, order)
     with one_thread():
-        training = followed(train, run.recipe, _snapshots(run, snapshots), progress, watch)
+        training = followed(train, run.recipe, snapshots, progress, watch)
     return run, weights, training
 
 
@@ -139,14 +155,15 @@ def _together(
 def _as_layers(
     runs: Sequence[Run],
     generators: Generators,
-    snapshots: Path | None,
+    snapshots: Sequence[Snapshots] | None,
     progress: Progress | None,
     watch: Watch | None,
 ) -> tuple[list[AttentionLayer], list[Training]]:
     import torch
 
+    from capacity.layer.many import train_many
     from capacity.layer.model import AttentionLayer
-    from capacity.layer.training import train, train_many
+    from capacity.layer.training import train
 
     recipe, compute = runs[0].recipe, replace(runs[0].compute, engine=runs[0].engine)
     dtype = getattr(torch, compute.dtype)
@@ -169,14 +186,26 @@ def _as_layers(
                 recipe,
                 compute,
                 seed=order,
-                snapshots=_snapshots(run, snapshots),
+                snapshots=kept,
                 progress=progress,
                 watch=watch,
             )
-            for run, task, order in zip(runs, tasks, orders, strict=True)
+            for task, order, kept in zip(
+                tasks, orders, snapshots or [NO_SNAPSHOTS] * len(tasks), strict=True
+            )
         ]
     return [layer for layer, _ in tasks], trainings
 
 
-def _snapshots(run: Run, folder: Path | None) -> Snapshots:
-    return Snapshots(folder and folder / snapshot_name(run.key), run.key)
+def _generators(run: Run, start: int) -> tuple[np.random.Generator, np.random.Generator]:
+    """Generators of one start: of the initial weights, and of the order of the facts."""
+    # the first two children are those that a run of one start always had
+    seed = np.random.SeedSequence(int(run.draw, 16), n_children_spawned=2 * start)
+    drawn, order = map(np.random.default_rng, seed.spawn(2))
+    return drawn, order
+
+
+def _snapshots(run: Run, start: int, folder: Path | None) -> Snapshots:
+    # of another start none is resumed
+    of = run.key if start == 0 else f"{run.key} start {start}"
+    return Snapshots(folder and folder / snapshot_name(run.key), of)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import capacity.sweep.one_run as one_run
+import capacity.sweep.tried as tried
 from capacity.database import load
 from capacity.evaluator import fact_table
 from capacity.layer import AttentionLayer
@@ -67,12 +67,30 @@ def test_a_file_that_cant_be_written_is_told_before_the_training(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(one_run, "trained_runs", None)
+    monkeypatch.setattr(tried, "trained_runs", None)
     for taken in ("taken.png", "taken.csv"):
         (tmp_path / taken).mkdir()
     code, _, err = run(capsys, "train", FIGURE_1, option, str(tmp_path / name))
     assert code == 2
     assert said in err
+
+
+def test_starts_are_tried_until_one_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    small = ("train", FIGURE_1, "--d-model", "2", "--n-heads", "1", "--d-head-vo", "1",
+             "--d-head-qk", "1", "--learning-rate", "0.1", "--epochs", "300")  # fmt: skip
+    (row,) = run_json(capsys, *small, "--starts", "30")
+    assert row["held_by_any"]
+    assert row["accuracy_p95"] == 1
+    assert 1 < row["starts_tried"] <= 30, "take another layer: the first start holds"
+    code, out, _ = run(capsys, *small, "--starts", "30")
+    assert code == 0
+    n_tried = row["starts_tried"]
+    assert f"{n_tried} of 30 tried, the last holds all facts at 0.95; these are" in out
+    (one,) = run_json(capsys, *small)
+    assert (one["starts_tried"], one["held_by_any"]) == (1, False)
+    code, _, err = run(capsys, *small, "--starts", "0")
+    assert code == 2
+    assert "`starts` must be an integer of at least 1; got 0" in err
 
 
 def test_an_interrupt_leaves_no_file_and_exits_with_130(
@@ -81,7 +99,7 @@ def test_an_interrupt_leaves_no_file_and_exits_with_130(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(one_run, "trained_runs", interrupted)
+    monkeypatch.setattr(tried, "trained_runs", interrupted)
     curve, facts = tmp_path / "curve.png", tmp_path / "facts.csv"
     code, out, err = run(capsys, "train", FIGURE_1, "--curve", str(curve), "--facts", str(facts))
     assert (code, out) == (130, "")

@@ -225,18 +225,19 @@ def test_frozen_weights_stay_and_others_move_as_in_the_reference(
     recipe = replace(recipe, epochs=6, batch_size=batch_size)
     start = layer_for(config, db, dtype)
     trained = {}
-    for engine in ("reference", "fused"):
+    for engine in ("reference", "fused", "blocked"):
         layer = trained[engine] = layer_for(config, db, dtype)
         for name in frozen:
             layer.get_parameter(name).requires_grad_(False)
         train(layer, db, recipe, Compute(engine, dtype))  # type: ignore[arg-type]
-    for name, found in trained["fused"].named_parameters():
-        if name in frozen:
-            # parts of float32 may end within a vector
-            assert torch.equal(found, start.get_parameter(name)), name
-        elif dtype == "float64":
-            expected = trained["reference"].get_parameter(name)
-            torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
+    for engine in ("fused", "blocked"):
+        for name, found in trained[engine].named_parameters():
+            if name in frozen:
+                # parts of float32 may end within a vector
+                assert torch.equal(found, start.get_parameter(name)), (engine, name)
+            elif dtype == "float64":
+                expected = trained["reference"].get_parameter(name)
+                torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
 
 
 def test_what_was_computed_of_frozen_weights_keeps_its_gradient() -> None:
@@ -402,16 +403,18 @@ def test_what_training_leaves_behind(engine: Any) -> None:
     assert rng.integers(1 << 30) == alone.integers(1 << 30)
 
 
-@pytest.mark.parametrize("engine", ["blocked", "padded"])
-def test_frozen_weights_are_for_engines_that_can(engine: Any) -> None:
-    db, config = random_database(7), LayerConfig(4, 2, 2, 3)
+@pytest.mark.parametrize(("d_model", "engine"), [(4, "fused"), (9, "blocked")])
+def test_frozen_weights_are_for_engines_that_can(d_model: int, engine: str) -> None:
+    db, config = random_database(7), LayerConfig(d_model, 2, 2, 3)
     layer = layer_for(config, db, "float32")
     layer.W_E.requires_grad_(False)
-    before = layer.W_E.clone()
-    assert train(layer, db, Recipe(epochs=3)).engine == "fused"
+    before, moved = layer.W_E.clone(), layer.W_Q.clone()
+    assert train(layer, db, Recipe(epochs=3, weight_decay=0.1)).engine == engine
     assert torch.equal(layer.W_E, before)
+    assert layer.W_E.grad is None
+    assert not torch.equal(layer.W_Q, moved)
     with pytest.raises(ValueError, match="some are frozen"):
-        train(layer, db, Recipe(epochs=3), Compute(engine))
+        train(layer, db, Recipe(epochs=3), Compute("padded"))
     with pytest.raises(ValueError, match="must have a weight to train"):
         train(layer.requires_grad_(False), db)
 

@@ -54,7 +54,7 @@ def test_seeds_and_recipes_multiply_runs_and_start_from_the_same_weights() -> No
     assert {run.seed for run in plan.runs} == {0, 1, 2}
     assert {run.recipe for run in plan.runs} == {Recipe(**one) for one in recipes}
     # recipes are compared from the same weights; seeds aren't
-    assert len({run.start for run in plan.runs}) == 2 * 2 * 3
+    assert len({run.draw for run in plan.runs}) == 2 * 2 * 3
 
 
 def test_the_runs_of_one_seed_are_the_same_runs_in_a_sweep_of_several() -> None:
@@ -80,7 +80,7 @@ def test_more_thresholds_are_another_question_and_the_usual_ones_are_not() -> No
     assert not {run.key for run in more.runs} & {run.key for run in usual.runs}
     assert more.question != usual.question
     # they train alike
-    assert [run.start for run in more.runs] == [run.start for run in usual.runs]
+    assert [run.draw for run in more.runs] == [run.draw for run in usual.runs]
 
 
 def test_synthetic_databases_have_the_sizes_that_are_asked_for() -> None:

@@ -68,7 +68,7 @@ def test_rows_of_a_run_and_of_its_table_have_the_same_columns_in_order(done: Pat
         there = rows.loc[run.key]
         for name, value in run.layer.to_dict().items():
             assert row[name] == there[name] == value
-        for name, value in run.recipe.to_dict().items():
+        for name, value in {**run.recipe.to_dict(), "frozen": ""}.items():
             assert row[f"recipe_{name}"] == there[f"recipe_{name}"] == value
         assert json.loads(row["recipe"]) == run.recipe.to_dict()
         assert row["epochs"] <= row["recipe_epochs"]
@@ -138,7 +138,7 @@ def test_a_sweep_of_schema_2_is_not_gone_on_with_but_beside(old: Path) -> None:
     recipe = {k: v for k, v in config["recipe"].items() if k != "engine"}
     plan = make_plan({**config, "recipe": recipe, "compute": {"engine": "reference"}})
     with pytest.raises(
-        SweepError, match=r"was begun with .*schema 2.*; this process has .*schema 3"
+        SweepError, match=r"was begun with .*schema 2.*; this process has .*schema 4"
     ):
         run_sweep(plan, old)
     run_sweep(plan, old, allow_other_engine=True)

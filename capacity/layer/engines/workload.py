@@ -28,7 +28,8 @@ class Workload:
     device : str
         Type of the device, such as 'cpu'.
     has_frozen_weights : bool
-        True if some of the layer's weights aren't to be trained.
+        True if some of the layer's weights aren't to be trained, beside those that the recipe
+        freezes.
     """
 
     layer: LayerConfig
@@ -38,6 +39,11 @@ class Workload:
     dtype: str = "float32"
     device: str = "cpu"
     has_frozen_weights: bool = False
+
+    @property
+    def trains_all(self) -> bool:
+        """True if all weights are trained: neither layer nor recipe freezes any."""
+        return not (self.has_frozen_weights or self.recipe.frozen)
 
     @property
     def n_logits(self) -> int:
@@ -111,6 +117,6 @@ def why_not_plain(work: Workload) -> str | None:
 
 def why_not_whole(work: Workload) -> str | None:
     """Reason why a workload isn't that of a plain layer with all weights trained, or None."""
-    if work.has_frozen_weights:
+    if not work.trains_all:
         return "it trains all weights, and some are frozen"
     return why_not_plain(work)

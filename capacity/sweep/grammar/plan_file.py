@@ -17,11 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from capacity.errors import InvalidArgumentError, InvalidTypeError, StorageError, SweepError
-from capacity.evaluator.threshold import check_tau
+from capacity.errors import (
+    CapacityError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    StorageError,
+    SweepError,
+)
 from capacity.layer.compute import Compute
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
+from capacity.layer.starts import Starts
+from capacity.layer.threshold import check_tau
 from capacity.limits import MAX_SIZE, shown
 from capacity.safe_files import read_file
 from capacity.sweep.grammar.sections import Runs
@@ -175,7 +182,7 @@ def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
     recipes = _recipes(config.get("recipe", {}))
     compute = made_from(Compute, config.get("compute", {}), "[compute]", without=NO_KEYS)
     asked = read_section(Runs, config.get("runs", {}), "[runs]")
-    seeds, taus = _seeds(asked), _taus(asked)
+    seeds, taus, starts = _seeds(asked), _taus(asked), _starts(asked)
     for name in ("databases", "layers"):
         if name not in config:
             raise SweepError(f"the file must have the key `{name}`.")
@@ -186,14 +193,16 @@ def make_plan(config: Mapping[str, Any], *, folder: Path = Path()) -> Plan:
         require_at_most(MOST_RUNS, asked.pairs, "[runs]", "pairs")
     layers = _layers(values)
     pairs = asked.pairs or len(layers) * sum(source.count for source in sources)
-    require_at_most(MOST_RUNS, pairs * len(seeds) * len(recipes), "the file", "runs")
+    n_runs = pairs * len(seeds) * len(recipes)
+    require_at_most(MOST_RUNS, n_runs, "the file", "runs")
+    require_at_most(MOST_RUNS, n_runs * starts.most, "the file", "starts of runs")
     databases = drawn(sources)
     runs: list[Run] = []
     for pair in _chosen(len(databases), len(layers), asked.pairs, asked.seed):
         i, j = divmod(pair, len(layers))
         name, db = databases[i]
         runs += [
-            Run(name, db, layers[j], seed, recipe, compute, taus=taus)
+            Run(name, db, layers[j], seed, recipe, compute, taus=taus, starts=starts)
             for recipe, seed in itertools.product(recipes, seeds)
         ]
     return Plan(tuple(runs), dict(config), digests)
@@ -231,6 +240,13 @@ def _taus(asked: Runs) -> tuple[float, ...]:
     except InvalidArgumentError as error:
         raise SweepError(f"in [runs], `taus`: {error}") from None
     return tuple(asked.taus)
+
+
+def _starts(asked: Runs) -> Starts:
+    try:
+        return Starts(asked.starts, asked.until, asked.held_at)
+    except CapacityError as error:
+        raise SweepError(f"in [runs]: {error}") from None
 
 
 def _recipes(options: Any) -> list[Recipe]:

@@ -41,12 +41,15 @@ layer_norm = [false, true]
 pairs = 100
 seeds = [0, 1, 2]
 taus  = [0.999]
+starts = 4
+until  = "held"
 
 [[recipe]]
 epochs = 2000
 [[recipe]]
 learning_rate = 0.03
 schedule = "cosine"
+frozen = ["W_Q", "W_K"]
 
 [compute]
 dtype = "float32"

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from capacity.database.policy import MultiPolicy
 from capacity.database.selection import KeepOrDrop
+from capacity.layer.starts import Until
 
 # least and most, both allowed
 Integers: TypeAlias = tuple[int, int]
@@ -145,9 +146,19 @@ class Runs:
     taus : list of float
         Thresholds beyond 0.75, 0.95 and 0.99, strictly between 0.5 and 1; each adds columns for
         its accuracy and scale, as 0.999 adds ``accuracy_p999`` and ``scale_p999``.
+    starts : int
+        Largest number of random starts of each run. The run's row describes the first that holds
+        the database, or else the best; ``share_of_starts`` is the share of those that hold it.
+    until : {'all', 'held'}
+        'held': no further start after the first that holds the database.
+    held_at : float, or 'argmax' or 'argmax_paper'
+        Threshold at which a start must recall every fact to hold the database.
     """
 
     pairs: int | None = field(default=None, metadata={"least": 1})
     seed: int = field(default=0, metadata={"least": 0})
     seeds: list[int] | None = field(default=None, metadata={"least": 0})
     taus: list[float] = field(default_factory=list[float])
+    starts: int = field(default=1, metadata={"least": 1})
+    until: Until = "all"
+    held_at: Any = 0.95

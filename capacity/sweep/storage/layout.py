@@ -7,6 +7,7 @@
     DIR/shards/00000-<key>.parquet rows of one shard; a shard is done if its file is valid
     DIR/unfinished/<shard>         rows of a shard that isn't complete yet, without ranks
     DIR/unfinished/<run key>.npz   snapshot of a run that is under way
+    DIR/unfinished/<run key>.json  outcome of its starts so far
     DIR/ranks/<facts>.json         bounds of a database's rank, computed once
     DIR/log-<i>-of-<n>.jsonl       time and duration of each shard, which no table holds
     DIR/runs.parquet               all rows, written when the last shard is done
@@ -37,8 +38,18 @@ def ranks_name(facts_sha256: str) -> str:
 
 
 def snapshot_name(run_key: str) -> str:
-    """Name of the file in DIR/unfinished from which a run goes on."""
+    """Name of the file in DIR/unfinished from which a start of a run goes on."""
     return f"{run_key}.npz"
+
+
+def starts_name(run_key: str) -> str:
+    """Name of the file in DIR/unfinished with the outcome of the starts of a run so far."""
+    return f"{run_key}.json"
+
+
+def names_of_run(run_key: str) -> set[str]:
+    """Names of all files in DIR/unfinished from which a run goes on."""
+    return {snapshot_name(run_key), starts_name(run_key)}
 
 
 def make_folders(folder: Path) -> None:

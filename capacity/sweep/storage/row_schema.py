@@ -4,6 +4,11 @@ Every field of `LayerConfig` is a column of its own name, and every field of `Re
 begins with ``recipe_``: ``epochs`` is the number of epochs done, ``recipe_epochs`` the largest
 number allowed. ``recipe`` holds all fields in one text, to group by. No name needs quotes in SQL.
 
+A run has one row, however many starts it has: ``starts`` is the number asked for, ``starts_tried``
+that of those trained, and ``share_of_starts`` the share of these that hold the database at
+``held_at``. ``start`` is the number of the one that the columns from ``epochs`` to ``status`` and
+the scores describe: the first that holds, or else the first of those that recall most facts.
+
 One column can be null: ``layer_rank_upper``, for layers with norm, bias or positions, whose tensor
 L isn't defined. In rows of unfinished shards, the ranks of the database are null, too.
 """
@@ -23,6 +28,7 @@ from capacity.evaluator.accuracy import TAUS
 from capacity.evaluator.columns import accuracy_column, scale_column
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
+from capacity.layer.starts import Starts, TriedStarts
 
 # of the rank of a run's database
 RANK_COLUMNS: tuple[str, ...] = (
@@ -46,6 +52,11 @@ _BEFORE_SCORES = (
     (_int, "epochs"),
     (_real, "loss"),
     (_text, "status"),
+    (_int, "starts"),
+    (_text, "until held_at"),
+    (_int, "start starts_tried"),
+    (_bool, "held_by_any"),
+    (_real, "share_of_starts"),
 )
 _NULLABLE = "layer_rank_upper"
 _ACCURACY = re.compile(r"accuracy_p([0-9]{2,17})")
@@ -75,7 +86,20 @@ def recipe_columns(recipe: Recipe) -> dict[str, Any]:
     """Columns of a recipe: one text of all its fields, and one column per field."""
     text = json.dumps(recipe.to_dict(), sort_keys=True)
     each = {f"recipe_{field.name}": getattr(recipe, field.name) for field in fields(Recipe)}
-    return {"recipe": text, **each}
+    return {"recipe": text, **each, "recipe_frozen": " ".join(recipe.frozen)}
+
+
+def starts_columns(asked: Starts, tried: TriedStarts) -> dict[str, Any]:
+    """Columns of the starts of a run: how many were asked for, and what came of them."""
+    return {
+        "starts": asked.most,
+        "until": asked.until,
+        "held_at": str(asked.held_at),
+        "start": tried.start,
+        "starts_tried": tried.tried,
+        "held_by_any": tried.held > 0,
+        "share_of_starts": tried.share,
+    }
 
 
 @cache

@@ -10,8 +10,8 @@ Digests detect damage. They aren't signatures: rows that were replaced together 
 or trained in another way in the first place, are accepted. Other readers of the parquet files check
 at most the pages.
 
-Tables are written in the current schema (`capacity.sweep.storage.row_schema`). Those of schema 2
-are read and converted to it.
+Tables are written in the current schema (`capacity.sweep.storage.row_schema`). Those of schemas 2
+and 3 are read and converted to it.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from capacity.sweep.storage.manifest import manifests
 from capacity.sweep.storage.records import DamagedFileError, read, write
 from capacity.sweep.storage.row_schema import RUNS_SCHEMA, Row, schema_like, unfinished_schema
 from capacity.sweep.storage.schema_2 import SCHEMA_2, from_schema_2
+from capacity.sweep.storage.schema_3 import from_schema_3, schema_3
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,17 +151,18 @@ def read_rows(
         # takes a third of the time of read_table for a small file
         with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
             schema = file.schema_arrow.remove_metadata()
-            known = [SCHEMA_2, schema_like(schema.names)]
+            known = [SCHEMA_2, schema_3(schema.names), schema_like(schema.names)]
             if unfinished:
-                known.append(unfinished_schema(known[1]))
+                known.append(unfinished_schema(known[-1]))
             if schema not in known:
                 raise DamagedFileError(path, "has other columns than the runs table")
             if file.metadata.num_rows > most:
                 raise DamagedFileError(path, f"is damaged (it has more than {most} rows)")
             table = file.read(use_threads=False)
         _require_stamp(path, table, of)
-        if schema == SCHEMA_2:
-            table = from_schema_2(table).replace_schema_metadata(table.schema.metadata)
+        if schema in known[:2]:
+            current = from_schema_2 if schema == SCHEMA_2 else from_schema_3
+            table = current(table).replace_schema_metadata(table.schema.metadata)
     except DamagedFileError:
         raise
     # errors that reading a damaged file can raise

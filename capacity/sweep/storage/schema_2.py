@@ -7,7 +7,6 @@ schema 2 are not changed; tables that are read from them have the current column
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from capacity.evaluator.columns import current_name
 from capacity.layer.config import LayerConfig
 from capacity.layer.recipe import Recipe
 from capacity.sweep.storage.row_schema import RUNS_SCHEMA, layer_columns, recipe_columns
+from capacity.sweep.storage.schema_3 import keys_of_recipe, of_one_start
 
 _text, _int, _real = pa.string(), pa.int64(), pa.float64()
 SCHEMA_2 = pa.schema(
@@ -66,9 +66,7 @@ def from_schema_2(table: pa.Table) -> pa.Table:
 
 
 def _recipe(text: str) -> Recipe:
-    said = json.loads(text)
-    if not isinstance(said, dict):
-        raise InvalidArgumentError("a recipe is not a table of keys")
+    said = keys_of_recipe(text)
     return Recipe(**{name: value for name, value in said.items() if name not in _COMPUTED_BY})
 
 
@@ -82,5 +80,6 @@ def _row(row: dict[str, Any], recipe: Recipe) -> dict[str, Any]:
         **{current_name(name): value for name, value in row.items()},
         **layer_columns(layer),
         **recipe_columns(recipe),
+        **of_one_start(row["accuracy_0.95"]),
         "engine": _ENGINES.get(row["engine"], row["engine"]),
     }

@@ -44,11 +44,11 @@ from capacity.sweep.storage.layout import (
     SHARDS,
     UNFINISHED,
     make_folders,
+    names_of_run,
     ranks_name,
     remove_own_parts,
     require_files,
     require_own_shards,
-    snapshot_name,
 )
 from capacity.sweep.storage.locks import divisions, locked, part_of
 from capacity.sweep.storage.manifest import admitted, manifests, shard_names
@@ -210,7 +210,7 @@ class Store:
         path = self._unfinished(number)
         table = table_of_rows(rows, unfinished_schema(self._schema))
         write_table(path, table, of=f"{UNFINISHED}/{path.name}")
-        self._end_snapshots({snapshot_name(row["run_key"]) for row in rows})
+        self._end_snapshots({name for row in rows for name in names_of_run(row["run_key"])})
 
     def end_unfinished(self, number: int) -> None:
         """Remove the rows and snapshots that were kept of a shard that is now complete."""
@@ -290,7 +290,8 @@ class Store:
         return self.folder / UNFINISHED
 
     def _snapshot_names(self, numbers: Iterable[int]) -> set[str]:
-        return {snapshot_name(run.key) for n in numbers for run in self.plan.shards[n]}
+        runs = (run for n in numbers for run in self.plan.shards[n])
+        return {name for run in runs for name in names_of_run(run.key)}
 
     def _end_snapshots(self, names: Collection[str]) -> None:
         """Remove the snapshots of these names; most runs are too short to have one."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from capacity.layer.engines.engine import Engine
-from capacity.layer.engines.workload import StepCost, Workload, why_not_whole
+from capacity.layer.engines.workload import StepCost, Workload, why_not_plain
 from capacity.layer.recipe import Training
 
 
@@ -29,7 +29,7 @@ def _start(works: Iterable[Workload]) -> float:
 
 BLOCKED = Engine(
     name="blocked",
-    why_not=why_not_whole,
+    why_not=why_not_plain,
     run=_run,
     # on a CPU: no device has been measured
     cost=StepCost(

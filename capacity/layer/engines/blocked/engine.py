@@ -88,6 +88,7 @@ class Model:
         self, layer: AttentionLayer, db: Database, recipe: Recipe, backend: Backend
     ) -> None:
         self._layer, self._both, self._backend = layer, recipe.positions == "both", backend
+        self._frozen = [weight for weight in layer.parameters() if not weight.requires_grad]
         self._ids = db.token_triples.astype(np.int64)
         # facts by rows among the tokens that are a subject or a predicate
         active, rows = np.unique(self._ids[:, :2], return_inverse=True)
@@ -103,6 +104,9 @@ class Model:
         """Evaluate the weights on some facts (`capacity.layer.engines.optimizer.Look`)."""
         facts = self.whole if members is None else self.chosen(members.cpu().numpy())
         losses = self.losses(facts, backward=backward).cpu().numpy()
+        for weight in self._frozen:
+            # an optimizer leaves what has none
+            weight.grad = None
         of_objects = losses[len(losses) - facts.n_facts :]
         known = float((of_objects < math.log(2)).mean())
         return Looked(facts.weight * float(losses.sum()), float(-of_objects.max()), known)

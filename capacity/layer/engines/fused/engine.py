@@ -57,8 +57,11 @@ def run_weights(
     snapshots: Snapshots = NO_SNAPSHOTS,
     frozen: Collection[str] = (),
 ) -> Training:
-    """Train weights in place, without torch (`Engine.run_weights`); those in `frozen` stay."""
-    packed = PackedRun(config, weights, db, recipe, frozen)
+    """Train weights in place, without torch (`Engine.run_weights`).
+
+    Those in `frozen` stay, beside those that the recipe freezes.
+    """
+    packed = PackedRun(config, weights, db, recipe, {*frozen, *recipe.frozen})
     end, epoch = packed.train(rng, snapshots)
     loss = math.nan if end == epochs.DIVERGED else packed.loss()
     packed.write_back(weights)

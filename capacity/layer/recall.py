@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.evaluator.threshold import Threshold
+from capacity.layer.threshold import Threshold
 
 
 def recalled(

@@ -1,0 +1,198 @@
+"""How much larger databases a layer holds with its queries and keys frozen at random.
+
+    python -m experiments.starts.half_sizes --run
+    python -m experiments.starts.half_sizes --plot
+
+Training W_Q and W_K seems to do harm at few heads: gates saturate, and the start is lost. Fixed
+before the run:
+
+* the layers, `LAYERS`, with d_head_qk 2: d_model 3, 5 and 8, with each number of heads and
+  d_head_vo of `HEADS` and `VALUES` up to n_heads d_head_vo = 4 d_model;
+* the databases, `DATABASES` of each size of the grid `SIZES`, drawn for this experiment, and the
+  best recipe;
+* of each layer the size that half of the databases are held at (tau = 0.95), by bisection: trained,
+  by one start each; and with W_Q and W_K frozen, by some of `STARTS`;
+* H4: in `SHARE` of the layers with n_heads d_head_vo <= d_model the frozen size is at least
+  `TIMES` the trained one. A size below the grid counts as its smallest, so that the ratio is a
+  lower end; one above it as its largest. H4 *holds here* if so many of these layers do; the
+  interval of the share over layers is told beside.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from capacity import LayerConfig, Recipe
+from capacity.evaluator import HalfSize, half_size
+from capacity.layer import Starts
+from capacity.plots.theme import COLOURS, MARKERS, WIDTH
+from capacity.progress import bar
+from capacity.rank import paper_bound
+from capacity.sweep import Run, train_run
+from experiments.common.conclusions import with_mean
+from experiments.common.drawing import REFERENCE, headline
+from experiments.common.harness import BEST, Tables, main, rows_of
+from experiments.size.databases import sized_database
+
+TAU, DATABASES, STARTS = 0.95, 10, 8
+SHARE, TIMES = 0.8, 2.0
+HEADS, VALUES = (1, 2, 4, 8, 16), (1, 2, 4)
+LAYERS = [
+    LayerConfig(d, heads, 2, vo)
+    for d, heads, vo in product((3, 5, 8), HEADS, VALUES)
+    if vo <= d and heads * vo <= 4 * d
+]
+# half an octave apart
+SIZES = tuple(round(25 * 2 ** (i / 2)) for i in range(13))
+# so that the databases are none of those of `law_of_layers`
+FIRST_SEED = 1000
+WAYS: dict[str, tuple[tuple[str, ...], Starts]] = {
+    "trained": ((), Starts(1)),
+    "frozen": (("W_Q", "W_K"), Starts(STARTS, "held")),
+}
+
+
+def run(smoke: bool) -> Tables:
+    """A row for each run of each bisection."""
+    tasks = [
+        (way, layer.name, 2 if smoke else DATABASES, 300 if smoke else 2000)
+        for layer, way in product(LAYERS[::9] if smoke else LAYERS, WAYS)
+    ]
+    with bar() as tell:
+        found = rows_of("half_sizes", bisection_of, tasks, tell, in_process=smoke, cost=_cost_of)
+    runs = pd.DataFrame([row for each in found for row in each["runs"]])
+    return {"runs": runs.sort_values(["way", "layer_id", "n_asked", "seed"], ignore_index=True)}
+
+
+def bisection_of(task: tuple[str, str, int, int]) -> dict[str, Any]:
+    """All runs of the bisection of one layer in one way."""
+    way, name, count, epochs = task
+    layer = next(each for each in LAYERS if each.name == name)
+    frozen, starts = WAYS[way]
+    recipe = Recipe(**{**BEST, "epochs": epochs, "frozen": frozen})
+    rows: list[dict[str, Any]] = []
+
+    def share_at(size: int) -> float:
+        done: list[bool] = []
+        # until half of the databases are held, or so many aren't that half can't be
+        while 2 * sum(done) < count and 2 * (len(done) - sum(done)) <= count:
+            row = _row_of(layer, size, len(done), recipe, starts)
+            rows.append({"way": way, **row})
+            done.append(row["held_by_any"])
+        return float(np.mean(done))
+
+    half_size(share_at, SIZES)
+    return {"runs": rows}
+
+
+def _row_of(
+    layer: LayerConfig, size: int, seed: int, recipe: Recipe, starts: Starts
+) -> dict[str, Any]:
+    db = sized_database(size, FIRST_SEED + seed)
+    bound = paper_bound(db)
+    # ranks aren't asked for here, and take longer than the training
+    ranks = {"database_rank_bound": bound, "database_rank_lower": 1, "database_rank_upper": bound}
+    name = f"sized-{size}-{FIRST_SEED + seed}"
+    row, _ = train_run(Run(name, db, layer, seed, recipe, starts=starts), ranks=ranks)
+    kept = (
+        "database_id", "layer_id", "seed", "n_triples", "n_objects", "n_tokens",
+        "database_rank_bound", "d_model", "n_heads", "d_head_qk", "d_head_vo", "layer_rank_bound",
+        "epochs", "status", "accuracy_argmax", "accuracy_p95", "starts_tried", "held_by_any",
+    )  # fmt: skip
+    return {"n_asked": size, **{key: row[key] for key in kept}}
+
+
+def _cost_of(task: tuple[str, str, int, int]) -> float:
+    """Rough cost: larger layers are asked for larger databases, and frozen ones more often."""
+    way, name, _, _ = task
+    layer = next(each for each in LAYERS if each.name == name)
+    return (4 if way == "frozen" else 1) * layer.d_model**2 * layer.n_heads
+
+
+def numbers(tables: Tables) -> dict[str, Any]:
+    """Sizes by layer and way, their ratios, and the verdict on H4."""
+    sizes = _sizes(tables["runs"])
+    few = sizes[sizes["n_heads"] * sizes["d_head_vo"] <= sizes["d_model"]]
+    reached = with_mean(few["ratio"] >= TIMES, few)
+    return {
+        "layers": [
+            {**row, "rises": {way: row["rises"][way] for way in WAYS}}
+            for row in sizes.drop(columns="name").assign(layer=sizes["name"]).to_dict("records")
+        ],
+        "ratio_at_few_heads": {
+            "at_least_twice": reached,
+            "median": few["ratio"].median(),
+            "layers": len(few),
+        },
+        "ratio_at_many_heads": {
+            "median": sizes[~sizes["name"].isin(few["name"])]["ratio"].median(),
+            "below_1": int((sizes["ratio"] < 1).sum()),
+        },
+        "hypotheses": {"H4": "holds here" if (reached["mean"] or 0) >= SHARE else "not seen here"},
+    }
+
+
+def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
+    """The size of each layer by each way, and the ratio of the two."""
+    rows: list[dict[str, Any]] = []
+    columns = ["d_model", "n_heads", "d_head_qk", "d_head_vo"]
+    by_name = {layer.name: layer for layer in LAYERS}
+    for name, of_layer in runs.groupby("layer_id", sort=False):
+        config = by_name[str(name)]
+        halves = {way: _half_of(of_layer[of_layer["way"] == way]) for way in WAYS}
+        sizes = {way: _within_grid(half) for way, half in halves.items()}
+        rows.append(
+            {
+                "name": config.name,
+                **{name: getattr(config, name) for name in columns},
+                **sizes,
+                "ratio": sizes["frozen"] / sizes["trained"],
+                "rises": {way: list(half.rises) for way, half in halves.items()},
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _half_of(runs: pd.DataFrame) -> HalfSize:
+    """The bisection again, from the shares that are there."""
+    shares = runs.groupby("n_asked")["held_by_any"].mean()
+    return half_size(lambda size: float(shares[size]), SIZES)
+
+
+def _within_grid(half: HalfSize) -> float:
+    """The size, or the end of the grid that it lies beyond."""
+    if half.above is None:
+        return float(SIZES[0])
+    return float(SIZES[-1]) if half.below is None else half.size
+
+
+def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
+    """Sizes with frozen queries and keys, beside those of trained ones."""
+    sizes = pd.DataFrame(found["layers"])
+    figure = Figure(figsize=(WIDTH, 3.6))
+    panels = figure.subplots(1, sizes["d_model"].nunique(), sharey=True, squeeze=False)[0]
+    for axes, (d, part) in zip(panels, sizes.groupby("d_model"), strict=True):
+        inner = part["n_heads"] * part["d_head_vo"]
+        for way, colour, marker in zip(WAYS, COLOURS, MARKERS, strict=False):
+            axes.loglog(inner, part[way], marker, color=colour, alpha=0.8, markersize=4, label=way)
+        axes.axvline(d, color=REFERENCE, linewidth=0.8, linestyle=":", label="d_model")
+        axes.set(title=f"d_model {d}", xlabel="n_heads d_head_vo")
+    panels[0].set_ylabel("triples that are held, for half of the databases")
+    panels[0].legend()
+    few = found["ratio_at_few_heads"]
+    headline(
+        figure,
+        "With queries and keys frozen at random some of 8 starts hold\n"
+        f"{few['median']:.1f} times (median) what one trained start does, up to n_heads d_head_vo "
+        "= d_model",
+    )
+    return {"sizes": figure}
+
+
+if __name__ == "__main__":
+    main("half_sizes", run, numbers, plot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,8 @@ from capacity.database.term_columns import CODES, NO_GRAPH
 from capacity.database.terms import Ids
 
 _ESCAPED = re.compile(r"\\(?:u(.{4})|U(.{8})|(.))")
+_LESS, _QUOTE = b'<"'
+_BLANK, _IRI, _LITERAL = CODES["blank"], CODES["iri"], CODES["literal"]
 _SHORT = dict(zip("tbnrf\"'\\", "\t\b\n\r\f\"'\\", strict=True))
 
 
@@ -50,26 +52,28 @@ class MatchedLines:
         self,
     ) -> tuple[NDArray[np.uint8], pa.LargeStringArray, NDArray[np.int32], list[str]]:
         """Return the terms (`CompiledLines.terms`), which are forgotten here to free memory."""
-        kinds, tails, texts = bytearray(), array("i"), list[bytes]()
-        known = Ids({"": 0})
-        for token in self._ids:
-            tail, kind, text = "", NO_GRAPH, b""
-            match token[:1]:
-                case b"<":
-                    kind, text = CODES["iri"], token[1:-1]
-                case b"_":
-                    kind, text = CODES["blank"], token[2:]
-                case b'"':
-                    end = token.rindex(b'"')
-                    kind, text, tail = CODES["literal"], token[1:end], token[end + 1 :].decode()
-                    if b"\\" in text:
-                        text = _ESCAPED.sub(_character, text.decode()).encode()
-            kinds.append(kind)
-            texts.append(text)
-            tails.append(known[tail])
+        # the first is no term
+        kinds, tails, texts = bytearray([NO_GRAPH]), array("i", [0]), [b""]
+        names = Ids({b"": 0})
+        for token in islice(self._ids, 1, None):
+            first, tail = token[0], b""
+            if first == _LESS:
+                kinds.append(_IRI)
+                texts.append(token[1:-1])
+            elif first == _QUOTE:
+                end = token.rindex(b'"')
+                kinds.append(_LITERAL)
+                text, tail = token[1:end], token[end + 1 :]
+                if b"\\" in text:
+                    text = _ESCAPED.sub(_character, text.decode()).encode()
+                texts.append(text)
+            else:
+                kinds.append(_BLANK)
+                texts.append(token[2:])
+            tails.append(names[tail])
         self._ids = Ids()
         of_kinds, of_tails = np.frombuffer(kinds, np.uint8), np.frombuffer(tails, np.int32)
-        return of_kinds, joined(texts), of_tails, list(known)
+        return of_kinds, joined(texts), of_tails, [name.decode() for name in names]
 
 
 def _character(escape: re.Match[str]) -> str:

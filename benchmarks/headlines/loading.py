@@ -99,9 +99,9 @@ def loop(path: Path) -> None:
 _COMPILED = """
 import sys
 from pathlib import Path
-from capacity.database import term_columns
+from capacity.database import sorted_texts
 from capacity.database.io import pieces
-pieces.UNKEPT = pieces.KEPT = term_columns.UNKEPT = term_columns.KEPT = 0
+pieces.UNKEPT = pieces.KEPT = sorted_texts.UNKEPT = sorted_texts.KEPT = 0
 sys.path.insert(0, sys.argv[1])
 from headlines.loading import load
 load(Path(sys.argv[2]))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 
 from capacity.database.arrow import compute
 from capacity.database.terms import Kind, Term
-from capacity.kept_code import pays
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,9 +25,6 @@ KINDS: tuple[Kind, ...] = ("blank", "iri", "label", "literal", "set", "triple")
 CODES = {kind: code for code, kind in enumerate(KINDS)}
 # code of what is no term: the name of the default graph
 NO_GRAPH = 7
-# bytes of texts from which compiled code pays to sort them if it is kept, and if it isn't: Arrow
-# takes 30 ns a byte longer, and the compilation three seconds
-KEPT, UNKEPT = 2**24, 2**27
 # terms that are made at once
 _PIECE = 2**16
 # text that JSON writes as it is
@@ -169,6 +164,9 @@ class UnsortedTerms:
         """
         import pyarrow as pa
 
+        # which large files alone need
+        from capacity.database.sorted_texts import order_of
+
         pc = compute()
         distinct = sorted({("", ""), *self.pairs})
         number = {pair: i for i, pair in enumerate(distinct)}
@@ -177,7 +175,7 @@ class UnsortedTerms:
         self.kinds, self.texts, self.tails = kinds[:0], texts[:0], tails[:0]
         if len(kept) < len(used):
             kinds, texts, tails = kinds[kept], texts.take(kept), tails[kept]
-        order = _order(texts, tails)
+        order = order_of(texts, tails)
         order = order[np.argsort(kinds[order], kind="stable")]
         kinds, texts, tails = kinds[order], texts.take(pa.array(order)), tails[order]
         new = np.ones(len(order), bool)
@@ -188,32 +186,6 @@ class UnsortedTerms:
         ranks[kept[order]] = np.cumsum(new, dtype=np.int32) - 1
         terms = TermColumns(kinds, texts, tails, tuple(distinct))
         return (terms if new.all() else terms.taken(new)), ranks
-
-
-def _order(texts: pa.LargeStringArray, ties: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the order of texts by their bytes, and of equal ones by a number."""
-    source = Path(__file__).with_name("text_order.py")
-    if pays(texts.nbytes, source, "_sort", kept=KEPT, unkept=UNKEPT):
-        # numba takes longer to import than a few texts to sort
-        from capacity.database.text_order import sorted_order
-
-        return sorted_order(*_bytes_of(texts), ties)
-    pc = compute()
-    order = np.asarray(pc.sort_indices(texts)).astype(np.int64)
-    if len(order) and ties.any():
-        ordered = texts.take(order)
-        new = np.asarray(pc.not_equal(ordered[1:], ordered[:-1]))
-        places = np.concatenate([[0], np.cumsum(new)]) * (int(ties.max()) + 1) + ties[order]
-        order = order[np.argsort(places, kind="stable")]
-    return order
-
-
-def _bytes_of(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Starts of texts, with the end of the last one, and their bytes."""
-    _, starts, data = texts.buffers()
-    at = slice(texts.offset, texts.offset + len(texts) + 1)
-    # there is no buffer for texts without bytes
-    return np.frombuffer(starts, np.int64)[at], np.frombuffer(data or b"", np.uint8)
 
 
 def json_lines(tokens: Iterable[Term]) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from capacity.database import term_columns
+from capacity.database import sorted_texts
 from capacity.database.io import pieces
 from capacity.database.io.rdf import large
 from capacity.database.io.tables import large as large_tables
@@ -24,7 +24,7 @@ def read_by(way: str) -> Iterator[None]:
         patch.setattr(pieces, "LARGE", 2**62 if way == "fact by fact" else 0)
         for module in (large, large_tables):
             patch.setattr(module, "compiled_pays", lambda *_: way == "compiled")
-        patch.setattr(term_columns, "pays", lambda *_, **__: way == "compiled")
+        patch.setattr(sorted_texts, "pays", lambda *_, **__: way == "compiled")
         yield
 
 

@@ -15,6 +15,7 @@ import hashlib
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -23,6 +24,9 @@ from typing import Any
 
 # an import at a module's top; in a function it brings no name to compiled code
 _IMPORT = re.compile(r"^(?:from|import) ([\w.]+)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
+
+# work that came to functions in this process, in units of their own
+_work: defaultdict[tuple[Path, str], int] = defaultdict(int)
 
 
 def kept(function: Callable[..., Any], **options: Any) -> Any:
@@ -68,6 +72,29 @@ def is_kept(source: Path, function: str) -> bool:
     names = f"{source.stem}.{function}-*.py{sys.version_info[0]}{sys.version_info[1]}*.nbi"
     indices = (index for folder in folders_of(source.parent) for index in folder.glob(names))
     return any(is_index_of(source, index) for index in indices)
+
+
+def pays(work: int, source: Path, function: str, *, kept: int, unkept: int) -> bool:
+    """Return True if a function's compiled code should do some work, which Python can do as well.
+
+    As with skis, which can be rented or bought, a process works in Python until all that came to
+    the function would have paid for its compilation, or for loading it, and changes over then.
+
+    Parameters
+    ----------
+    work : int
+        Amount of work.
+    source, function : Path, str
+        Source and qualified name of the function.
+    kept, unkept : int
+        Least amount that pays where the code is kept on disk, for numba must be imported; and where
+        it must be compiled.
+    """
+    on_disk = is_kept(source, function)
+    if on_disk and "numba" in sys.modules:
+        return True
+    _work[source, function] += work
+    return _work[source, function] >= (kept if on_disk else unkept)
 
 
 def is_index_of(source: Path, index: Path) -> bool:

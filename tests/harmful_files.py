@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from itertools import chain, cycle, repeat
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from capacity.database.io import pieces as text_pieces
+from tests.database.ways import read_by
 from tests.oracles import ROOT
 
 MEGA = 10**6
@@ -318,7 +317,7 @@ def cases(format: str, folder: Path, warm: Callable[[Any], object]) -> Case:
         small = folder / name
         small.mkdir()
         # also what is compiled for longer files alone
-        with patch.object(text_pieces, "UNKEPT", 1):
+        with read_by("compiled"):
             for command in commands(_small(small, name), name):
                 warm(command)
     kinds = cycle(_held(format, folder))

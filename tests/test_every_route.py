@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 
 from capacity import Database, load
 from capacity.database import from_pandas, from_rdflib, to_pandas, to_rdflib, write
-from capacity.database.io import pieces
 from capacity.stores import StoreCounts, count_dask, count_duckdb, count_endpoint
 from capacity.testing import rdf_databases
 from tests.database.test_from_sparql import canonical
+from tests.database.ways import WAYS, read_by
 from tests.endpoints import Oxigraph, needs_oxigraph, oxigraph
 from tests.oracles import EXAMPLES
 from tests.stores.recount import facts_of, recount
@@ -52,9 +52,9 @@ def loaded(db: Database, folder: Path, server: Oxigraph) -> Iterator[tuple[str, 
         path = folder / f"facts.{suffix}"
         write(db, path)
         yield suffix, load(path, multi="keep")
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(pieces, "LARGE", 0)
-            yield f"{suffix} as a large file", load(path, multi="keep")
+        for way in WAYS[:2]:
+            with read_by(way):
+                yield f"{suffix}, {way}", load(path, multi="keep")
         if suffix != "parquet":
             packed = folder / f"packed.{suffix}.gz"
             packed.write_bytes(gzip.compress(path.read_bytes()))

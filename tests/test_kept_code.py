@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from numba.core.extending import _Intrinsic
 
 import capacity
 from capacity import kept_code
-from capacity.kept_code import is_kept, kept, sources_of
+from capacity.kept_code import is_kept, kept, pays, sources_of
 
 PACKAGE = Path(capacity.__file__).parent
 _KEEPS = re.compile(r"^@(kept|compiled)$", re.MULTILINE)
@@ -135,6 +136,14 @@ def test_nothing_is_kept_but_under_the_digest_of_its_sources() -> None:
         )
 
 
+def test_what_reads_files_is_compiled_from_few_sources() -> None:
+    # a change of any of them has it compiled anew
+    reading = [f for f in _kept_functions() if re.search("database|stores", f.py_func.__module__)]
+    assert len(reading) > 10
+    for function in reading:
+        assert len(sources_of(Path(function.py_func.__code__.co_filename))) <= 12, function
+
+
 def test_sources_are_the_modules_that_a_module_imports_and_so_on(tmp_path: Path) -> None:
     texts = {
         "a/__init__.py": "from a.unasked import x",
@@ -171,6 +180,25 @@ def test_code_that_cannot_be_kept_is_compiled_all_the_same(
     assert function.stats.cache_path is None
     assert function(1) == 2
     assert not is_kept(Path(__file__), "_next")
+
+
+def test_code_pays_once_the_work_of_a_process_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decided(on_disk: bool, *work: int, function: str) -> list[bool]:
+        monkeypatch.setattr(kept_code, "is_kept", lambda *_: on_disk)
+        return [pays(each, Path("m.py"), function, kept=10, unkept=100) for each in work]
+
+    monkeypatch.setattr(kept_code, "_work", defaultdict(int))
+    monkeypatch.delitem(sys.modules, "numba")
+    assert decided(True, 9, 1, 1, function="loaded") == [False, True, True]
+    # each function has code of its own
+    assert decided(False, 50, 49, 1, function="compiled") == [False, False, True]
+    # another process may compile meanwhile
+    assert decided(False, 9, function="either") == [False]
+    assert decided(True, 1, function="either") == [True]
+    # nothing is left to be paid for
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert decided(True, 1, function="imported") == [True]
+    assert decided(False, 1, function="unkept") == [False]
 
 
 def _next(x: int) -> int:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # in the order of their names, which is that of terms
 KINDS: tuple[Kind, ...] = ("blank", "iri", "label", "literal", "set", "triple")
 CODES = {kind: code for code, kind in enumerate(KINDS)}
+# code of what is no term: the name of the default graph
+NO_GRAPH = 7
 # terms that are made at once
 _PIECE = 2**16
 # text that JSON writes as it is
@@ -162,8 +164,8 @@ class UnsortedTerms:
         """
         import pyarrow as pa
 
-        # Numba, which large files alone need, takes a while to import
-        from capacity.database.text_order import sorted_order
+        # which large files alone need
+        from capacity.database.sorted_texts import order_of
 
         pc = compute()
         distinct = sorted({("", ""), *self.pairs})
@@ -173,7 +175,7 @@ class UnsortedTerms:
         self.kinds, self.texts, self.tails = kinds[:0], texts[:0], tails[:0]
         if len(kept) < len(used):
             kinds, texts, tails = kinds[kept], texts.take(kept), tails[kept]
-        order = sorted_order(*_bytes_of(texts), tails)
+        order = order_of(texts, tails)
         order = order[np.argsort(kinds[order], kind="stable")]
         kinds, texts, tails = kinds[order], texts.take(pa.array(order)), tails[order]
         new = np.ones(len(order), bool)
@@ -184,14 +186,6 @@ class UnsortedTerms:
         ranks[kept[order]] = np.cumsum(new, dtype=np.int32) - 1
         terms = TermColumns(kinds, texts, tails, tuple(distinct))
         return (terms if new.all() else terms.taken(new)), ranks
-
-
-def _bytes_of(texts: pa.LargeStringArray) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Starts of texts, with the end of the last one, and their bytes."""
-    _, starts, data = texts.buffers()
-    at = slice(texts.offset, texts.offset + len(texts) + 1)
-    # there is no buffer for texts without bytes
-    return np.frombuffer(starts, np.int64)[at], np.frombuffer(data or b"", np.uint8)
 
 
 def json_lines(tokens: Iterable[Term]) -> Iterator[bytes]:

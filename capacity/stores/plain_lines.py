@@ -17,53 +17,18 @@ import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from capacity.database.arrow import compute
-from capacity.database.io.numbering import texts_of
 from capacity.database.io.rdf.lines import UnsuitedError, rewritten
 from capacity.database.io.rdf.quads import SYNTAXES
-from capacity.database.io.rdf.scanning import BLANK, KIND_BITS, LITERAL, Tails, scan
+from capacity.database.io.rdf.scanning import Tails, scan
 from capacity.database.terms import XSD_STRING
-from capacity.kept_code import kept
+from capacity.stores.key_columns import key_column
 from capacity.stores.keys import keys_of_nodes
 
-_FEED, _QUOTE, _UNDERSCORE, _COLON = (ord(c) for c in '\n"_:')
-_LESS, _GREATER = ord("<"), ord(">")
+_FEED = ord("\n")
 # characters, as U+007F, that the parser's texts have escapes for, and scanned lines as they are
 _ESCAPED = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
 _LANGUAGES = re.compile(r"rdf-syntax-ns#(langString|dirLangString)>")
 _WIDTHS = {"ntriples": 3, "nquads": 4}
-
-
-@kept
-def _copied(  # type: ignore[no-untyped-def]
-    data, begins, ends, codes, column, width, tails, tail_starts, prefix, starts, text
-):
-    """Copy the terms of a column as keys, one after the other, and return their length."""
-    at, mask = 0, (1 << KIND_BITS) - 1
-    for row in range(len(starts) - 1):
-        t = row * width + column
-        begin, end, kind = begins[t], ends[t], codes[t] & mask
-        starts[row] = at
-        if kind == BLANK:
-            text[at], text[at + 1] = _UNDERSCORE, _COLON
-            at += 2
-            for i in range(len(prefix)):
-                text[at + i] = prefix[i]
-            at += len(prefix)
-        else:
-            text[at] = _QUOTE if kind == LITERAL else _LESS
-            at += 1
-        for i in range(begin, end):
-            text[at] = data[i]
-            at += 1
-        if kind != BLANK:
-            text[at] = _QUOTE if kind == LITERAL else _GREATER
-            at += 1
-        tail = codes[t] >> KIND_BITS
-        for i in range(tail_starts[tail], tail_starts[tail + 1]):
-            text[at] = tails[i]
-            at += 1
-    starts[len(starts) - 1] = at
-    return at
 
 
 def plain_batches(
@@ -131,7 +96,7 @@ class _Scanner:
             raise UnsuitedError
         texts, tail_starts = _key_tails(tails)
         columns = [
-            _column(
+            key_column(
                 data, begins, ends, codes, column, width, texts, tail_starts, self._prefix, plain
             )
             for column in range(3)
@@ -164,29 +129,6 @@ def _key_tails(tails: Tails) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         np.frombuffer(b"".join(written), np.uint8),
         np.concatenate([[0], np.cumsum(list(map(len, written)))]).astype(np.int64),
     )
-
-
-def _column(
-    data: NDArray[np.uint8],
-    begins: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    codes: NDArray[np.int32],
-    column: int,
-    width: int,
-    tails: NDArray[np.uint8],
-    tail_starts: NDArray[np.int64],
-    prefix: NDArray[np.uint8],
-    n: int,
-) -> pa.LargeStringArray:
-    own = slice(column, n * width, width)
-    of_tails = np.diff(tail_starts)[codes[own] >> KIND_BITS]
-    # a key has two more characters than its term at most, its tail and the prefix
-    room = int((ends[own] - begins[own] + of_tails).sum()) + n * (2 + len(prefix))
-    starts, text = np.empty(n + 1, np.int64), np.empty(room, np.uint8)
-    size = _copied(
-        data, begins, ends, codes, column, width, tails, tail_starts, prefix, starts, text
-    )
-    return texts_of(starts, text[:size])
 
 
 def _parsed(

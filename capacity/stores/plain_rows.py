@@ -1,4 +1,4 @@
-"""Keys of the labels of plain tables of text, by compiled code.
+"""Keys of the labels of plain tables of text, found by numpy.
 
 What is plain, `capacity.database.io.tables.large` says. A table that isn't, because a rule makes it
 doubtful or else, is left to `capacity.stores.table_cells` as a whole (`UnsuitedError`).
@@ -11,36 +11,19 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from capacity.database.io.numbering import texts_of
+from capacity.database.arrow import texts_of
 from capacity.database.io.rdf.lines import UnsuitedError
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.large import all_plain, rows_of_header
 from capacity.database.io.tables.options import TableOptions
-from capacity.database.io.tables.scanning import SEPARATORS, Scanned, scanned
-from capacity.kept_code import kept
+from capacity.database.io.tables.plain_cells import SEPARATORS, Cells, find_cells
 from capacity.reading_limits import Limits
 
 # the first character of a label's key
 _FIRST = ord("=")
 # rows with quotes, which are held
 _MOST_QUOTED = 100_000
-
-
-@kept
-def _copied(data, begins, ends, column, width, starts, text):  # type: ignore[no-untyped-def]
-    """Copy the cells of a column as keys, one after the other."""
-    at = 0
-    for row in range(len(starts) - 1):
-        t = row * width + column
-        starts[row] = at
-        text[at] = _FIRST
-        at += 1
-        for i in range(begins[t], ends[t]):
-            text[at] = data[i]
-            at += 1
-    starts[len(starts) - 1] = at
 
 
 def plain_rows(
@@ -70,50 +53,40 @@ def plain_rows(
     for lines in chunks:
         if skip is None:
             skip = rows_of_header(lines, SEPARATORS[format].decode(), options)
-        found = None if skip is None else _scanned(lines, format, options, limits)
+        found = None if skip is None else _found(lines, format, options, limits)
         if skip is None or found is None:
             raise UnsuitedError
-        n_rows += found.n
+        n = len(found.ends) // options.arity
+        n_rows += n
         plain += found.plain
         quoted += found.quoted
         excess = limits.excess(rows=n_rows, cells=n_rows * options.arity)
         if excess is not None or len(quoted) > _MOST_QUOTED:
             raise UnsuitedError
-        if found.n > skip:
+        if n > skip:
             facts = True
             yield _batch(found, skip, options.arity)
-        skip = max(0, skip - found.n)
+        skip = max(0, skip - n)
     if not facts or not all_plain(format, options, plain, quoted):
         raise UnsuitedError
 
 
-def _scanned(lines: bytes, format: str, options: TableOptions, limits: Limits) -> Scanned | None:
+def _found(lines: bytes, format: str, options: TableOptions, limits: Limits) -> Cells | None:
     """Return the cells of whole lines; None if they aren't plain text, or one is too long."""
     try:
         codecs.utf_8_decode(lines, "strict", True)
     except UnicodeDecodeError:
         return None
-    found = scanned(memoryview(lines), format, options.arity)
-    if found is None or (found.ends - found.begins).max(initial=0) > limits.max_term_bytes:
+    found = find_cells(lines, format, options.arity)
+    if found is None or np.diff(found.ends, prepend=-1).max(initial=0) - 1 > limits.max_term_bytes:
         return None
     return found
 
 
-def _batch(found: Scanned, skip: int, width: int) -> pa.RecordBatch:
-    begins, ends = found.begins[skip * width :], found.ends[skip * width :]
-    columns = [_column(found.data, begins, ends, column, width) for column in range(width)]
-    return pa.RecordBatch.from_arrays(columns, [*"spo"])
-
-
-def _column(
-    data: NDArray[np.uint8],
-    begins: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    column: int,
-    width: int,
-) -> pa.LargeStringArray:
-    n = len(begins) // width
-    room = int((ends[column::width] - begins[column::width]).sum()) + n
-    starts, text = np.empty(n + 1, np.int64), np.empty(room, np.uint8)
-    _copied(data, begins, ends, column, width, starts, text)
-    return texts_of(starts, text)
+def _batch(found: Cells, skip: int, width: int) -> pa.RecordBatch:
+    # a cell and the byte before it, which separates it from the last one, are as long as its key
+    text = np.frombuffer(b"\n" + found.text, np.uint8).copy()
+    text[0] = text[found.ends + 1] = _FIRST
+    keys = texts_of(np.concatenate([[0], found.ends + 1]), text)
+    at = [np.arange(skip * width + column, len(keys), width) for column in range(width)]
+    return pa.RecordBatch.from_arrays([keys.take(pa.array(column)) for column in at], [*"spo"])

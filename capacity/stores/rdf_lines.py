@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
@@ -13,6 +14,7 @@ from capacity.database.io.pieces import LARGE
 from capacity.database.io.rdf.guards import refuse_hostile_turtle
 from capacity.database.io.rdf.quads import SYNTAXES, VERSION
 from capacity.errors import DatabaseFormatError
+from capacity.kept_code import pays
 from capacity.reading_limits import Limits
 from capacity.stores.keys import keys_of_nodes
 from capacity.stores.scratch import HELD, ROWS, Scratch
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from capacity.stores.streams import Stream
 
 LINES = ("ntriples", "nquads")
+# bytes from which compiled code pays if it is kept, and if it isn't: numba is imported in a second,
+# which the parser takes longer for 15 MB, and compiles in seven, for 100 MB
+KEPT, UNKEPT = 2**24, 3 * 2**25
 # quads that are parsed before their size is looked at, and that are held as objects of Python
 _AT_ONCE = 64
 _HELD = ROWS // 12
@@ -111,7 +116,10 @@ def _stage_plain(
 ) -> int | None:
     """Append the facts by compiled code, and return their number; None if the parser must."""
     with opened(where, limits) as stream:
-        if stream.size < LARGE:
+        source = Path(__file__).with_name("key_columns.py")
+        if stream.size < LARGE or not pays(
+            stream.size, source, "_copied", kept=KEPT, unkept=UNKEPT
+        ):
             return None
         # numba takes longer to import than a small file to parse
         from capacity.database.io.rdf.lines import UnsuitedError

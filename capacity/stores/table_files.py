@@ -95,7 +95,7 @@ def stage_plain(
     with opened(where, limits) as stream:
         if stream.size < LARGE:
             return False
-        # numba takes longer to import than a small file to read
+        # imports that a small file doesn't need
         from capacity.database.io.rdf.lines import UnsuitedError
         from capacity.stores.plain_rows import plain_rows
 

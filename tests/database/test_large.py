@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
-from collections import defaultdict
+import subprocess
+import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,15 @@ from hypothesis import strategies as st
 
 from capacity.database import POLICIES, Database, Term, load, parse_rdf, write
 from capacity.database.io import pieces
+from capacity.database.io.rdf.compiled_lines import CompiledLines
 from capacity.database.io.rdf.lines import LineReader, UnsuitedError
-from capacity.database.io.rdf.scanning import NO_GRAPH
+from capacity.database.io.rdf.matched_lines import MatchedLines
 from capacity.database.nodes import term_from_pyoxigraph
-from capacity.database.term_columns import KINDS, TermColumns
-from capacity.errors import CapacityError, MultiValuedError, MultiValuedWarning
+from capacity.database.term_columns import KINDS, NO_GRAPH, TermColumns
+from capacity.errors import MultiValuedError, MultiValuedWarning
 from capacity.rank import rank_interval, verify
 from tests.database.test_round_trips import BLANKS, IRIS, TEXT, literals
+from tests.database.ways import WAYS, in_each_way, read_by
 from tests.oracles import EXAMPLES
 from tests.tiers import examples
 
@@ -94,9 +97,14 @@ FORMATS = {
 PLAIN_TERMS = st.one_of(IRIS, BLANKS, literals(TEXT))
 
 
-def by_lines(text: bytes, width: int) -> list[tuple[Term | None, ...]] | None:
+@pytest.fixture(params=[True, False], ids=["compiled", "matched"])
+def compiled(request: pytest.FixtureRequest) -> bool:
+    return request.param
+
+
+def by_lines(text: bytes, width: int, *, compiled: bool) -> list[tuple[Term | None, ...]] | None:
     """Return the facts in columns, with None for the default graph; None if they are unsuited."""
-    reader = LineReader(width)
+    reader = LineReader(width, compiled=compiled)
     try:
         reader.feed(text)
         found = reader.found()
@@ -131,9 +139,10 @@ def by_parser(text: bytes, width: int) -> list[tuple[Term | None, ...]] | None:
 @settings(max_examples=examples(2000), deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=5).map("".join), st.sampled_from([3, 4]))
 def test_what_is_read_by_lines_is_what_the_parser_reads(text: str, width: int) -> None:
-    found = by_lines(text.encode(), width)
+    found = by_lines(text.encode(), width, compiled=True)
     # what is unsuited is left to the parser
     assert found is None or found == by_parser(text.encode(), width)
+    assert by_lines(text.encode(), width, compiled=False) == found
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -145,18 +154,53 @@ def test_a_line_with_one_doubtful_term_is_what_the_parser_reads(
     at = min("spog".index(place), width - 1)
     terms[at] = term
     text = (" ".join(terms) + " .\n").encode()
-    found = by_lines(text, width)
+    found = by_lines(text, width, compiled=True)
     assert found is None or found == by_parser(text, width)
+    assert by_lines(text, width, compiled=False) == found
 
 
-def test_a_plain_line_between_the_parts_of_another_is_refused_as_the_parser_does() -> None:
+@settings(max_examples=examples(1000), deadline=None)
+@given(
+    st.lists(LINES, min_size=1, max_size=5).map("".join),
+    st.sampled_from([3, 4]),
+    st.booleans(),
+)
+def test_the_same_lines_are_plain_in_python_as_to_compiled_code(
+    text: str, width: int, trusted: bool
+) -> None:
+    lines = text.encode()
+    if trusted:
+        try:
+            written = ox.serialize(
+                ox.parse(lines, format=FORMATS["nquads"]), format=FORMATS["nquads"]
+            )
+        except (SyntaxError, ValueError):
+            return
+        assert written is not None
+        lines = written
+    (rows, others), (its_rows, its_others) = (
+        kind(width).scanned(lines, trusted=trusted) for kind in (MatchedLines, CompiledLines)
+    )
+    assert len(rows) == len(its_rows)
+    # a bare line that ends the text is one of the others to the pattern alone
+    assert others.tolist()[: len(its_others)] == its_others.tolist()
+    assert not b"".join(lines[begin:end] for begin, end, _ in others[len(its_others) :]).strip(
+        b" \t\r"
+    )
+
+
+def test_a_plain_line_between_the_parts_of_another_is_refused_as_the_parser_does(
+    compiled: bool,
+) -> None:
     # without the line between, the parser takes the two others for one fact
     text = b"<x:s> <x:p>\n<x:a> <x:b> <x:c> .\n<x:o> .\n"
     assert by_parser(text, 3) is None
-    assert by_lines(text, 3) is None
+    assert by_lines(text, 3, compiled=compiled) is None
 
 
-def test_plain_lines_never_reach_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_lines_never_reach_the_parser(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the parser was called")
 
@@ -169,7 +213,7 @@ def test_plain_lines_never_reach_the_parser(monkeypatch: pytest.MonkeyPatch) -> 
         '_:a-b_c <x:p> "тэст"@be-tarask .\n'
         '<urn:isbn:1> <mailto:a@b.c> "a" .'
     )
-    found = by_lines(text.encode(), 3)
+    found = by_lines(text.encode(), 3, compiled=compiled)
     assert found is not None
     assert [row[2] for row in found] == [
         Term("literal", "été", language="en-gb"),
@@ -181,7 +225,7 @@ def test_plain_lines_never_reach_the_parser(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_lines_that_are_not_plain_are_rewritten_some_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[bytes | None] = []
     serialize = ox.serialize
@@ -196,27 +240,24 @@ def test_lines_that_are_not_plain_are_rewritten_some_at_a_time(
         for i in range(1000)
     ).encode()
     monkeypatch.setattr(ox, "serialize", counted)
-    found = by_lines(text, 3)
+    found = by_lines(text, 3, compiled=compiled)
     # all at once, with a line after each: nodes of Python would take six times as long
     assert [one.count(b"\n") for one in written if one is not None] == [4000]
     assert found == by_parser(text, 3)
 
 
-def both(text: bytes, format: str, **options: object) -> tuple[object, object]:
-    """Read a text in both ways; an error instead of a database is its class and message."""
-    results: list[object] = []
-    for least in (0, 2**62):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pieces, "LARGE", least)
-            try:
-                results.append(parse_rdf(text, format, **options))  # type: ignore[arg-type]
-            except CapacityError as error:
-                results.append((type(error), str(error)))
-    return results[0], results[1]
+def in_each(text: bytes, format: str, **options: Any) -> list[object]:
+    """Read a text in each way."""
+    return in_each_way(lambda: parse_rdf(text, format, **options))
 
 
-def assert_same(one: object, two: object) -> None:
+def assert_same(one: object, *others: object) -> None:
     """Compare databases in all that a user can see of them."""
+    for other in others:
+        _assert_same(one, other)
+
+
+def _assert_same(one: object, two: object) -> None:
     if not isinstance(one, Database) or not isinstance(two, Database):
         assert one == two
         return
@@ -255,18 +296,19 @@ def test_any_facts_are_the_same_as_columns(
     line = ox.RdfFormat.N_QUADS if graphs else ox.RdfFormat.N_TRIPLES
     written = ox.serialize(ox.parse(text, format=line), format=FORMATS[format])
     assert written is not None
-    assert_same(*both(written, format, multi=multi))
+    assert_same(*in_each(written, format, multi=multi))
     chosen = ["default", *{g.text for *_, g in rows if g is not None and g.kind == "iri"}]
     for graph in chosen if graphs else []:
-        assert_same(*both(written, format, multi="keep", graph=graph))
+        assert_same(*in_each(written, format, multi="keep", graph=graph))
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ttl")), ids=lambda path: path.name)
 def test_the_examples_are_the_same_as_columns(path: Path) -> None:
-    one, two = both(path.read_bytes(), "turtle", multi="keep")
-    assert_same(one, two)
-    assert isinstance(one, Database)
-    assert isinstance(one.tokens, TermColumns)
+    compiled, in_python, by_facts = in_each(path.read_bytes(), "turtle", multi="keep")
+    assert_same(compiled, in_python, by_facts)
+    for db in (compiled, in_python):
+        assert isinstance(db, Database)
+        assert isinstance(db.tokens, TermColumns)
 
 
 ANONYMOUS = b"""
@@ -313,18 +355,18 @@ OTHERS: dict[str, tuple[bytes, str, dict[str, object]]] = {
 @pytest.mark.parametrize("what", OTHERS)
 def test_other_texts_are_the_same_as_columns(what: str) -> None:
     text, format, options = OTHERS[what]
-    assert_same(*both(text, format, multi="keep", **options))
+    assert_same(*in_each(text, format, multi="keep", **options))
 
 
-@pytest.fixture
-def columns(monkeypatch: pytest.MonkeyPatch) -> Database:
+@pytest.fixture(params=WAYS[:2])
+def columns(request: pytest.FixtureRequest) -> Database:
     """Facts of which several terms differ in one field alone, read as columns."""
-    monkeypatch.setattr(pieces, "LARGE", 0)
     text = """
     <x:a> <x:p> "a", "a"@en, "a"@de, "a"^^<x:t>, _:a, <x:b>, "a\\u0000\\"é\\u007f" ; <x:q> "b" .
     <x:b> <x:p> <x:a> .
     """
-    db = parse_rdf(text, "turtle", multi="keep")
+    with read_by(request.param):
+        db = parse_rdf(text, "turtle", multi="keep")
     assert isinstance(db.tokens, TermColumns)
     return db
 
@@ -381,11 +423,7 @@ def test_a_terminal_shows_how_much_is_read(
 
 
 @pytest.mark.slow
-def test_a_large_file_is_the_same_as_the_parser_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # as if the code had been compiled before, which a longer file alone would pay for
-    monkeypatch.setattr(pieces, "UNKEPT", 1)
+def test_a_large_file_is_the_same_as_the_parser_reads(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     path = tmp_path / "facts.nt"
     rows = zip(*(rng.integers(0, n, 130_000).tolist() for n in (9_000, 20, 20_000)), strict=True)
@@ -398,31 +436,39 @@ def test_a_large_file_is_the_same_as_the_parser_reads(
         )
     )
     assert path.stat().st_size > pieces.LARGE
-    db = load(path, multi="keep")
-    assert isinstance(db.tokens, TermColumns)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "LARGE", 2**62)
-        assert_same(db, load(path, multi="keep"))
+    db, *others = in_each_way(lambda: load(path, multi="keep"))
+    assert isinstance(db, Database)
+    assert_same(db, *others)
     again = tmp_path / "again.nt"
     write(db, again)
     assert load(again, multi="keep").facts_sha256 == db.facts_sha256
 
 
-def test_code_that_is_not_compiled_yet_pays_once_the_texts_of_a_process_add_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def decided(kept: bool, *sizes: int, function: str = "read") -> list[bool]:
-        monkeypatch.setattr(pieces, "is_kept", lambda *_: kept)
-        contents: list[Any] = [SimpleNamespace(data=range(size)) for size in sizes]
-        return [pieces.is_large(content, Path("reader.py"), function) for content in contents]
+_FIRST_READING = """
+import sys
+from capacity import load
+db = load(sys.argv[1], multi="keep")
+print(type(db.tokens).__name__, db.n_facts, "numba" in sys.modules)
+"""
 
-    monkeypatch.setattr(pieces, "_seen", defaultdict(int))
-    least, pays = pieces.LARGE, pieces.UNKEPT * pieces.LARGE
-    assert decided(True, least - 1, least, pays) == [False, True, True]
-    assert decided(False, pays - 1) == [False]
-    # small texts pay for nothing
-    assert decided(False, *[least - 1] * pieces.UNKEPT * 2) == [False] * pieces.UNKEPT * 2
-    assert decided(False, least, least) == [True, True]
-    # each reader has code of its own
-    assert decided(False, pays - 1, function="other") == [False]
-    assert decided(False, pays, least, least - 1, function="third") == [True, True, False]
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("suffix", "line"), [
+    ("nt", '<http://example.org/s{i}> <http://example.org/p> "{i} of \\"many\\""@en .\n'),
+    ("ttl", "<http://example.org/s{i}> <http://example.org/p> {i}, <http://example.org/o{i}> .\n"),
+    ("csv", "the subject {i},the predicate,the object {i}\n"),
+])  # fmt: skip
+def test_the_first_large_file_of_an_environment_is_read_as_columns_and_nothing_is_compiled(
+    suffix: str, line: str, tmp_path: Path
+) -> None:
+    path, kept = tmp_path / f"facts.{suffix}", tmp_path / "kept"
+    with path.open("w") as file:
+        file.writelines(line.format(i=i) for i in range(pieces.LARGE // len(line) + 1))
+    assert path.stat().st_size >= pieces.LARGE
+    done = subprocess.run(
+        [sys.executable, "-c", _FIRST_READING, path], check=True, capture_output=True, text=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(kept)},
+    )  # fmt: skip
+    n = (pieces.LARGE // len(line) + 1) * (2 if suffix == "ttl" else 1)
+    assert done.stdout.split() == ["TermColumns", str(n), "False"]
+    assert not kept.exists()

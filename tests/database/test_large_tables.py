@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.database import load, read_table
+from capacity.database import Database, load, read_table
 from capacity.database.io import pieces
 from capacity.database.term_columns import TermColumns
-from capacity.errors import CapacityError
 from tests.database.test_large import assert_same
+from tests.database.ways import WAYS, in_each_way, read_by
 from tests.tiers import examples
 
 DOUBTFUL = ["", "1", "2.5", "0", "<http://e/a>", "<a>", "_:a", '"a"', '"', 'a"b', '"a ""b"']
@@ -30,19 +31,6 @@ FIRST = st.sampled_from(
      ("name", "born", "city"), ("?s", "?p", "?o"), ("s", "p"), ("a", "b", "c", "d"), ("", "", "")]
 )  # fmt: skip
 ENDS = st.sampled_from(["\n", "\r\n", "\n\n", "\n \n", "\r"])
-
-
-def both(text: bytes, format: str, **options: object) -> tuple[object, object]:
-    """Read a table in both ways; an error instead of a database is its class and message."""
-    results: list[object] = []
-    for least in (0, 2**62):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pieces, "LARGE", least)
-            try:
-                results.append(load(io.BytesIO(text), format=format, **options))  # type: ignore[arg-type]
-            except CapacityError as error:
-                results.append((type(error), str(error)))
-    return results[0], results[1]
 
 
 @settings(max_examples=examples(1000), deadline=None)
@@ -70,34 +58,32 @@ def test_any_table_is_the_same_as_columns(
     text = "".join(
         separator.join(row) + end for row, end in zip(given_rows, ends, strict=False)
     ).encode()
-    assert_same(*both(text, format, multi="keep", table=table, arity=arity))
+    options: Any = {"format": format, "multi": "keep", "table": table, "arity": arity}
+    assert_same(*in_each_way(lambda: load(io.BytesIO(text), **options)))
 
 
-def test_a_plain_table_is_read_as_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "LARGE", 0)
+@pytest.mark.parametrize("way", WAYS[:2])
+def test_a_plain_table_is_read_as_columns(way: str) -> None:
     for text in (
         b"subject\tpredicate\tobject\na\tp\tb\n",
         b'a\tp\t"b" c\r\nb\tp\t',
         b"_:a\tp\tb\n",
+        b"\r\n\n\na\tp\tb\r\n\r\n\nb\tp\t\r",
     ):
-        db = load(io.BytesIO(text), format="tsv")
+        with read_by(way):
+            db = load(io.BytesIO(text), format="tsv")
         assert isinstance(db.tokens, TermColumns), text
         assert {term.kind for term in db.tokens} == {"label"}
 
 
 @pytest.mark.slow
-def test_a_large_table_is_the_same_as_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # as if the code had been compiled before, which a longer file alone would pay for
-    monkeypatch.setattr(pieces, "UNKEPT", 1)
+def test_a_large_table_is_the_same_as_columns(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = zip(*(rng.integers(0, n, 350_000).tolist() for n in (30_000, 20, 50_000)), strict=True)
     path = tmp_path / "facts.tsv"
     path.write_text("".join(f"subject {s}\tpredicate {p}\tobject {o}\n" for s, p, o in rows))
     assert path.stat().st_size > pieces.LARGE
-    db = read_table(path, multi="keep")
+    db, *others = in_each_way(lambda: read_table(path, multi="keep"))
+    assert isinstance(db, Database)
     assert isinstance(db.tokens, TermColumns)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "LARGE", 2**62)
-        assert_same(db, read_table(path, multi="keep"))
+    assert_same(db, *others)

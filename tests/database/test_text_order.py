@@ -1,9 +1,12 @@
-"""Numbers and order of texts by compiled code, beside dictionaries and Python's own sort."""
+"""Numbers of texts by compiled code, and their order by it and by Arrow, beside Python's own."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capacity.database import sorted_texts
+from capacity.database.arrow import joined
 from capacity.database.io.numbering import Numbering, hash_of
 from capacity.database.text_order import sorted_order
 
@@ -23,9 +26,14 @@ def test_texts_are_sorted_as_python_sorts_their_bytes(
     texts = [text for text, _ in drawn]
     starts = np.cumsum([0, *map(len, texts)])
     data = np.frombuffer(b"".join(texts), np.uint8)
-    order = sorted_order(starts, data, np.array([tie for _, tie in drawn], np.int32))
-    assert sorted(order.tolist()) == list(range(len(drawn)))
-    assert [drawn[i] for i in order.tolist()] == sorted(drawn)
+    ties = np.array([tie for _, tie in drawn], np.int32)
+    compiled = sorted_order(starts, data, ties)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorted_texts, "pays", lambda *_, **__: False)
+        by_arrow = sorted_texts.order_of(joined(texts), ties)
+    for order in (compiled, by_arrow):
+        assert sorted(order.tolist()) == list(range(len(drawn)))
+        assert [drawn[i] for i in order.tolist()] == sorted(drawn)
 
 
 @given(st.lists(st.lists(st.tuples(TEXTS, st.integers(0, 2)), max_size=700), max_size=3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -91,6 +92,7 @@ def test_statements_are_counted_as_loaded(
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         # from this size on, compiled code reads plain lines
         patched.setattr("capacity.stores.rdf_lines.LARGE", large)
+        patched.setattr("capacity.stores.rdf_lines.pays", lambda *_, **__: True)
         path = Path(folder, f"facts.{suffix}")
         write(db, path)
         path = path.rename(f"{path}{packed}")
@@ -104,7 +106,7 @@ def test_statements_are_counted_as_loaded(
        st.sampled_from([0, 2**22]))  # fmt: skip
 def test_tables_are_counted_as_loaded(db: Database, suffix: str, large: int) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        # from this size on, compiled code reads plain tables
+        # from this size on, numpy reads plain tables
         patched.setattr("capacity.stores.table_files.LARGE", large)
         path = Path(folder, f"facts.{suffix}")
         try:
@@ -145,6 +147,7 @@ def test_doubtful_tables_are_read_alike_or_refused(
 def test_blank_nodes_of_two_files_are_two(one: Database, other: Database) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         patched.setattr("capacity.stores.rdf_lines.LARGE", 0)
+        patched.setattr("capacity.stores.rdf_lines.pays", lambda *_, **__: True)
         write(one, Path(folder, "a.nt"))
         write(other, Path(folder, "b.nt.tsv").with_suffix(".tsv"), terms="n3")
         expected, found = of_facts(Path(folder)), counted(Path(folder))
@@ -308,9 +311,33 @@ def test_lines_of_any_form_are_counted_as_loaded(
     text: str, large: int, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("capacity.stores.rdf_lines.LARGE", large)
+    monkeypatch.setattr("capacity.stores.rdf_lines.pays", lambda *_, **__: True)
     path = tmp_path / f"a.{suffix}"
     path.write_bytes(text.encode())
     agree(path, format=suffix)
     # after a file that is read by either, what is left of a failed reading goes
     (tmp_path / "b.nt").write_text("<x:a> <x:p> <x:d> .\n" * 10)
     agree(tmp_path)
+
+
+def test_lines_are_counted_without_a_compiler_where_nothing_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, int]] = []
+
+    def ask(size: int, source: Path, function: str, **least: int) -> bool:
+        # a function of that name is kept under that source
+        assert f"\ndef {function}(" in source.read_text("utf-8")
+        assert size == path.stat().st_size
+        asked.append(least)
+        return False
+
+    monkeypatch.setattr("capacity.stores.rdf_lines.LARGE", 0)
+    monkeypatch.setattr("capacity.stores.rdf_lines.pays", ask)
+    monkeypatch.setitem(sys.modules, "capacity.stores.plain_lines", None)
+    path = tmp_path / "a.nt"
+    path.write_text("<x:a> <x:p> <x:b> .\n")
+    assert counted(path) == recount(
+        "", {(Term("iri", "x:a"), Term("iri", "x:p"), Term("iri", "x:b"))}
+    )
+    assert [least["kept"] < least["unkept"] for least in asked] == [True]

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from capacity.database.arrow import texts_of
 from capacity.kept_code import kept
 
 # an odd number near 2**64 / golden ratio (Knuth, The Art of Computer Programming, 6.4)
@@ -205,20 +206,6 @@ class Numbering:
         used = int(self._starts[self.n])
         if used + text > len(self._pool):
             self._pool = _longer(self._pool, used, max(used + text, len(self._pool) * 3 // 2))
-
-
-def texts_of(starts: NDArray[np.int64], data: NDArray[np.uint8]) -> pa.LargeStringArray:
-    """Make texts of their bytes and where each starts, without a copy.
-
-    Parameters
-    ----------
-    starts : ndarray of int64, shape (n + 1,)
-        Start of each text in `data`, and the end of the last one.
-    data : ndarray of uint8
-        Bytes of all texts in UTF-8, one after the other.
-    """
-    buffers = pa.py_buffer(starts), pa.py_buffer(data)
-    return pa.LargeStringArray.from_buffers(len(starts) - 1, *buffers)
 
 
 def _longer(array: NDArray[Any], used: int, size: int) -> NDArray[Any]:

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from capacity.database.io.content import Content
-from capacity.kept_code import is_kept
+from capacity.kept_code import pays
 
 # bytes of lines that are looked at together: they and their numbers stay in the cache
 PIECE = 2**20
-# bytes from which compiled code and columns pay, and how many times as many if that is still to be
-# compiled: of N-Triples Python reads some 13 MB in the second and a half that numba takes to be
-# imported and loaded, and 100 MB in the ten that it takes to compile
-LARGE, UNKEPT = 2**23, 8
-# bytes of the large texts that came to a reader before its code was kept
-_seen: defaultdict[tuple[Path, str], int] = defaultdict(int)
+# bytes of a text from which it is read as columns
+LARGE = 2**23
+# bytes from which compiled code pays if it is kept, and if it isn't: numba is imported in a second,
+# which Python takes longer for 20 MB of N-Triples, and compiles in eleven, for 200 MB
+KEPT, UNKEPT = 2**24, 3 * 2**26
 
 
-def is_large(content: Content, source: Path, function: str) -> bool:
-    """Return True if compiled code should read a text.
-
-    As with skis, which can be rented or bought, a process reads in Python until its large texts
-    would have paid for the compilation together, and compiles then.
-
-    Parameters
-    ----------
-    content : Content
-        The text.
-    source, function : Path, str
-        Source and name of the function that would be compiled.
-    """
-    size = len(content.data)
-    if size < LARGE or is_kept(source, function):
-        return size >= LARGE
-    _seen[source, function] += size
-    return _seen[source, function] >= UNKEPT * LARGE
+def compiled_pays(size: int, source: Path, function: str) -> bool:
+    """Return True if compiled code should read a large text of some bytes (`kept_code.pays`)."""
+    return pays(size, source, function, kept=KEPT, unkept=UNKEPT)
 
 
 def pieces_of(data: bytes, tell: Callable[[int, int], object]) -> Iterator[memoryview]:

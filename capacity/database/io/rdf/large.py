@@ -24,7 +24,7 @@ from capacity.database.facts import Database
 from capacity.database.from_columns import from_columns
 from capacity.database.io.content import Content, refuse_excess
 from capacity.database.io.formats import Format
-from capacity.database.io.pieces import PIECE, pieces_of
+from capacity.database.io.pieces import PIECE, compiled_pays, pieces_of
 from capacity.database.io.rdf.annotations import REIFICATIONS
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.graphs import DEFAULT, find_graph
@@ -37,9 +37,9 @@ from capacity.database.io.rdf.quads import (
     checked_text,
     first_prefixes,
 )
-from capacity.database.io.rdf.scanning import BLANK, NO_GRAPH
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
+from capacity.database.term_columns import CODES, NO_GRAPH
 from capacity.progress import Bar, bar
 
 _WIDTHS = {"ntriples": 3, "turtle": 3, "rdfxml": 3, "nquads": 4, "trig": 4, "jsonld": 4}
@@ -109,11 +109,15 @@ def read_large(
 
 
 def _lines(content: Content, format: str, width: int, progress: Bar) -> Found:
-    reader = LineReader(width)
+    reader = LineReader(width, compiled=_compiled(content))
     for piece in pieces_of(content.data, partial(progress, "reading")):
         reader.feed(piece)
         refuse_excess(content.name, format, content.limits.excess(rows=reader.n_rows))
     return reader.found()
+
+
+def _compiled(content: Content) -> bool:
+    return compiled_pays(len(content.data), Path(__file__).with_name("scanning.py"), "scan")
 
 
 class _Sink:
@@ -158,7 +162,10 @@ def _written(
     content: Content, data: bytes, width: int, format: Format, base: str, progress: Bar
 ) -> tuple[Found, Mapping[str, str]]:
     """Have the parser write a text as lines, and read these."""
-    syntax, reader = SYNTAXES[format.name], LineReader(width, trusted=True)
+    syntax, reader = (
+        SYNTAXES[format.name],
+        LineReader(width, trusted=True, compiled=_compiled(content)),
+    )
     # the parser reads some 2 kB at once, for which a function of Python would take too long
     text = io.BytesIO(data)
     most = max(FREE_EXPANSION, MAX_EXPANSION * len(data))
@@ -206,7 +213,7 @@ def _of_graph(
     names: dict[int, str] = {}
     for i in counts:
         kind = found.terms.kinds[i]
-        if kind == BLANK:
+        if kind == CODES["blank"]:
             # whether the file names it so, the text must tell
             raise UnsuitedError
         names[i] = DEFAULT if kind == NO_GRAPH else found.terms.texts[i].as_py()
@@ -223,7 +230,7 @@ def _stable(found: Found) -> pa.LargeStringArray:
     pc, blank = compute(), np.zeros(len(found.terms.kinds), bool)
     for rows in found.rows:
         blank[rows] = True
-    blank &= found.terms.kinds == BLANK
+    blank &= found.terms.kinds == CODES["blank"]
     names = found.terms.texts.filter(pa.array(blank)).dictionary_encode()
     if not pc.any(pc.match_substring_regex(names.dictionary, f"^{ANONYMOUS}$")).as_py():
         return found.terms.texts

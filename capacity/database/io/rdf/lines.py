@@ -1,4 +1,4 @@
-"""Facts of N-Triples and N-Quads as columns: plain lines by compiled code.
+"""Facts of N-Triples and N-Quads as columns: plain lines by compiled code, or by a pattern.
 
 The parser rewrites the others, some at a time, as lines that the same code takes: without a node of
 Python for each term it takes a sixth of the time.
@@ -9,16 +9,19 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from capacity.database.io.numbering import Numbering
 from capacity.database.io.rdf.guards import refuse_hostile_turtle
-from capacity.database.io.rdf.scanning import KIND_BITS, Tails, scan
+from capacity.database.io.rdf.matched_lines import MatchedLines
 from capacity.database.term_columns import UnsortedTerms
 from capacity.database.terms import XSD_STRING
+
+if TYPE_CHECKING:
+    from capacity.database.io.rdf.compiled_lines import CompiledLines
 
 _LANGUAGES = re.compile(r"rdf-syntax-ns#(langString|dirLangString)>")
 
@@ -55,6 +58,9 @@ class LineReader:
         3 for N-Triples, 4 for N-Quads.
     trusted : bool
         Whether the parser has written the text.
+    compiled : bool
+        Whether compiled code reads plain lines, which must be loaded or compiled first. The terms
+        may have other numbers.
 
     Attributes
     ----------
@@ -62,9 +68,9 @@ class LineReader:
         Number of facts so far.
     """
 
-    def __init__(self, width: int, *, trusted: bool = False) -> None:
+    def __init__(self, width: int, *, trusted: bool = False, compiled: bool) -> None:
         self._width, self._trusted = width, trusted
-        self._numbering, self._tails = Numbering(), Tails()
+        self._plain = _compiled(width) if compiled else MatchedLines(width)
         self._rows: list[NDArray[np.int32]] = []
         self.n_rows = 0
         # for lines between those: a line of the parser's must not go on in one of these
@@ -78,32 +84,12 @@ class LineReader:
         UnsuitedError
             If a line isn't of the format, or the parser must see the text as a whole.
         """
-        rows, others = self._scanned(lines, trusted=self._trusted)
+        rows, others = self._plain.scanned(lines, trusted=self._trusted)
         if len(others):
             at, more = self._rewritten(lines, others)
             rows = np.insert(rows, at, more, axis=0)
         self._rows.append(rows)
         self.n_rows += len(rows)
-
-    def _scanned(
-        self, lines: bytes | memoryview, *, trusted: bool
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the facts of plain lines, and where the others are, as `scan` has them."""
-        # escapes are overwritten
-        data = np.array(np.frombuffer(lines, np.uint8))
-        most = int(np.count_nonzero(data == ord("\n"))) + 1
-        size = most * self._width
-        begins, ends, codes = (np.empty(size, np.int32) for _ in range(3))
-        hashes, others = np.empty(size, np.uint64), np.empty((most, 3), np.int64)
-        tails = self._tails
-        plain, strange = scan(data, self._width, trusted, False, begins, ends, codes, hashes,
-                              others, tails.slots, tails.starts, tails.pool,
-                              tails.counts)  # fmt: skip
-        n = plain * self._width
-        # as tables are numbered, so that the same compiled code does both
-        data.setflags(write=False)
-        rows = self._numbering.number(data, begins[:n], ends[:n], codes[:n], hashes[:n])
-        return rows.reshape(-1, self._width), others[:strange]
 
     def _rewritten(
         self, lines: bytes | memoryview, others: NDArray[np.int64]
@@ -117,7 +103,7 @@ class LineReader:
         """
         if self._trusted:
             raise UnsuitedError
-        rows, left = self._scanned(
+        rows, left = self._plain.scanned(
             rewritten(lines, others, _FORMATS[self._width], self._between), trusted=True
         )
         if len(left):
@@ -135,20 +121,21 @@ class LineReader:
         UnsuitedError
             If a literal's datatype is that of literals with a language.
         """
-        codes, tails = self._numbering.codes, self._tails.texts()
+        kinds, texts, of_terms, tails = self._plain.terms()
         if any(map(_LANGUAGES.search, tails)):
             raise UnsuitedError
-        terms = UnsortedTerms(
-            (codes & 2**KIND_BITS - 1).astype(np.uint8),
-            self._numbering.texts(),
-            codes >> KIND_BITS,
-            [_pair(tail) for tail in tails],
-        )
         return Found(
-            terms,
+            UnsortedTerms(kinds, texts, of_terms, [_pair(tail) for tail in tails]),
             [rows[:, :3] for rows in self._rows],
             [rows[:, 3] for rows in self._rows] if self._width == 4 else [],
         )
+
+
+def _compiled(width: int) -> CompiledLines:
+    # numba takes longer to import than a short text to read
+    from capacity.database.io.rdf.compiled_lines import CompiledLines
+
+    return CompiledLines(width)
 
 
 def rewritten(

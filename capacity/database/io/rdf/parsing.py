@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from capacity.database.blank_nodes import with_stable_names
 from capacity.database.facts import Database
+from capacity.database.io import pieces
 from capacity.database.io.content import Content
 from capacity.database.io.formats import Format
-from capacity.database.io.pieces import is_large
 from capacity.database.io.rdf.annotations import apply_choice, check_choice, find_annotations
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.graphs import check_graph, find_graph
@@ -56,8 +56,7 @@ def parse_rdf_content(
     Options and errors are those of `capacity.database.read_rdf`.
     """
     wanted, choice = check_graph(graph), check_choice(annotations_of_facts)
-    large = is_large(content, Path(__file__).with_name("scanning.py"), "scan")
-    if large and choice in (None, "keep", "drop"):
+    if len(content.data) >= pieces.LARGE and choice in (None, "keep", "drop"):
         from capacity.database.io.rdf.large import read_large
 
         db = read_large(content, format, base=base, contexts=contexts, graph=wanted, multi=multi)

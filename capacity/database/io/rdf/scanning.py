@@ -42,12 +42,10 @@ from capacity.database.io.rdf.plain_terms import (
     skip,
     unescape,
 )
-from capacity.database.term_columns import CODES
+from capacity.database.term_columns import CODES, NO_GRAPH
 from capacity.kept_code import kept
 
 BLANK, IRI, LITERAL = CODES["blank"], CODES["iri"], CODES["literal"]
-# the name of the default graph
-NO_GRAPH = 7
 # bits of a code that hold the kind of a term; the others hold its tail's number
 KIND_BITS = 3
 # most tails, the datatypes and languages of literals, and the bytes of one

@@ -1,4 +1,4 @@
-"""Read large tables of plain labels as columns, by compiled code.
+"""Read large tables of plain labels as columns, by numpy or by compiled code.
 
 Rows of one length, whose cells no rule of `headers`, `doubts` or `cells` makes doubtful, are read;
 every other table is left to `capacity.database.io.tables.rows`, which reads any in the same way,
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,16 +18,18 @@ from capacity.database.arity import role_names
 from capacity.database.facts import Database
 from capacity.database.from_columns import from_columns
 from capacity.database.io.content import Content
-from capacity.database.io.numbering import Numbering
-from capacity.database.io.pieces import pieces_of
+from capacity.database.io.pieces import compiled_pays, pieces_of
 from capacity.database.io.tables.doubts import quoted_cell
 from capacity.database.io.tables.headers import Row, find_header, looks_wide, unlike_the_rest
 from capacity.database.io.tables.options import TableOptions
-from capacity.database.io.tables.scanning import LABEL, SEPARATORS, scanned
+from capacity.database.io.tables.plain_cells import SEPARATORS, SplitCells
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
-from capacity.database.term_columns import UnsortedTerms
+from capacity.database.term_columns import CODES, UnsortedTerms
 from capacity.progress import bar
+
+if TYPE_CHECKING:
+    from capacity.database.io.tables.scanning import CompiledCells
 
 # rows that are looked at for a header
 _SAMPLE = 2**12
@@ -66,30 +70,36 @@ def read_large_table(
     first = rows_of_header(data, SEPARATORS[format].decode(), options)
     if first is None:
         return None
-    numbering, rows, plain = Numbering(), [], 0
+    cells, rows, plain = _cells(len(data), format, options.arity), [], 0
     quoted: list[Row] = []
     with bar() as progress:
         for piece in pieces_of(data, partial(progress, "reading")):
-            found = scanned(piece, format, options.arity)
+            found = cells.numbered(piece)
             if found is None:
                 return None
-            numbers = numbering.number(
-                found.data, found.begins, found.ends, found.codes, found.hashes
-            )
-            rows.append(numbers.reshape(-1, options.arity))
-            quoted += found.quoted
-            plain += found.plain
+            rows.append(found[0])
+            plain += found[1]
+            quoted += found[2]
     if not all_plain(format, options, plain, quoted):
         return None
     rows[0] = rows[0][first:]
     if not any(map(len, rows)):
         return None
-    n = numbering.n
-    texts = numbering.texts()
-    terms = UnsortedTerms(np.full(n, LABEL, np.uint8), texts, np.zeros(n, np.int32), [("", "")])
-    del numbering, texts, data
+    texts = cells.texts()
+    n, kind = len(texts), CODES["label"]
+    terms = UnsortedTerms(np.full(n, kind, np.uint8), texts, np.zeros(n, np.int32), [("", "")])
+    del cells, texts, data
     content.drop_text()
     return from_columns(terms, rows, multi=multi, source=source)
+
+
+def _cells(size: int, format: str, width: int) -> SplitCells | CompiledCells:
+    if not compiled_pays(size, Path(__file__).with_name("scanning.py"), "scan"):
+        return SplitCells(format, width)
+    # numba takes longer to import than a short table to read
+    from capacity.database.io.tables.scanning import CompiledCells
+
+    return CompiledCells(format, width)
 
 
 def rows_of_header(data: bytes, separator: str, options: TableOptions) -> int | None:

@@ -1,25 +1,24 @@
 """Find the cells of rows of tables of text, by compiled code.
 
-Cells of plain labels alone are found: rows with a cell that begins as an IRI does, and CSV with
-quotes, are left to `capacity.database.io.tables.rows`.
+They are those that `capacity.database.io.tables.plain_cells` finds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from capacity.database.io.numbering import hash_of
+from capacity.database.io.numbering import Numbering, hash_of
+from capacity.database.io.tables.plain_cells import SEPARATORS, is_simple_csv
 from capacity.database.term_columns import CODES
 from capacity.kept_code import kept
 
 if TYPE_CHECKING:
     from capacity.database.io.tables.headers import Row
 
-SEPARATORS = {"tsv": b"\t", "csv": b","}
 LABEL = CODES["label"]
 _FEED, _RETURN, _QUOTE, _LESS, _UNDERSCORE = (ord(c) for c in '\n\r"<_')
 
@@ -77,62 +76,40 @@ def scan(  # type: ignore[no-untyped-def]
     return rows, strange, plain
 
 
-@dataclass(frozen=True)
-class Scanned:
-    """Cells of whole lines of a table, all rows of one length.
-
-    Attributes
-    ----------
-    data : ndarray of uint8
-        The lines.
-    n, plain : int
-        Numbers of rows, and of cells that can't be terms.
-    begins, ends, codes : ndarrays of int32, shape (n * width,)
-        Where each cell is, and the code of labels.
-    hashes : ndarray of uint64, shape (n * width,)
-        Their hashes (`hash_of`).
-    quoted : list of Row
-        Rows in which there are quotes.
-    """
-
-    data: NDArray[np.uint8]
-    n: int
-    plain: int
-    begins: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    codes: NDArray[np.int32]
-    hashes: NDArray[np.uint64]
-    quoted: list[Row]
-
-
-def scanned(piece: memoryview, format: str, width: int) -> Scanned | None:
-    """Find the cells of whole lines of a table; None if they must be read in another way.
+class CompiledCells:
+    """Numbers of the cells of a table, as `capacity.database.io.tables.plain_cells` finds them.
 
     Parameters
     ----------
-    piece : memoryview
-        The lines.
     format : {'tsv', 'csv'}
-        Format of the table; CSV with quotes, and with line ends of other systems, isn't read.
+        Its format.
     width : int
         Number of cells of each row.
     """
-    text = np.frombuffer(piece, np.uint8)
-    if format == "csv":
-        data = bytes(piece)
-        # a search for one byte takes a tenth of the time of one for two
-        alone = b"\r" in data and data.count(b"\r") > data.count(b"\r\n")
-        if b'"' in data or b"\0" in data or alone:
+
+    def __init__(self, format: str, width: int) -> None:
+        self._format, self._width, self._numbering = format, width, Numbering()
+
+    def numbered(self, lines: memoryview) -> tuple[NDArray[np.int32], int, list[Row]] | None:
+        """Number the cells of whole lines (`SplitCells.numbered`)."""
+        if self._format == "csv" and not is_simple_csv(bytes(lines)):
             return None
-    most = int(np.count_nonzero(text == _FEED)) + 1
-    begins, ends, codes = (np.empty(most * width, np.int32) for _ in range(3))
-    hashes, strange = np.empty(most * width, np.uint64), np.empty(most, np.int64)
-    n, m, plain = scan(text, SEPARATORS[format][0], width, begins, ends, codes, hashes, strange)
-    if n < 0:
-        return None
-    quoted: list[Row] = []
-    for row in strange[:m].tolist():
-        cells = range(row * width, (row + 1) * width)
-        quoted.append((0, tuple(bytes(piece[begins[i] : ends[i]]).decode() for i in cells)))
-    k = n * width
-    return Scanned(text, n, plain, begins[:k], ends[:k], codes[:k], hashes[:k], quoted)
+        data, width = np.frombuffer(lines, np.uint8), self._width
+        most = int(np.count_nonzero(data == _FEED)) + 1
+        begins, ends, codes = (np.empty(most * width, np.int32) for _ in range(3))
+        hashes, strange = np.empty(most * width, np.uint64), np.empty(most, np.int64)
+        separator = SEPARATORS[self._format][0]
+        n, m, plain = scan(data, separator, width, begins, ends, codes, hashes, strange)
+        if n < 0:
+            return None
+        quoted: list[Row] = []
+        for row in strange[:m].tolist():
+            cells = range(row * width, (row + 1) * width)
+            quoted.append((0, tuple(bytes(lines[begins[i] : ends[i]]).decode() for i in cells)))
+        k = n * width
+        rows = self._numbering.number(data, begins[:k], ends[:k], codes[:k], hashes[:k])
+        return rows.reshape(-1, width), plain, quoted
+
+    def texts(self) -> pa.LargeStringArray:
+        """Return the distinct cells, in order of their numbers."""
+        return self._numbering.texts()

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
+from capacity.database.io import pieces
 from capacity.database.io.content import Content, check, refuse_excess
 from capacity.database.io.formats import FileHead, Format, register_format
-from capacity.database.io.pieces import is_large
 from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
 from capacity.database.io.tables.doubts import (
     is_empty,
@@ -53,7 +53,7 @@ def parse_table_content(
     options = table_options(table, terms, arity, columns)
     _refuse_many(content, format.name)
     source = Source(Path(content.name).name, content.sha256, format.name)
-    if is_large(content, Path(__file__).with_name("scanning.py"), "scan"):
+    if len(content.data) >= pieces.LARGE:
         from capacity.database.io.tables.large import read_large_table
 
         db = read_large_table(content, format.name, options, multi=multi, source=source)

@@ -12,8 +12,10 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from capacity.database import parse_rdf
+from capacity.database.io import pieces
 from capacity.database.io.content import Content
 from capacity.database.io.formats import guess_format
 
@@ -80,6 +82,16 @@ def entities(n: int) -> str:
     return f"<!DOCTYPE r [{declared}]>{RDF}<r:Description>{used}</r:Description></r:RDF>"
 
 
+def sections(kind: str, n: int) -> str:
+    """A term, or what is none, of characters that begin or end something elsewhere."""
+    within = {
+        "CDATA": f"<![CDATA[{'<' * n}]]>", "CDATA, brackets": f"<![CDATA[{']' * n}]]>",
+        "comment": f"<!--{'<' * n}-->", "instruction": f"<?x {'<' * n}?>",
+        "attribute": f"</x:q><x:q x:r='{'>' * n}'/><x:q>",
+    }[kind]  # fmt: skip
+    return f"{RDF}<r:Description><x:q>{within}</x:q></r:Description></r:RDF>"
+
+
 # format, or nothing if it is to be guessed; text; and why it is refused, or nothing if it isn't
 CASES: dict[str, tuple[str, Callable[[], str], str]] = {
     "attributes": ("rdfxml", lambda: attributes(200_000), "has 200,001 attributes, over 1,000"),
@@ -122,6 +134,13 @@ CASES: dict[str, tuple[str, Callable[[], str], str]] = {
         lambda: f'{RDF}<r:Description xml:base="x:{"a" * 999}"/></r:RDF>',
         "its base is longer than 1,000 characters",
     ),
+    "a section of CDATA": ("rdfxml", lambda: sections("CDATA", 60 * 10**6), "a cell is longer"),
+    "brackets in CDATA": (
+        "rdfxml", lambda: sections("CDATA, brackets", 60 * 10**6), "a cell is longer",
+    ),
+    "a comment": ("rdfxml", lambda: sections("comment", 60 * 10**6), "a cell is longer"),
+    "an instruction": ("rdfxml", lambda: sections("instruction", 60 * 10**6), "a cell is longer"),
+    "an attribute": ("rdfxml", lambda: sections("attribute", 60 * 10**6), "a cell is longer"),
     "a long prefix": (
         "turtle", lambda: long_prefix(10**6, 10**5, "# <\n"), "line 1: a prefix or a base is long",
     ),
@@ -145,6 +164,11 @@ CASES: dict[str, tuple[str, Callable[[], str], str]] = {
 }  # fmt: skip
 
 
+def long_enough(text: str) -> str:
+    """A text that compiled code reads, if it reads any of its format: blanks end no format."""
+    return text + "\n" * max(0, pieces.LARGE - len(text))
+
+
 def read(name: str, text: str) -> None:
     """Read a file of this kind, with the options that it harms."""
     if not CASES[name][0]:
@@ -159,11 +183,18 @@ def read(name: str, text: str) -> None:
 
 
 def harmful(_folder: Path) -> Callable[[Path, random.Random], list[Any]]:
-    """One of these files after the other."""
+    """One of these files after the other, as it is and so long that compiled code reads it."""
     names = cycle(CASES)
+    # what is compiled for long files is there before any limit
+    with patch.object(pieces, "UNKEPT", 1):
+        parse_rdf(long_enough("<x:a> <x:p> <x:b> .\n"), "ntriples", multi="keep")
 
     def case(_at: Path, _rng: random.Random) -> list[Any]:
         name = next(names)
-        return [partial(read, name, CASES[name][1]())]
+        text = CASES[name][1]()
+        # its limit is a multiple of the file's length
+        as_it_is = not CASES[name][0] or name == "a base that grows"
+        longer = [] if as_it_is else [partial(read, name, long_enough(text))]
+        return [partial(read, name, text), *longer]
 
     return case

@@ -16,6 +16,7 @@ from typing import Any
 from capacity.database import parse_rdf
 from capacity.database.io.content import Content
 from capacity.database.io.formats import guess_format
+from tests.database.ways import WAYS, read_by
 
 RDF = '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="x:">'
 
@@ -80,6 +81,16 @@ def entities(n: int) -> str:
     return f"<!DOCTYPE r [{declared}]>{RDF}<r:Description>{used}</r:Description></r:RDF>"
 
 
+def sections(kind: str, n: int) -> str:
+    """A term, or what is none, of characters that begin or end something elsewhere."""
+    within = {
+        "CDATA": f"<![CDATA[{'<' * n}]]>", "CDATA, brackets": f"<![CDATA[{']' * n}]]>",
+        "comment": f"<!--{'<' * n}-->", "instruction": f"<?x {'<' * n}?>",
+        "attribute": f"</x:q><x:q x:r='{'>' * n}'/><x:q>",
+    }[kind]  # fmt: skip
+    return f"{RDF}<r:Description><x:q>{within}</x:q></r:Description></r:RDF>"
+
+
 # format, or nothing if it is to be guessed; text; and why it is refused, or nothing if it isn't
 CASES: dict[str, tuple[str, Callable[[], str], str]] = {
     "attributes": ("rdfxml", lambda: attributes(200_000), "has 200,001 attributes, over 1,000"),
@@ -122,6 +133,13 @@ CASES: dict[str, tuple[str, Callable[[], str], str]] = {
         lambda: f'{RDF}<r:Description xml:base="x:{"a" * 999}"/></r:RDF>',
         "its base is longer than 1,000 characters",
     ),
+    "a section of CDATA": ("rdfxml", lambda: sections("CDATA", 60 * 10**6), "a cell is longer"),
+    "brackets in CDATA": (
+        "rdfxml", lambda: sections("CDATA, brackets", 60 * 10**6), "a cell is longer",
+    ),
+    "a comment": ("rdfxml", lambda: sections("comment", 60 * 10**6), "a cell is longer"),
+    "an instruction": ("rdfxml", lambda: sections("instruction", 60 * 10**6), "a cell is longer"),
+    "an attribute": ("rdfxml", lambda: sections("attribute", 60 * 10**6), "a cell is longer"),
     "a long prefix": (
         "turtle", lambda: long_prefix(10**6, 10**5, "# <\n"), "line 1: a prefix or a base is long",
     ),
@@ -158,12 +176,25 @@ def read(name: str, text: str) -> None:
     parse_rdf(text, CASES[name][0], multi="keep", **options)
 
 
+def read_as_columns(way: str, name: str, text: str) -> None:
+    """Read it as a large file is read."""
+    with read_by(way):
+        read(name, text)
+
+
 def harmful(_folder: Path) -> Callable[[Path, random.Random], list[Any]]:
-    """One of these files after the other."""
+    """One of these files after the other, as it is and as large files are read."""
     names = cycle(CASES)
+    # what is compiled for large files is there before any limit
+    with read_by("compiled"):
+        parse_rdf("<x:a> <x:p> <x:b> .\n", "ntriples", multi="keep")
 
     def case(_at: Path, _rng: random.Random) -> list[Any]:
         name = next(names)
-        return [partial(read, name, CASES[name][1]())]
+        text = CASES[name][1]()
+        # its limit is a multiple of the file's length
+        as_it_is = not CASES[name][0] or name == "a base that grows"
+        ways = [] if as_it_is else [partial(read_as_columns, way, name, text) for way in WAYS[:2]]
+        return [partial(read, name, text), *ways]
 
     return case

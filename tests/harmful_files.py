@@ -195,6 +195,14 @@ def repeated(path: Path) -> None:
     stored(path, "create view v as select 'a' s, 'p' p, repeat('x', 1000000000) o")
 
 
+@made("duckdb", "a view of time")
+def endless(path: Path) -> None:
+    """One expression of hours, which DuckDB doesn't interrupt."""
+    texts = "repeat('x', 1000000 + range), repeat('y', 1000000)"
+    rows = f"select 'a' s, 'p' p, levenshtein({texts})::varchar o from range(1)"
+    stored(path, f"create view v as {rows}")
+
+
 @made("duckdb", "blanks")
 @made("duckdb", "a term")
 def large_value(path: Path) -> None:
@@ -242,15 +250,14 @@ def path_of(folder: Path, format: str) -> Path:
     return folder / f"harmful.{SUFFIXES.get(format, format)}{packs}"
 
 
-def commands(path: Path, format: str, kind: str = "") -> list[list[str]]:
+def commands(path: Path, format: str) -> list[list[str]]:
     """The commands that read it."""
     options = ["--format", format] if format in TEXTS else []
     options += ["--multi", "keep"] if format not in ("npy", "tns", "duckdb") else []
     found = [["rank", str(path), *options]]
     if format in STREAMED:
         found.append([*found[0], "--out-of-core"])
-    # how much memory one value of a view takes isn't known before
-    if format == "duckdb" and kind != "a view of a term":
+    if format == "duckdb":
         found.append([*found[0], "--views"])
     return found
 
@@ -331,8 +338,8 @@ def _held(format: str, folder: Path) -> list[list[list[str]]]:
             [[command[0], str(folder / f"{number}" / command[1]), *command[2:]]]
             for number, (_, command) in enumerate(OTHERS.values())
         ]
-    kinds = enumerate(kinds_of(format))
-    return [commands(path_of(folder / f"{number}", format), format, kind) for number, kind in kinds]
+    numbers = range(len(kinds_of(format)))
+    return [commands(path_of(folder / f"{number}", format), format) for number in numbers]
 
 
 def make_all(format: str, folder: Path) -> None:
@@ -348,17 +355,24 @@ def make_all(format: str, folder: Path) -> None:
 
 
 def _small(folder: Path, format: str) -> Path:
-    """A file without harm, over 8 MiB where compiled code reads such files."""
+    """A file without harm, so long that compiled code reads it where there is any."""
     path = path_of(folder, format)
     if format == "npy":
         packed(path, [array("(1, 1)"), b"\1" * 8])
     elif format in TEXTS:
-        packed(path, TEXTS[format].rows(*((4, "1") if format == "tns" else (200_000, "1" * 64))))
+        packed(path, _small_rows(format))
     elif format == "parquet":
         table(path, [pa.array([c]) for c in "apx"])
     else:
         stored(path, "create table t as select 'a' s, 'p' p, 'x' o")
     return path
+
+
+def _small_rows(format: str) -> Iterator[bytes]:
+    text = TEXTS[format]
+    if format == "tns":
+        return text.rows(4)
+    return text.rows(200_000, "1" * (text_pieces.LARGE // 200_000 + 1))
 
 
 if __name__ == "__main__":

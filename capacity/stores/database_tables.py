@@ -1,13 +1,11 @@
 """Tables of a DuckDB file, which is opened for reading alone, and views if they are asked for.
 
-A view is a program, which a file of a few bytes may hold. How many rows it has and how long these
-take is limited; how much memory one value of it takes isn't known before.
+A view is a program, which a file of a few bytes may hold: `capacity.stores.views` evaluates it.
 """
 
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -27,14 +25,14 @@ from capacity.stores.streams import open_regular
 from capacity.stores.table_cells import TableFile
 from capacity.stores.table_files import batches_of_rows, narrowed_table, within
 from capacity.stores.table_layout import Rows, lazy_table
+from capacity.stores.view_process import AT_ONCE, CONFIG
+from capacity.stores.views import cannot_read, rows_of_view, write_view
 
 if TYPE_CHECKING:
     import duckdb
 
 # types of a database that are text
 _TEXTS = ("VARCHAR", "ENUM", '"NULL"')
-# rows that are fetched at once: a value may be as long as a term
-_AT_ONCE = 64
 # as versions of DuckDB write it: max_string_length': 5, and Max String Length: 5
 _LENGTH = re.compile(r"(max|total)_string_length'?\"?:_?(\d+)")
 
@@ -74,13 +72,8 @@ def database_table(
     import duckdb
 
     open_regular(where).close()
-    # a view may name other files: it can't read them
-    config = {"enable_external_access": "false", "autoload_known_extensions": "false",
-              "autoinstall_known_extensions": "false", "python_enable_replacements": "false",
-              # what a view needs more of isn't written beside the file
-              "memory_limit": "128MB", "temp_directory": "", "threads": "1"}  # fmt: skip
     with _database(where):
-        con = duckdb.connect(where, read_only=True, config=config)  # type: ignore[arg-type]
+        con = duckdb.connect(where, read_only=True, config=CONFIG)  # type: ignore[arg-type]
     try:
         of = limits.of(Path(where).stat().st_size)
         yield _table_of(db, con, where, name, options, of, seconds)
@@ -94,21 +87,8 @@ def _database(where: str) -> Iterator[None]:
 
     try:
         yield
-    except duckdb.InterruptException:
-        raise DatabaseFormatError(
-            where,
-            "the view isn't read to its end in time",
-            format="duckdb",
-            advice="Make a table of it, or raise `timeout`.",
-        ) from None
     except duckdb.Error as error:
-        raise DatabaseFormatError(
-            where,
-            f"DuckDB {duckdb.__version__} can't read it ({' '.join(str(error).split()):.300})",
-            format="duckdb",
-            advice="If a newer version wrote it, install that; if another program has it open, "
-            "close it there; if a view reads other files, make a table of it.",
-        ) from None
+        raise cannot_read(where, error) from None
 
 
 def _table_of(
@@ -136,19 +116,19 @@ def _table_of(
     of = f"{_identifier(schema)}.{_identifier(table)}"
     # one row more than there may be is enough to know of
     sql = f"select {chosen} from {of} limit {limits.rows + 1}"
-    limited = partial(_limited, seconds=seconds if view else None)
-    with _database(where_in), limited(con):
-        ((n_rows,),) = con.execute(f"select count(*) from ({sql})").fetchall()
+    held = Path(db.folder, "view")
+    if view and seconds is not None:
+        n_rows = write_view(where_in, where, sql, held, limits, seconds)
+    else:
+        with _database(where_in):
+            ((n_rows,),) = con.execute(f"select count(*) from ({sql})").fetchall()
     longest, text = (0, 0) if view else _lengths(con, of, [names[i] for i in at])
     excess = limits.excess(rows=n_rows, cells=n_rows * len(at), term=longest, text=text)
     refuse_excess(where_in, "duckdb", excess)
 
     def rows() -> Iterator[Row]:
-        with _database(where_in), con.cursor() as cursor, limited(cursor):
-            cursor.execute(sql)
-            found = iter(lambda: cursor.fetchmany(_AT_ONCE), [])
-            rows = enumerate(chain.from_iterable(found), start=1)
-            yield from within(where_in, "duckdb", rows, limits)
+        found = rows_of_view(held) if view else _rows_of_table(con, where_in, sql)
+        yield from within(where_in, "duckdb", found, limits)
 
     rows_of = lazy_table(where_in, "duckdb", Rows(rows), narrow.names)
     tell = partial(db.tell, f"rows of {where_in}")
@@ -160,19 +140,11 @@ def _table_of(
     )
 
 
-@contextmanager
-def _limited(con: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[None]:
-    """End a query after some seconds, if there is a limit."""
-    if seconds is None:
-        yield
-        return
-    alarm = threading.Timer(seconds, con.interrupt)
-    alarm.daemon = True
-    alarm.start()
-    try:
-        yield
-    finally:
-        alarm.cancel()
+def _rows_of_table(con: duckdb.DuckDBPyConnection, where: str, sql: str) -> Iterator[Row]:
+    with _database(where), con.cursor() as cursor:
+        cursor.execute(sql)
+        found = iter(lambda: cursor.fetchmany(AT_ONCE), [])
+        yield from enumerate(chain.from_iterable(found), start=1)
 
 
 def _lengths(con: duckdb.DuckDBPyConnection, of: str, names: list[str]) -> tuple[int, int]:

@@ -70,10 +70,10 @@ def count_duckdb(
     columns : sequence of str or int, optional
         Columns of subject, predicate and object, by name or by position from 0.
     views : bool
-        Whether `table` may also be a view of a DuckDB database, which is a program: what it takes
-        is limited by `timeout` and `max_rows`, and the memory of one value by nothing.
+        Whether `table` may also be a view of a DuckDB database, which is a program: a process of
+        its own evaluates it, limited by `timeout`, `max_rows` and, on Linux, half a gigabyte.
     timeout : float
-        Seconds for reading a view, each time that it is read.
+        Seconds for reading a view.
     max_growth, max_rows, max_cells, max_term_bytes : optional
         Limits of each file, as `capacity.load` has them. The bytes of a file aren't limited.
     memory_limit : str or int

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from capacity.database import POLICIES, Database, Term, load, parse_rdf, write
 from capacity.database.io import pieces
+from capacity.database.io.rdf import large
 from capacity.database.io.rdf.compiled_lines import CompiledLines
 from capacity.database.io.rdf.lines import LineReader, UnsuitedError
 from capacity.database.io.rdf.matched_lines import MatchedLines
@@ -244,6 +245,27 @@ def test_lines_that_are_not_plain_are_rewritten_some_at_a_time(
     # all at once, with a line after each: nodes of Python would take six times as long
     assert [one.count(b"\n") for one in written if one is not None] == [4000]
     assert found == by_parser(text, 3)
+
+
+def test_a_long_term_that_is_written_in_many_pieces_is_copied_once() -> None:
+    term = b"a" * 8192
+    copied = 0
+
+    class Reader:
+        n_rows = 0
+
+        def feed(self, lines: memoryview) -> None:
+            nonlocal copied
+            copied += len(lines)
+
+    fed = []
+    sink = large._Sink(Reader(), 2**40, 10, lambda: fed.append(1))  # type: ignore[arg-type]
+    for _ in range(4000):
+        sink.write(term)
+    # 32 MB without the end of a line: nothing is put together, and then once
+    assert (fed, copied) == ([], 0)
+    sink.write(b" .\n")
+    assert (len(fed), copied) == (1, 4000 * 8192 + 3)
 
 
 def in_each(text: bytes, format: str, **options: Any) -> list[object]:

@@ -23,6 +23,7 @@ from capacity.database import (
     write_tsv,
 )
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
+from tests.harmful import RDF as XML
 
 DATASET = """
 PREFIX e: <http://e/>
@@ -272,6 +273,14 @@ def test_limits_are_the_same_for_all_formats(format: str, tmp_path: Path) -> Non
             load(path, max_bytes=wrong)  # type: ignore[arg-type]
         with pytest.raises(InvalidArgumentError, match="`max_"):
             load(path, max_term_bytes=wrong)  # type: ignore[arg-type]
+
+
+def test_the_limit_of_a_term_counts_a_section_of_cdata_whose_signs_begin_no_tag() -> None:
+    part = f"<!-- {'c' * 2000} --><x:p><![CDATA[{'<' * 600}{']' * 400}]]></x:p>"
+    text = f"{XML}<r:Description r:about='x:a'>{part}</r:Description></r:RDF>"
+    assert parse_rdf(text, "rdfxml", max_term_bytes=1000).n_triples == 1
+    with pytest.raises(DatabaseFormatError, match="a cell is longer than 999 bytes"):
+        parse_rdf(text, "rdfxml", max_term_bytes=999)
 
 
 @pytest.mark.slow

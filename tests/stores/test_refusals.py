@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -250,11 +251,46 @@ def test_a_view_has_limits_of_rows_and_of_time(folder: Path) -> None:
     # what it would sort doesn't go to the disk
     big = "select repeat(range::varchar, 100) s, 'p' p, 'x' o from range(9000000) order by 1 desc"
     path = stored(folder, f"create view v as {big}")
-    assert "can't read it" in refusal(path, folder, views=True, max_rows=10**8)
+    assert "128 MB for what it sorts" in refusal(path, folder, views=True, max_rows=10**8)
     assert [one.name for one in path.parent.iterdir() if one.name.endswith(".tmp")] == []
     for wrong in (0, -1, "1", float("nan")):
         with pytest.raises(InvalidArgumentError, match="`timeout` must be a positive number"):
             count_duckdb(path, views=True, timeout=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of a process")
+@pytest.mark.parametrize("value", ["{}", "length({})::varchar"])
+def test_a_value_of_a_view_has_a_limit_of_memory(value: str, folder: Path) -> None:
+    long = "repeat('x', 1000000000 + range)"
+    path = stored(
+        folder,
+        f"create view v as select 'a' s, 'p' p, {value.format(long)} o from range(1)",
+    )
+    assert "a value of it, takes more memory than it may (537 MB" in refusal(
+        path, folder, views=True
+    )
+    # KiB of the largest process that this one has started
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 900_000
+
+
+def test_an_expression_of_a_view_ends_in_time(folder: Path) -> None:
+    # hours, within which DuckDB doesn't look whether it is to end
+    texts = "repeat('x', 1000000 + range), repeat('y', 1000000)"
+    path = stored(folder, f"create view v as select 'a' s, 'p' p, "
+                  f"levenshtein({texts})::varchar o from range(1)")  # fmt: skip
+    said = refusal(path, folder, views=True, timeout=1)
+    assert "the view isn't read to its end in time" in said
+
+
+def test_a_cell_of_a_view_that_is_too_long_is_refused_where_it_is_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = stored(folder, "create view v as select 'a' s, 'p' p, repeat(chr(228), range) o "
+                  "from range(51)")  # fmt: skip
+    assert count_duckdb(path, views=True, max_term_bytes=100).facts == 51
+    monkeypatch.setattr(database_tables, "within", lambda _where, _format, rows, _limits: rows)
+    said = refusal(path, folder, views=True, max_term_bytes=99)
+    assert "a cell is longer than 99 bytes" in said
 
 
 @pytest.mark.slow

@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import dataclass
 from xml.parsers import expat
 
-import numpy as np
-
+from capacity.database.io.content import refuse_excess
 from capacity.database.io.rdf.guards import MAX_NAMESPACE
 from capacity.errors import DatabaseFormatError
+from capacity.reading_limits import MAX_TERM_BYTES, Limits
 
 MAX_DEPTH = 1000
 # of one element, and declarations in scope: the parser compares each with all others
@@ -21,10 +21,11 @@ MAX_ATTRIBUTES = 1000
 MAX_NAMESPACES = 1000
 # a node and a property; XML literals have elements that are no triples
 ELEMENTS_A_TRIPLE = 3
-TAG_BYTES = 2**16
 # entities may expand to this, or to this many times the file if that is more, which is below
 # expat's own limits; and so may the namespaces that the parser writes into XML literals
 FREE_EXPANSION, MAX_EXPANSION = 2**22, 16
+# expat before 2.6 begins a comment, an instruction or a tag anew with each megabyte of it
+_BEGUN_ANEW = ((b"<", b"<"), (b"<!--", b"-->"), (b"<?", b"?>"))
 _ENTITY = re.compile(
     rb"<!ENTITY\s+([^\s%\"'<>&;]+)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>", re.IGNORECASE
 )
@@ -51,7 +52,7 @@ class _Element:
     literal: bool = False
 
 
-def refuse_hostile_xml(name: str, data: bytes, *, most: int) -> None:
+def refuse_hostile_xml(name: str, data: bytes, limits: Limits) -> None:
     """Refuse XML that is truncated, nested too deeply, or has entities other than abbreviations.
 
     Flat internal entities, which OWL files use to abbreviate namespaces, pass. Declarations are
@@ -63,8 +64,9 @@ def refuse_hostile_xml(name: str, data: bytes, *, most: int) -> None:
         Name of the file, for messages.
     data : bytes
         The document.
-    most : int
-        Most triples that it may have; it may have `ELEMENTS_A_TRIPLE` elements for each.
+    limits : Limits
+        Its limits of triples, for each of which it may have `ELEMENTS_A_TRIPLE` elements, and of
+        terms.
 
     Raises
     ------
@@ -75,7 +77,8 @@ def refuse_hostile_xml(name: str, data: bytes, *, most: int) -> None:
     if encoding and encoding[1].lower() not in (b"utf-8", b"us-ascii", b"ascii"):
         raise _refused(name, f"it declares the encoding {encoding[1]!r:.60}, not UTF-8", 1)
     _refuse_expanding_entities(name, data)
-    check = _Check(name, len(data), ELEMENTS_A_TRIPLE * most)
+    _refuse_endless(name, data, limits)
+    check = _Check(name, len(data), limits)
     # parse the whole document: the RDF/XML parser accepts a truncated one
     try:
         check.parser.Parse(data, True)
@@ -83,22 +86,13 @@ def refuse_hostile_xml(name: str, data: bytes, *, most: int) -> None:
         raise _refused(name, f"broken XML ({error})", error.lineno) from None
 
 
-def longest_text(data: bytes) -> int:
-    """Return how long a text, or an attribute, is at least, less than `TAG_BYTES` below it.
-
-    It is what stands from one tag to the next, without the bytes that the tag may have. The parser
-    holds terms against their limit, but takes minutes for one of 60 MB.
-    """
-    tags = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("<"))
-    return int(np.diff(tags, append=len(data)).max(initial=0)) - TAG_BYTES
-
-
 class _Check:
     """The elements of a document, one after the other."""
 
-    def __init__(self, name: str, size: int, elements: int) -> None:
+    def __init__(self, name: str, size: int, limits: Limits) -> None:
         self.name, self.most = name, max(FREE_EXPANSION, MAX_EXPANSION * size)
-        self.elements, self.most_elements = 0, elements
+        self.elements, self.most_elements = 0, ELEMENTS_A_TRIPLE * limits.rows
+        self.limits, self.text = limits, 0
         self.open: list[_Element] = [_Element()]
         # sums over the open elements, and over all XML literals
         self.namespaces = self.length = self.base = self.written = 0
@@ -106,10 +100,15 @@ class _Check:
         self.parser.ordered_attributes = True
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
+        # a handler of text takes time, and a term of a shorter file is short without it
+        if size > limits.max_term_bytes:
+            # expat has a piece for each line, and even for each bracket of a section of CDATA
+            self.parser.buffer_text, self.parser.buffer_size = True, 2**16
+            self.parser.CharacterDataHandler = self.add_text
 
     def start(self, _tag: str, attributes: list[str]) -> None:
         here = _Element()
-        self.elements += 1
+        self.elements, self.text = self.elements + 1, 0
         if self.elements > self.most_elements:
             raise _refused(
                 self.name,
@@ -127,6 +126,8 @@ class _Check:
                 here.base = len(value)
             elif key.endswith("parseType"):
                 here.literal = value not in ("Resource", "Collection")
+            if len(value) > self.limits.max_term_bytes:
+                self.refuse_term(len(value))
         self.namespaces += here.namespaces
         self.length += here.length
         self.base += here.base
@@ -148,8 +149,17 @@ class _Check:
         if self.written > self.most:
             raise self.refused(f"namespaces in XML literals expand to over {self.most:,} bytes")
 
+    def add_text(self, piece: str) -> None:
+        """Add a piece of the text between two tags, which may have sections of CDATA."""
+        self.text += len(piece)
+        if self.text > self.limits.max_term_bytes:
+            self.refuse_term(self.text)
+
+    def refuse_term(self, length: int) -> None:
+        refuse_excess(self.name, "rdfxml", self.limits.excess(term=length))
+
     def end(self, _tag: str) -> None:
-        here = self.open.pop()
+        here, self.text = self.open.pop(), 0
         self.namespaces -= here.namespaces
         self.length -= here.length
         self.base -= here.base
@@ -165,6 +175,20 @@ def _refused(
     advice: str = "Mend the file, or convert it to Turtle with the program that wrote it.",
 ) -> DatabaseFormatError:
     return DatabaseFormatError(name, reason, format="rdfxml", line=line, advice=advice)
+
+
+def _refuse_endless(name: str, data: bytes, limits: Limits) -> None:
+    """Refuse a text, a tag, a comment or an instruction of more than two steps.
+
+    It covers one of them from end to end. What only looks like the beginning of a comment, in a
+    section of CDATA, is refused if none ends for as long.
+    """
+    step = max(limits.max_term_bytes, MAX_TERM_BYTES)
+    for at in range(step, len(data) - step, step):
+        for begin, end in _BEGUN_ANEW:
+            last = max(data.rfind(end, at - step, at), at - step)
+            if data.find(end, at, at + step) < 0 <= data.find(begin, last, at):
+                refuse_excess(name, "rdfxml", limits.excess(term=step + 1))
 
 
 def _refuse_expanding_entities(name: str, data: bytes) -> None:

@@ -133,7 +133,8 @@ class _Sink:
     def write(self, piece: bytes) -> int:
         self._parts.append(bytes(piece))
         self._size += len(piece)
-        if self._size > PIECE:
+        # within a long term there is no line to feed, however many pieces it has
+        if self._size > PIECE and b"\n" in piece:
             self._feed()
         return len(piece)
 

@@ -37,7 +37,7 @@ from capacity.database.io.rdf.guards_json import (
     refuse_costly_contexts,
     refuse_deep_json,
 )
-from capacity.database.io.rdf.guards_xml import longest_text, refuse_hostile_xml
+from capacity.database.io.rdf.guards_xml import refuse_hostile_xml
 from capacity.database.terms import Ids
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown
@@ -232,10 +232,7 @@ def base_of(name: str, base: str | None) -> str:
 def _checked(content: Content, format: Format, base: str, contexts: Contexts | None) -> bytes:
     """Refuse what would harm the parser, and write what it doesn't know in another way."""
     if format.name == "rdfxml":
-        refuse_excess(
-            content.name, format.name, content.limits.excess(term=longest_text(content.data))
-        )
-        refuse_hostile_xml(content.name, content.data, most=content.limits.rows)
+        refuse_hostile_xml(content.name, content.data, content.limits)
     elif format.name == "jsonld":
         # a value takes two bytes where it is stored, and many times that as an object of Python
         values = sum(map(content.data.count, (b",", b"[", b"{")))

@@ -360,19 +360,12 @@ def _small(folder: Path, format: str) -> Path:
     if format == "npy":
         packed(path, [array("(1, 1)"), b"\1" * 8])
     elif format in TEXTS:
-        packed(path, _small_rows(format))
+        packed(path, TEXTS[format].rows(*((4, "1") if format == "tns" else (200_000, "1" * 64))))
     elif format == "parquet":
         table(path, [pa.array([c]) for c in "apx"])
     else:
         stored(path, "create table t as select 'a' s, 'p' p, 'x' o")
     return path
-
-
-def _small_rows(format: str) -> Iterator[bytes]:
-    text = TEXTS[format]
-    if format == "tns":
-        return text.rows(4)
-    return text.rows(200_000, "1" * (text_pieces.LARGE // 200_000 + 1))
 
 
 if __name__ == "__main__":

@@ -103,8 +103,8 @@ def _on_dask(
 def _completed(coming: Any, client: Any) -> Iterator[Any]:
     """Yield futures as they are done, and warn while there is no worker that could do them.
 
-    A worker that is killed is started again by its nanny, but not always: Dask would wait for ever
-    without a word.
+    A worker that is killed is started again by its nanny, but not always: Dask would wait
+    endlessly, without a word.
     """
     looked = seen = time.monotonic()
     warned = False

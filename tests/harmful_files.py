@@ -142,6 +142,36 @@ def long_cell(path: Path) -> None:
     table(path, [pa.array(["a"]), pa.array(["p"]), pa.array(["x" * (400 * MEGA)])])
 
 
+def varint(n: int, width: int = 1) -> bytes:
+    """A positive integer as Thrift's compact protocol has it, padded to some bytes."""
+    n, digits = 2 * n, []
+    while n or len(digits) < width:
+        digits.append(n & 127)
+        n >>= 7
+    return bytes([digit | 128 for digit in digits[:-1]] + digits[-1:])
+
+
+def understated(data: bytes) -> bytes:
+    """A Parquet file whose metadata say of all sizes, decompressed, that they are 1."""
+    meta = pq.read_metadata(pa.BufferReader(data))
+    groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+    columns = [group.column(i) for group in groups for i in range(group.num_columns)]
+    at = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    end = data[at:]
+    for size in {group.total_byte_size for group in groups} | {
+        column.total_uncompressed_size for column in columns
+    }:
+        end = end.replace(varint(size), varint(1, len(varint(size))))
+    return data[:at] + end
+
+
+@made("parquet", "a term, and metadata that understate it")
+def understated_cell(path: Path) -> None:
+    """A cell of 1 GB in 31 kB."""
+    table(path, [pa.array(["a"]), pa.array(["p"]), pa.array(["x" * (1000 * MEGA)])])
+    path.write_bytes(understated(path.read_bytes()))
+
+
 @made("parquet", "long terms")
 def one_text(path: Path) -> None:
     """A text of a megabyte in each of a million rows, as dict.parquet was."""

@@ -242,7 +242,8 @@ def parquet_table(
     at_once = max(1024, min(ROWS // 2, HELD * meta.num_rows // max(1, size)))
     table, at, options = narrowed_table(where, "parquet", tuple(schema.names), options)
     require_text(where, "parquet", schema, at)
-    require_room(where, file, len(at), limits)
+    with open_regular(where) as data:
+        require_room(where, file, data, len(at), limits)
     if not said and options.terms is None:
         options = replace(options, terms=written_terms(schema))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Hashable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,9 +13,12 @@ from capacity.errors import SweepError
 from capacity.schedulers import connected
 from capacity.sweep.pool import Executor, Outcome, Tasks, attempt
 from capacity.sweep.storage.manifest import environment
+from capacity.warned import warn_caller
 
 # tasks submitted per thread, so that none is idle
 AHEAD = 2
+# seconds without a worker until that is told, and between two looks whether a task is done
+PATIENCE, _POLL = 60.0, 0.05
 
 
 @contextmanager
@@ -82,7 +86,7 @@ def _on_dask(
     coming: Any = as_completed(
         [submitted(name) for name in islice(waiting, ahead)], loop=client.loop
     )
-    for future in coming:
+    for future in _completed(coming, client):
         outcome = _outcome(future, names.pop(future.key), client)
         if isinstance(outcome.value, KilledWorker):
             suspects.append(outcome.name)
@@ -92,8 +96,44 @@ def _on_dask(
             coming.add(submitted(name))
     for name in suspects:
         # alone: a worker that dies now dies of this task
-        for future in as_completed([submitted(name)], loop=client.loop):
+        for future in _completed(as_completed([submitted(name)], loop=client.loop), client):
             yield _outcome(future, name, client)
+
+
+def _completed(coming: Any, client: Any) -> Iterator[Any]:
+    """Yield futures as they are done, and warn while there is no worker that could do them.
+
+    A worker that is killed is started again by its nanny, but not always: Dask would wait
+    endlessly, without a word.
+    """
+    looked = seen = time.monotonic()
+    warned = False
+    while not coming.is_empty():
+        if coming.has_ready():
+            future = next(coming)
+            if future.status in ("lost", "pending") and client.status == "running":
+                # done, but its worker went before the result was fetched: it is computed again
+                coming.add(future)
+            else:
+                yield future
+            continue
+        time.sleep(_POLL)
+        now = time.monotonic()
+        if now - looked < PATIENCE / 6 or client.status != "running":
+            continue
+        looked = now
+        if client.nthreads():
+            seen, warned = now, False
+        elif not warned and now - seen >= PATIENCE:
+            warned = True
+            address = client.scheduler.address
+            warn_caller(
+                UserWarning(
+                    f"The scheduler at {address} has had no worker for {now - seen:.0f} s. This "
+                    f"waits for one: start some with `dask worker {address}`, or interrupt it; "
+                    "finished runs are kept."
+                )
+            )
 
 
 def _outcome(future: Any, name: Hashable, client: Any) -> Outcome:

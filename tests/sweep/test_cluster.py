@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,25 @@ def test_what_fails_or_kills_its_workers_fails_alone(cluster: Any) -> None:
         (failed,) = (one for one in outcomes if one.error is not None)
         assert failed.name == 1
         assert why in str(failed.error)
+
+
+@pytest.mark.slow
+def test_a_cluster_without_workers_is_told_and_waited_for(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("capacity.sweep.cluster.PATIENCE", 0.5)
+    names = range(40)
+    with on_dask(cluster.scheduler_address) as execute:
+        outcomes = execute(tasks.slow, {n: (n,) for n in names})
+        done = [next(outcomes).name]
+        # as where workers were killed, and their nannies start no other
+        cluster.scale(0)
+        again = threading.Timer(8, cluster.scale, [1])
+        again.start()
+        with pytest.warns(UserWarning, match=r"has had no worker for \d+ s. This waits for one"):
+            done += [outcome.name for outcome in outcomes]
+        again.join()
+    assert sorted(done) == list(names)
 
 
 def test_no_scheduler_and_no_dask_are_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

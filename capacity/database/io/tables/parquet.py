@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from capacity.database.arity import role_names
 from capacity.database.arrow import compute
@@ -21,6 +21,7 @@ from capacity.database.io.formats import Format, register_format
 from capacity.database.io.tables.cells import cells_of
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
+from capacity.database.io.tables.pages import sizes_of_pages
 from capacity.database.io.tables.rows import narrowed, read_rows
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
@@ -69,7 +70,7 @@ def parse_parquet_content(
         at, options = narrowed(Table(content.name, format.name, [], names), options)
         require_text(content.name, format.name, file.schema_arrow, at)
         chosen = [names[i] for i in at]
-        require_room(content.name, file, len(at), content.limits)
+        require_room(content.name, file, io.BytesIO(content.data), len(at), content.limits)
         rows = list(_rows(content, chosen))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise broken_parquet(content.name, error) from None
@@ -123,15 +124,18 @@ def not_text(name: str, format: str, column: str, type: object) -> DatabaseForma
     )
 
 
-def require_room(name: str, file: pq.ParquetFile, n_columns: int, limits: Limits) -> None:
-    """Refuse a file whose metadata promises more than the limits allow, before a page is read.
+def require_room(
+    name: str, file: pq.ParquetFile, data: IO[bytes], n_columns: int, limits: Limits
+) -> None:
+    """Refuse a file that promises more than the limits allow, before a page is read.
 
-    Of its columns, `n_columns` are to be read.
+    The metadata say its rows, and the headers of its pages their sizes. Of its columns, `n_columns`
+    are to be read.
 
     Raises
     ------
     DatabaseFormatError
-        With the limit.
+        With the limit, or if its pages aren't where the metadata say.
     """
     # of all columns: asking for one of them ends the process if the metadata is damaged
     meta = file.metadata
@@ -139,6 +143,15 @@ def require_room(name: str, file: pq.ParquetFile, n_columns: int, limits: Limits
     rows = meta.num_rows
     packed = replace(limits, packed=True)
     excess = packed.excess(rows=rows, cells=rows * n_columns, grown=size)
+    refuse_excess(name, "parquet", excess)
+    size, pages = 0, sizes_of_pages(data)
+    try:
+        while (page := next(pages, None)) is not None:
+            size += page
+            if excess := packed.excess(grown=size):
+                break
+    except ValueError as error:
+        raise broken_parquet(name, error) from None
     refuse_excess(name, "parquet", excess)
 
 

@@ -98,7 +98,7 @@ def test_on_a_gpu_the_kernel_goes_before_blocks(monkeypatch: pytest.MonkeyPatch)
 
     small, large = LayerConfig(12, 1, 2, 2), LayerConfig(32, 1, 2, 2)
     assert (chosen(small), chosen(large)) == ("triton", "blocked")
-    assert chosen(small, has_frozen_weights=True) == "reference"
+    assert chosen(small, has_frozen_weights=True) == "blocked"
     # triton's interpreter is for tests
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     assert chosen(small, "cpu") == "blocked"

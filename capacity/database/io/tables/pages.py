@@ -17,6 +17,8 @@ import os
 from collections.abc import Iterator
 from typing import IO
 
+from capacity.errors import InvalidArgumentError
+
 # bytes of a header that are read at once, and at most: statistics in it may be long
 _AT_ONCE, _MOST = 2**12, 2**24
 # numbers of fields: groups of rows in the file, their columns, and what these say of themselves
@@ -34,12 +36,15 @@ _DEEPEST = 16
 def sizes_of_pages(file: IO[bytes]) -> Iterator[int]:
     """Yield the bytes of each page, decompressed, without reading a page.
 
-    A ValueError says that the metadata are broken, or a page has no header where it should.
-
     Parameters
     ----------
     file : binary file
         A Parquet file, which ends as one does.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the metadata are broken, or a page has no header where it should.
     """
     file.seek(-8, os.SEEK_END)
     end = file.tell()
@@ -53,7 +58,7 @@ def sizes_of_pages(file: IO[bytes]) -> Iterator[int]:
                 yield size
                 at += length
     except IndexError:
-        raise ValueError("its metadata are cut") from None
+        raise InvalidArgumentError("its metadata are cut") from None
 
 
 def _columns(reader: _Reader) -> Iterator[tuple[int, int]]:
@@ -66,8 +71,10 @@ def _columns(reader: _Reader) -> Iterator[tuple[int, int]]:
                     continue
                 found = reader.integers((_STORED_COLUMN, _FIRST_PAGE, _DICTIONARY))
                 at, first = found.get(_FIRST_PAGE, 0), found.get(_DICTIONARY, 0)
-                # as pyarrow decides where it begins
-                yield max(0, first if 0 < first < at else at), found.get(_STORED_COLUMN, 0)
+                # as pyarrow decides where it begins; a column without values has no page but a
+                # dictionary's, and no page stands where a file begins
+                begin = first if first > 0 and (at == 0 or first < at) else at
+                yield max(0, begin), found.get(_STORED_COLUMN, 0)
 
 
 def _page(file: IO[bytes], at: int) -> tuple[int, int]:
@@ -81,11 +88,11 @@ def _page(file: IO[bytes], at: int) -> tuple[int, int]:
         except IndexError:
             n_bytes *= 16
             if n_bytes > _MOST:
-                raise ValueError("the header of a page is cut") from None
+                raise InvalidArgumentError("the header of a page is cut") from None
             continue
         size, stored = found.get(_SIZE, -1), found.get(_STORED, -1)
         if size < 0 or stored < 0:
-            raise ValueError("the header of a page has no size")
+            raise InvalidArgumentError("the header of a page has no size")
         return size, reader.at + stored
 
 
@@ -121,7 +128,7 @@ class _Reader:
                 continue
             of, n = self.head_of_list()
             if of != _STRUCT:
-                raise ValueError("a list of its metadata isn't one of structs")
+                raise InvalidArgumentError("a list of its metadata isn't one of structs")
             for _ in range(n):
                 yield
 
@@ -133,7 +140,7 @@ class _Reader:
     def skip(self, kind: int, depth: int = 0) -> None:
         """Read a value of any type; one of truth is in the type of its field."""
         if depth > _DEEPEST:
-            raise ValueError("its metadata nest too deep")
+            raise InvalidArgumentError("its metadata nest too deep")
         if kind in _INTEGERS:
             self.varint()
         elif kind == _STRUCT:
@@ -148,9 +155,10 @@ class _Reader:
             n_bytes = _FIXED[kind] if kind in _FIXED else self.varint()
             self.at += n_bytes
             if self.at > len(self.data):
-                raise IndexError
+                # past the end
+                self.byte()
         elif kind not in _BOOLEANS:
-            raise ValueError("its metadata have an unknown type")
+            raise InvalidArgumentError("its metadata have an unknown type")
 
     def byte(self) -> int:
         self.at += 1
@@ -162,7 +170,7 @@ class _Reader:
             found |= (byte & 127) << shift
             shift += 7
             if shift > 63:
-                raise ValueError("a number of its metadata is too long")
+                raise InvalidArgumentError("a number of its metadata is too long")
         return found | byte << shift
 
     def integer(self) -> int:

@@ -150,7 +150,7 @@ def require_room(
             size += page
             if excess := packed.excess(grown=size):
                 break
-    except ValueError as error:
+    except InvalidArgumentError as error:
         raise broken_parquet(name, error) from None
     refuse_excess(name, "parquet", excess)
 

@@ -35,6 +35,7 @@ def test_classes_are_those_of_all_databases_by_their_orbits(shape: tuple[int, in
     assert len(functional_classes(*shape)) == len(orbits)
 
 
+@pytest.mark.slow
 def test_the_tables_have_every_class() -> None:
     databases, tensors = committed("atlas", "databases"), committed("atlas", "tensors")
     assert databases["code"].tolist() == list(small_databases(MOST))

@@ -35,6 +35,7 @@ def test_attention_prints_the_contracts_object(
         assert {"joint_nullity", "identifiable_rows", "p4_excess", "threshold"} <= row.keys()
 
 
+@pytest.mark.slow
 def test_attention_draws_standard_beside_effective(
     capsys: pytest.CaptureFixture[str], model_folder: Path, tmp_path: Path
 ) -> None:

@@ -47,7 +47,9 @@ def test_the_first_start_that_recalls_most_is_kept(shares: list[float]) -> None:
     assert tried.recalled == max(ranked)
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused", "padded"])
+@pytest.mark.parametrize(
+    "engine", [pytest.param("reference", marks=pytest.mark.slow), "fused", "padded"]
+)
 def test_each_start_is_a_training_of_its_own_and_the_kept_one_is_scored(engine: str) -> None:
     db, compute = database(), Compute(engine)
     starts = 5

@@ -52,6 +52,7 @@ def gpt() -> tuple[Any, str]:
     return found, attention_report(found, named(9), title="a GPT")
 
 
+@pytest.mark.slow
 def test_the_page_is_one_file_that_loads_nothing(
     bert: tuple[Any, str], gpt: tuple[Any, str]
 ) -> None:

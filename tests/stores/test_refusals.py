@@ -236,6 +236,7 @@ def test_a_view_is_not_read_unless_it_is_asked_for(folder: Path) -> None:
     assert "It has main.t, main.v" in refusal(path, folder, views=True)
 
 
+@pytest.mark.slow
 def test_a_view_has_limits_of_rows_and_of_time(folder: Path) -> None:
     rows = "select range::varchar s, 'p' p, 'x' o from range({})"
     path = stored(folder, f"create view v as {rows.format(10**10)}")

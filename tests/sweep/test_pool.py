@@ -52,6 +52,7 @@ def test_a_process_that_dies_costs_an_attempt_and_a_poison_task_fails_alone(
     assert failed.error == f"its process died {ATTEMPTS} times, killed or out of memory"
 
 
+@pytest.mark.slow
 def test_a_task_whose_process_dies_is_tried_again_before_others_begin(tmp_path: Path) -> None:
     for n in (0, 2, 3):
         (tmp_path / str(n)).touch()

@@ -183,6 +183,7 @@ def _content(held: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in held.items() if name != "sha256"}
 
 
+@pytest.mark.slow
 def test_runs_that_are_trained_together_have_starts_too(tmp_path: Path) -> None:
     config = {**CONFIG, "compute": {"engine": "padded"}, "recipe": CONFIG["recipe"][0]}
     plan = make_plan(config)

@@ -106,6 +106,7 @@ def test_the_same_rows_give_the_same_bytes(plan: Plan, done: Path, copy: Path) -
     assert len(load(copy)) == len(plan.runs) - len(plan.shards[1])
 
 
+@pytest.mark.slow
 def test_a_table_that_is_behind_its_shards_is_not_believed(plan: Plan, copy: Path) -> None:
     part = pq.read_table(copy / "runs.parquet").slice(0, 2)
     write_table(copy / "runs.parquet", part, of=plan.key)
@@ -280,6 +281,7 @@ def test_flipped_bytes_of_a_shard_are_found(plan: Plan, done: Path, copy: Path) 
             assert pq.read_table(store.path(0)).equals(good)
 
 
+@pytest.mark.slow
 def test_ranks_that_were_damaged_or_forged_are_told_and_computed_again(
     plan: Plan, done: Path, copy: Path
 ) -> None:

@@ -28,18 +28,18 @@ parameter (Nichani, Lee, Bietti 2412.06538).
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from capacity import LayerConfig, Recipe
 from capacity.evaluator import half_size
 from capacity.progress import bar
-from capacity.rank import paper_bound
-from capacity.sweep import Run, train_run
+from capacity.sweep import Run
+from experiments.common.bisections import row_without_search, share_held
 from experiments.common.harness import BEST, PLAIN, Tables, main, rows_of
 from experiments.size import layers_numbers, layers_plots
 from experiments.size.databases import sized_database
@@ -80,15 +80,12 @@ def bisection_of(task: tuple[str, str, int, int]) -> dict[str, Any]:
     recipe = Recipe(**{**RECIPES[kind], "epochs": epochs})
     rows: list[dict[str, Any]] = []
 
-    def share_at(size: int) -> float:
-        done: list[bool] = []
-        while 2 * sum(done) < count and 2 * (len(done) - sum(done)) <= count:
-            row = row_of(layer, size, len(done), recipe)
-            rows.append({"kind": kind, **row})
-            done.append(row["accuracy_p95"] == 1)
-        return float(np.mean(done))
+    def is_held(size: int, seed: int) -> bool:
+        row = row_of(layer, size, seed, recipe)
+        rows.append({"kind": kind, **row})
+        return row["accuracy_p95"] == 1
 
-    half_size(share_at, SIZES)
+    half_size(lambda size: share_held(count, partial(is_held, size)), SIZES)
     return {"runs": rows}
 
 
@@ -105,11 +102,7 @@ def _named(name: str) -> LayerConfig:
 def row_of(layer: LayerConfig, size: int, seed: int, recipe: Recipe) -> dict[str, Any]:
     """One run; databases are shared by all layers."""
     db = sized_database(size, seed)
-    name = f"sized-{size}-{seed}"
-    bound = paper_bound(db)
-    # ranks aren't asked for here, and take longer than the training
-    ranks = {"database_rank_bound": bound, "database_rank_lower": 1, "database_rank_upper": bound}
-    row, _ = train_run(Run(name, db, layer, seed, recipe), ranks=ranks)
+    row = row_without_search(Run(f"sized-{size}-{seed}", db, layer, seed, recipe))
     kept = (
         "database_id", "layer_id", "seed", "n_triples", "n_objects", "n_tokens",
         "database_rank_bound", "d_model", "n_heads", "d_head_qk", "d_head_vo", "n_parameters",

@@ -20,10 +20,10 @@ before the run:
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -32,8 +32,8 @@ from capacity.evaluator import HalfSize, half_size
 from capacity.layer import Starts
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.progress import bar
-from capacity.rank import paper_bound
-from capacity.sweep import Run, train_run
+from capacity.sweep import Run
+from experiments.common.bisections import row_without_search, share_held
 from experiments.common.conclusions import with_mean
 from experiments.common.drawing import REFERENCE, headline
 from experiments.common.harness import BEST, Tables, main, rows_of
@@ -77,16 +77,12 @@ def bisection_of(task: tuple[str, str, int, int]) -> dict[str, Any]:
     recipe = Recipe(**{**BEST, "epochs": epochs, "frozen": frozen})
     rows: list[dict[str, Any]] = []
 
-    def share_at(size: int) -> float:
-        done: list[bool] = []
-        # until half of the databases are held, or so many aren't that half can't be
-        while 2 * sum(done) < count and 2 * (len(done) - sum(done)) <= count:
-            row = _row_of(layer, size, len(done), recipe, starts)
-            rows.append({"way": way, **row})
-            done.append(row["held_by_any"])
-        return float(np.mean(done))
+    def is_held(size: int, seed: int) -> bool:
+        row = _row_of(layer, size, seed, recipe, starts)
+        rows.append({"way": way, **row})
+        return row["held_by_any"]
 
-    half_size(share_at, SIZES)
+    half_size(lambda size: share_held(count, partial(is_held, size)), SIZES)
     return {"runs": rows}
 
 
@@ -94,11 +90,8 @@ def _row_of(
     layer: LayerConfig, size: int, seed: int, recipe: Recipe, starts: Starts
 ) -> dict[str, Any]:
     db = sized_database(size, FIRST_SEED + seed)
-    bound = paper_bound(db)
-    # ranks aren't asked for here, and take longer than the training
-    ranks = {"database_rank_bound": bound, "database_rank_lower": 1, "database_rank_upper": bound}
     name = f"sized-{size}-{FIRST_SEED + seed}"
-    row, _ = train_run(Run(name, db, layer, seed, recipe, starts=starts), ranks=ranks)
+    row = row_without_search(Run(name, db, layer, seed, recipe, starts=starts))
     kept = (
         "database_id", "layer_id", "seed", "n_triples", "n_objects", "n_tokens",
         "database_rank_bound", "d_model", "n_heads", "d_head_qk", "d_head_vo", "layer_rank_bound",

@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file take is known by their headers, whatever its metadata say."""
+"""Pages of a Parquet file are measured by their own headers, whatever its metadata say."""
 
 from __future__ import annotations
 

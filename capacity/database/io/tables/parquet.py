@@ -21,7 +21,6 @@ from capacity.database.io.formats import Format, register_format
 from capacity.database.io.tables.cells import cells_of
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
-from capacity.database.io.tables.pages import sizes_of_pages
 from capacity.database.io.tables.rows import narrowed, read_rows
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
@@ -137,6 +136,9 @@ def require_room(
     DatabaseFormatError
         With the limit, or if its pages aren't where the metadata say.
     """
+    # every command imports this module, and few read such a file
+    from capacity.database.io.tables.pages import sizes_of_pages
+
     # of all columns: asking for one of them ends the process if the metadata is damaged
     meta = file.metadata
     size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))

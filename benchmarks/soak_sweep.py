@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,9 +57,10 @@ class Reader(threading.Thread):
     def run(self) -> None:
         """Until it is told to end."""
         while not self._end.is_set():
-            for path in [*self._folder.glob("*.parquet"), *self._folder.glob("*/*.parquet")]:
+            for path in self._files():
                 try:
-                    pq.read_table(path)
+                    # opened once: a file that is replaced between two openings isn't half-written
+                    pq.read_table(pa.BufferReader(path.read_bytes()))
                     self.read += 1
                 except FileNotFoundError:
                     # rows of an unfinished shard go when it is whole
@@ -66,6 +68,14 @@ class Reader(threading.Thread):
                 except (OSError, ValueError, pa.ArrowException) as error:
                     self.broken.append(f"{path.name}: {error}")
             time.sleep(0.01)
+
+    def _files(self) -> list[Path]:
+        found: list[Path] = []
+        for pattern in ("*.parquet", "*/*.parquet"):
+            # as the folder of unfinished shards does
+            with suppress(FileNotFoundError):
+                found.extend(self._folder.glob(pattern))
+        return found
 
     def end(self) -> None:
         """End, and wait for it."""

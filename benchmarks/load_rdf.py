@@ -5,7 +5,10 @@
 Each load is in a process of its own, which has read a small file before, so that no import and no
 compilation counts; the readers take turns. What is compared:
 
-* capacity: `capacity.load`, to sorted tokens and facts; `facts_sha256` is measured apart;
+* capacity: `capacity.load`, to sorted tokens and facts, by compiled code that is kept on disk;
+  `facts_sha256` is measured apart;
+* capacity, unkept: the same in a new environment, where a file of this size is read without
+  compiled code, or compiles it;
 * pyoxigraph: the loop over the triples of the file, which keeps nothing;
 * rdflib: `Graph().parse`, up to 1,000,000 triples;
 * PyKEEN: `TriplesFactory.from_path` of TSV, by the Python given with ``--pykeen``.
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -31,9 +35,9 @@ SMALL = 120_000
 # rdflib takes a minute and 1.4 GB for as many
 MOST_RDFLIB = 1_000_000
 READERS: dict[str, tuple[str, ...]] = {
-    "ntriples": ("capacity", "pyoxigraph", "rdflib"),
-    "turtle": ("capacity", "pyoxigraph", "rdflib"),
-    "tsv": ("capacity", "pykeen"),
+    "ntriples": ("capacity", "capacity_unkept", "pyoxigraph", "rdflib"),
+    "turtle": ("capacity", "capacity_unkept", "pyoxigraph", "rdflib"),
+    "tsv": ("capacity", "capacity_unkept", "pykeen"),
 }
 NAMESPACE = "http://example.org/some/vocabulary/"
 
@@ -101,6 +105,7 @@ def with_pykeen(path: Path, _: str) -> dict[str, Any]:
 
 LOADS: dict[str, Callable[[Path, str], dict[str, Any]]] = {
     "capacity": with_capacity,
+    "capacity_unkept": with_capacity,
     "pyoxigraph": with_pyoxigraph,
     "rdflib": with_rdflib,
     "pykeen": with_pykeen,
@@ -120,18 +125,23 @@ def one(reader: str, format: str, small: Path, path: Path) -> dict[str, Any]:
     return {"seconds": spent, "bytes": (peak - before) * 1024, **found}
 
 
-def in_a_process(python: str, *arguments: object) -> dict[str, Any]:
-    """Run `one` in another process."""
-    command = [python, __file__, "--one", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+def in_a_process(python: str, reader: str, *arguments: object) -> dict[str, Any]:
+    """Run `one` in another process, which finds no compiled code if the reader is to keep none."""
+    command = [python, __file__, "--one", reader, *map(str, arguments)]
+    with tempfile.TemporaryDirectory() as nothing:
+        env = {**os.environ, "NUMBA_CACHE_DIR": nothing} if reader.endswith("unkept") else None
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def measured(format: str, n: int, folder: Path, pythons: dict[str, str], repeats: int) -> Any:
     """Measure all readers of a format on the same file, in turns."""
+    from headlines.loading import have_compiled
+
     path, small = folder / f"{n}.{format}", folder / f"small.{format}"
     write_facts(path, format, n)
     write_facts(small, format, SMALL)
+    have_compiled(small)
     runs: dict[str, list[dict[str, Any]]] = {}
     for _ in range(repeats if n < 10**7 else 1):
         for reader in READERS[format]:
@@ -171,7 +181,8 @@ def main() -> None:
         return
     from record import write
 
-    pythons: dict[str, str] = dict.fromkeys(("capacity", "pyoxigraph", "rdflib"), sys.executable)
+    pythons: dict[str, str] = dict.fromkeys(LOADS, sys.executable)
+    del pythons["pykeen"]
     if options.pykeen:
         pythons["pykeen"] = options.pykeen
     with tempfile.TemporaryDirectory() as folder:

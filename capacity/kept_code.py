@@ -25,6 +25,8 @@ from typing import Any
 # an import at a module's top; in a function it brings no name to compiled code
 _IMPORT = re.compile(r"^(?:from|import) ([\w.]+)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
 
+# most lines of a tally of work, about, until the code is compiled
+_LINES = 100
 # work that came to functions in this process, in units of their own
 _work: defaultdict[tuple[Path, str], int] = defaultdict(int)
 
@@ -77,8 +79,9 @@ def is_kept(source: Path, function: str) -> bool:
 def pays(work: int, source: Path, function: str, *, kept: int, unkept: int) -> bool:
     """Return True if a function's compiled code should do some work, which Python can do as well.
 
-    As with skis, which can be rented or bought, a process works in Python until all that came to
-    the function would have paid for its compilation, or for loading it, and changes over then.
+    As with skis, which can be rented or bought, Python does the work until all that came to the
+    function would have paid for its compilation, or for loading it. For loading, the work of this
+    process counts; for compilation, after which the code is kept, that of earlier ones too.
 
     Parameters
     ----------
@@ -94,7 +97,27 @@ def pays(work: int, source: Path, function: str, *, kept: int, unkept: int) -> b
     if on_disk and "numba" in sys.modules:
         return True
     _work[source, function] += work
-    return _work[source, function] >= (kept if on_disk else unkept)
+    if on_disk:
+        return _work[source, function] >= kept
+    return max(_work[source, function], _tallied(work, source, function, unkept)) >= unkept
+
+
+def _tallied(work: int, source: Path, function: str, unkept: int) -> int:
+    """Add work to the tally of a function on disk, and return that of all processes."""
+    # small work isn't worth a file, nor a line of it
+    if work < unkept // _LINES or work >= unkept:
+        return work
+    digest = digest_of(source).hex()
+    for folder in folders_of(source.parent):
+        with suppress(OSError, ValueError):
+            folder.mkdir(parents=True, exist_ok=True)
+            tally = folder / f"{source.stem}.{function}.tally"
+            with tally.open("a", encoding="ascii") as file:
+                # processes side by side each append a line at once
+                file.write(f"{digest} {work}\n")
+            lines = (line.split() for line in tally.read_text("ascii").splitlines())
+            return sum(int(amount) for of, amount in lines if of == digest)
+    return work
 
 
 def is_index_of(source: Path, index: Path) -> bool:

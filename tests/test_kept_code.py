@@ -182,10 +182,16 @@ def test_code_that_cannot_be_kept_is_compiled_all_the_same(
     assert not is_kept(Path(__file__), "_next")
 
 
-def test_code_pays_once_the_work_of_a_process_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_pays_once_the_work_of_a_process_adds_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "m.py"
+    source.touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
+
     def decided(on_disk: bool, *work: int, function: str) -> list[bool]:
         monkeypatch.setattr(kept_code, "is_kept", lambda *_: on_disk)
-        return [pays(each, Path("m.py"), function, kept=10, unkept=100) for each in work]
+        return [pays(each, source, function, kept=10, unkept=100) for each in work]
 
     monkeypatch.setattr(kept_code, "_work", defaultdict(int))
     monkeypatch.delitem(sys.modules, "numba")
@@ -199,6 +205,43 @@ def test_code_pays_once_the_work_of_a_process_adds_up(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "numba", None)
     assert decided(True, 1, function="imported") == [True]
     assert decided(False, 1, function="unkept") == [False]
+
+
+_ADDING_UP = """
+import sys
+from pathlib import Path
+from capacity.kept_code import pays
+for work in sys.argv[2:]:
+    print(int(pays(int(work), Path(sys.argv[1]), "f", kept=10, unkept=1000)), end="")
+"""
+
+
+def test_compilation_pays_once_the_work_of_all_processes_adds_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, kept_there = tmp_path / "m.py", tmp_path / "kept"
+    source.write_text("x = 1")
+
+    def answers(*work: int) -> str:
+        command = [sys.executable, "-c", _ADDING_UP, str(source), *map(str, work)]
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(kept_there)}
+        return subprocess.run(command, env=env, check=True, text=True, capture_output=True).stdout
+
+    assert answers(600) == "0"
+    # little work isn't worth a line
+    assert answers(*[9] * 10) == "0" * 10
+    assert answers(300) == "0"
+    assert answers(100) == "1"
+    # code of another source has been paid for by nobody
+    source.write_text("x = 2")
+    assert answers(600) == "0"
+    # where nothing can be written, and where something else was, each process counts alone
+    (tally,) = kept_there.rglob("*.tally")
+    tally.write_bytes(b"\xff nothing of ours\n")
+    assert answers(600, 600) == "01"
+    tally.unlink()
+    tally.mkdir()
+    assert answers(600, 300, 100) == "001"
 
 
 def _next(x: int) -> int:

@@ -96,7 +96,7 @@ def loop(path: Path) -> None:
         pass
 
 
-_COMPILED = """
+_COMPILING = """
 import sys
 from pathlib import Path
 from capacity.database import sorted_texts
@@ -108,10 +108,10 @@ load(Path(sys.argv[2]))
 """
 
 
-def _compile(path: Path) -> None:
+def have_compiled(path: Path) -> None:
     """Have the code kept, though so few facts do not pay for it, and import numba to load it."""
     subprocess.run(
-        [sys.executable, "-c", _COMPILED, str(Path(__file__).parents[1]), path], check=True
+        [sys.executable, "-c", _COMPILING, str(Path(__file__).parents[1]), path], check=True
     )
     import_module("numba")
 
@@ -129,7 +129,7 @@ def beside_peer(
         if ours.suffix == ".tsv":
             theirs = Path(folder, "facts.nt")
             write_ntriples(theirs, facts(TIMED))
-        _compile(ours)
+        have_compiled(ours)
         return ratio(lambda: load(ours), lambda: loop(theirs), repeats=REPEATS)
 
 
@@ -156,7 +156,7 @@ def bytes_a_triple() -> float:
         small, path = Path(folder, "small.nt"), Path(folder, "facts.nt")
         write_ntriples(small, literals(COUNTED // 5))
         write_ntriples(path, literals(COUNTED))
-        _compile(small)
+        have_compiled(small)
         command = [sys.executable, "-c", _MEMORY, str(Path(__file__).parents[1]), small, path]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return int(done.stdout) * 1024 / COUNTED

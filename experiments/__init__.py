@@ -23,6 +23,8 @@ EXPERIMENTS = {
     "law_of_layers": "experiments.size.layers",
     "associations": "experiments.size.associations",
     "frozen": "experiments.size.frozen",
+    "starts": "experiments.starts.factors",
+    "half_sizes": "experiments.starts.half_sizes",
     "stores": "experiments.size.stores",
     "overload": "experiments.bits.overload",
     "formats": "experiments.bits.formats",

@@ -60,11 +60,12 @@ class Claim:
 
 
 def conclusions() -> dict[str, Any]:
-    """The committed conclusions of every experiment, by its name."""
+    """The committed conclusions of every experiment that has been run, by its name."""
     found: dict[str, Any] = {}
     for name, module in EXPERIMENTS.items():
-        folder = HERE.joinpath(*module.split(".")[1:-1], "results")
-        found[name] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        record = HERE.joinpath(*module.split(".")[1:-1], "results", f"{name}.json")
+        if record.exists():
+            found[name] = json.loads(record.read_text(encoding="utf-8"))
     return found
 
 

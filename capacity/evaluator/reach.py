@@ -130,13 +130,13 @@ def reach_and_reliability(
     if not len(table):
         raise InvalidArgumentError("`table` must have runs; it is empty.")
     at_first = ended_at_first(table)
-    if at_first.any() and not at_first.all():
+    if at_first.any() and (~at_first & _several(table)).any():
         raise InvalidArgumentError(
             "`table` must have runs of one kind: some ended with the first start that holds the "
             "database, and others went on. Select one by the column `until`."
         )
     pairs = table
-    if at_first.all():
+    if at_first.any():
         most = int(table["starts"].min())
     else:
         pairs = pooled_starts(table, tau, pair=pair)
@@ -150,7 +150,7 @@ def reach_and_reliability(
         )
     require_columns(pairs, *clusters)
     shares = [
-        _first_reach(tried, held, n) if at_first.all() else _reach(tried, held, n) for n in (k, 1)
+        _first_reach(tried, held, n) if at_first.any() else _reach(tried, held, n) for n in (k, 1)
     ]
     ends = [
         mean_interval(share, pairs[list(clusters)], n_resamples=n_resamples, seed=seed)
@@ -195,7 +195,7 @@ def pooled_starts(
     >>> one[["seed", "starts_tried", "held_by_any", "share_of_starts"]].round(2).values.tolist()
     [[1, 3, True, 0.33]]
     """
-    table = with_current_names(table)
+    table = with_current_names(table).reset_index(drop=True)
     require_columns(table, *pair, accuracy_column(tau))
     tried, held = starts_of(table, tau)
     if ended_at_first(table).any():
@@ -207,7 +207,7 @@ def pooled_starts(
     numbers = table.groupby(list(pair), sort=False).ngroup().to_numpy()
     best = ranked.groupby(numbers).idxmax().to_numpy()
     n_tried, n_held = (np.bincount(numbers, of).astype(int) for of in (tried, held))
-    return table.loc[best].assign(
+    return table.loc[best].reset_index(drop=True).assign(
         starts=n_tried,
         until="all",
         held_at=str(tau),
@@ -228,10 +228,10 @@ def starts_of(table: pd.DataFrame, tau: Threshold) -> tuple[NDArray[np.int64], N
     held = memorised_runs(table, tau).astype(np.int64)
     if "starts_tried" not in table:
         return np.ones_like(held), held
-    require_columns(table, "share_of_starts", "held_at")
+    require_columns(table, "starts", "share_of_starts", "held_at")
     tried = table["starts_tried"].to_numpy(np.int64)
     counted = np.rint(table["share_of_starts"].to_numpy(float) * tried).astype(np.int64)
-    several = tried > 1
+    several = _several(table)
     others = set(table["held_at"][several]) - {str(tau)}
     if others:
         raise InvalidArgumentError(
@@ -245,7 +245,11 @@ def ended_at_first(table: pd.DataFrame) -> NDArray[np.bool_]:
     """Mark the runs of several starts that ended with the first that holds the database."""
     if "until" not in table:
         return np.zeros(len(table), dtype=bool)
-    return ((table["until"] == "held") & (table["starts"] > 1)).to_numpy()
+    return (table["until"] == "held").to_numpy() & _several(table)
+
+
+def _several(table: pd.DataFrame) -> NDArray[np.bool_]:
+    return (table["starts"] > 1).to_numpy()
 
 
 def _reach(tried: NDArray[np.int64], held: NDArray[np.int64], k: int) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ from capacity.evaluator.law import (
     require_both,
     require_columns,
 )
-from capacity.evaluator.reach import By, starts_of
+from capacity.evaluator.reach import By, ended_at_first, starts_of
 from capacity.layer.threshold import Threshold
 from capacity.limits import Seed, shown
 from capacity.options import require_choice
@@ -186,7 +186,9 @@ def fit_size_law(
     ------
     InvalidArgumentError
         If a column is missing or not positive, `tau`, `share` or `by` is out of range, all or none
-        of the runs memorise, or a share below 1 is asked for with 'reliability'.
+        of the runs memorise, or `tau` isn't the threshold of runs with several starts; with
+        'reliability' also if a share below 1 is asked for, or a run ended with the first start that
+        holds, which biases its share of starts.
 
     Examples
     --------
@@ -232,6 +234,8 @@ def _counts(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Trials and successes of each run: the run itself for its reach, or its starts."""
     require_choice("`by`", by, get_args(By))
+    # refuses another threshold than that which the starts were chosen by
+    tried, n_held = starts_of(table, tau)
     if by == "reach":
         held = memorised_runs(table, tau, share=share).astype(np.float64)
         return np.ones_like(held), held
@@ -239,5 +243,9 @@ def _counts(
         raise InvalidArgumentError(
             f"`share` must be 1 for the reliability, of starts that hold all facts; got {share}."
         )
-    tried, held = starts_of(table, tau)
-    return tried.astype(np.float64), held.astype(np.float64)
+    if ended_at_first(table).any():
+        raise InvalidArgumentError(
+            "Runs that ended with the first start that holds the database have no unbiased share "
+            'of starts. Fit their reach, or train with until = "all".'
+        )
+    return tried.astype(np.float64), n_held.astype(np.float64)

@@ -56,8 +56,8 @@ def train_many(
         Engine, dtype and device; the last two must agree with each layer. If omitted, the fastest
         engine for each layer, with the layer's dtype and device.
     seeds : sequence of int or numpy.random.Generator, optional
-        Seed of each task's order of facts, and of its further starts. If omitted, 0 for all; with
-        several starts 0, 1, 2, ..., so that no two tasks draw the same.
+        Seed of each task's order of facts, and of its further starts. If omitted, 0 for all, and
+        for the further starts of the tasks 0, 1, 2, ..., so that no two draw the same.
     threads : int
         Number of threads, which take the largest tasks first. The result doesn't depend on it. Of
         the engines, only the fused one is faster with several threads on small layers: the padded
@@ -109,8 +109,8 @@ def train_many(
     """
     recipe = recipe or Recipe()
     asked = Starts(starts, until, held_at)
-    if seeds is None:
-        seeds = [0] * len(tasks) if asked.most == 1 else range(len(tasks))
+    apart = seeds is None
+    seeds = [0] * len(tasks) if seeds is None else seeds
     _require_apart(tasks, seeds, threads)
     found = [engine_of(layer, db, recipe, compute) for layer, db in tasks]
     for layer, _ in tasks:
@@ -122,7 +122,8 @@ def train_many(
     ]
     if asked.most == 1:
         return _trained(jobs, recipe, threads)
-    return _of_starts(jobs, recipe, threads, asked)
+    further = [np.random.default_rng(i) for i in range(len(tasks))] if apart else rngs
+    return _of_starts(jobs, further, recipe, threads, asked)
 
 
 @dataclass(frozen=True)
@@ -136,8 +137,17 @@ class Job:
     rng: np.random.Generator
 
 
-def _of_starts(jobs: Sequence[Job], recipe: Recipe, threads: int, asked: Starts) -> list[Training]:
-    """Train layers from several starts: the first of all, then the second of those left, ..."""
+def _of_starts(
+    jobs: Sequence[Job],
+    further: Sequence[np.random.Generator],
+    recipe: Recipe,
+    threads: int,
+    asked: Starts,
+) -> list[Training]:
+    """Train layers from several starts: the first of all, then the second of those left, ...
+
+    The first takes the generators of the jobs, and the others those that are given.
+    """
     # not what the user froze
     drawn = [
         [name for name, weight in _named_weights(job.layer) if weight.requires_grad] for job in jobs
@@ -146,6 +156,8 @@ def _of_starts(jobs: Sequence[Job], recipe: Recipe, threads: int, asked: Starts)
     kept: dict[int, tuple[Training, list[Tensor]]] = {}
     left = list(range(len(jobs)))
     for start in count():
+        if start == 1:
+            jobs = [replace(job, rng=rng) for job, rng in zip(jobs, further, strict=True)]
         if start:
             for i in left:
                 _draw(jobs[i], drawn[i])

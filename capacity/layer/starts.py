@@ -1,8 +1,8 @@
 """Random starts of a training: how many, until when, and what came of them. No torch in here.
 
 One start decides nothing about what a layer can hold: training fails from some draws of the
-initial weights and succeeds from others. A layer *holds* a database if some start does, of which
-trained starts can only show a lower end; the share of starts that do is its *reliability*.
+initial weights and succeeds from others. A layer *reaches* a database if some start holds it, which
+is a lower end of what it can hold; the share of starts that do is its *reliability*.
 """
 
 from __future__ import annotations

@@ -162,6 +162,25 @@ def test_tables_whose_starts_answer_another_question_are_refused(
         reach_and_reliability(table, **options)
 
 
+def test_runs_of_which_the_first_starts_held_are_still_runs_of_several() -> None:
+    # the starts were counted at another threshold, though no second one was needed
+    table = starts([[1.0, 0.5]] * 2, until="held").assign(held_at="0.75", accuracy_p95=0.9)
+    with pytest.raises(InvalidArgumentError, match=r"counted, 0\.75; got 0\.95"):
+        reach_and_reliability(table)
+
+
+def test_runs_of_one_start_are_among_those_that_end_at_the_first() -> None:
+    apart = [starts([[1.0, 0.5], [0.5, 1.0]], until="held"), starts([[1.0]])]
+    found = reach_and_reliability(pd.concat(apart))
+    assert (found.of, found.n_pairs, found.n_starts) == (1, 3, 4)
+    assert found.reach == pytest.approx(2 / 3)
+
+
+def test_tables_of_several_sweeps_are_pooled() -> None:
+    tables = [starts([[1.0, 0.5]] * 2).assign(layer_id=name) for name in "ab"]
+    assert len(pooled_starts(pd.concat(tables))) == 4
+
+
 def test_no_runs_have_no_reach() -> None:
     with pytest.raises(InvalidArgumentError, match="it is empty"):
         reach_and_reliability(seeds([[1.0]]).iloc[:0])
@@ -170,6 +189,18 @@ def test_no_runs_have_no_reach() -> None:
 def test_shares_that_are_biased_are_not_pooled() -> None:
     with pytest.raises(InvalidArgumentError, match='Train with until = "all"'):
         pooled_starts(starts([[1.0, 0.5]], until="held"))
+
+
+def test_a_law_of_starts_refuses_what_would_bias_it() -> None:
+    pairs = drawn(4)
+    size = {"n_triples": np.arange(len(pairs)) + 1, "d_model": 2}
+    until = starts(pairs, until="held").assign(**size)
+    assert fit_size_law(until, ["d_model"], n_resamples=0).law.steepness > 0
+    with pytest.raises(InvalidArgumentError, match="no unbiased share"):
+        fit_size_law(until, ["d_model"], by="reliability")
+    for by in ("reach", "reliability"):
+        with pytest.raises(InvalidArgumentError, match=r"counted, argmax; got 0\.95"):
+            fit_size_law(starts(pairs).assign(**size, held_at="argmax"), ["d_model"], by=by)
 
 
 def test_the_law_of_reliability_counts_whole_databases() -> None:

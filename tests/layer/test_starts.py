@@ -109,6 +109,18 @@ def test_the_result_of_a_layer_depends_neither_on_others_nor_on_threads() -> Non
     assert same(alone, tasks[2][0])
 
 
+def test_without_seeds_the_first_start_is_that_of_a_training_of_one() -> None:
+    # the order of facts matters where they come in batches
+    recipe = Recipe(learning_rate=0.1, epochs=30, batch_size=3)
+    ones, some = ([(layer(seed), database()) for seed in range(3)] for _ in range(2))
+    first = train_many(ones, recipe)
+    # at 0.999 none is held, and the first is kept if no other recalls more
+    tried = train_many(some, recipe, starts=3, held_at=0.999)
+    kept = [i for i, run in enumerate(tried) if run.starts is not None and run.starts.start == 0]
+    assert kept
+    assert all(tried[i].loss == first[i].loss for i in kept)
+
+
 def test_what_the_user_froze_is_given_and_what_the_recipe_freezes_is_drawn() -> None:
     db, given_ = database(), layer()
     given_.W_E.requires_grad_(False)
@@ -122,14 +134,25 @@ def test_what_the_user_froze_is_given_and_what_the_recipe_freezes_is_drawn() -> 
     assert [name for name, p in given_.named_parameters() if not p.requires_grad] == ["W_E"]
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused", "auto"])
-def test_a_recipe_freezes_weights_as_a_layer_does(engine: str) -> None:
+@pytest.mark.parametrize(
+    ("engine", "options"),
+    [
+        ("reference", {}),
+        ("fused", {}),
+        ("auto", {}),
+        ("blocked", {}),
+        ("blocked", {"optimizer": "adamw", "weight_decay": 0.1, "batch_size": 3}),
+        ("fused", {"optimizer": "adamw", "weight_decay": 0.1, "batch_size": 3}),
+    ],
+)
+def test_a_recipe_freezes_weights_as_a_layer_does(engine: str, options: dict[str, Any]) -> None:
     db, compute = database(), Compute(engine)
     by_layer, by_recipe = layer(), layer()
     for weight in (by_layer.W_Q, by_layer.W_K):
         weight.requires_grad_(False)
-    first = train(by_layer, db, RECIPE, compute)
-    recipe = Recipe(learning_rate=0.1, epochs=120, schedule="cosine", frozen=("W_K", "W_Q"))
+    settings = {"learning_rate": 0.1, "epochs": 120, "schedule": "cosine", **options}
+    first = train(by_layer, db, Recipe(**settings), compute)
+    recipe = Recipe(**settings, frozen=("W_K", "W_Q"))
     assert recipe.frozen == ("W_Q", "W_K")
     assert train(by_recipe, db, recipe, compute) == first
     assert same(by_layer, by_recipe)

@@ -80,24 +80,31 @@ def bisection_of(task: tuple[str, str, int, int]) -> dict[str, Any]:
     """All runs of the bisection of one layer in one way."""
     way, name, count, epochs = task
     layer = next(each for each in LAYERS if each.name == name)
+    return {"runs": bisected(layer, way, count, epochs, FIRST_SEED)}
+
+
+def bisected(
+    layer: LayerConfig, way: str, count: int, epochs: int, first_seed: int
+) -> list[dict[str, Any]]:
+    """A row for each run of a bisection over `SIZES`, on databases of seeds from the first on."""
     frozen, starts = WAYS[way]
     recipe = Recipe(**{**BEST, "epochs": epochs, "frozen": frozen})
     rows: list[dict[str, Any]] = []
 
-    def is_held(size: int, seed: int) -> bool:
-        row = _row_of(layer, size, seed, recipe, starts)
+    def is_held(size: int, number: int) -> bool:
+        row = _row_of(layer, size, first_seed + number, recipe, starts)
         rows.append({"way": way, **row})
         return row["held_by_any"]
 
     half_size(lambda size: share_held(count, partial(is_held, size)), SIZES)
-    return {"runs": rows}
+    return rows
 
 
 def _row_of(
     layer: LayerConfig, size: int, seed: int, recipe: Recipe, starts: Starts
 ) -> dict[str, Any]:
-    db = sized_database(size, FIRST_SEED + seed)
-    name = f"sized-{size}-{FIRST_SEED + seed}"
+    db = sized_database(size, seed)
+    name = f"sized-{size}-{seed}"
     row = row_without_search(Run(name, db, layer, seed, recipe, starts=starts))
     kept = (
         "database_id", "layer_id", "seed", "n_triples", "n_objects", "n_tokens",
@@ -146,8 +153,8 @@ def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
     by_name = {layer.name: layer for layer in LAYERS}
     for name, of_layer in runs.groupby("layer_id", sort=False):
         config = by_name[str(name)]
-        halves = {way: _half_of(of_layer[of_layer["way"] == way]) for way in WAYS}
-        sizes = {way: _within_grid(half) for way, half in halves.items()}
+        halves = {way: half_of(of_layer[of_layer["way"] == way]) for way in WAYS}
+        sizes = {way: within_grid(half) for way, half in halves.items()}
         rows.append(
             {
                 "layer": config.name,
@@ -164,13 +171,13 @@ def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _half_of(runs: pd.DataFrame) -> HalfSize:
+def half_of(runs: pd.DataFrame) -> HalfSize:
     """The bisection again, from the shares that are there."""
     shares = runs.groupby("n_asked")["held_by_any"].mean()
     return half_size(lambda size: float(shares[size]), SIZES)
 
 
-def _within_grid(half: HalfSize) -> float:
+def within_grid(half: HalfSize) -> float:
     """The size, or the end of the grid that it lies beyond."""
     if half.above is None:
         return float(SIZES[0])

@@ -17,7 +17,16 @@ from capacity.errors import InvalidArgumentError
 from capacity.evaluator import Threshold, capacity_factor, mean_interval
 from capacity.evaluator.bootstrap import CLUSTERS
 
-__all__ = ["CAPACITIES", "CLUSTERS", "adjusted", "factor_of", "rounded", "slopes_of", "with_mean"]
+__all__ = [
+    "CAPACITIES",
+    "CLUSTERS",
+    "adjusted",
+    "exact_interval",
+    "factor_of",
+    "rounded",
+    "slopes_of",
+    "with_mean",
+]
 
 # layer rank bounds at which capacity factors are told
 CAPACITIES = (5, 10, 20, 30)
@@ -38,9 +47,14 @@ def with_mean(values: Iterable[Any], runs: pd.DataFrame) -> dict[str, Any]:
     if shared or not np.isin(v, (0.0, 1.0)).all():
         interval = mean_interval(v, runs[shared or given])
     else:
-        exact = stats.binomtest(int(v.sum()), len(v)).proportion_ci()
-        interval = (float(exact.low), float(exact.high))
+        interval = exact_interval(int(v.sum()), len(v))
     return {"mean": v.mean(), "interval": interval, "n_runs": len(v)}
+
+
+def exact_interval(count: int, of: int) -> tuple[float, float]:
+    """Interval of a share of independent runs, by Clopper and Pearson."""
+    ends = stats.binomtest(count, of).proportion_ci()
+    return float(ends.low), float(ends.high)
 
 
 def slopes_of(

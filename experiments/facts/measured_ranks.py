@@ -33,7 +33,7 @@ from capacity.layer import AttentionLayer, layer_rank_upper, layer_rank_upper_pa
 from capacity.layer.tensor import layer_tensor
 from capacity.rank import numerical_rank_estimates
 from capacity.sweep import Run
-from experiments.common.conclusions import with_mean
+from experiments.common.conclusions import exact_interval, with_mean
 from experiments.common.drawing import KINDS
 from experiments.common.harness import (
     BEST,
@@ -166,6 +166,13 @@ def _impossible(table: pd.DataFrame) -> float:
     return float((table["layer_rank_upper"] < table["layer_rank_bound"]).mean())
 
 
+def _with_count(held: pd.Series[bool], runs: pd.DataFrame) -> dict[str, Any]:
+    """A share with its number of runs, for few of them, and its interval were they independent."""
+    count = int(held.sum())
+    exact = exact_interval(count, len(runs)) if len(runs) else None
+    return {**with_mean(held, runs), "count": count, "exact": exact}
+
+
 def _prediction(table: pd.DataFrame, effective: pd.DataFrame, tau: Any) -> list[Any]:
     ready = add_size_columns(table.merge(effective, on="database_id"))
     done = ready[accuracy_column(tau)] == 1
@@ -199,7 +206,7 @@ def _compared(table: pd.DataFrame) -> dict[str, Any]:
             upper / table["proposition_3_5"], table
         ),
         "memorised_at_0.95": with_mean(done, table),
-        "of_those_rank_of_D_exceeds_rank_of_L": with_mean(
+        "of_those_rank_of_D_exceeds_rank_of_L": _with_count(
             (table["database_rank_lower"] > upper)[done], table[done]
         ),
         "of_the_others_rank_of_D_is_below_rank_of_L": with_mean(

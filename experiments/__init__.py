@@ -26,6 +26,7 @@ EXPERIMENTS = {
     "starts": "experiments.starts.factors",
     "half_sizes": "experiments.starts.half_sizes",
     "frozen_law": "experiments.starts.frozen_law",
+    "patterns": "experiments.starts.patterns",
     "stores": "experiments.size.stores",
     "overload": "experiments.bits.overload",
     "formats": "experiments.bits.formats",

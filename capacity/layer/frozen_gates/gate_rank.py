@@ -36,8 +36,8 @@ def random_gate_facts(config: LayerConfig) -> int:
     """Number of pairs that get any objects whatever at random gates, if the pairs allow it.
 
     (n_heads + 1) d_model, the largest value of `random_gate_rank`. Neither d_head_vo nor d_head_qk
-    matters: with more of them no larger set of pairs can be given *every* assignment of objects. For
-    more than two objects, d_head_vo = 1 asks for embeddings of the predicates on one side of a
+    matters: with more of them no larger set of pairs can be given *every* assignment of objects.
+    For more than two objects, d_head_vo = 1 asks for embeddings of the predicates on one side of a
     hyperplane through 0, as `random_gate_layer` draws them and W_E ~ N(0, 1) needn't.
 
     Parameters

@@ -15,6 +15,11 @@ from .engines.registry import unregister_engine as unregister_engine
 from .engines.workload import StepCost as StepCost
 from .engines.workload import Workload as Workload
 from .forward import Weights as Weights
+from .frozen_gates.construction import random_gate_layer as random_gate_layer
+from .frozen_gates.counts import frozen_gates_most as frozen_gates_most
+from .frozen_gates.counts import log2_assignments_held as log2_assignments_held
+from .frozen_gates.gate_rank import random_gate_facts as random_gate_facts
+from .frozen_gates.gate_rank import random_gate_rank as random_gate_rank
 from .history import History as History
 from .many import train_many as train_many
 from .model import AttentionLayer as AttentionLayer

@@ -56,7 +56,7 @@ from experiments.common.harness import BEST, PLAIN, Tables, main, paper_plan, sw
 from experiments.starts.factors_plots import drawn
 
 REPLICATES, OLD, STARTS, MOST = (3, 4, 5), (0, 1, 2), 8, 32
-EVERY, LONG = 8, 20_000
+EVERY, LONG = 24, 20_000
 TAU, WITHIN, SLOPE = 0.95, 0.25, 0.003
 QUERY_KEY = ("W_Q", "W_K")
 PAIR = ("database_id", "layer_id")

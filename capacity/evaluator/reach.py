@@ -207,13 +207,17 @@ def pooled_starts(
     numbers = table.groupby(list(pair), sort=False).ngroup().to_numpy()
     best = ranked.groupby(numbers).idxmax().to_numpy()
     n_tried, n_held = (np.bincount(numbers, of).astype(int) for of in (tried, held))
-    return table.loc[best].reset_index(drop=True).assign(
-        starts=n_tried,
-        until="all",
-        held_at=str(tau),
-        starts_tried=n_tried,
-        held_by_any=n_held > 0,
-        share_of_starts=n_held / n_tried,
+    return (
+        table.loc[best]
+        .reset_index(drop=True)
+        .assign(
+            starts=n_tried,
+            until="all",
+            held_at=str(tau),
+            starts_tried=n_tried,
+            held_by_any=n_held > 0,
+            share_of_starts=n_held / n_tried,
+        )
     )
 
 

@@ -36,6 +36,7 @@ PAGES = (
     "README.md",
     "methods.md",
     "facts/README.md",
+    "starts/README.md",
     "identifiability/README.md",
     "effective_attention/README.md",
     "decomposition/README.md",

@@ -87,6 +87,7 @@ def _of_recipe(kind: str, runs: pd.DataFrame) -> dict[str, Any]:
         "least_size": found["size"].min(), "largest_size": found["size"].max(),
         "exponents": _exponents(whole, BEFORE[kind]),
         "exponents_below": _exponents(part, BEFORE[kind]),
+        "by_d_model": {str(d): _at_width(of) for d, of in small.groupby("d_model")},
         "of_one_doubling_of_heads_at_equal_9": _doubling(whole),
         "forecasts": _forecasts(kind, below, runs, sizes),
         "matched_layers": _matched(sizes),
@@ -116,6 +117,15 @@ def _exponents(estimate: SizeLawEstimate, before: tuple[float, ...]) -> dict[str
                "before_is_inside": ends[name][0] <= earlier <= ends[name][1]}
         for (name, value), earlier in zip(estimate.law.exponents.items(), before, strict=True)
     }  # fmt: skip
+
+
+def _at_width(runs: pd.DataFrame) -> dict[str, Any]:
+    """The exponent of heads at one d_model; None if all or none of the runs memorise."""
+    done = int((runs["accuracy_p95"] == 1).sum())
+    heads = None
+    if 0 < done < len(runs):
+        heads = fit_size_law(runs, SIZES[1:], TAU, n_resamples=0).law.exponents["n_heads"]
+    return {"runs": len(runs), "memorised": done, "n_heads": heads}
 
 
 def _doubling(estimate: SizeLawEstimate) -> dict[str, Any]:

@@ -29,11 +29,12 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from capacity import LayerConfig, Recipe
-from capacity.evaluator import HalfSize, half_size
+from capacity.evaluator import HalfSize, fit_size_law, half_size, percentile_interval
 from capacity.layer import Starts
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from capacity.progress import bar
@@ -57,6 +58,7 @@ LAYERS = [
 SIZES = tuple(round(25 * 2 ** (i / 2)) for i in range(17))
 # so that the databases are none of those of `law_of_layers`
 FIRST_SEED = 1000
+LAW = ("d_model", "n_heads", "d_head_vo")
 ONE, SOME, FROZEN = "trained, one start", "trained, some of 8", "frozen, some of 8"
 WAYS: dict[str, tuple[tuple[str, ...], Starts]] = {
     ONE: ((), Starts(1)),
@@ -131,6 +133,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
         "layers": sizes.to_dict("records"),
         "few_heads": {"at_least_twice": reached, **_ratios(sizes[few])},
         "many_heads": _ratios(sizes[~few]),
+        "law": _law_of_reach(tables["runs"], sizes),
         "hypotheses": {"H4": "holds here" if (reached["mean"] or 0) >= SHARE else "not seen here"},
     }
 
@@ -170,6 +173,33 @@ def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _law_of_reach(runs: pd.DataFrame, sizes: pd.DataFrame) -> dict[str, Any]:
+    """The law that `capacity.evaluator.held_size` has by reach: some of as many trained starts."""
+    some = runs[runs["way"] == SOME].reset_index(drop=True)
+    if some["held_by_any"].all() or not some["held_by_any"].any():
+        # as in the tests' few runs
+        return {}
+    found = fit_size_law(some, LAW, TAU)
+    ends = found.exponent_intervals()
+    inside = sizes[[not beyond[SOME] for beyond in sizes["beyond"]]]
+    foretold = [found.law.size_at(row) for row in inside[list(LAW)].to_dict("records")]
+    errors = np.log(inside[SOME] / foretold)
+    columns = {"d_head_qk": "d_head_qk", **{name: name for name in LAW}, "triples": "n_triples"}
+    return {
+        "exponents": {
+            name: {"value": value, "interval": ends[name]}
+            for name, value in found.law.exponents.items()
+        },
+        "columns": list(LAW), "intercept": found.law.intercept, "weights": list(found.law.weights),
+        "steepness": found.law.steepness, "errors_in_nats": percentile_interval(errors),
+        "standard_deviation_in_nats": float(errors.std()),
+        "ranges": {
+            name: [int(some[column].min()), int(some[column].max())]
+            for name, column in columns.items()
+        },
+    }  # fmt: skip
 
 
 def half_of(runs: pd.DataFrame) -> HalfSize:

@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "frozen": "experiments.size.frozen",
     "starts": "experiments.starts.factors",
     "half_sizes": "experiments.starts.half_sizes",
+    "failures": "experiments.starts.failures",
     "stores": "experiments.size.stores",
     "overload": "experiments.bits.overload",
     "formats": "experiments.bits.formats",

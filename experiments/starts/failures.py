@@ -17,8 +17,8 @@ of `DATABASES` databases of one size a layer (`SIZES`), the same draws in all wa
   stand beside the others.
 * **Starting weights** of W_Q and W_K times the factors of `SCALINGS`, trained and frozen, and
   attention scaled by 1/sqrt(d_head_qk) with the weights as drawn. Smaller starting weights help
-  trained starts *here* if a factor of 0.25 is above 1; larger ones harm frozen starts, which
-  training doesn't saturate, if 4 is below 1; the scale helps if it is above none where
+  trained starts *here* if a factor of 0.25 is above 1; larger ones harm frozen starts, whose
+  gates embeddings alone can move, if 4 is below 1; the scale helps if it is above none where
   d_head_qk > 1. Both times 0 is a stationary point: each one's gradient has the other as a factor,
   so that gates stay at 1/2.
 * **Release**: two legs of 1,000 epochs, with the recipe's schedule in each, in the `WAYS`. Release
@@ -32,9 +32,12 @@ of `DATABASES` databases of one size a layer (`SIZES`), the same draws in all wa
 
 Each is decided by the whole 95 % interval over databases and layers, without a correction for their
 number; otherwise it is *not seen here*. Intervals of shares that are all 0 or all 1 have no width.
-A pilot on 3 to 5 databases a layer, from seed 3000, chose all sizes, the factors 2 and 4 and the
-gentle rate, and it showed which way most of these would fall. With W_QK alone a layer can store
-every database (`capacity.layer.store_in_query_key`), so that the last asks about training alone.
+A pilot on 3 to 5 databases a layer, from seed 3000, chose all sizes, the factor 4 and the gentle
+rate, and it showed which way most of these would fall. By hand a layer can write every
+database into its attention (`capacity.layer.store_in_query_key`), through its embeddings, so that
+the last question is one of training.
+
+Added after the run: the facts gained since the first leg (`since_before`).
 """
 
 from __future__ import annotations

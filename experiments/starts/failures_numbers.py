@@ -262,11 +262,24 @@ def _limit(table: pd.DataFrame) -> dict[str, Any]:
             way: {name: _gained(part, way, frozen) for name, part in parts.items()}
             for way, frozen in GAINS.items()
         },
+        # asked after the run: facts more than before the second leg
+        "since_before": {
+            name: {way: _since(of) for way, of in part.groupby("way", sort=False)}
+            for name, part in parts.items()
+        },
         "frozen_facts_a_parameter": {
             name: {at: with_mean(of[at] / of["others"], of) for at in ("argmax", "p95")}
             for name, of in parts.items()
             for of in [of[of["way"] == "frozen, gently"]]
         },
+    }
+
+
+def _since(table: pd.DataFrame) -> dict[str, Any]:
+    """Facts more than at the end of the first leg."""
+    return {
+        at: with_mean(table[at] - table[f"{at}_before"] * table["n_triples"], table)
+        for at in ("argmax", "p95")
     }
 
 

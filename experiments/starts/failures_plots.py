@@ -12,23 +12,31 @@ from experiments.common.drawing import REFERENCE, estimates, headline, told
 from experiments.starts.failures_numbers import ALL
 
 # failed, held, frozen: one colour a meaning in all panels
+SHIFT = {"failed": -0.08, "held": 0.0, "frozen": 0.08, "trained": -0.08}
 FAILED, HELD, FROZEN, RELEASED, BACK = COLOURS[3], COLOURS[0], COLOURS[2], COLOURS[1], COLOURS[4]
 
 
 def drawn(found: dict[str, Any]) -> dict[str, Figure]:
-    """Four panels."""
-    figure = Figure(figsize=(WIDTH, 6.4))
-    panels = figure.subplots(2, 2)
-    _by_epoch(panels[0, 0], found["gates"])
-    _by_factor(panels[0, 1], found["weights"]["cells"][ALL])
-    _by_way(panels[1, 0], found["release"]["cells"])
-    _by_size(panels[1, 1], found["limit"]["gained"])
+    """Gates with starting weights, and release with what W_Q and W_K gain."""
+    gates, release = (Figure(figsize=(WIDTH, 3.6)) for _ in range(2))
+    epochs, factors = gates.subplots(1, 2)
+    _by_epoch(epochs, found["gates"])
+    _by_factor(factors, found["weights"]["cells"][ALL])
     headline(
-        figure,
-        "Training saturates gates within 50 epochs, and starts whose gates saturate most fail:\n"
-        "frozen ones fail as well once they are drawn saturated",
+        gates,
+        "Training saturates gates within 50 epochs, and starts with more saturated gates fail\n"
+        "more often; frozen ones do so too once they are drawn saturated",
     )
-    return {"failures": figure}
+    ways, sizes = release.subplots(1, 2)
+    _by_way(ways, found["release"]["cells"])
+    _by_size(sizes, found["limit"]["gained"])
+    loss = found["release"]["differences"][ALL]["frozen"]
+    headline(
+        release,
+        "Trained once the rest is, W_Q and W_K cost little reliability, "
+        f"{told(loss, interval=True)},\nand no gain of facts over going on frozen is seen",
+    )
+    return {"gates": gates, "release": release}
 
 
 def _by_epoch(axes: Axes, gates: dict[str, Any]) -> None:
@@ -36,7 +44,8 @@ def _by_epoch(axes: Axes, gates: dict[str, Any]) -> None:
              "frozen": (FROZEN, "W_Q, W_K frozen")}  # fmt: skip
     for (part, (colour, label)), marker in zip(names.items(), MARKERS, strict=False):
         of = gates["by_epoch"][ALL][part]
-        estimates(axes, range(len(of)), [each["saturated"] for each in of.values()],
+        places = [x + SHIFT[part] for x in range(len(of))]
+        estimates(axes, places, [each["saturated"] for each in of.values()],
                   colour=colour, marker=marker, label=label, line="-")  # fmt: skip
     epochs = list(gates["by_epoch"][ALL]["held"] or of)
     area = gates["foretold"][ALL]
@@ -54,13 +63,14 @@ def _by_factor(axes: Axes, cells: dict[str, Any]) -> None:
     places = {**{name: float(i) for i, name in enumerate(names)}, "scaled": len(names) + 0.0}
     for way, colour, marker in (("trained", HELD, MARKERS[0]), ("frozen", FROZEN, MARKERS[2])):
         of = [cells[way][name] for name in places]
-        estimates(axes, list(places.values()), [each["reliability"] for each in of], colour=colour,
-                  marker=marker, label=f"{way}: reliability")  # fmt: skip
-        estimates(axes, list(places.values()), [each["saturated"] for each in of], colour=colour,
-                  marker=marker, label=f"{way}: saturated", hollow=True)  # fmt: skip
+        x = [place + 1.5 * SHIFT[way] for place in places.values()]
+        estimates(axes, x, [each["reliability"] for each in of], colour=colour, marker=marker,
+                  label=f"{way}: reliability")  # fmt: skip
+        estimates(axes, x, [each["saturated"] for each in of], colour=colour, marker=marker,
+                  label=f"{way}: saturated", hollow=True)  # fmt: skip
     axes.set(
-        title="Starting weights of W_Q and W_K times\na factor, or scaled attention",
-        xlabel="factor", ylabel="share of starts, of gates", ylim=(-0.03, 1.45),
+        title="Starting weights of W_Q and W_K times\na factor, or scaled attention; all layers",
+        xlabel="factor of W_Q and of W_K", ylabel="share of starts, of gates", ylim=(-0.03, 1.45),
         xticks=list(places.values()),
         xticklabels=[name.removeprefix("times ") for name in places],
         yticks=[0, 0.2, 0.4, 0.6, 0.8, 1],
@@ -94,9 +104,9 @@ def _by_size(axes: Axes, gained: dict[str, Any]) -> None:
                   colour=colour, marker=MARKERS[number + 1], label=way, across=True)  # fmt: skip
     axes.axvline(0, color=REFERENCE, linewidth=0.8, linestyle=":", label="going on frozen")
     axes.set(
-        title="At the limit of frozen layers: facts\ngained by W_Q and W_K",
-        xlabel="facts by argmax, a parameter of W_Q and W_K", yticks=range(len(names)),
-        ylim=(-0.6, len(names) + 2.6),
+        title="At the limit of frozen layers: facts\nthat W_Q and W_K gain",
+        xlabel="facts by argmax, a parameter of theirs", yticks=range(len(names)),
+        ylim=(-0.6, len(names) + 4.4),
     )  # fmt: skip
     axes.set_yticklabels([name.removesuffix(" triples") for name in names], fontsize=7)
     axes.legend(loc="upper left")

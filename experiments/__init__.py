@@ -27,6 +27,7 @@ EXPERIMENTS = {
     "half_sizes": "experiments.starts.half_sizes",
     "frozen_law": "experiments.starts.frozen_law",
     "patterns": "experiments.starts.patterns",
+    "failures": "experiments.starts.failures",
     "stores": "experiments.size.stores",
     "overload": "experiments.bits.overload",
     "formats": "experiments.bits.formats",

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -51,15 +51,25 @@ class Snapshots:
     tell : callable, optional
         Function that is called with the number of epochs done, and the last known loss, whenever a
         snapshot could be taken.
+    at : collection of int
+        Numbers of epochs done at which an engine offers a snapshot in any case, with the layer's
+        weights as they are then.
     """
 
     def __init__(
-        self, path: Path | None, of: str, *, tell: Callable[[int, float], object] | None = None
+        self,
+        path: Path | None,
+        of: str,
+        *,
+        tell: Callable[[int, float], object] | None = None,
+        at: Collection[int] = (),
     ) -> None:
-        self._path, self._of, self._tell = path, of, tell
+        self._path, self._of, self._tell, self.at = path, of, tell, frozenset(at)
         self._due = time.monotonic() + SECONDS
 
-    def telling(self, tell: Callable[[int, float], object]) -> Snapshots:
+    def telling(
+        self, tell: Callable[[int, float], object], *, at: Collection[int] = ()
+    ) -> Snapshots:
         """Return the same snapshots, which also tell the number of epochs done and the loss."""
         before = self._tell
 
@@ -68,7 +78,11 @@ class Snapshots:
                 before(epoch, loss)
             tell(epoch, loss)
 
-        return Snapshots(self._path, self._of, tell=both)
+        return Snapshots(self._path, self._of, tell=both, at=self.at | set(at))
+
+    def next_stop(self, epoch: int, most: int) -> int:
+        """Return the first of `at` after `epoch`, but `most` if that comes before."""
+        return min([most, *(each for each in self.at if epoch < each)])
 
     def recall(
         self, generator: np.random.Generator, like: Callable[[], Arrays], epochs: int

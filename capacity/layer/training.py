@@ -7,7 +7,7 @@ in what is computed; sums in another order round differently, and long training 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -38,6 +38,7 @@ def train(
     snapshots: Snapshots = NO_SNAPSHOTS,
     progress: Progress | None = None,
     watch: Callable[[int, float], object] | None = None,
+    watch_at: Collection[int] = (),
 ) -> Training:
     """Train a layer in place, from its weights and on its device.
 
@@ -65,6 +66,10 @@ def train(
     watch : callable, optional
         Called with the number of epochs done and the last loss recorded, NaN before the first: at
         the end, and whenever `progress` is called between.
+    watch_at : collection of int
+        Numbers of epochs done at which `watch` is called in any case, by the same engines, unless
+        training has ended before. The layer then has the weights of that epoch; it must not be
+        changed.
 
     Returns
     -------
@@ -99,7 +104,7 @@ def train(
     forget_gradients(layer)
     run = partial(engine.run, layer, db, recipe, generator(seed))
     with held_still([layer], recipe):
-        return followed(run, recipe, snapshots, progress, watch)
+        return followed(run, recipe, snapshots, progress, watch, watch_at)
 
 
 def engine_of(

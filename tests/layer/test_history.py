@@ -2,7 +2,7 @@
 
 import math
 import pickle
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 import numpy as np
@@ -165,3 +165,25 @@ def test_who_watches_is_told_the_last_recorded_loss(engine: Any) -> None:
     for epoch, loss in told[1:-1]:
         assert loss == curve[max(i for i in curve if i < epoch)]
     assert np.isfinite([loss for _, loss in told[1:]]).all()
+
+
+@pytest.mark.parametrize("engine", ["reference", "fused", "blocked"])
+@pytest.mark.parametrize("batch_size", [0, 7])
+def test_who_watches_sees_the_weights_of_an_epoch(engine: Any, batch_size: int) -> None:
+    # the rate is constant, so that the first nine of twenty epochs are those of a training of nine
+    compute, recipe = Compute(engine), Recipe(epochs=20, stop_tau=0, batch_size=batch_size)
+    layer, nine, twenty = (AttentionLayer(CONFIG, DATABASE.n_tokens) for _ in range(3))
+    train(nine, DATABASE, replace(recipe, epochs=9), compute)
+    train(twenty, DATABASE, recipe, compute)
+    seen: dict[int, dict[str, torch.Tensor]] = {}
+
+    def watch(epoch: int, _loss: float) -> None:
+        seen[epoch] = {name: p.detach().clone() for name, p in layer.named_parameters()}
+
+    train(layer, DATABASE, recipe, compute, watch=watch, watch_at=(9, 21))
+    assert {0, 9, 20} <= seen.keys() <= set(range(21))
+    for name, weight in nine.named_parameters():
+        assert torch.equal(seen[9][name], weight)
+    # and to look changes nothing
+    for name, weight in twenty.named_parameters():
+        assert torch.equal(layer.get_parameter(name), weight)

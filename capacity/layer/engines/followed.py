@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import Snapshots
@@ -15,10 +15,11 @@ def followed(
     snapshots: Snapshots,
     progress: Progress | None,
     watch: Callable[[int, float], object] | None = None,
+    watch_at: Collection[int] = (),
 ) -> Training:
     """Train, and report epochs and loss: `progress` and `watch` of `capacity.layer.train`."""
     if watch is not None:
-        snapshots = snapshots.telling(watch)
+        snapshots = snapshots.telling(watch, at=watch_at)
     if progress is not None:
         progress("epochs", 0, recipe.epochs, None)
         snapshots = snapshots.telling(

@@ -46,7 +46,7 @@ class PackedRun:
         recipe: Recipe,
         frozen: Collection[str] = (),
     ) -> None:
-        self._config, self._recipe = config, recipe
+        self._config, self._recipe, self._given = config, recipe, weights
         self.dtype = weights["W_E"].dtype
         lanes = VECTOR_BYTES // self.dtype.itemsize
         ids = db.token_triples.astype(np.int64)
@@ -111,8 +111,10 @@ class PackedRun:
             changing[name][...] = array
         end, stride = epochs.GOING, self._epochs_a_call(-(-n // size))
         while end == epochs.GOING and epoch < recipe.epochs:
+            if epoch in snapshots.at:
+                self.write_back(self._given)
             snapshots.offer(epoch, rng, lambda: changing, loss=recorder.loss_before(epoch))
-            stop = min(epoch + stride, recipe.epochs)
+            stop = snapshots.next_stop(epoch, min(epoch + stride, recipe.epochs))
             if size == n:
                 end, epoch = epochs.train_epochs(*arguments, epoch, stop)
             else:

@@ -158,7 +158,7 @@ docs: $(VENV)/tests-installed
 	$(BIN)/python -m sphinx -W --keep-going -c docs . build/site
 	@echo "open build/site/index.html"
 
-# every table, conclusion and figure of the experiments (three and a half hours on two cores)
+# every table, conclusion and figure of the experiments (about four hours on two cores)
 experiments: $(VENV)/tests-installed
 	for module in $$($(BIN)/python -m experiments); do \
 		OMP_NUM_THREADS=1 $(BIN)/python -m $$module --run || exit; done

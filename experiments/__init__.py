@@ -24,8 +24,6 @@ EXPERIMENTS = {
     "associations": "experiments.size.associations",
     "frozen": "experiments.size.frozen",
     "starts": "experiments.starts.factors",
-    "half_sizes": "experiments.starts.half_sizes",
-    "frozen_law": "experiments.starts.frozen_law",
     "patterns": "experiments.starts.patterns",
     "failures": "experiments.starts.failures",
     "stores": "experiments.size.stores",

@@ -1,9 +1,8 @@
-"""The laws of layers as the library holds them: of one start, and of reach.
+"""The law of layers as the library holds it, from the conclusions of `experiments.size.layers`.
 
     python -m experiments.size.held_sizes
 
-It writes capacity/evaluator/held_sizes.json, which `capacity.evaluator.held_size` reads, from the
-conclusions of `experiments.size.layers` and `experiments.starts.half_sizes`.
+It writes capacity/evaluator/held_sizes.json, which `capacity.evaluator.held_size` reads.
 """
 
 from __future__ import annotations
@@ -15,28 +14,18 @@ from experiments.common.harness import ROOT, results_of
 from experiments.size.layers_numbers import SIZES
 
 FILE = ROOT / "capacity" / "evaluator" / "held_sizes.json"
-KEPT = ("columns", "intercept", "weights", "steepness", "errors_in_nats", "ranges")
+KEPT = ("intercept", "weights", "steepness", "errors_in_nats", "ranges")
 
 
 def text() -> str:
-    """Coefficients, errors and ranges of the laws, by what they foretell and recipe."""
-    one, reach = (
-        json.loads((results_of(name) / f"{name}.json").read_text())
-        for name in ("law_of_layers", "half_sizes")
-    )
+    """Coefficients, errors and ranges of the law, by recipe."""
+    found = json.loads((results_of("law_of_layers") / "law_of_layers.json").read_text())
     laws: dict[str, Any] = {
-        "reliability": {
-            kind: {"columns": list(SIZES), **of["law"]}
-            for kind, of in one.items()
-            if kind != "seconds_of_run"
-        },
-        "reach": {"best": reach["law"]},
+        kind: {"columns": list(SIZES), **{key: of["law"][key] for key in KEPT}}
+        for kind, of in found.items()
+        if kind != "seconds_of_run"
     }
-    kept = {
-        by: {kind: {key: law[key] for key in KEPT} for kind, law in of.items()}
-        for by, of in laws.items()
-    }
-    return json.dumps(kept, indent=1) + "\n"
+    return json.dumps(laws, indent=1) + "\n"
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def drawn(pairs: pd.DataFrame, found: dict[str, Any]) -> dict[str, Figure]:
                 label=label,
             )  # fmt: skip
     left.set(
-        title="Share of the paper's pairs that are held,\n"
+        title="Share of the fresh pairs that are held,\n"
         f"all trained: {percent(trained['reliability'])} by one start, "
         f"{percent(trained['reached'])} by some of 8",
         xlabel="heads", ylabel="share held at tau = 0.95", ylim=(0, 1.02), xticks=HEADS,
@@ -52,7 +52,7 @@ def drawn(pairs: pd.DataFrame, found: dict[str, Any]) -> dict[str, Figure]:
     laws = (
         ("one start", trained["one start"], RELIABILITY, MARKERS[0]),
         ("some of 8", trained["reach"], REACH, MARKERS[1]),
-        ("some of 16, frozen or not", ways["either, as in the paper"]["reach"], COLOURS[2],
+        ("8 draws, each trained and frozen", ways["either, as in the paper"]["reach"], COLOURS[2],
          MARKERS[2]),
     )  # fmt: skip
     for number, (name, law, colour, marker) in enumerate(laws):

@@ -105,7 +105,7 @@ def layers(small: Mapping[str, pd.DataFrame], found: dict[str, Any]) -> Figure:
     figure.legend(*_matched(right, small, found), loc="outside lower right")
     headline(
         figure,
-        "Equation (9) counts heads and d_head_vo alike; in trained layers heads count for more\n"
+        "Equation (9) counts heads and d_head_vo alike; by one start heads count for more\n"
         f"(memorised at tau = {TAU}; intervals over databases and layers)",
     )
     return figure

@@ -47,7 +47,8 @@ def _by_epoch(axes: Axes, gates: dict[str, Any]) -> None:
         places = [x + SHIFT[part] for x in range(len(of))]
         estimates(axes, places, [each["saturated"] for each in of.values()],
                   colour=colour, marker=marker, label=label, line="-")  # fmt: skip
-    epochs = list(gates["by_epoch"][ALL]["held"] or of)
+    by = gates["by_epoch"][ALL]
+    epochs = list(by["held"] or by["failed"])
     area = gates["foretold"][ALL]
     early = area.get("200", list(area.values())[-1])
     axes.set(

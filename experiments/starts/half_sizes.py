@@ -184,7 +184,8 @@ def _law_of_reach(runs: pd.DataFrame, sizes: pd.DataFrame) -> dict[str, Any]:
     found = fit_size_law(some, LAW, TAU)
     ends = found.exponent_intervals()
     inside = sizes[[not beyond[SOME] for beyond in sizes["beyond"]]]
-    foretold = [found.law.size_at(row) for row in inside[list(LAW)].to_dict("records")]
+    rows = inside[list(LAW)].to_numpy(float)
+    foretold = [found.law.size_at(dict(zip(LAW, row, strict=True))) for row in rows]
     errors = np.log(inside[SOME] / foretold)
     columns = {"d_head_qk": "d_head_qk", **{name: name for name in LAW}, "triples": "n_triples"}
     return {

@@ -1,6 +1,6 @@
 """Bits a parameter and associations of other authors, on the axis of starts.
 
-    python -m experiments.starts.neighbours --run
+    python -m experiments.starts.neighbours --run     (eighteen minutes on two cores)
     python -m experiments.starts.neighbours --plot
 
 `overload` and `associations` train each layer from one start, and one start mixes what a layer can
@@ -18,7 +18,8 @@ the best of 8:
   Allen-Zhu and Li (2404.05405), with Morris et al. (2505.24832) beside (`stored_bits`), over all
   parameters, embeddings included. "2 bits" (and 3.6, after Morris et al.) *holds here* if the whole
   interval of one of the layers is at or above that line, and else it is *not seen here*;
-* the bits a parameter of the largest database that is *held* whole (by argmax too);
+* the bits a parameter of the largest database that is *held* whole (by argmax too), after 2,000
+  epochs;
 * CP beside: of the same databases, all bits over the parameters of a CP decomposition,
   d (n_subjects + n_predicates + n_objects), at its argmax rank d: the least dimension found at
   which the largest score is the fact, with proof (`capacity.dimension`). A multiple of such factors
@@ -37,6 +38,10 @@ between 1.2 times chance and `SATURATED`; standard errors are clustered by datab
 that is lower than that of one start by at least `LOWER`, with its whole interval (trained, scaled),
 and else it is *not seen here*. Freezing takes the same luck out only where it doesn't lower the
 share, which is told.
+
+Added after the run: bits over the parameters that recall reads, counted as CP's are: those of the
+heads, W_E's rows of subjects and predicates, and W_U's columns of objects. A layer has twice as
+many for embeddings, since it has both for every token. Exponents of d_h alone are over databases.
 """
 
 from __future__ import annotations

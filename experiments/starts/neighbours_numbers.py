@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.common.conclusions import slopes_of, with_mean
+from capacity.evaluator import mean_interval
+from experiments.common.conclusions import with_mean
 from experiments.common.harness import Tables, committed
-from experiments.size.associations import TOKENS
+from experiments.starts.neighbours_associations import LOWER, associations_of
 
 # of each count of bits, the line that its authors tell
 LINES = {"averaged": 2.0, "clipped": 3.6}
 HELD_AT = ("p95", "argmax")
-SATURATED, LOWER = 0.95, 0.25
 ONE, BEST_OF = "one start", "best of several"
 SERIES = ["kind", "trained_for", "layer_id", "is_frozen"]
-SIZES_OF_TASK = ("heads", "d_h", "d")
 
 
 def numbers(tables: Tables) -> dict[str, Any]:
     """Bits a parameter of layers and of CP, and the exponents of associations."""
-    runs, cp = tables["bits"], _of_cp(tables)
+    runs, cp = _with_read_parameters(tables), _of_cp(tables)
+    short = runs["trained_for"].min()
     bits = {
         str(kind): {
             str(epochs): {
                 "layers": {
-                    str(name): _ways(part, cp) for name, part in of.groupby("layer_id", sort=False)
+                    str(name): _ways(part, cp, all_sizes=epochs == short)
+                    for name, part in of.groupby("layer_id", sort=False)
                 },
-                "all layers": _ways(of, cp),
+                "all layers": _ways(of, cp, all_sizes=epochs == short),
             }
             for epochs, of in of_kind.groupby("trained_for")
         }
         for kind, of_kind in runs.groupby("kind", sort=False)
     }
-    associations = _associations(tables["associations"])
+    associations = associations_of(tables["associations"])
     lower = associations["exponents"]["trained, scaled"]["best less one"]["d_h"]
     return {
         "bits": bits,
@@ -61,6 +61,20 @@ def _reached(bits: dict[str, Any], count: str, line: float) -> bool:
         for ways in of["layers"].values()
         for way in ways.values()
     )
+
+
+def _with_read_parameters(tables: Tables) -> pd.DataFrame:
+    """Runs with the number of parameters that recall reads, as CP's are counted.
+
+    They are those of the heads, one row of W_E for each subject and predicate, and one column of
+    W_U for each object.
+    """
+    cp = tables["cp"].drop_duplicates(["kind", "size"])
+    cp = cp.set_index(["kind", "size"])
+    tokens = (cp["n_parameters"] / cp["argmax_rank"]).rename("tokens")
+    runs = tables["bits"].join(tokens, on=["kind", "size"])
+    d = runs["layer_id"].str.extract(r"d(\d+)-", expand=False).astype(int)
+    return runs.assign(n_read_parameters=runs["n_all_parameters"] - d * runs["tokens"])
 
 
 def _of_cp(tables: Tables) -> pd.DataFrame:
@@ -117,32 +131,38 @@ def _evenly(table: pd.DataFrame) -> pd.Series[float]:
     return table["n_triples"] * np.log2(table["n_objects"])
 
 
-def _ways(runs: pd.DataFrame, cp: pd.DataFrame) -> dict[str, Any]:
+def _ways(runs: pd.DataFrame, cp: pd.DataFrame, *, all_sizes: bool) -> dict[str, Any]:
     """The most bits a parameter, and those of the largest database held, trained and frozen."""
-    return {
-        "frozen" if frozen else "trained": {
+    found: dict[str, Any] = {}
+    for frozen, part in runs.groupby("is_frozen"):
+        way = found["frozen" if frozen else "trained"] = {
             "most": {
-                name: {count: _most(part, count, name) for count in LINES}
+                name: {
+                    **{count: _most(part, count, name) for count in LINES},
+                    "as_cp_counts": _most(part, "averaged", name, per="n_read_parameters"),
+                }
                 for name in (ONE, BEST_OF)
-            },
-            "held": {
-                name: {at: _held(part, cp, at, name) for at in HELD_AT} for name in (ONE, BEST_OF)
-            },
+            }
         }
-        for frozen, part in runs.groupby("is_frozen")
-    }  # fmt: skip
+        if all_sizes:
+            way["held"] = {
+                name: {at: _held(part, cp, at, name) for at in HELD_AT} for name in (ONE, BEST_OF)
+            }
+    return found
 
 
-def curve(runs: pd.DataFrame, count: str, name: str) -> pd.DataFrame:
+def curve(runs: pd.DataFrame, count: str, name: str, per: str = "n_all_parameters") -> pd.DataFrame:
     """Bits a parameter of each layer on each database, by one start or by the best."""
-    each = runs.assign(bits=runs[f"bits_{count}"] / runs["n_all_parameters"])
+    each = runs.assign(bits=runs[f"bits_{count}"] / runs[per])
     by = each.groupby([*SERIES, "size", "n_triples", "database_id"], sort=False)["bits"]
     return (by.mean() if name == ONE else by.max()).reset_index()
 
 
-def _most(runs: pd.DataFrame, count: str, name: str) -> dict[str, Any]:
+def _most(
+    runs: pd.DataFrame, count: str, name: str, per: str = "n_all_parameters"
+) -> dict[str, Any]:
     """The largest mean over databases of all sizes, each layer at its own size."""
-    each = curve(runs, count, name)
+    each = curve(runs, count, name, per)
     means = each.groupby(["layer_id", "n_triples"], sort=False)["bits"].mean()
     best = means.groupby("layer_id").idxmax()
     kept = each[[key in set(best) for key in zip(each["layer_id"], each["n_triples"], strict=True)]]
@@ -172,6 +192,7 @@ def _held(runs: pd.DataFrame, cp: pd.DataFrame, at: str, name: str) -> dict[str,
     every = pd.MultiIndex.from_frame(runs[each].drop_duplicates())
     found = pd.DataFrame({
         "bits": (largest["bits_content"] / largest["n_all_parameters"]).reindex(every).fillna(0.0),
+        "read": (largest["bits_content"] / largest["n_read_parameters"]).reindex(every).fillna(0.0),
         "triples": largest["n_triples"].reindex(every).fillna(0),
         "cp": largest["bits"].reindex(every),
         "at_the_end": largest["size"].reindex(every).eq(runs["size"].max()),
@@ -181,78 +202,12 @@ def _held(runs: pd.DataFrame, cp: pd.DataFrame, at: str, name: str) -> dict[str,
     return {
         "triples": found["triples"].mean(),
         "of_the_largest_size": found["at_the_end"].mean(),
-        **with_mean(found["bits"], shared),
+        **_mean(found["bits"], shared),
+        "as_cp_counts": _mean(found["read"], shared),
         "cp": with_mean(beside["cp"], _shared(beside, "database")),
     }
 
 
-def _associations(runs: pd.DataFrame) -> dict[str, Any]:
-    """Shares by setting, exponents by way, and what freezing and starts change."""
-    groups = ["is_frozen", "scaled", *SIZES_OF_TASK, "layer_id", "database_id"]
-    by = runs.groupby(groups)["share"]
-    shares = by.agg(one="mean", best="max", spread="std").reset_index()
-    inside = shares[
-        (shares["one"] > 1.2 / TOKENS) & (shares["best"] < SATURATED)
-    ].copy()  # fmt: skip
-    for name in ("one", "best"):
-        inside[f"log_{name}"] = np.log(inside[name] - 1 / TOKENS)
-    inside["log_difference"] = inside["log_best"] - inside["log_one"]
-    for name in SIZES_OF_TASK:
-        inside[f"log_{name}"] = np.log(inside[name])
-    ways = {
-        f"{'frozen' if frozen else 'trained'}, {'scaled' if scaled else 'as in the paper'}": part
-        for (frozen, scaled), part in inside.groupby(["is_frozen", "scaled"])
-    }
-    theirs = committed("associations", "runs")
-    wide = theirs[theirs["layer"] == "theirs"].pivot_table(
-        index=["d", "heads", "d_h"], columns="database_id", values="share"
-    )
-    return {
-        "shares": [_setting(key, part) for key, part in shares.groupby(groups[:5])],
-        "exponents": {name: _exponents(part) for name, part in ways.items()},
-        "spread_of_starts": with_mean(inside["spread"] / (inside["one"] - 1 / TOKENS), inside),
-        "frozen_over_trained": _frozen_over_trained(inside),
-        "their_layer": {
-            # two databases, each from a start of its own
-            "largest_relative_difference": (wide.max(axis=1) / wide.min(axis=1) - 1).max(),
-        },
-    }
-
-
-def _setting(key: Any, part: pd.DataFrame) -> dict[str, Any]:
-    frozen, scaled, *sizes = key
-    return {
-        "frozen": bool(frozen), "scaled": bool(scaled),
-        **{name: int(size) for name, size in zip(SIZES_OF_TASK, sizes, strict=True)},
-        **{name: with_mean(part[name], part[["database_id"]]) for name in ("one", "best")},
-    }  # fmt: skip
-
-
-def _exponents(part: pd.DataFrame) -> dict[str, Any]:
-    """Exponents over all settings, and of d_h alone with 20 heads, d = 8."""
-    several = [f"log_{name}" for name in SIZES_OF_TASK if part[name].nunique() > 1]
-    alone = part[(part["heads"] == part["heads"].max()) & (part["d"] == part["d"].max())]
-    columns = {"one start": "log_one", "best": "log_best", "best less one": "log_difference"}
-    return {
-        **{
-            name: {
-                term.removeprefix("log_"): slope
-                for term, slope in slopes_of(part, f"{y} ~ {' + '.join(several)}", several).items()
-            }
-            for name, y in columns.items()
-        },
-        "d_h alone": {
-            name: slopes_of(alone, f"{y} ~ log_d_h", ["log_d_h"])["log_d_h"]
-            for name, y in columns.items()
-        },
-    }
-
-
-def _frozen_over_trained(shares: pd.DataFrame) -> dict[str, Any]:
-    """Ratios of the shares above chance, frozen to trained, by heads (with the scale)."""
-    keys = [*SIZES_OF_TASK, "layer_id", "database_id"]
-    wide = shares[shares["scaled"]].pivot_table(index=keys, columns="is_frozen", values="log_best")
-    ratio = (wide[True] - wide[False]).dropna().apply(math.exp).rename("ratio").reset_index()
-    return {
-        str(heads): with_mean(part["ratio"], part) for heads, part in ratio.groupby("heads")
-    }  # fmt: skip
+def _mean(bits: pd.Series[float], shared: pd.DataFrame) -> dict[str, Any]:
+    """A mean with its interval; bits that are all 0 are no shares of runs."""
+    return {"mean": bits.mean(), "interval": mean_interval(bits, shared), "n_runs": len(bits)}

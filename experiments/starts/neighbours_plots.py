@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from capacity.plots.theme import COLOURS, MARKERS, WIDTH
 from experiments.common.conclusions import with_mean
-from experiments.common.drawing import REFERENCE, estimates, headline
+from experiments.common.drawing import REFERENCE, estimates, headline, told
 from experiments.common.harness import Tables
 from experiments.starts.neighbours_numbers import BEST_OF, LINES, ONE, curve
 
@@ -26,7 +26,7 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Bits a parameter by size, and shares of associations."""
     return {
         "bits": _bits(tables["bits"], found),
-        "associations": _associations(found["associations"]["shares"]),
+        "associations": _associations(found["associations"]),
     }
 
 
@@ -34,8 +34,8 @@ def _bits(runs: pd.DataFrame, found: dict[str, Any]) -> Figure:
     """A row for each kind of databases, a panel for each layer."""
     kinds, layers = (runs[name].unique() for name in ("kind", "layer_id"))
     short, long = runs["trained_for"].min(), runs["trained_for"].max()
-    figure = Figure(figsize=(WIDTH, 5.2))
-    panels = figure.subplots(len(kinds), len(layers), sharey=True, sharex="row", squeeze=False)
+    figure = Figure(figsize=(WIDTH, 5.4))
+    panels = figure.subplots(len(kinds), len(layers), sharex=True, sharey=True, squeeze=False)
     for row, kind in zip(panels, kinds, strict=True):
         for axes, layer in zip(row, layers, strict=True):
             part = runs[(runs["kind"] == kind) & (runs["layer_id"] == layer)]
@@ -47,15 +47,24 @@ def _bits(runs: pd.DataFrame, found: dict[str, Any]) -> Figure:
             )  # fmt: skip
             for bits in LINES.values():
                 axes.axhline(bits, color=REFERENCE, lw=0.7, ls="--")
-            axes.set_title(f"{layer}\n{kind}", fontsize=8)
-            axes.set(xscale="log", xlabel="triples", ylim=(0, 4.5))
-        row[0].set_ylabel("bits a parameter")
-    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower left", ncols=3)
+            axes.set(xscale="log", ylim=(0, 4.5))
+            axes.minorticks_off()
+            axes.set_xticks([100, 300, 1000], ["100", "300", "1,000"])
+        row[0].set_ylabel(f"{kind}\nbits a parameter")
+    for axes, layer in zip(panels[0], layers, strict=True):
+        axes.set_title(layer)
+    for axes in panels[-1]:
+        axes.set_xlabel("triples")
+    figure.legend(
+        *panels[0][0].get_legend_handles_labels(), loc="outside lower left", ncols=3,
+        title="2,000 epochs; hollow: 20,000",
+    )  # fmt: skip
     most = _most_of(found)
     headline(
         figure,
-        f"A layer stores up to {most['mean']:.1f} bits a parameter by its best start; CP stores "
-        "all bits of the same\ndatabases in fewer parameters (lines: 2 and 3.6 bits)",
+        "More starts and frozen queries and keys raise what layers store, to "
+        f"{most['mean']:.1f} bits a parameter at most;\nCP holds the same databases whole in fewer "
+        "parameters (lines: 2 and 3.6 bits)",
     )
     return figure
 
@@ -90,16 +99,19 @@ def _panel(axes: Axes, short: pd.DataFrame, long: pd.DataFrame) -> None:
                 with_mean(part["bits"], part[["database_id"]])
                 for _, part in each.groupby("n_triples")
             ]
-            told = f"{label}, 20,000 epochs" if hollow else label
             estimates(
                 axes, triples, means, colour=colour, marker=marker, line=line, hollow=hollow,
-                label=told,
+                label=None if hollow else label,
             )  # fmt: skip
 
 
-def _associations(shares: list[dict[str, Any]]) -> Figure:
-    """Shares by d_h with d = 8: attention as in the paper, and scaled."""
-    table = pd.DataFrame(shares)
+def _heads(number: int) -> str:
+    return "1 head" if number == 1 else f"{number} heads"
+
+
+def _associations(found: dict[str, Any]) -> Figure:
+    """Shares by d_h, with the largest d: attention as in the paper, and scaled."""
+    table = pd.DataFrame(found["shares"])
     table = table[table["d"] == table["d"].max()]
     figure = Figure(figsize=(WIDTH, 3.8))
     panels = figure.subplots(1, 2, sharey=True)
@@ -111,20 +123,27 @@ def _associations(shares: list[dict[str, Any]]) -> Figure:
             for frozen, line in ((False, "-"), (True, "--")):
                 part = of_scale[(of_scale["heads"] == heads) & (of_scale["frozen"] == frozen)]
                 for name, hollow in (("one", True), ("best", False)):
-                    label = f"{heads} heads" if not frozen and not hollow else None
+                    label = _heads(heads) if not frozen and not hollow else None
                     estimates(
                         axes, part["d_h"].tolist(), part[name].tolist(), colour=colour,
                         marker=marker, line=line if not hollow else "none", hollow=hollow,
                         label=label,
                     )  # fmt: skip
-        axes.set(
-            title="scaled by 1 / sqrt(d_h)" if scaled else "as in the paper", xlabel="d_h",
-            xscale="log", yscale="log",
-        )  # fmt: skip
+        scale = "scaled by 1 / sqrt(d_h)" if scaled else "as in the paper"
+        axes.set_title(f"d = {table['d'].max()}, {scale}")
+        axes.set(xlabel="d_h", xscale="log", yscale="log")
         axes.set_xticks([1, 2, 4, 8], ["1", "2", "4", "8"], minor=False)
         axes.minorticks_off()
         axes.set_yticks([0.06, 0.1, 0.2, 0.4], ["0.06", "0.1", "0.2", "0.4"])
     panels[0].set_ylabel("pairs of 2,500 predicted")
-    panels[0].legend(title="solid: trained, dashed: frozen;\nhollow: one start, full: best of 4")
-    headline(figure, "Starts hardly change how many associations a layer predicts; its sizes do")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=3,
+        title="solid: trained, dashed: W_Q, W_K frozen; hollow: one start, full: best of 4",
+    )  # fmt: skip
+    laws = found["exponents"]["trained, scaled"]
+    headline(
+        figure,
+        f"Associations grow as d_h to the power {told(laws['one start']['d_h'])} by one start, and "
+        f"{told(laws['best']['d_h'])} by the best of 4\n(trained, scaled)",
+    )
     return figure

@@ -26,6 +26,7 @@ EXPERIMENTS = {
     "starts": "experiments.starts.factors",
     "patterns": "experiments.starts.patterns",
     "failures": "experiments.starts.failures",
+    "neighbours": "experiments.starts.neighbours",
     "stores": "experiments.size.stores",
     "overload": "experiments.bits.overload",
     "formats": "experiments.bits.formats",

@@ -67,23 +67,30 @@ def row_of(task: tuple[int, int, int, str, int, int]) -> dict[str, Any]:
     """One training and the share of pairs that it predicts."""
     d, heads, d_h, kind, seed, steps = task
     torch.set_num_threads(1)
-    following = np.random.default_rng([2411, seed]).integers(TOKENS, size=(TOKENS, TOKENS))
     share = (
-        their_share(following, d, heads, d_h, seed, steps)
+        their_share(following_of(seed), d, heads, d_h, seed, steps)
         if kind == "theirs"
-        else our_share(following, d, heads, d_h, seed, steps)
+        else our_share(database_of(seed), d, heads, d_h, seed, steps)
     )
     return {"d": d, "heads": heads, "d_h": d_h, "layer": kind, "database_id": f"{seed}",
             "share": share}  # fmt: skip
 
 
-def our_share(
-    following: np.ndarray[Any, Any], d: int, heads: int, d_h: int, seed: int, steps: int
-) -> float:
-    """Share of pairs that a plain layer of this library predicts, by the best recipe."""
+def following_of(seed: int) -> np.ndarray[Any, Any]:
+    """The next token of each pair, shape (TOKENS, TOKENS)."""
+    return np.random.default_rng([2411, seed]).integers(TOKENS, size=(TOKENS, TOKENS))
+
+
+def database_of(seed: int) -> Database:
+    """The pairs and their next tokens as facts."""
+    following = following_of(seed)
     pairs = np.indices(following.shape).reshape(2, -1)
     facts = np.stack([*pairs, following.ravel()], axis=1)
-    db = Database.from_triples([tuple(f"t{i:02}" for i in fact) for fact in facts.tolist()])
+    return Database.from_triples([tuple(f"t{i:02}" for i in fact) for fact in facts.tolist()])
+
+
+def our_share(db: Database, d: int, heads: int, d_h: int, seed: int, steps: int) -> float:
+    """Share of pairs that a plain layer of this library predicts, by the best recipe."""
     layer = AttentionLayer(LayerConfig(d, heads, d_h, d_h), db.n_tokens, seed=seed)
     recipe = Recipe(**{**BEST, "epochs": 2000 if steps == STEPS else steps})
     train(layer, db, recipe)

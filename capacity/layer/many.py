@@ -56,8 +56,8 @@ def train_many(
         Engine, dtype and device; the last two must agree with each layer. If omitted, the fastest
         engine for each layer, with the layer's dtype and device.
     seeds : sequence of int or numpy.random.Generator, optional
-        Seed of each task's order of facts, and of its further starts. If omitted, 0 for all, and
-        for the further starts of the tasks 0, 1, 2, ..., so that no two draw the same.
+        Seed of each task's order of facts, and of its further starts. If omitted, 0 for all orders,
+        and for the further starts of each task a child of it, so that no two draw the same.
     threads : int
         Number of threads, which take the largest tasks first. The result doesn't depend on it. Of
         the engines, only the fused one is faster with several threads on small layers: the padded
@@ -122,7 +122,7 @@ def train_many(
     ]
     if asked.most == 1:
         return _trained(jobs, recipe, threads)
-    further = [np.random.default_rng(i) for i in range(len(tasks))] if apart else rngs
+    further = generator(0).spawn(len(tasks)) if apart else rngs
     return _of_starts(jobs, further, recipe, threads, asked)
 
 

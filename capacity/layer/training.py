@@ -24,7 +24,7 @@ from capacity.layer.packed import weights_of
 from capacity.layer.recipe import Recipe, Training
 from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
 from capacity.layer.tensor import require_same_vocabulary
-from capacity.limits import Seed, generator, shown
+from capacity.limits import Seed, generator, require_integer, shown
 from capacity.progress import Progress
 
 
@@ -67,9 +67,9 @@ def train(
         Called with the number of epochs done and the last loss recorded, NaN before the first: at
         the end, and whenever `progress` is called between.
     watch_at : collection of int
-        Numbers of epochs done at which `watch` is called in any case, by the same engines, unless
-        training has ended before. The layer then has the weights of that epoch; it must not be
-        changed.
+        Numbers of epochs done at which `watch` is called in any case, unless training has ended
+        before. The layer then has the weights of that epoch; it must not be changed. Engines that
+        train many layers together can't do so.
 
     Returns
     -------
@@ -84,7 +84,8 @@ def train(
         If the database is multi-valued: a layer can't learn two objects of one pair.
     InvalidArgumentError
         If the layer has another number of tokens than the database, another dtype or device than
-        `compute`, or no weight to train; or if the engine asked for can't train it.
+        `compute`, or no weight to train; if the engine asked for can't train it; or for `watch_at`
+        without `watch`, with what is no number of epochs, or by an engine that can't.
     DeviceError
         If the layer is on a GPU on which the engine doesn't compute what 'reference' does on a CPU.
 
@@ -101,10 +102,27 @@ def train(
     """
     recipe = recipe or Recipe()
     engine, _ = engine_of(layer, db, recipe, compute)
+    if watch_at:
+        _require_watched(watch_at, watch, engine)
     forget_gradients(layer)
     run = partial(engine.run, layer, db, recipe, generator(seed))
     with held_still([layer], recipe):
         return followed(run, recipe, snapshots, progress, watch, watch_at)
+
+
+def _require_watched(
+    watch_at: Collection[int], watch: Callable[[int, float], object] | None, engine: Engine
+) -> None:
+    """Refuse epochs at which nobody would be told: an InvalidArgumentError."""
+    for epoch in watch_at:
+        require_integer("watch_at", epoch, least=0)
+    if watch is None:
+        raise InvalidArgumentError("`watch_at` must come with `watch`, which is called then.")
+    if engine.run_many is not None:
+        raise InvalidArgumentError(
+            f"`watch_at` must be empty for the engine {engine.name}, which trains many layers "
+            "together and shows none between. Take Compute('fused') or Compute('reference')."
+        )
 
 
 def engine_of(

@@ -1,4 +1,4 @@
-"""What the starts that fail have in common, what helps them, and what W_Q and W_K gain."""
+"""Conclusions of `failures`: gates of failed starts, starting weights, release, and storing."""
 
 from __future__ import annotations
 

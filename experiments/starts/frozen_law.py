@@ -123,7 +123,7 @@ def _cost_of(task: tuple[str, int, int]) -> float:
 
 
 def numbers(tables: Tables) -> dict[str, Any]:
-    """What each form foretells of the fresh layers, and the verdicts."""
+    """Sizes that each form foretells of the fresh layers, and the verdicts."""
     known = sizes_of(committed("half_sizes", "runs"))
     fresh = sizes_of(tables["runs"])
     errors: dict[str, Values] = {}

@@ -160,7 +160,7 @@ def database_of(kind: str, size: int, i: int) -> Database:
 
 
 def bits_of(task: BitsTask) -> dict[str, Any]:
-    """What a layer stores of one database, from each start."""
+    """Count the bits that a layer stores of one database, from each start."""
     kind, size, i, name, frozen, epochs, starts = task
     db = database_of(kind, size, i)
     layers = _trained(LAYERS[name], db, frozen, epochs, starts, i)

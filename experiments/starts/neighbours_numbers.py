@@ -53,7 +53,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
 
 
 def _reached(bits: dict[str, Any], count: str, line: float) -> bool:
-    """Whether the interval of some layer, by the best of its starts, is at or above a line."""
+    """Tell if the interval of some layer, by the best of its starts, is at or above a line."""
     return any(
         way["most"][BEST_OF][count]["interval"][0] >= line
         for of_kind in bits.values()
@@ -172,7 +172,7 @@ def _most(
 
 
 def _shared(rows: pd.DataFrame, database: str) -> pd.DataFrame:
-    """What rows share: databases, and layers where there are several."""
+    """Name what rows share: databases, and layers where there are several."""
     layers = ["layer_id"] if "layer_id" in rows and rows["layer_id"].nunique() > 1 else []
     return rows[[database, *layers]].rename(columns={database: "database_id"})
 

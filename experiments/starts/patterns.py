@@ -1,4 +1,4 @@
-"""Whether (10) suffices for databases that are made against it.
+"""Databases that are made against (10), to find one for which it doesn't suffice.
 
     python -m experiments.starts.patterns --run
     python -m experiments.starts.patterns --plot
@@ -87,7 +87,7 @@ def row_of(task: tuple[int, int, int, str, int]) -> dict[str, Any]:
 
 
 def numbers(tables: Tables) -> dict[str, Any]:
-    """What is held, by the number of patterns and the layer."""
+    """Count what is held, by the number of patterns and the layer."""
     cells = tables["cells"]
     by_layer = {
         f"d_model {d}, d_head_vo {vo}": [

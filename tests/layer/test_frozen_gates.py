@@ -1,4 +1,4 @@
-"""What a layer holds with W_E, W_Q and W_K frozen: the rank, the construction, the counts."""
+"""Frozen W_E, W_Q and W_K: the rank of what a layer sees, the construction, and the counts."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from capacity.database import random_database
+from capacity.errors import InvalidArgumentError
 from capacity.evaluator import evaluate
 from capacity.layer import AttentionLayer, Compute, History, LayerConfig, Recipe, train, train_many
 from capacity.layer.history import recorded_epochs
@@ -187,3 +188,18 @@ def test_who_watches_sees_the_weights_of_an_epoch(engine: Any, batch_size: int) 
     # and to look changes nothing
     for name, weight in twenty.named_parameters():
         assert torch.equal(layer.get_parameter(name), weight)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"watch_at": (9,)}, "must come with `watch`"),
+        ({"watch_at": (9,), "watch": print, "compute": Compute("padded")}, "engine padded"),
+        ({"watch_at": (-1,), "watch": print}, "integer of at least 0"),
+        ({"watch_at": (0.5,), "watch": print}, "integer of at least 0"),
+    ],
+)
+def test_epochs_at_which_nobody_would_be_told_are_refused(options: Any, message: str) -> None:
+    layer = AttentionLayer(CONFIG, DATABASE.n_tokens)
+    with pytest.raises(InvalidArgumentError, match=message):
+        train(layer, DATABASE, Recipe(epochs=2), **options)

@@ -122,7 +122,7 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     ):
         shares = [row["most_recalled"] for row in rows]
         axes.plot([row["p"] for row in rows], shares, f"{marker}-", color=colour, label=name)
-    axes.axhline(1, color=REFERENCE, linewidth=0.8)
+    axes.axhline(1, color=REFERENCE, linewidth=0.8, label="all facts")
     axes.set(
         xlabel="predicates p, each with two objects, for 2^p subjects",
         ylabel="facts recalled by argmax,\nby the best start",

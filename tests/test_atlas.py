@@ -45,6 +45,7 @@ def test_the_tables_have_every_class() -> None:
     assert len(binary_tensors(2)) == 5
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_atlas_is_proved() -> None:
     databases, tensors = committed("atlas", "databases"), committed("atlas", "tensors")
     for table, make in ((databases, lambda row: database_of(row["code"])),

@@ -1,4 +1,4 @@
-"""No quick test takes over five seconds, by the record of the last run on an idle machine.
+"""No quick test takes over two seconds, by the record of the last run on an idle machine.
 
 The record is of a commit: once a tenth of today's quick tests aren't in it, it has to be made anew.
 """
@@ -29,7 +29,7 @@ def share_known(tests: list[str], record: dict[str, Any]) -> float:
     return sum(min(n, record["tests_of"].get(name, 0)) for name, n in today.items()) / len(tests)
 
 
-def test_quick_tests_take_at_most_five_seconds(record: dict[str, Any]) -> None:
+def test_quick_tests_take_at_most_two_seconds(record: dict[str, Any]) -> None:
     assert record["tests"] > ALL
     assert {name: s for name, s in record["seconds"].items() if s > MOST} == {}
 

@@ -50,6 +50,7 @@ def raised() -> Iterator[tuple[str, int, str]]:
                 yield name, node.lineno, ast.unparse(kind).removeprefix("builtins.")
 
 
+@pytest.mark.slow
 def test_no_module_raises_a_built_in_exception() -> None:
     found = [
         f"{name}:{line} raises {kind}"
@@ -59,6 +60,7 @@ def test_no_module_raises_a_built_in_exception() -> None:
     assert not found
 
 
+@pytest.mark.slow
 def test_no_check_stands_in_an_assert() -> None:
     # python -O removes them
     found = [
@@ -70,6 +72,7 @@ def test_no_check_stands_in_an_assert() -> None:
     assert not found
 
 
+@pytest.mark.slow
 def test_every_exception_to_the_rule_is_needed() -> None:
     assert ALLOWED.keys() <= {(name, kind) for name, _, kind in raised()}
 

@@ -146,6 +146,7 @@ def known_law(exponents: tuple[float, ...], seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@pytest.mark.slow
 def test_a_law_of_layers_that_is_known_is_found() -> None:
     true = (1.91, 2.14, 0.79, -0.61)
     found = layers_numbers.conclusions(known_law(true).assign(kind="best"))["best"]
@@ -170,6 +171,7 @@ def test_bisections_that_are_cut_short_have_the_size_that_all_runs_give() -> Non
             assert shares[row["layer_id"], row["below"]] < 0.5
 
 
+@pytest.mark.slow
 def test_the_measure_that_decides_has_the_largest_effect() -> None:
     """Runs that memorise by one measure alone, of databases in which two go together."""
     rng = np.random.default_rng(0)

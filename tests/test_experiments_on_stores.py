@@ -116,6 +116,7 @@ def known(slope: float, law_is_off_by: float) -> tuple[pd.DataFrame, pd.DataFram
     return pd.DataFrame(runs), pd.DataFrame(databases)
 
 
+@pytest.mark.slow
 def test_the_measure_that_decides_explains_what_is_left() -> None:
     found = stores_numbers.conclusions(*known(0.5, 1.0))["best"]
     left = found["left"]

@@ -58,6 +58,7 @@ def test_without_an_extra_the_function_names_it(package: str, code: str, extra: 
     assert f" needs {package}; install the extra `{extra}`" in said
 
 
+@pytest.mark.slow
 def test_a_star_import_needs_no_torch() -> None:
     said = without("torch", "from capacity import *\nprint(rank_interval, layer, sweep)\n1 / 0")
     assert said.startswith("ZeroDivisionError")

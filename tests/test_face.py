@@ -114,6 +114,7 @@ def defined() -> set[str]:
     return names
 
 
+@pytest.mark.slow
 def test_types_of_public_signatures_are_public() -> None:
     exported = {name for face in faces() for name in public(face)}
     mine = defined()

@@ -130,6 +130,7 @@ def test_each_figure_can_be_read(name: str) -> None:
     assert not {key: found for key, found in wrong.items() if found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_files_are_those_figures_as_png_and_svg(name: str) -> None:
     for suffix in ("png", "svg"):

@@ -23,6 +23,7 @@ def modules_after(code: str) -> set[str]:
     return {name.split(".")[0] for name in names} | {"scipy.sparse.csgraph"} & set(names)
 
 
+@pytest.mark.slow
 def test_the_rank_command_loads_nothing_heavy() -> None:
     arguments = ["rank", str(EXAMPLES / "figure-1.ttl")]
     loaded = modules_after(f"from capacity.cli import _run; assert _run({arguments!r}) == 0")
@@ -30,6 +31,7 @@ def test_the_rank_command_loads_nothing_heavy() -> None:
     assert {"numpy", "scipy", "pyoxigraph", "flint", "typer"} <= loaded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     ["capacity", "capacity.layer.config", "capacity.layer.recipe", "capacity.sweep.plan",

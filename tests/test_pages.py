@@ -55,6 +55,7 @@ def without_code(text: str) -> str:
     return re.sub(r"\]\([^)]*\)", "]", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages.PAGES)
 def test_a_page_is_what_its_template_and_the_conclusions_give(page: str) -> None:
     assert (HERE / page).read_text(encoding="utf-8") == pages.rendered(page)

@@ -15,6 +15,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+@pytest.mark.slow
 def test_every_record_says_which_modules_it_measures() -> None:
     registered = digests.registered()
     # a soak that has never ended has no record

@@ -132,6 +132,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_names_the_file_and_leaves_no_part(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     path.write_text("old")

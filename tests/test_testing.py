@@ -85,6 +85,7 @@ def test_unfoldings_alone_seldom_close_hard_databases() -> None:
     assert by_unfolding < 50
 
 
+@pytest.mark.slow
 def test_hard_databases_are_functional_or_not() -> None:
     find(hard_databases(), lambda db: db.is_functional)
     find(hard_databases(), lambda db: not db.is_functional)
@@ -132,6 +133,7 @@ def test_known_rank_tensors_are_the_sum_of_their_terms(known: KnownRank) -> None
     assert np.array_equal(np.einsum("ir,jr,kr->ijk", a, b, c), known.tensor)
 
 
+@pytest.mark.slow
 def test_known_rank_tensors_reach_every_mode() -> None:
     for mode in range(3):
         find(
@@ -151,12 +153,14 @@ def test_sizes_of_integer_tensors_are_respected(tensor: SparseTensor) -> None:
     assert tensor.n_entries <= 6
 
 
+@pytest.mark.slow
 def test_integer_tensors_may_be_zero_negative_and_have_zero_slices() -> None:
     find(integer_tensors(), lambda tensor: tensor.n_entries == 0)
     find(integer_tensors(), lambda tensor: tensor.n_entries > 0 and tensor.values.max() < 0)
     find(integer_tensors(), lambda tensor: len(set(tensor.indices[:, 0])) < tensor.shape[0])
 
 
+@pytest.mark.slow
 @given(integer_tensors_of_known_rank())
 @settings(max_examples=examples(150))
 def test_known_ranks_of_tensors_lie_in_the_certified_interval(known: KnownTensor) -> None:
@@ -184,6 +188,7 @@ def test_tensors_of_known_rank_are_of_many_kinds() -> None:
 # ---- certificates -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_every_kind_is_drawn_or_refused_in_words_for_every_order(order: int) -> None:
     dense = np.random.default_rng(order).integers(-2, 3, (2,) * order)

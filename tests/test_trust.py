@@ -9,6 +9,8 @@ import sys
 import tokenize
 from pathlib import Path
 
+import pytest
+
 from tests.oracles import ROOT
 
 PAGE = (ROOT / "docs" / "trust.md").read_text()
@@ -56,6 +58,7 @@ def assert_tables_have(modules: dict[str, Path], text: str) -> None:
         assert abs(n - counted) <= 2 + counted // 20, (names, counted)
 
 
+@pytest.mark.slow
 def test_the_page_names_every_module_that_verify_loads_and_how_long_it_is() -> None:
     loaded = loaded_by("capacity.rank.verifier.checker")
     room = "capacity.rank.verifier."
@@ -73,6 +76,7 @@ def test_the_page_names_every_module_that_verify_loads_and_how_long_it_is() -> N
     assert all(f"`{part}`" in PAGE for part in parts)
 
 
+@pytest.mark.slow
 def test_the_page_names_every_module_that_a_check_of_a_dimension_loads() -> None:
     loaded = loaded_by("capacity.embedding.verifier.checker")
     room = "capacity.embedding."

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 # the longest that a test may take which isn't marked slow
-MOST = 5.0
+MOST = 2.0
 # quicker ones are counted alone
 LEAST = 0.5
 

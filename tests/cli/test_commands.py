@@ -212,6 +212,7 @@ def test_training_on_several_answers_is_an_error_without_a_policy(
     assert row["n_triples"] == 1
 
 
+@pytest.mark.slow
 def test_sweep_and_grid_print_their_tables(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -36,6 +36,7 @@ def test_every_command_has_two_examples_of_its_own(name: str) -> None:
     assert all(shlex.split(line)[:2] == ["capacity", name] for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "line"), EXAMPLES_OF_HELP, ids=[line for _, line in EXAMPLES_OF_HELP]
 )
@@ -80,6 +81,7 @@ def test_help_shows_groups_and_examples(
     assert out.index("Examples:") < out.index("$ capacity") < out.rindex("\n $ capacity")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "coloured"),
     [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],

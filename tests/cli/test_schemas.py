@@ -104,6 +104,7 @@ def test_every_command_has_a_schema_of_draft_2020_12() -> None:
     assert set(LINES) == set(NAMES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "line"), [(name, line) for name, lines in LINES.items() for line in lines]
 )
@@ -113,6 +114,7 @@ def test_output_is_what_the_schema_says(
     assert valid(name, printed(name, line))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rank", "describe", "dimension", "doctor", "attention", "report"])
 def test_a_missing_key_and_another_type_are_refused(
     name: str, printed: Callable[[str, str], Any]

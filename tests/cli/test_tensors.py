@@ -90,6 +90,7 @@ def test_tensors_of_other_orders_are_bounded(
     assert (got["rank"]["lower"], got["rank"]["upper"]) == (rank, rank)
 
 
+@pytest.mark.slow
 def test_a_tensor_reads_well_for_people(
     capsys: pytest.CaptureFixture[str], complex_file: Path, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ def environment(**variables: str) -> dict[str, str]:
     return {**kept, "TERM": "xterm-256color", **variables}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variables", [{}, {"FORCE_COLOR": "1"}, {"TTY_COMPATIBLE": "0"}])
 def test_progress_is_silent_in_a_file_even_if_colours_are_asked_for(
     variables: dict[str, str],
@@ -31,6 +32,7 @@ def test_progress_is_silent_in_a_file_even_if_colours_are_asked_for(
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudoterminals of this kind")
 def test_progress_is_shown_on_a_terminal_and_results_stay_plain() -> None:
     import pty

@@ -120,6 +120,7 @@ def test_the_bar_shows_epochs_and_the_loss_on_a_terminal_alone(
     assert f"loss {row['loss']:.4f}" in err
 
 
+@pytest.mark.slow
 def test_a_layer_that_diverged_has_a_curve_and_no_table_of_facts(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

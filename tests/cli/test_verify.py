@@ -186,6 +186,7 @@ def test_a_file_of_lists_of_nothing_is_refused_before_it_is_parsed(
         assert f"more than {said}" in err
 
 
+@pytest.mark.slow
 def test_a_repeated_key_is_found_in_one_pass(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

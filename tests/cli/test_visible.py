@@ -131,6 +131,7 @@ def assert_steers_nothing(text: str, *, but: str = "\n") -> None:
     assert "\nFORGED" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_prints_what_steers_a_terminal(
     command: str, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

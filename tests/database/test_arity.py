@@ -75,6 +75,7 @@ def test_the_same_numbers_in_pairs_and_in_triples_have_two_hashes() -> None:
     assert pairs != triples
 
 
+@pytest.mark.slow
 @given(rows_of_any_arity(), st.randoms())
 def test_facts_are_the_set_of_rows(rows: Rows, random: Any) -> None:
     db = of(rows)

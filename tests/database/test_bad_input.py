@@ -151,6 +151,7 @@ def test_what_decompresses_over_the_cap_is_refused(tmp_path: Path) -> None:
         read(path, limits=Limits(1000))
 
 
+@pytest.mark.slow
 def test_random_damage_is_read_or_refused_and_nothing_else() -> None:
     texts = {
         "a.ttl": (EXAMPLES / "figure-1.ttl").read_bytes(),

@@ -50,6 +50,7 @@ def databases(pairs: Pairs, n_objects: int) -> Iterator[Database]:
 # codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_objects", [2, 3])
 @pytest.mark.parametrize("pairs", [FULL, FULL[:-1], tuple((q, k) for k, q in FULL[1:])])
 def test_lengths_are_those_of_a_code(pairs: Pairs, n_objects: int) -> None:
@@ -145,6 +146,7 @@ def test_no_description_is_longer_than_the_plain_one(seed: int, size: int) -> No
     assert 0 <= object_entropy(db) <= plain + 1e-9
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10_000), kind=st.sampled_from(STRUCTURE_KINDS),
     copies=st.sampled_from([0, 0.5, 0.8, 1]), holes=st.sampled_from([0, 0.2]),

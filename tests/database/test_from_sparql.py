@@ -422,6 +422,7 @@ def test_an_answer_without_end_is_cut_at_the_limit() -> None:
         trusted(server, max_rows=20)
 
 
+@pytest.mark.slow
 def test_gzip_is_unpacked_within_the_limit() -> None:
     packed = [("Content-Encoding", "gzip")]
     with serving(says(gzip.compress(FACTS.encode()), headers=packed)) as server:

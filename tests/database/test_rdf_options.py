@@ -175,6 +175,7 @@ def test_contexts_that_refer_to_each_other_twice_end_soon() -> None:
                   contexts={"http://c/": {"@context": terms}})  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_context_within_itself_is_written_as_deep_as_the_document() -> None:
     def read(depth: int, levels: int) -> int:
         context: Any = "http://c/"

@@ -137,6 +137,7 @@ def test_any_terms_that_xml_can_hold_come_back_from_it(db: Database) -> None:
     assert canonical(read_again(text, "rdfxml")) == canonical(db)
 
 
+@pytest.mark.slow
 @given(db=databases(TERMS))
 @settings(max_examples=examples(250))
 def test_any_terms_come_back_from_tables_and_networkx(

@@ -175,6 +175,7 @@ def test_groups_are_all_groups_up_to_order_15() -> None:
         assert len({orders(table) for table in groups.values()}) == len(groups) == number
 
 
+@pytest.mark.slow
 def test_random_latin_squares_are_uniform_on_those_of_order_four() -> None:
     rng = np.random.default_rng(0)
     draws = 2880

@@ -24,6 +24,7 @@ def test_databases_are_functional_and_within_their_sizes() -> None:
         assert 10 <= db.n_triples <= 40
 
 
+@pytest.mark.slow
 def test_half_of_the_later_tables_chain() -> None:
     # two tables: chained exactly if some token is both object and subject
     chained = [

@@ -87,6 +87,7 @@ def test_a_file_of_all_families_fits_the_budget(task: Any, tmp_path: Path) -> No
     assert STEPS - checks.budget.steps < STEPS * db.n_facts / FACTS
 
 
+@pytest.mark.slow
 def test_a_check_loads_no_search(tmp_path: Path) -> None:
     db = graph(cube(3))
     found = dimensions(db, ["CP", "ComplEx", "DistMult"], shared=False, witness=False)
@@ -188,6 +189,7 @@ def bare_of(db: Database) -> Dimension:
     )
 
 
+@pytest.mark.slow
 def test_what_is_computed_for_a_claim_is_there_for_the_next() -> None:
     db = random_graph(1_000, (200, 5, 200))
     found = dimensions(db, ["CP", "SimplE", "RESCAL", "TuckER"], shared=False, witness=False)
@@ -257,6 +259,7 @@ def test_a_rank_that_isnt_proved_proves_no_dimension() -> None:
     assert "isn't proved" in str(reason)
 
 
+@pytest.mark.slow
 def test_many_ranks_in_a_file_of_many_dimensions_are_held_once_and_paid_for(tmp_path: Path) -> None:
     # each dimension goes over all ranks of the file
     db = random_graph(60, (10, 2, 10))

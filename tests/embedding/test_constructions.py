@@ -50,6 +50,7 @@ def ranks(T: Exact, D: np.ndarray) -> bool:
     )
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**20), st.sampled_from([0, 1]))
 @settings(max_examples=examples(60), deadline=None)
 def test_one_curve_with_a_common_first_coordinate_ranks_by_as_many_terms_of_cp(

@@ -82,6 +82,7 @@ def test_bounds_are_in_order_and_tasks_are_one_after_another(db: Database) -> No
             assert ranking <= both_sides
 
 
+@pytest.mark.slow
 @given(graphs())
 @settings(max_examples=examples(25), deadline=None)
 def test_a_layer_of_attention_is_a_linear_output_layer_that_has_a_construction(
@@ -151,6 +152,7 @@ def test_functional_facts_take_two_dimensions_of_any_output_layer() -> None:
     assert both(dimension(graph_of(two, separate=True), "linear", witness=False)) == (1, 1)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 2**20))
 @settings(max_examples=examples(60))
 def test_one_dimension_is_decided_where_a_query_has_one_answer(k: int, q: int, seed: int) -> None:
@@ -196,6 +198,7 @@ def test_the_cube_takes_a_dimension_for_each_relation(n_relations: int) -> None:
     assert most <= 3
 
 
+@pytest.mark.slow
 def test_what_distmult_cannot_do() -> None:
     circle = graph_of([(0, 0, 1), (1, 0, 2), (2, 0, 0)])
     path = graph_of([(0, 0, 1), (1, 0, 2)])
@@ -427,6 +430,7 @@ def test_wrong_arguments_are_told() -> None:
         verify_dimension(found, graph_of([(0, 0, 2)]))
 
 
+@pytest.mark.slow
 def test_an_estimate_is_refused_where_it_fails() -> None:
     rng = np.random.default_rng(0)
     often = graph_of([(s, q, int(rng.integers(9))) for s in range(30) for q in range(6)],

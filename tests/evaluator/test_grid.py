@@ -44,6 +44,7 @@ def test_columns_are_named_by_tau() -> None:
         accuracy_grid(TABLE, 0.97)
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_byte_for_byte(tmp_path: Path) -> None:
     grid = accuracy_grid(TABLE, 0.95)
     for kind in ("png", "svg", "pdf"):

@@ -46,6 +46,7 @@ def test_the_fit_finds_the_law_that_runs_follow() -> None:
     assert law.steepness == pytest.approx(4.0, rel=0.05)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     found = [capacity_factor(runs(n=1000, seed=i), 0.95, n_resamples=60) for i in range(20)]
     covered = sum(f.factor_interval[0] <= 2.5 <= f.factor_interval[1] for f in found)
@@ -137,6 +138,7 @@ def crossed(seed: int, n: int = 1500) -> tuple[np.ndarray, pd.DataFrame]:
             + rng.normal(size=n)), groups  # fmt: skip
 
 
+@pytest.mark.slow
 def test_intervals_of_runs_that_share_layers_need_both_factors() -> None:
     covered = {"both": 0, "databases": 0}
     for seed in range(100):
@@ -171,6 +173,7 @@ def test_databases_and_layers_are_drawn_independently() -> None:
         next(cluster_bootstrap([], 1))
 
 
+@pytest.mark.slow
 def test_simultaneous_intervals_hold_at_once() -> None:
     rng = np.random.default_rng(0)
     hits = {"each": 0, "all": 0}

@@ -78,6 +78,7 @@ def test_a_pair_is_told_in_the_title_and_its_object_is_in_bold() -> None:
     assert nonsense.endswith("a pair without an object")
 
 
+@pytest.mark.slow
 def test_names_are_drawn_as_they_stand_though_they_look_like_formulas(tmp_path: Path) -> None:
     db = Database.from_triples([("$a^$", r"$\frac$", "$x_$"), ("b", "p", "")])
     layer = drawn(db)
@@ -162,6 +163,7 @@ def test_example_3_3_has_the_papers_matrices() -> None:
     assert evaluate(layer, db, over="objects").argmax == 1.0
 
 
+@pytest.mark.slow
 def test_the_script_writes_the_figures_beside_the_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

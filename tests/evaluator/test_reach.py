@@ -49,6 +49,7 @@ def starts(pairs: list[list[float]], *, until: str = "all") -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@pytest.mark.slow
 @given(PAIRS, st.integers(1, 4))
 def test_the_reach_of_k_starts_is_the_mean_over_all_sets_of_k(
     pairs: list[list[float]], k: int
@@ -95,6 +96,7 @@ def test_intervals_are_over_databases_and_layers() -> None:
     assert high - low > 0.3
 
 
+@pytest.mark.slow
 @given(PAIRS)
 def test_pooling_keeps_the_best_start_and_counts_all(pairs: list[list[float]]) -> None:
     pooled = pooled_starts(seeds(pairs))

@@ -36,6 +36,7 @@ def doctor_without(
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_doctor_without_any_extra_says_what_installs_each() -> None:
     done = doctor_without(*EXTRAS)
     assert (done.returncode, done.stderr) == (0, "")
@@ -44,6 +45,7 @@ def test_doctor_without_any_extra_says_what_installs_each() -> None:
     assert "torch isn't installed" in done.stdout
 
 
+@pytest.mark.slow
 def test_doctor_asked_for_a_gpu_without_torch_says_why_there_is_none() -> None:
     done = doctor_without("torch", options=("--device", "cuda", "--json"))
     found = json.loads(done.stdout)
@@ -52,6 +54,7 @@ def test_doctor_asked_for_a_gpu_without_torch_says_why_there_is_none() -> None:
     assert any("no GPU is usable" in problem for problem in found["problems"])
 
 
+@pytest.mark.slow
 def test_a_torch_that_fails_is_a_reason_and_no_crash(tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise OSError('libtorch.so: not found')")
@@ -64,6 +67,7 @@ def test_a_torch_that_fails_is_a_reason_and_no_crash(tmp_path: Path) -> None:
     assert "torch fails: OSError: libtorch.so: not found" in done.stdout
 
 
+@pytest.mark.slow
 def test_doctor_imports_nothing_that_takes_long() -> None:
     heavy = "torch numba pandas seaborn matplotlib transformers dask scipy.sparse"
     code = (

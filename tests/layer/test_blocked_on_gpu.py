@@ -50,6 +50,7 @@ def test_rows_are_summed_whatever_their_pieces(rows: np.ndarray, piece: int) -> 
         assert np.array_equal(one.numpy(), other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_its_small_runs_are_those_of_the_reference(
     dtype: str, monkeypatch: pytest.MonkeyPatch

@@ -115,6 +115,7 @@ def rows_a_block(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=SAME_FIXTURE)
 @given(layers(), databases(), recipes, dtypes, st.integers(0, 9), st.sampled_from([1, 2000]))
 def test_gradients_are_those_of_autograd(
@@ -329,6 +330,7 @@ def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads(
             assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["fused", "padded"])
 def test_a_run_that_diverges_is_flagged_and_leaves_its_neighbours_alone(engine: Any) -> None:
     # of one size, so that one batch holds them

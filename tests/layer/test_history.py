@@ -70,6 +70,7 @@ def test_the_curve_is_that_of_a_loop_by_hand(engine: str, positions: Any) -> Non
     assert len(set(shares)) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("batch_size", [0, 7])
 @pytest.mark.parametrize("stop_tau", [0.0, 0.9])
@@ -89,6 +90,7 @@ def test_it_ends_with_the_outcome(engine: str, batch_size: int, stop_tau: float)
     assert history.loss[0] > 2 * history.loss[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [pytest.param(1, marks=pytest.mark.slow), 7])
 def test_of_batches_it_has_the_mean_in_every_engine_alike(batch_size: int) -> None:
     recipe = Recipe(learning_rate=0.01, epochs=40, batch_size=batch_size, stop_tau=0)

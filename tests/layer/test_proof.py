@@ -33,6 +33,7 @@ def wrong() -> Iterator[str]:
     unregister_engine("wrong")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["padded", "fused", "blocked"])
 def test_the_engines_are_proven_on_a_cpu(engine: str) -> None:
     found = prove(engine, "cpu")
@@ -40,6 +41,7 @@ def test_the_engines_are_proven_on_a_cpu(engine: str) -> None:
     assert 0 < found.difference < 1e-5
 
 
+@pytest.mark.slow
 def test_a_wrong_weight_is_found_and_refused_with_the_numbers(
     wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,6 +190,7 @@ def _gradients(dims, errors, matrix, grad, rows, width, d_rows):
     store_totals(dims, sums, d_rows, 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 7, 8])
 def test_products_and_their_gradients_are_those_of_matrices(d: int, dtype: Any) -> None:
     width, tolerance = 32, 100 * np.finfo(dtype).eps

@@ -122,6 +122,7 @@ def test_a_run_goes_on_to_the_last_bit(
         assert snapshots.begun == (1 + 3 + 4) * (3 if engine == "fused" else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["reference", "blocked", "fused"])
 @pytest.mark.parametrize("batch_size", [0, 2])
 def test_a_run_that_goes_on_stops_where_it_would_have(

@@ -47,6 +47,7 @@ def test_the_first_start_that_recalls_most_is_kept(shares: list[float]) -> None:
     assert tried.recalled == max(ranked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine", [pytest.param("reference", marks=pytest.mark.slow), "fused", "padded"]
 )

@@ -273,6 +273,7 @@ def save_for_ever(folder: Path, layers: list[AttentionLayer], ready: Any) -> Non
             layer.save(folder)
 
 
+@pytest.mark.slow
 def test_a_reader_beside_a_writer_sees_whole_saves(tmp_path: Path) -> None:
     layers = both()
     ready = FORK.Event()
@@ -292,6 +293,7 @@ def test_a_reader_beside_a_writer_sees_whole_saves(tmp_path: Path) -> None:
         writer.join()
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_killed_leaves_a_whole_layer(tmp_path: Path) -> None:
     layers, rng = both(), random.Random(0)
     for _ in range(10):

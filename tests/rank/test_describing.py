@@ -269,6 +269,7 @@ def test_turtle_has_the_numbers_of_the_rows() -> None:
     assert (f"{e}made", f"{e}by", "2", "true") in shared
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(graphs())
 def test_turtle_of_any_graph_loads_again_and_is_the_same_each_time(db: Database) -> None:

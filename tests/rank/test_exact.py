@@ -141,6 +141,7 @@ def test_kernels_with_fractions_are_read_off_the_prime() -> None:
     assert rational_rank(dense) == matrix_rank(dense) == 2
 
 
+@pytest.mark.slow
 def test_a_large_sparse_graph_is_certified() -> None:
     # a random relation of 3,000 x 3,000 with 4 facts a row: a core of thousands doesn't peel
     rng = np.random.default_rng(0)

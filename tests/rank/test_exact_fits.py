@@ -90,6 +90,7 @@ def is_exact(found: Any, T: Any, observed: Any = None) -> bool:
     return bool(same.all() if observed is None else same[observed].all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REACHED)
 def test_known_ranks_are_reached_by_explicit_decompositions(name: str) -> None:
     tensor, rank = REACHED[name]
@@ -169,6 +170,7 @@ def test_unknown_fibers_are_left_free() -> None:
     assert reached >= 3
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 1), min_size=16, max_size=16))
 @settings(max_examples=examples(60), deadline=None)
 def test_tensors_of_order_4_are_decomposed_exactly(entries: list[int]) -> None:

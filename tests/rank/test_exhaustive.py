@@ -99,6 +99,7 @@ def test_trees_are_true_and_no_weaker_than_orders_and_dont_depend_on_names(seed:
             assert second_checker(said, tensor)
 
 
+@pytest.mark.slow
 def test_an_effective_rank_of_the_atlas_that_random_trees_did_not_close() -> None:
     rows = enumerate(("011", "123", "232"))
     db = Database.from_triples(

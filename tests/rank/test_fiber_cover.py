@@ -61,6 +61,7 @@ def test_equal_slices_are_merged_and_come_back(seed: int) -> None:
         assert merged.tensor.values[merged.rows[row]] == value
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**9))
 @settings(max_examples=examples(150), deadline=None)
 def test_covers_are_proved_and_at_most_the_slices(seed: int) -> None:
@@ -114,6 +115,7 @@ def codes() -> SparseTensor:
     return SparseTensor(sorted(places), np.ones(3 * n, np.int64), (n, 3, 2 * n))
 
 
+@pytest.mark.slow
 def test_two_slices_on_the_same_indices_cost_little_more_than_one() -> None:
     tensor, n = codes(), 152
     assert min(database_bounds(tensor).slices) == 3 * n

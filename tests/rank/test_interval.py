@@ -73,6 +73,7 @@ def test_components_choose_their_own_modes() -> None:
     assert str(rank_interval(db)) == "[4, 4]"
 
 
+@pytest.mark.slow
 def test_facts_that_peel_are_bounded_at_any_size() -> None:
     # a permutation: every slice has one fact
     n = 50_000

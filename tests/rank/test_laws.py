@@ -100,6 +100,7 @@ def test_relabelling_changes_no_bound(db: Database, random) -> None:
     assert (a.slices, a.unfoldings, a.paper) == (b.slices, b.unfoldings, b.paper)
 
 
+@pytest.mark.slow
 @given(databases(), databases())
 def test_direct_sums_add(a: Database, b: Database) -> None:
     total = made(rows_of(a, "a") + rows_of(b, "b"))

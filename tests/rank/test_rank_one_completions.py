@@ -173,6 +173,7 @@ def test_it_decides_whether_the_effective_rank_is_the_number_of_objects(seed: in
     assert verify(rank, db).proved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["001/122/220", "012/120/201", "012/133/321"])
 def test_effective_ranks_of_the_atlas_that_were_open(code: str) -> None:
     db = database_of(code)

@@ -137,6 +137,7 @@ def test_known_ranks_are_fitted_and_none_below(name: str) -> None:
         assert fitted(db, rank - 1, 0).residual > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN_RANKS)
 def test_fits_are_made_exact(name: str) -> None:
     make, rank = KNOWN_RANKS[name]
@@ -151,6 +152,7 @@ def test_fits_are_made_exact(name: str) -> None:
     assert second_checker(certificate, db)
 
 
+@pytest.mark.slow
 def test_the_border_rank_of_w_is_not_taken_for_its_rank() -> None:
     tensor = w_tensor().to_numpy().astype(np.int64)
     limits = BUDGETS["standard"].limits
@@ -170,6 +172,7 @@ def test_two_copies_of_example_2_2_have_effective_rank_nine() -> None:
     assert not verify(as_rank, db).proved
 
 
+@pytest.mark.slow
 def test_fully_observed_tensors_have_the_effective_rank_of_their_rank() -> None:
     for name in ("Z/3", "Z/4"):
         make, rank = KNOWN_RANKS[name]
@@ -202,6 +205,7 @@ def test_walks_ignore_nothing_that_is_observed() -> None:
 # ---- slices of a single entry -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(databases(max_subjects=6, max_objects=8, max_triples=24), st.booleans(), st.integers(0, 9))
 @settings(max_examples=examples(150), deadline=None)
 def test_slices_of_a_single_entry_come_off_exactly(
@@ -242,6 +246,7 @@ def test_a_database_of_objects_that_are_mentioned_once_is_known_exactly() -> Non
     assert str(rank_interval(db)) == "[12, 12]"
 
 
+@pytest.mark.slow
 def test_what_is_left_is_smaller() -> None:
     # sparse facts at random: most objects are mentioned once or twice
     rng = np.random.default_rng(3)

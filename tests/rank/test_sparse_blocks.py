@@ -41,6 +41,7 @@ def pairs(layout: SparseLayout, slices: np.ndarray) -> np.ndarray:
     return np.stack([of, slices - (np.cumsum(layout.shape) - layout.shape)[of]], axis=1)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**9))
 @settings(max_examples=examples(60), deadline=None)
 def test_the_checker_accepts_every_order_with_blocks(seed: int) -> None:

@@ -117,6 +117,7 @@ def test_what_the_verifier_cannot_afford_is_not_searched() -> None:
         asked(tensor, 10**6, 10**10, CheckBudget(1_000))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_orders")
 def test_it_can_be_stopped_between_two_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     tensor = graph(0, 700)
@@ -136,6 +137,7 @@ def test_it_can_be_stopped_between_two_orders(monkeypatch: pytest.MonkeyPatch) -
     assert verify(interval, tensor).proved
 
 
+@pytest.mark.slow
 def test_work_goes_where_the_interval_is_wide() -> None:
     one, other = graph(0, 700), graph(1, 300)
     places = np.concatenate([one.indices, other.indices + np.array(one.shape)])

@@ -42,6 +42,7 @@ def ends(tensor: SparseTensor, **options: Any) -> tuple[int, int]:
     return interval.lower.value, interval.upper.value
 
 
+@pytest.mark.slow
 @given(integer_tensors(min_order=2, max_order=5))
 @settings(max_examples=examples(25), deadline=None)
 def test_both_ends_are_proved_and_the_terms_multiply_out(tensor: SparseTensor) -> None:
@@ -58,6 +59,7 @@ def test_both_ends_are_proved_and_the_terms_multiply_out(tensor: SparseTensor) -
     assert factors.rank == upper
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
 @settings(max_examples=examples(15), deadline=None)
 def test_both_ends_of_the_effective_rank_are_proved(seed: int, order: int) -> None:
@@ -150,6 +152,7 @@ def test_ghz_has_rank_2_in_any_order(n: int) -> None:
     assert ends(ghz_state(n)) == (2, 2)
 
 
+@pytest.mark.slow
 def test_the_determinant_and_the_permanent_of_three_rows_are_closed() -> None:
     # Ilten, Teitler 2016: 5; Glynn 2010: at most 2^(n - 1) = 4, and Ilten, Teitler: at least 4
     assert ends(determinant(3), effort="standard") == (5, 5)

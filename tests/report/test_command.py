@@ -17,6 +17,7 @@ from tests.report.parsed import assert_one_file, facts_of, text_of
 FIGURE_1 = EXAMPLES / "figure-1.ttl"
 
 
+@pytest.mark.slow
 def test_the_page_of_a_file_is_that_of_the_function(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_certificates_command_gives_the_certificate_of_the_page(
     ]
 
 
+@pytest.mark.slow
 def test_the_page_of_a_sweeps_folder(
     capsys: pytest.CaptureFixture[str], sweep_folder: Path, tmp_path: Path
 ) -> None:

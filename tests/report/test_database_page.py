@@ -206,6 +206,7 @@ def test_the_certificates_in_the_page_prove_both_ends(page: str, figure_1: Datab
     assert facts_of(page)["certified.upper"] == {str(certificates[1].value)}
 
 
+@pytest.mark.slow
 def test_large_certificates_are_a_command() -> None:
     # each of 20,000 facts without repetition has a place of some five digits in each certificate
     rows = [(f"s{i}", f"p{i % 3}", f"o{7919 * i % 20_000}") for i in range(20_000)]

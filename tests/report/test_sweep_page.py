@@ -40,6 +40,7 @@ def test_a_sweep_in_which_nothing_memorises_says_so(sweep_folder: Path) -> None:
     assert "No law can be fitted. Some runs must memorise" in text_of(page, "main")
 
 
+@pytest.mark.slow
 def test_every_cell_of_every_grid_is_that_of_accuracy_grid(
     mixed: str, mixed_runs: pd.DataFrame
 ) -> None:
@@ -90,6 +91,7 @@ def test_points_over_rank_are_means_with_intervals(mixed: str, mixed_runs: pd.Da
         )
 
 
+@pytest.mark.slow
 def test_the_law_is_that_of_capacity_factor(mixed: str, mixed_runs: pd.DataFrame) -> None:
     law, got = capacity_factor(mixed_runs, n_resamples=N_RESAMPLES), facts_of(mixed)
     assert got["factor"] == got["law.factor"] == {repr(law.factor)}
@@ -106,6 +108,7 @@ def test_the_law_is_that_of_capacity_factor(mixed: str, mixed_runs: pd.DataFrame
     assert told == pytest.approx(size_law.law.exponents)
 
 
+@pytest.mark.slow
 def test_failures_are_counted_and_listed(mixed: str, mixed_runs: pd.DataFrame) -> None:
     got = facts_of(mixed)
     assert (got["diverged"], got["tied"]) == ({"2"}, {"1"})
@@ -119,6 +122,7 @@ def test_failures_are_counted_and_listed(mixed: str, mixed_runs: pd.DataFrame) -
     assert listed[2]["tied"] == "0.5"
 
 
+@pytest.mark.slow
 def test_an_unfinished_sweep_says_what_is_left(
     sweep_folder: Path, mixed_runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +132,7 @@ def test_an_unfinished_sweep_says_what_is_left(
     assert "8 runs aren't done" in text_of(page, "#first")
 
 
+@pytest.mark.slow
 def test_provenance_has_versions_plan_and_seeds_and_no_computer(
     sweep_folder: Path, mixed: str
 ) -> None:
@@ -143,6 +148,7 @@ def test_provenance_has_versions_plan_and_seeds_and_no_computer(
     assert not re.search(rf"\b{re.escape(host)}\b", mixed)
 
 
+@pytest.mark.slow
 def test_hostile_names_are_text(mixed: str) -> None:
     assert HOSTILE not in mixed
     assert HOSTILE in text_of(mixed, "#failures")

@@ -55,6 +55,7 @@ def test_rank_prints_the_contracts_object_with_counted_ends(
     assert [counted["bounds"][name] for name in slices] == [None] * 4
 
 
+@pytest.mark.slow
 def test_rank_says_what_proves_each_end_and_what_needs_memory(
     capsys: pytest.CaptureFixture[str], facts: Path
 ) -> None:

@@ -162,6 +162,7 @@ def test_what_is_no_table_of_facts_is_said_in_words(
         count_duckdb(path)
 
 
+@pytest.mark.slow
 def test_columns_and_forms_are_options(scheduler: str, tmp_path: Path) -> None:
     rows = [("<x:b>", "<x:a>", "<x:p>", "1"), ("<x:c>", "<x:a>", "<x:p>", "2")]
     path = put(tmp_path / "a.parquet", rows, ("tail", "head", "relation", "note"))

@@ -123,6 +123,7 @@ CELLS = st.sampled_from(["a", "b", "head", "relation", "tail", "subject", "objec
                          '"""a"', "0", '"', "http://x/", "<a>"])  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=6),
        st.sampled_from(["tsv", "csv"]), st.sampled_from([None, "long", "n3"]),

@@ -32,6 +32,7 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[Any, 
     return json.loads(out), err
 
 
+@pytest.mark.slow
 @needs_oxigraph
 def test_rank_prints_the_counted_interval(
     capsys: pytest.CaptureFixture[str], real: Oxigraph, tmp_path: Path

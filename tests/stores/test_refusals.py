@@ -66,6 +66,7 @@ def packed(raw: bytes) -> bytes:
     return gzip.compress(raw, mtime=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [("a.nt", b"", "the file is empty"),
@@ -165,6 +166,7 @@ def test_a_compressed_parquet_file_is_named(folder: Path) -> None:
 # databases
 
 
+@pytest.mark.slow
 def test_a_table_may_have_any_name(folder: Path) -> None:
     name = "we \"ird'.na me; drop table x"
     quoted = '"' + name.replace('"', '""') + '"'
@@ -207,6 +209,7 @@ def test_tables_that_hold_no_facts_are_refused(
     assert words in refusal(stored(folder, *statements), folder)
 
 
+@pytest.mark.slow
 def test_a_view_and_an_enumeration_are_read_but_no_other_file(folder: Path) -> None:
     secret = folder / "secret.csv"
     secret.write_text("s,p,o\na,p,x\n")
@@ -223,6 +226,7 @@ def test_a_view_and_an_enumeration_are_read_but_no_other_file(folder: Path) -> N
     assert "if a view reads other files" in refusal(path, folder, table="w", views=True)
 
 
+@pytest.mark.slow
 def test_a_view_is_not_read_unless_it_is_asked_for(folder: Path) -> None:
     path = stored(folder, "create view v as select 'a' s, 'p' p, 'x' o")
     for table in (None, "v"):
@@ -270,6 +274,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of a process")
 @pytest.mark.parametrize("value", ["{}", "length({})::varchar"])
 def test_a_value_of_a_view_has_a_limit_of_memory(value: str, folder: Path) -> None:
@@ -287,6 +292,7 @@ def test_a_value_of_a_view_has_a_limit_of_memory(value: str, folder: Path) -> No
     assert int(kib) < 900_000
 
 
+@pytest.mark.slow
 def test_an_expression_of_a_view_ends_in_time(folder: Path) -> None:
     # hours, within which DuckDB doesn't look whether it is to end
     texts = "repeat('x', 1000000 + range), repeat('y', 1000000)"

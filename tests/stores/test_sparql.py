@@ -64,6 +64,7 @@ def comparable(found: StoreCounts) -> StoreCounts:
     return replace(found, source=str(classes), classes=(), notes=())
 
 
+@pytest.mark.slow
 @needs_oxigraph
 @given(st.fixed_dictionaries({name: facts() for name in GRAPHS}))
 @settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])

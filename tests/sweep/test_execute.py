@@ -133,6 +133,7 @@ def test_workers_and_parts_give_the_same_table(plan: Plan, done: Path, tmp_path:
     assert table_bytes(tmp_path) == table_bytes(done)
 
 
+@pytest.mark.slow
 def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
     plan: Plan, tmp_path: Path
 ) -> None:
@@ -448,6 +449,7 @@ def test_tasks_are_the_runs_of_a_shard_cut_and_those_trained_together_are_one(pl
     assert [len(task) for task in tasks_of(padded)] == [24]
 
 
+@pytest.mark.slow
 def test_a_short_sweep_gives_each_process_several_tasks(plan: Plan) -> None:
     total = sum(run.seconds for run in plan.runs)
     assert task_seconds(plan.runs, workers=1) == TASK_SECONDS
@@ -543,7 +545,6 @@ def test_equal_recipes_have_equal_keys() -> None:
         make_plan({**CONFIG, "layers": {**CONFIG["layers"], "n_heads": [1, 1]}})
 
 
-# not too near the end, which comes sooner on a machine that does less else
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.6, pytest.param(0.3, marks=pytest.mark.full)])
 def test_a_kill_at_any_moment_changes_nothing(
@@ -553,8 +554,15 @@ def test_a_kill_at_any_moment_changes_nothing(
     monkeypatch.setattr(soak_sweep, "PLAN", soak_sweep.PLAN.replace("2000", "500"))
     (tmp_path / "alone").mkdir()
     table, seconds = soak_sweep.alone(tmp_path / "alone", 2)
-    (tmp_path / "killed").mkdir()
-    row = soak_sweep.trial(tmp_path / "killed", moment=share * seconds, workers=2, table=table)
+    row = {"killed": False}
+    # the end comes sooner on a machine that does less else by now
+    for i in range(3):
+        folder = tmp_path / f"killed-{i}"
+        folder.mkdir()
+        moment = share * seconds / 2**i
+        row = soak_sweep.trial(folder, moment=moment, workers=2, table=table)
+        if row["killed"]:
+            break
     assert row["killed"]
     assert row["identical"]
     assert row["files_read"]

@@ -100,6 +100,7 @@ def test_a_folder_that_auto_began_by_other_engines_is_not_said_to_be_damaged(
     assert load(tmp_path)["engine"].value_counts().to_dict() == {"fused": 16, "toy": 16}
 
 
+@pytest.mark.slow
 def test_an_engine_that_processes_cannot_import_is_named_and_trains_in_one(tmp_path: Path) -> None:
     register_engine(replace(ALONE, cost=lambda _: 0.45))
     try:

@@ -47,6 +47,7 @@ def table_bytes(folder: Path) -> bytes:
     return (folder / "runs.parquet").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_row_describes_the_first_start_that_holds_or_else_the_best(
     plan: Plan, done: Path
 ) -> None:
@@ -95,6 +96,7 @@ def test_the_share_of_all_starts_is_counted(plan: Plan) -> None:
     assert row["share_of_starts"] * 6 % 1 == 0
 
 
+@pytest.mark.slow
 def test_the_table_is_the_same_on_two_workers(plan: Plan, done: Path, tmp_path: Path) -> None:
     run_sweep(plan, tmp_path / "out", workers=2)
     assert table_bytes(tmp_path / "out") == table_bytes(done)
@@ -134,6 +136,7 @@ def interrupted_at(start: int, plan: Plan, out: Path, monkeypatch: pytest.Monkey
     return run
 
 
+@pytest.mark.slow
 def test_starts_that_are_done_are_not_trained_again(
     plan: Plan, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     trained: list[tuple[str, int]],
@@ -154,6 +157,7 @@ def change(content: dict[str, Any]) -> bytes:
     return json.dumps(content).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

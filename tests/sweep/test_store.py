@@ -268,6 +268,7 @@ def test_a_plan_with_a_run_that_comes_twice_is_refused_before_training(
 # ---- faults -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_flipped_bytes_of_a_shard_are_found(plan: Plan, done: Path, copy: Path) -> None:
     store = Store(copy, plan, environment())
     source = store.path(0).read_bytes()
@@ -548,6 +549,7 @@ def test_clocks_that_jump_change_nothing(plan: Plan, done: Path, copy: Path) -> 
         assert table(copy) == table(done)
 
 
+@pytest.mark.slow
 def test_two_drivers_of_one_part_are_one_too_many(plan: Plan, copy: Path) -> None:
     Store(copy, plan, environment()).path(2).unlink()
     with Store(copy, plan, environment()).mine(0, 1):

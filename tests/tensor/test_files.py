@@ -124,6 +124,7 @@ def test_broken_text_is_refused_with_its_line(what: str) -> None:
     assert len(str(error.value)) < 400
 
 
+@pytest.mark.slow
 def test_lines_are_counted_over_blocks() -> None:
     text = b"1 1\n" * (BLOCK + 5) + b"1 x\n"
     with pytest.raises(TensorFormatError, match=rf"line {BLOCK + 6} "):

@@ -155,6 +155,7 @@ def test_states_have_the_entries_of_their_names() -> None:
     assert w_state(32).n_entries == 32
 
 
+@pytest.mark.slow
 def test_wrong_sizes_are_refused_in_words() -> None:
     nested: Any = [[1]]
     wrong: Any = [
@@ -206,6 +207,7 @@ def test_matricizations_never_exceed_a_known_rank(name: str) -> None:
             assert rank_of(matrix) <= known.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_certified_intervals_never_contradict_the_table(name: str) -> None:
     known = NAMES[name]

@@ -65,6 +65,7 @@ def test_layers_one_by_one_are_those_of_all(name: str, part: Any) -> None:
     assert numbers == list(range(whole.n_layers))
 
 
+@pytest.mark.slow
 def test_one_layer_at_a_time_is_in_memory() -> None:
     model = build("BERT", F32)
     before: list[Any] = []
@@ -177,6 +178,7 @@ def test_ctrl_c_ends_an_iteration_while_a_value_is_computed() -> None:
     assert threading.active_count() == threads
 
 
+@pytest.mark.slow
 def test_nothing_of_a_capture_outlives_it() -> None:
     model = build("BERT", F32)
     gc.collect()

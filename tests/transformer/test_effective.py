@@ -346,6 +346,7 @@ def test_modes_that_don_t_fit_are_refused(
         effective_attention(captured, "full")  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @settings(max_examples=examples(60))
 @given(
@@ -374,6 +375,7 @@ def test_causal_rows_after_small_ones_are_right(
     assert_shortest(found, a, v)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @settings(max_examples=examples(60))
 @given(

@@ -196,6 +196,7 @@ def test_attention_across_sequences_has_masks_of_both() -> None:
                 assert torch.allclose(found.pattern.sum(-1)[0], torch.ones(()).double())
 
 
+@pytest.mark.slow
 def test_the_page_of_families_says_what_is_found() -> None:
     from tools.families import DOCUMENT, page
 

@@ -274,6 +274,7 @@ def large(n: int, degree: int, digits: int, *, fractions: bool, terms: int = 1) 
     return AlgebraicDecomposition(f, Fraction(0), Fraction(10**digits), made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "degree", "digits", "fractions", "terms"),
     [
@@ -304,6 +305,7 @@ def test_a_check_takes_no_longer_than_it_is_charged(
     assert taken < max(slow, slowness()) * (10**14 - budget.steps + 10**7)
 
 
+@pytest.mark.slow
 def test_coefficients_of_many_digits_are_paid_for() -> None:
     db = database([(i, i, i) for i in range(12)])
     costly = large(12, 20, 400, fractions=True, terms=2)

@@ -101,6 +101,7 @@ def test_terms_that_cancel_are_added_up_fiber_by_fiber() -> None:
     assert peak < 10 * 2**20
 
 
+@pytest.mark.slow
 def test_an_elimination_that_fills_up_is_refused() -> None:
     too_costly(*arrow(3000))
 
@@ -109,12 +110,14 @@ def test_a_dense_block_of_a_minor_is_paid_for() -> None:
     too_costly(*crowded(4000))
 
 
+@pytest.mark.slow
 def test_arguments_of_one_certificate_draw_on_one_budget() -> None:
     db, minor = crowded(600)
     assert verify(claim(db, minor), db, budget=CheckBudget(10**9)).proved
     too_costly(db, *[minor] * 20, steps=10**9)
 
 
+@pytest.mark.slow
 def test_certificates_of_one_file_draw_on_one_budget() -> None:
     # about 200 million steps each
     db, minor = crowded(600)
@@ -163,6 +166,7 @@ def test_pencils_are_paid_for_as_they_are_solved() -> None:
     too_costly(db, Pencil(1, np.array([0, 1]), 1), steps=10**9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "entries"), [(200, 9), (300, 6)])
 def test_characteristic_polynomials_of_pencils_are_paid_for(n: int, entries: int) -> None:
     # square and regular: no blocks to reduce, but a polynomial of degree n with long coefficients
@@ -174,6 +178,7 @@ def test_characteristic_polynomials_of_pencils_are_paid_for(n: int, entries: int
     too_costly(database(rows), Pencil(1, np.array([0, 1]), 1), steps=4 * 10**9)
 
 
+@pytest.mark.slow
 def test_wide_blocks_of_pencils_are_paid_for_one_by_one() -> None:
     # dense, each of them takes 16 MB, and more on its way into flint
     n, rows = 990, []
@@ -248,6 +253,7 @@ def test_fits_are_paid_for(n: int, rank: int) -> None:
     too_costly(db, near, side="upper", steps=STEPS // 2)
 
 
+@pytest.mark.slow
 def test_an_argument_pays_for_the_facts_that_it_is_about_alone() -> None:
     # an argument about each of 3,000 components of a database: each once looked at all facts
     db = diagonal(3000)

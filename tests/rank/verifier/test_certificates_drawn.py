@@ -78,6 +78,7 @@ def test_what_is_drawn_is_proved_by_both_checkers_in_memory_and_after_json(
     assert second_checker(again, db)
 
 
+@pytest.mark.slow
 @given(st.data(), st.one_of(databases_of_known_rank(), databases_of_known_effective_rank()))
 @settings(max_examples=examples(300))
 def test_no_drawn_certificate_contradicts_a_theorem(

@@ -80,6 +80,7 @@ def test_arguments_that_repeat_themselves_are_refused() -> None:
         assert not verify(again, db).proved
 
 
+@pytest.mark.slow
 def test_a_format_of_any_kind_is_named() -> None:
     nested: object = []
     for _ in range(100_000):

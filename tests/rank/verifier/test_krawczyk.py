@@ -30,6 +30,7 @@ def whole(db: Database) -> View:
     return View((k, q, v))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 999))
 @settings(max_examples=examples(30), deadline=None)
 def test_dense_tensors_have_real_decompositions_near_their_fits(seed: int) -> None:
@@ -153,6 +154,7 @@ def test_fibers_with_a_simple_tensor_each_need_not_fit(mode: int) -> None:
         assert not second_checker(wrong, db)
 
 
+@pytest.mark.slow
 def test_hundreds_of_equations_are_proved_exactly() -> None:
     tensor = np.random.default_rng(0).integers(0, 2, (8, 8, 8))
     found = enclose(tensor, fitted(tensor, 26, 0).factors)

@@ -84,6 +84,7 @@ ALGEBRAS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALGEBRAS)
 def test_algebras_are_recognised_in_any_bases(name: str) -> None:
     tensor = next(k.tensor for k in KNOWN_RANKS if k.name == name)

@@ -149,6 +149,7 @@ def test_many_predicates_that_span_two_dimensions_are_solved() -> None:
     assert verdict.reason == "slice 3 is no combination of the two"
 
 
+@pytest.mark.slow
 def test_large_sparse_slices_are_solved() -> None:
     # 3,000 subjects, two predicates, objects shared by few: thousands of small blocks
     rng = np.random.default_rng(0)
@@ -186,6 +187,7 @@ def test_entries_that_would_wrap_around_are_refused() -> None:
         pencil_rank(2**61 * ONE, ONE)
 
 
+@pytest.mark.slow
 def test_long_l_blocks_and_dense_singular_pencils_take_no_minutes() -> None:
     A, B = polynomials(300)
     assert pencil_rank(A, B) == 301

@@ -70,6 +70,7 @@ def test_indices_of_eight_bits_prove_what_they_say_and_nothing_else() -> None:
     assert verify(claim(db, small), db).proved
 
 
+@pytest.mark.slow
 def test_indices_of_32_bits_do_not_wrap_in_a_large_database() -> None:
     # a product of two sizes passes 2^32; the column (61361, 47301) is (5, 5) modulo that
     n = 70_000
@@ -304,6 +305,7 @@ print(refused)
 """
 
 
+@pytest.mark.slow
 def test_nothing_rests_on_asserts(tmp_path: Any) -> None:
     db = figure_1()
     write_tsv(db, tmp_path / "facts.tsv")

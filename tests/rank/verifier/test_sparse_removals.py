@@ -84,6 +84,7 @@ def a_group(tensor: np.ndarray, rng: np.random.Generator) -> Step:
     return mode, rng.choice(tensor.shape[mode], n, replace=False).tolist(), columns
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**9), st.integers(2, 4), st.booleans())
 @settings(max_examples=examples(600), deadline=None)
 def test_orders_are_accepted_as_by_masks(seed: int, order: int, hidden: bool) -> None:
@@ -112,6 +113,7 @@ def chains(n: int) -> SparseTensor:
     return SparseTensor(places, np.ones(3 * n, np.int64), (2 * n,) * 3)
 
 
+@pytest.mark.slow
 def test_a_certificate_may_be_about_a_tensor_that_does_not_fit_in_memory() -> None:
     tensor = chains(20_000)
     everything = tuple(map(np.arange, tensor.shape))

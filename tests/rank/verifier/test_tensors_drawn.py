@@ -125,6 +125,7 @@ def test_mutations_are_proved_only_if_the_second_checker_proves_them(part: int) 
     assert min(counts[way] for way in ways) > 10, counts
 
 
+@pytest.mark.slow
 def test_arguments_of_one_tensor_prove_nothing_false_of_another() -> None:
     proved = 0
     for seed in range(400):

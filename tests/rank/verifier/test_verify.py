@@ -63,6 +63,7 @@ def through_json(certificate: Certificate) -> Certificate:
     return Certificate.from_dict(json.loads(json.dumps(certificate.to_dict())))
 
 
+@pytest.mark.slow
 @given(databases())
 @settings(max_examples=examples(1000))
 def test_what_is_found_is_proved_after_json_by_both_checkers(db: Database) -> None:
@@ -136,6 +137,7 @@ def all_kinds() -> list[tuple[Database, Certificate]]:
     return pool
 
 
+@pytest.mark.slow
 def test_random_edits_are_accepted_only_if_they_still_prove_their_claim() -> None:
     rng = random.Random(0)
     pool = all_kinds()

@@ -123,3 +123,13 @@ def write(
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
     print(json.dumps(rows, indent=1))
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Variables for a process of its own: modules are compiled once, as where they are installed.
+
+    Nothing is written beside them.
+    """
+    compiled = Path(__file__).parents[1] / "build" / "bytecode"
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(compiled), **more}

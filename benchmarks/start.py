@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from record import write
+from record import environment, write
 
 IMPORTS = "import numpy, scipy.sparse, typer, flint, rich"
 EMPTY = f"""
@@ -42,7 +42,9 @@ def main() -> None:
     for turn in range(6):
         for name, arguments in COMMANDS.items():
             start = time.perf_counter()
-            subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+            subprocess.run(
+                [sys.executable, *arguments], check=True, capture_output=True, env=environment()
+            )
             if turn:
                 times[name].append(time.perf_counter() - start)
     medians = {name: statistics.median(values) for name, values in times.items()}

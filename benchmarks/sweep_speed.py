@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from record import write
+from record import environment, write
 from torch import nn
 
 from capacity import AttentionLayer, Database, LayerConfig, Recipe
@@ -202,9 +202,9 @@ def command(root: Path, epochs: int, workers: int) -> tuple[float, float]:
         plan.write_text(PLAN.format(epochs=epochs))
         line = [sys.executable, "-m", "capacity.cli", "sweep", str(plan), "--out", f"{folder}/out",
                 "--workers", str(workers)]  # fmt: skip
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
+        variables = environment(OMP_NUM_THREADS="1", PYTHONPATH=str(root))
         start, spent = time.perf_counter(), of_children()
-        subprocess.run(line, check=True, stdout=subprocess.DEVNULL, cwd=root, env=environment)
+        subprocess.run(line, check=True, stdout=subprocess.DEVNULL, cwd=root, env=variables)
         return time.perf_counter() - start, of_children() - spent
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from record import environment
 from start import COMMANDS
 
 from headlines.figure import Figure, ratio
@@ -24,7 +25,9 @@ print(len(sys.modules), file=sys.stderr)
 
 def run(*arguments: str) -> str:
     """Run Python and return what it says on its standard error."""
-    done = subprocess.run([sys.executable, *arguments], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, *arguments], check=True, capture_output=True, text=True, env=environment()
+    )
     return done.stderr
 
 

@@ -6,7 +6,6 @@ Each function starts the command of this checkout in processes of its own.
 from __future__ import annotations
 
 import itertools
-import os
 import statistics
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from record import environment
 from sweep_speed import PLAN, drawn, naive, ours
 
 from headlines.figure import Figure, calibration, ratio, wall_seconds
@@ -54,10 +54,9 @@ for dims in range(1, 9):
 
 def _run(arguments: list[str], cache: str) -> tuple[float, str]:
     """Run Python with a folder of compiled code; return the wall seconds, and what it prints."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT),
-                   "NUMBA_CACHE_DIR": cache}  # fmt: skip
+    variables = environment(OMP_NUM_THREADS="1", PYTHONPATH=str(ROOT), NUMBA_CACHE_DIR=cache)
     start = time.perf_counter()
-    done = subprocess.run([sys.executable, *arguments], check=True, cwd=ROOT, env=environment,
+    done = subprocess.run([sys.executable, *arguments], check=True, cwd=ROOT, env=variables,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
     return time.perf_counter() - start, done.stdout
 

@@ -19,9 +19,7 @@ from capacity.sweep.plan import Plan
 from capacity.sweep.pool import Executor, in_this_process, processes
 from capacity.sweep.storage.manifest import environment
 
-# what the tasks of a sweep import, and what its table does: pyarrow looks for pandas. Torch isn't
-# among it: some engines do without
-_LOADED_BY_WORKERS = ("capacity.sweep.driver", "capacity.rank.analysis", "numba")
+# what the table of a sweep imports: pyarrow looks for pandas
 _LOADED_HERE = ("capacity.sweep.driver", "capacity.sweep.storage.store", "pandas")
 
 
@@ -107,7 +105,7 @@ def run_sweep(
     # a sweep that goes on may need no worker at all, a new one needs them all
     early = workers > 1 and dask is None and _is_new(folder)
     with ExitStack() as stack:
-        executor = _executor(workers, dask, chosen, at_once=workers if early else 0)
+        executor = _executor(workers, dask, chosen, early=early)
         execute = stack.enter_context(executor) if early else None
         # workers that have begun load as much meanwhile
         if not isinstance(plan, Plan):
@@ -131,13 +129,13 @@ def run_sweep(
 
 
 def _executor(
-    workers: int, dask: str | None, device: str, *, at_once: int
+    workers: int, dask: str | None, device: str, *, early: bool
 ) -> AbstractContextManager[Executor]:
     if dask is not None:
         return on_dask(dask)
     if workers == 1:
         return nullcontext(in_this_process)
-    return processes(workers, at_once=at_once, prepare=partial(_prepare, device))
+    return processes(workers, early=early, prepare=partial(_prepare, device))
 
 
 def _is_new(folder: str | os.PathLike[str]) -> bool:
@@ -154,7 +152,7 @@ def _prepare(device: str, number: int) -> None:
         import torch
 
         torch.cuda.set_device(number % torch.cuda.device_count())
-    _load(_LOADED_BY_WORKERS)
+    import_module("capacity.sweep.worker_modules")
     # numba goes on to load, from the first kernel on
     gc.set_threshold(10**5)
     environment(device)

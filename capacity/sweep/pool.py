@@ -2,11 +2,17 @@
 
 `concurrent.futures` fails all waiting tasks when one process dies, and leaves its processes running
 when their parent is killed.
+
+On Linux workers are forked from a server (`multiprocessing.forkserver`), a process with one thread
+that has imported what tasks need; elsewhere, where libraries of the system don't bear a fork, each
+is a new interpreter.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 import traceback
 from collections import Counter, deque
@@ -17,7 +23,6 @@ from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from os import _exit
 from pickle import PicklingError
 from typing import Any, TypeAlias
 
@@ -28,6 +33,10 @@ from capacity.warned import warn_caller
 # arguments of the tasks by their names, in the order in which they begin
 Tasks: TypeAlias = Mapping[Any, tuple[Any, ...]]
 ATTEMPTS = 3
+# never forked from this process: torch's threads don't survive it
+_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+# what the server imports
+_MODULES = "capacity.sweep.worker_modules"
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,7 @@ def attempt(function: Callable[..., Any], name: Hashable, arguments: tuple[Any, 
 
 @contextmanager
 def processes(
-    workers: int, *, at_once: int = 0, prepare: Callable[[int], object] | None = None
+    workers: int, *, early: bool = False, prepare: Callable[[int], object] | None = None
 ) -> Iterator[Executor]:
     """Run worker processes until the context ends.
 
@@ -96,9 +105,9 @@ def processes(
     ----------
     workers : int
         Largest number of processes.
-    at_once : int
-        Number of processes, up to `workers`, that start before there are tasks; the others start
-        when tasks wait for them.
+    early : bool
+        True if imports begin before there are tasks: those of the server, or of all processes.
+        Otherwise processes start when tasks wait for them.
     prepare : callable, optional
         Called in each process before its first task, with the least number from 0 that no other
         process has, for slow imports. An error in it is ignored, because it comes again in the
@@ -122,8 +131,11 @@ def processes(
         team.append(_start_worker(min(set(range(len(team) + 1)) - taken), prepare))
 
     try:
-        for _ in range(min(at_once, workers)):
-            start()
+        if _METHOD == "forkserver":
+            _prepare_server(early)
+        elif early:
+            for _ in range(workers):
+                start()
         yield partial(_in_processes, team, workers, start)
     finally:
         for worker in team:
@@ -213,12 +225,25 @@ def _begin(
     _send(worker.connection, (function, worker.task, tasks[worker.task]))
 
 
+def _prepare_server(early: bool) -> None:
+    from multiprocessing.forkserver import ensure_running, set_forkserver_preload
+
+    set_forkserver_preload([_MODULES])
+    if early:
+        ensure_running()
+
+
 def _start_worker(number: int, prepare: Callable[[int], object] | None) -> _Worker:
-    # spawned, not forked: torch's threads don't survive a fork
-    context = get_context("spawn")
+    context = get_context(_METHOD)
     connection, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, number, prepare), daemon=True)
-    process.start()
+    # the server has the environment of its own beginning
+    arguments = (theirs, number, prepare, dict(os.environ))
+    process = context.Process(target=_work, args=arguments, daemon=True)
+    try:
+        process.start()
+    except EOFError:
+        # the server was killed
+        raise SweepError(_FAILED_STARTS) from None
     # a copy that stays open here would hide the worker's death
     theirs.close()
     return _Worker(number, process, connection)
@@ -244,8 +269,15 @@ def _send(connection: Connection, task: Any) -> None:
         ) from None
 
 
-def _work(connection: Connection, number: int, prepare: Callable[[int], object] | None) -> None:
+def _work(
+    connection: Connection,
+    number: int,
+    prepare: Callable[[int], object] | None,
+    environment: Mapping[str, str],
+) -> None:
     """Do tasks in a worker, which leaves interrupts to its parent and ends when the parent does."""
+    os.environ.clear()
+    os.environ.update(environment)
     parent = parent_process()
     if parent is None:
         raise SweepError("A worker must be a child of the process that starts it.")
@@ -254,7 +286,7 @@ def _work(connection: Connection, number: int, prepare: Callable[[int], object] 
 
     def watch() -> None:
         wait([sentinel])
-        _exit(1)
+        os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
     if prepare is not None:

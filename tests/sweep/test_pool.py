@@ -1,6 +1,8 @@
 """Processes of our own: what dies costs an attempt, what fails fails alone, and nothing is left."""
 
 import multiprocessing
+import os
+import signal
 import subprocess
 import sys
 from functools import partial
@@ -27,6 +29,7 @@ def test_every_task_has_one_outcome(workers: int) -> None:
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_fails_alone() -> None:
     here = list(in_this_process(tasks.fail, {n: (n,) for n in range(4)}))
     with processes(2) as execute:
@@ -61,6 +64,7 @@ def test_a_task_whose_process_dies_is_tried_again_before_others_begin(tmp_path: 
     assert [one.name for one in outcomes] == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_an_error_of_who_listens_leaves_no_process() -> None:
     def listen() -> None:
         with processes(2) as execute:
@@ -72,6 +76,7 @@ def test_an_error_of_who_listens_leaves_no_process() -> None:
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 def test_a_script_without_its_guard_is_told_so(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
@@ -96,6 +101,7 @@ def test_what_cannot_be_sent_is_an_outcome_and_who_is_late_answers_nobody() -> N
     assert sorted(one.name for one in after) == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_what_a_process_cannot_import_is_told_and_is_no_death(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -121,8 +127,7 @@ def test_what_cannot_be_sent_to_a_process_is_said_in_words() -> None:
 
 @pytest.mark.slow
 def test_processes_can_begin_and_prepare_before_there_are_tasks(tmp_path: Path) -> None:
-    with processes(3, at_once=2, prepare=partial(tasks.mark, str(tmp_path))) as execute:
-        assert len(multiprocessing.active_children()) == 2
+    with processes(3, early=True, prepare=partial(tasks.mark, str(tmp_path))) as execute:
         slow = execute(tasks.slow, {n: (n,) for n in range(30)})
         assert sorted(one.value for one in slow) == list(range(30))
         # each has a number of its own, by which it takes one of the GPUs
@@ -130,8 +135,29 @@ def test_processes_can_begin_and_prepare_before_there_are_tasks(tmp_path: Path) 
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
+def test_a_server_that_is_killed_costs_no_task(tmp_path: Path) -> None:
+    with processes(2) as execute:
+        (server,) = {outcome.value for outcome in execute(os.getppid, dict.fromkeys(range(4), ()))}
+        os.kill(server, signal.SIGKILL)
+        # both go on, and another server forks one in place of that which dies
+        outcomes = list(execute(tasks.die_once, {n: (n, str(tmp_path)) for n in range(4)}))
+    assert sorted(one.value for one in outcomes) == [0, 1, 2, 3]
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.slow
+def test_a_worker_has_the_environment_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in "ab":
+        monkeypatch.setenv("CAPACITY_TEST", value)
+        with processes(1) as execute:
+            (outcome,) = execute(os.getenv, {0: ("CAPACITY_TEST",)})
+        assert outcome.value == value
+
+
+@pytest.mark.slow
 def test_an_error_while_preparing_is_left_to_the_tasks() -> None:
-    with processes(1, at_once=1, prepare=tasks.fail_before) as execute:
+    with processes(1, early=True, prepare=tasks.fail_before) as execute:
         assert [one.value for one in execute(tasks.fail, {0: (2,)})] == [2]
 
 

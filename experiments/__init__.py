@@ -24,6 +24,7 @@ EXPERIMENTS = {
     "associations": "experiments.size.associations",
     "frozen": "experiments.size.frozen",
     "starts": "experiments.starts.factors",
+    "half_sizes": "experiments.starts.half_sizes",
     "patterns": "experiments.starts.patterns",
     "failures": "experiments.starts.failures",
     "neighbours": "experiments.starts.neighbours",

@@ -177,7 +177,8 @@ def _sizes(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _law_of_reach(runs: pd.DataFrame, sizes: pd.DataFrame) -> dict[str, Any]:
     """The law that `capacity.evaluator.held_size` has by reach: some of as many trained starts."""
-    some = runs[runs["way"] == SOME].reset_index(drop=True)
+    # a row is of the first start that holds, or else of the best: with it alone, as of one start
+    some = runs[runs["way"] == SOME].drop(columns="starts_tried").reset_index(drop=True)
     if some["held_by_any"].all() or not some["held_by_any"].any():
         # as in the tests' few runs
         return {}
@@ -219,16 +220,21 @@ def within_grid(half: HalfSize) -> float:
 def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
     """Sizes with frozen queries and keys, beside those of trained ones."""
     sizes = pd.DataFrame(found["layers"])
-    figure = Figure(figsize=(WIDTH, 3.6))
+    figure = Figure(figsize=(WIDTH, 4.2))
     panels = figure.subplots(1, sizes["d_model"].nunique(), sharey=True, squeeze=False)[0]
+    ticks = sorted({heads * vo for heads, vo in product(HEADS, VALUES) if heads * vo <= HEADS[-1]})
     for axes, (d, part) in zip(panels, sizes.groupby("d_model"), strict=True):
         inner = part["n_heads"] * part["d_head_vo"]
         for way, colour, marker in zip(WAYS, COLOURS, MARKERS, strict=False):
             axes.loglog(inner, part[way], marker, color=colour, alpha=0.8, markersize=4, label=way)
         axes.axvline(d, color=REFERENCE, linewidth=0.8, linestyle=":", label="d_model")
-        axes.set(title=f"d_model {d}", xlabel="n_heads d_head_vo")
-    panels[0].set_ylabel("triples that are held, for half of the databases")
-    panels[0].legend()
+        axes.set(title=f"d_model {d}", xlim=(0.7, 23))
+        axes.set_xticks(ticks, [str(n) for n in ticks])
+        axes.minorticks_off()
+    panels[len(panels) // 2].set_xlabel("n_heads d_head_vo")
+    panels[0].set_ylabel("triples of the databases of which half are held")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
     few = found["few_heads"]
     headline(
         figure,

@@ -20,7 +20,7 @@ from real_graphs import generated
 from record import run_all, write
 
 from capacity.rank import rank_interval, verify
-from capacity.rank.lower.substitution import sparse
+from capacity.rank.lower.substitution.sparse import methods as sparse
 from capacity.tensor import SparseTensor
 
 # subjects of the first part, and objects of the second

@@ -49,11 +49,11 @@ from capacity.rank import (
     Unfolding,
 )
 from capacity.rank.verifier.checker import verify
+from capacity.testing.arguments.certificates import drawn_certificate
+from capacity.testing.arguments.edits import mutated
 from capacity.testing.choices import Choices
-from capacity.testing.drawn_certificates import drawn_certificate
-from capacity.testing.edits import mutated
-from capacity.testing.known_databases import known_effective_rank, known_rank
-from capacity.testing.small_databases import hard_database
+from capacity.testing.drawn.small_databases import hard_database
+from capacity.testing.known.databases import known_effective_rank, known_rank
 from tests.second_checker import second_checker
 
 STRONG = (

@@ -15,10 +15,10 @@ from ._version import __version__ as __version__
 from .database.facts import Database as Database
 from .database.io.readers import load as load
 from .embedding.families import dimension as dimension
-from .evaluator.accuracy import evaluate as evaluate
-from .layer.config import LayerConfig as LayerConfig
-from .layer.model import AttentionLayer as AttentionLayer
-from .layer.recipe import Recipe as Recipe
+from .evaluator.recall.accuracy import evaluate as evaluate
+from .layer.model.attention_layer import AttentionLayer as AttentionLayer
+from .layer.model.config import LayerConfig as LayerConfig
+from .layer.run.recipe import Recipe as Recipe
 from .layer.training import train as train
 from .limits import Seed as Seed
 from .progress import Progress as Progress

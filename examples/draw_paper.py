@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from capacity.database import Database, load
-from capacity.database.terms import local_name
+from capacity.database.terms.term import local_name
 from capacity.evaluator import circuit_tables
 from capacity.layer import AttentionLayer, LayerConfig, layer_tensor
 from capacity.plots import plot_database, plot_matrices

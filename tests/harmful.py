@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from capacity.database import parse_rdf
-from capacity.database.io.content import Content
-from capacity.database.io.formats import guess_format
+from capacity.database.io.files.content import Content
+from capacity.database.io.files.formats import guess_format
 from tests.database.ways import WAYS, read_by
 
 RDF = '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="x:">'

@@ -24,11 +24,11 @@ from typing import Any
 
 from capacity.cli import main
 from capacity.database import write_tsv
-from capacity.database.io.formats import FORMATS
+from capacity.database.io.files.formats import FORMATS
 from capacity.errors import CapacityError
 from capacity.rank import Certificate, effective_rank_interval, rank_interval
+from capacity.testing.arguments.edits import mutated
 from capacity.testing.choices import Choices
-from capacity.testing.edits import mutated
 from tests import harmful_files, hostile_rdf
 from tests.clock import slowness
 from tests.harmful import harmful

@@ -11,7 +11,7 @@ from capacity import AttentionLayer, Database, LayerConfig
 from capacity.database import random_database
 from capacity.evaluator import decoded_facts, evaluate, pair_logits
 from capacity.layer import layer_rank_assumed, store_in_query_key, store_in_value_output
-from capacity.layer.tensor import layer_tensor
+from capacity.layer.model.tensor import layer_tensor
 from capacity.rank import database_bounds, paper_bound
 from capacity.testing import databases
 from tests.oracles import figure_1

@@ -18,7 +18,7 @@ import pytest
 from benchmarks import soak_sweep
 from capacity.cli.endings import ended_by_signals
 from capacity.database.facts import Database
-from capacity.sweep import one_run
+from capacity.sweep.training import one_run
 from tests.oracles import EXAMPLES, ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -61,10 +61,10 @@ WORK: dict[str, tuple[str, list[object]]] = {
     ),
     "dimension, its rank": ("capacity.rank.analysis.search", ["dimension", FIGURE_1]),
     "train": (
-        "capacity.sweep.one_run.train_and_tell",
+        "capacity.sweep.training.one_run.train_and_tell",
         ["train", FIGURE_1, "--multi", "first", "--epochs", 5, "--out", "{folder}/layer"],
     ),
-    "grid": ("capacity.evaluator.grid.accuracy_grid", ["grid", "{folder}/demo"]),
+    "grid": ("capacity.evaluator.laws.grid.accuracy_grid", ["grid", "{folder}/demo"]),
     "attention": (
         "capacity.transformer.activations.capturing.capture",
         ["attention", "{folder}/model", "--text", "the court", "--out", "{folder}/a.png"],

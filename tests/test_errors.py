@@ -17,7 +17,7 @@ BUILT_IN = {
 }
 # what may be raised all the same, and why
 ALLOWED = {
-    ("capacity/database/io/content.py", "EOFError"):
+    ("capacity/database/io/files/content.py", "EOFError"):
         "a stream says that it ended too early; the function that reads it tells the user",
     ("capacity/lazy_names.py", "AttributeError"):
         "Python asks for it: hasattr and import rest on it",
@@ -29,9 +29,9 @@ ALLOWED = {
         "the search joins minors that it has made itself, in this form",
     ("capacity/rank/verifier/procedures/kronecker_form.py", "AssertionError"):
         "a pencil has finitely many roots: no input leads there",
-    ("capacity/stores/keys.py", "RuntimeError"):
+    ("capacity/stores/scratch/keys.py", "RuntimeError"):
         "no input makes hashes of 128 bits under drawn salts collide",
-    ("capacity/stores/dask_counts.py", "RuntimeError"):
+    ("capacity/stores/cluster/dask_counts.py", "RuntimeError"):
         "no input makes hashes of 60 bits collide under four drawn salts",
 }  # fmt: skip
 

@@ -291,7 +291,7 @@ def test_verify_takes_both_ends_at_once() -> None:
 def results() -> Iterator[object]:
     """One object of each public dataclass that can be had from a database and a layer."""
     from capacity import evaluator, rank, sweep, transformer
-    from capacity.layer.tensor import layer_tensor
+    from capacity.layer.model.tensor import layer_tensor
 
     # 60 facts under one predicate: arrays that numpy would write in full
     db = Database.from_triples([(f"s{i}", "p", f"o{i % 40}") for i in range(60)])

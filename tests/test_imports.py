@@ -34,8 +34,8 @@ def test_the_rank_command_loads_nothing_heavy() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
-    ["capacity", "capacity.layer.config", "capacity.layer.recipe", "capacity.sweep.plan",
-     "capacity.sweep.storage.store", "capacity.evaluator.grid", "capacity.plots",
+    ["capacity", "capacity.layer.model.config", "capacity.layer.run.recipe", "capacity.sweep.plan",
+     "capacity.sweep.storage.store", "capacity.evaluator.laws.grid", "capacity.plots",
      "capacity.report", "capacity.report.database_page", "capacity.report.sweep_page",
      "capacity.database", "capacity.rank", "capacity.stores", "capacity.tensor"],
 )  # fmt: skip

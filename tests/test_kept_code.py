@@ -39,7 +39,7 @@ from capacity.rank.exact.compiled_rank import residues
 print(residues(np.array([2**31]))[0])
 """
 _SLOT = """
-from capacity.database.io.rdf.scanning import Tails, _tail
+from capacity.database.io.rdf.lines.scanning import Tails, _tail
 tails = Tails()
 _tail(np.frombuffer(b"@en", np.uint8), 0, 3, tails.slots, tails.starts, tails.pool, tails.counts)
 print(tails.slots.argmax())

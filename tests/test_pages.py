@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from jinja2 import Environment
 
-from capacity.evaluator import bootstrap
+from capacity.evaluator.laws import bootstrap
 from experiments import EXPERIMENTS
 from experiments.common import pages
 from experiments.common.conclusions import rounded

@@ -12,7 +12,7 @@ import pytest
 
 from capacity.cli.selecting import _OPTIONS
 from capacity.database import from_sparql, load, parse_rdf, read_rdf, read_table
-from capacity.database.io.formats import FORMATS
+from capacity.database.io.files.formats import FORMATS
 from capacity.errors import CapacityError, DatabaseFormatError, InvalidArgumentError
 from capacity.reading_limits import (
     FREE_BYTES,

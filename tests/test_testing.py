@@ -37,10 +37,10 @@ from capacity.testing import (
     rdf_databases,
     tensors_of_known_rank,
 )
+from capacity.testing.arguments.certificates import KINDS, drawn_certificate
 from capacity.testing.choices import Choices
-from capacity.testing.drawn_certificates import KINDS, drawn_certificate
-from capacity.testing.known_databases import known_rank
-from capacity.testing.small_databases import hard_database
+from capacity.testing.drawn.small_databases import hard_database
+from capacity.testing.known.databases import known_rank
 from tests.oracles import database, figure_1
 from tests.tiers import examples
 

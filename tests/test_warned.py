@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from capacity.database import Database, load, parse_rdf, read_rdf
-from capacity.database.io import pieces
+from capacity.database.io.files import pieces
 from capacity.errors import AnnotationWarning, MultiValuedWarning
 
 SEVERAL = "<x:a> <x:p> <x:b> .\n<x:a> <x:p> <x:c> .\n"

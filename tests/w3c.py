@@ -18,7 +18,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from capacity.database import list_graphs, load, read_rdf
-from capacity.database.nodes import term_to_pyoxigraph
+from capacity.database.terms.nodes import term_to_pyoxigraph
 from capacity.errors import CapacityError
 
 FORMATS = {

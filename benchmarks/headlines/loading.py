@@ -99,8 +99,8 @@ def loop(path: Path) -> None:
 _COMPILING = """
 import sys
 from pathlib import Path
-from capacity.database import sorted_texts
-from capacity.database.io import pieces
+from capacity.database.terms import sorted_texts
+from capacity.database.io.files import pieces
 pieces.UNKEPT = pieces.KEPT = sorted_texts.UNKEPT = sorted_texts.KEPT = 0
 sys.path.insert(0, sys.argv[1])
 from headlines.loading import load

@@ -15,11 +15,11 @@ from capacity.cli.output import named_path
 from capacity.cli.panels import READING
 from capacity.cli.selecting import Chosen, load_chosen
 from capacity.database.facts import Database
-from capacity.database.io.formats import FORMATS
+from capacity.database.io.files.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
 from capacity.reading_limits import Limits
-from capacity.tensor.files import SUFFIXES, parse_tensor
+from capacity.tensor.files.reading import SUFFIXES, parse_tensor
 from capacity.tensor.sparse import SparseTensor
 
 TENSOR_FORMATS = ("npy", "tns")

@@ -13,7 +13,7 @@ import typer
 
 from capacity.cli.completion import one_of
 from capacity.cli.panels import CHOOSING, COMPUTE, OUTPUT, READING
-from capacity.database.io.formats import FORMATS
+from capacity.database.io.files.formats import FORMATS
 from capacity.database.policy import MultiPolicy
 from capacity.errors import InvalidArgumentError
 from capacity.safe_files import require_replaceable, write_whole

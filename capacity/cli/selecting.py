@@ -14,10 +14,10 @@ import typer
 
 from capacity.cli.completion import one_of
 from capacity.cli.panels import CHOOSING, READING
+from capacity.database.choosing.selection import KeepOrDrop, Selection
 from capacity.database.facts import Database
 from capacity.database.io.tables.options import TableForm
 from capacity.database.policy import MultiPolicy
-from capacity.database.selection import KeepOrDrop, Selection
 from capacity.errors import InvalidArgumentError
 from capacity.visible import visible
 

@@ -20,7 +20,7 @@ from capacity.progress import bar
 from capacity.visible import visible
 
 if TYPE_CHECKING:
-    from capacity.stores.counts import StoreCounts
+    from capacity.stores.counts.counts import StoreCounts
 
 # files that are always counted
 STORED = (".duckdb", ".ddb")
@@ -107,7 +107,7 @@ def count_source(file: Path, options: SourceOptions) -> StoreCounts:
 
     with bar() as progress:
         if options.dask is not None:
-            from capacity.stores.dask import count_dask
+            from capacity.stores.cluster.dask import count_dask
 
             return count_dask(file, options.dask, progress=progress, **options.reading)
         return count_duckdb(

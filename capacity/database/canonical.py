@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.arity import LEAST, MOST
-from capacity.database.nodes import as_term
-from capacity.database.term_columns import TermColumns, json_lines
-from capacity.database.terms import Term
+from capacity.database.terms.columns import TermColumns, json_lines
+from capacity.database.terms.nodes import as_term
+from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
-from capacity.tensor.coordinates import distinct
+from capacity.tensor.entries.coordinates import distinct
 
 # facts that are hashed at once
 _ROWS = 2**16

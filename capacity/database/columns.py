@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from capacity.database.arity import not_triples
 from capacity.database.canonical import facts_sha256
 from capacity.database.policy import pair_starts
-from capacity.database.terms import Term
+from capacity.database.terms.term import Term
 
 
 class Columns:

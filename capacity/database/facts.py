@@ -35,14 +35,14 @@ from capacity.database.policy import (
     multi_valued_warning,
 )
 from capacity.database.source import Source
-from capacity.database.terms import Term, display
+from capacity.database.terms.term import Term, display
 from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, generator
 from capacity.warned import warn_caller
 
 if TYPE_CHECKING:
+    from capacity.database.choosing.selection import Selected, SelectionOptions
     from capacity.database.io.sparql.reading import SparqlOptions
-    from capacity.database.selection import Selected, SelectionOptions
     from capacity.rank.describing.dataset import Description
 
 
@@ -187,7 +187,7 @@ class Database(FromRows):
         UnknownTokenError
             If (k, q) lies outside the domain, or a token is unknown or ambiguous.
         """
-        from capacity.database.lookup import lookup
+        from capacity.database.choosing.lookup import lookup
 
         return lookup(self, key)
 
@@ -223,7 +223,7 @@ class Database(FromRows):
     @cached_property
     def labels(self) -> Mapping[Term, tuple[str, ...]]:
         """Texts of the labels that the facts themselves give to tokens, in any language."""
-        from capacity.database.names import labels_of
+        from capacity.database.choosing.names import labels_of
 
         return labels_of(self)
 
@@ -271,8 +271,8 @@ class Database(FromRows):
         >>> print(db.select(exclude="name").selected)
         1 of 2 facts are selected; omitted by exclude 1
         """
-        from capacity.database.criteria import rows_of, with_kinds
-        from capacity.database.selection import Selection
+        from capacity.database.choosing.criteria import rows_of, with_kinds
+        from capacity.database.choosing.selection import Selection
 
         rows, found = rows_of(self, Selection(**criteria))
         made = self.subset(rows) if len(rows) else self

@@ -11,8 +11,8 @@ from capacity.database.canonical import by_role, canonical
 from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
 from capacity.database.source import Source
-from capacity.database.term_columns import TermColumns, UnsortedTerms
-from capacity.tensor.coordinates import distinct
+from capacity.database.terms.columns import TermColumns, UnsortedTerms
+from capacity.tensor.entries.coordinates import distinct
 from capacity.warned import warn_caller
 
 # bits of the integers that tuples are packed into

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from capacity.database.canonical import numbered
 from capacity.database.policy import MultiPolicy
 from capacity.database.tensor import WithTensor
-from capacity.database.terms import Term
+from capacity.database.terms.term import Term
 
 
 class FromRows(WithTensor, ABC):

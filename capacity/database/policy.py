@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.arity import key_names
-from capacity.database.terms import Term, display
+from capacity.database.terms.term import Term, display
 from capacity.errors import InvalidArgumentError, MultiValuedError, MultiValuedWarning
 from capacity.options import require_choice
 

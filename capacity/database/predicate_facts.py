@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capacity.database.terms import Term
+from capacity.database.terms.term import Term
 
 
 @dataclass(frozen=True)

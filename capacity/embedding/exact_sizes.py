@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity.embedding.graph import QueryGraph
+from capacity.embedding.graphs.queries import QueryGraph
 from capacity.rank.exact.ranks import sparse_rank
 from capacity.rank.types import Spend, free
 

@@ -7,11 +7,11 @@ from typing import get_args
 
 from capacity.database import Database
 from capacity.embedding.estimate import estimate
-from capacity.embedding.graph import QueryGraph
+from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.model import Model, Reason, Side
 from capacity.embedding.models import MODELS, models_of
 from capacity.embedding.quantities import Quantities
-from capacity.embedding.result import Dimension
+from capacity.embedding.results.result import Dimension
 from capacity.embedding.tasks import Task
 from capacity.embedding.verifier.scores import is_witness
 from capacity.embedding.witnesses.witness import Witness

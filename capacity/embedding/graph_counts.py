@@ -17,13 +17,13 @@ from capacity.database import Database
 from capacity.display import briefly_shown
 from capacity.embedding.curves import changes_of_rows, has_gap, seriated, sign_changes
 from capacity.embedding.exact_sizes import joint_rank
-from capacity.embedding.graph import QueryGraph
-from capacity.embedding.one_way import (
+from capacity.embedding.graphs.one_way import (
     Obstruction,
     asymmetric_relations,
     one_way_cycles,
     one_way_paths,
 )
+from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.signs.proofs import SignProof
 from capacity.rank.exact.ranks import sparse_rank, sparse_rank_by_group
 from capacity.rank.types import Indices, free

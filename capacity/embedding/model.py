@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from capacity.display import briefly_shown
 from capacity.embedding.graph_counts import Counts
-from capacity.embedding.one_way import Obstruction
+from capacity.embedding.graphs.one_way import Obstruction
 from capacity.embedding.signs.proofs import SignProof
 from capacity.embedding.tasks import Task
 

@@ -20,10 +20,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from capacity.display import briefly_shown
-from capacity.embedding.graph import QueryGraph
+from capacity.embedding.graphs.queries import QueryGraph
 from capacity.errors import InvalidArgumentError
 from capacity.limits import require_integer
-from capacity.tensor.coordinates import distinct
+from capacity.tensor.entries.coordinates import distinct
 
 DIMENSIONS = (2, 4, 8, 16, 32, 64, 128, 256)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from capacity.display import briefly_shown
-from capacity.layer.devices import require_device
 from capacity.layer.engines.registry import engine_names
+from capacity.layer.model.devices import require_device
 from capacity.options import require_choice, with_known_options
 
 DType: TypeAlias = Literal["float32", "float64"]

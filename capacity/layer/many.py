@@ -17,15 +17,15 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Compute
 from capacity.layer.engines.engine import Engine, RunMany
 from capacity.layer.engines.workload import Workload
-from capacity.layer.initial import initial_weights
-from capacity.layer.model import AttentionLayer
+from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.initial import initial_weights
 from capacity.layer.packed import train_together, weights_of
-from capacity.layer.predictions import pair_logits
-from capacity.layer.recall import recalled
-from capacity.layer.recipe import Recipe, Training
-from capacity.layer.snapshots import NO_SNAPSHOTS
-from capacity.layer.starts import NOT_TRIED, Starts, Until
-from capacity.layer.threshold import Threshold
+from capacity.layer.recall.predictions import pair_logits
+from capacity.layer.recall.recalled import recalled
+from capacity.layer.recall.threshold import Threshold
+from capacity.layer.run.recipe import Recipe, Training
+from capacity.layer.run.snapshots import NO_SNAPSHOTS
+from capacity.layer.run.starts import NOT_TRIED, Starts, Until
 from capacity.layer.training import engine_of, forget_gradients, held_still
 from capacity.limits import Seed, generator, shown
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from capacity.database.facts import Database
-from capacity.layer.config import LayerConfig
-from capacity.layer.initial import initial_weights
-from capacity.layer.model import AttentionLayer
-from capacity.layer.recipe import Recipe, Training
+from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.initial import initial_weights
+from capacity.layer.run.recipe import Recipe, Training
 from capacity.limits import Seed
 
 if TYPE_CHECKING:

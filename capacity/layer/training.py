@@ -19,11 +19,11 @@ from capacity.layer.engines.followed import followed
 from capacity.layer.engines.proof import require_proven
 from capacity.layer.engines.registry import engine_for
 from capacity.layer.engines.workload import Workload
-from capacity.layer.model import AttentionLayer
+from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.tensor import require_same_vocabulary
 from capacity.layer.packed import weights_of
-from capacity.layer.recipe import Recipe, Training
-from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
-from capacity.layer.tensor import require_same_vocabulary
+from capacity.layer.run.recipe import Recipe, Training
+from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
 from capacity.limits import Seed, generator, require_integer, shown
 from capacity.progress import Progress
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from capacity.database.facts import Database
-from capacity.database.terms import Term
-from capacity.evaluator.circuits import PairAnswer, circuit_tables, pair_answer
+from capacity.database.terms.term import Term
+from capacity.evaluator.inside.circuits import PairAnswer, circuit_tables, pair_answer
 from capacity.extras import needed_by
 from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.matrices import (
@@ -26,7 +26,7 @@ from capacity.plots.theme import COLOURS, figure_theme
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from capacity.layer.model import AttentionLayer
+    from capacity.layer.model.attention_layer import AttentionLayer
 
 _CHOOSE = "Choose some tokens: `tokens` takes their names."
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.extras import needed_by
-from capacity.layer.recipe import Training
+from capacity.layer.run.recipe import Training
 from capacity.limits import shown
 from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.theme import COLOURS, figure_theme
@@ -56,7 +56,7 @@ def plot_training(
 
     Examples
     --------
-    >>> from capacity.layer.history import History
+    >>> from capacity.layer.run.history import History
     >>> curve = History((0, 1, 2), (2.3, 0.9, 0.1), (0.0, 0.5, 1.0))
     >>> figure = plot_training(Training("memorised", 2, 0.1, "fused", curve))
     >>> figure.axes[0].get_title()

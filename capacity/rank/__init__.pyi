@@ -7,10 +7,10 @@ from .bounds import database_bounds as database_bounds
 from .bounds import paper_bound as paper_bound
 from .bounds import slice_rank_sum as slice_rank_sum
 from .bounds import unfolding_rank as unfolding_rank
-from .cp.decompose import CPMethod as CPMethod
-from .cp.decompose import cp_decompose as cp_decompose
 from .cp.estimate import CPEstimate as CPEstimate
 from .cp.estimate import cp_estimate as cp_estimate
+from .cp.fit.decompose import CPMethod as CPMethod
+from .cp.fit.decompose import cp_decompose as cp_decompose
 from .cp.numerical_rank import RankEstimates as RankEstimates
 from .cp.numerical_rank import numerical_rank_estimates as numerical_rank_estimates
 from .describing.advice import Advice as Advice
@@ -53,9 +53,9 @@ from .verifier.argument import View as View
 from .verifier.budget import CheckBudget as CheckBudget
 from .verifier.certificate import Certificate as Certificate
 from .verifier.certificate import Quantity as Quantity
+from .verifier.certificate import TwoEnds as TwoEnds
 from .verifier.checker import Verdict as Verdict
 from .verifier.checker import verify as verify
-from .verifier.ends import TwoEnds as TwoEnds
 from .verifier.kind import Kind as Kind
 from .verifier.kind import LowerChecker as LowerChecker
 from .verifier.kind import RemovalsChecker as RemovalsChecker

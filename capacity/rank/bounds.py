@@ -33,7 +33,7 @@ from capacity.rank.any_arity import tuple_bound
 from capacity.rank.exact.ranks import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
 from capacity.rank.types import Indices
 from capacity.rank.verifier.named import name_of, tensor_of
-from capacity.tensor.coordinates import distinct
+from capacity.tensor.entries.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import (
     component_labels,

@@ -15,7 +15,7 @@ from capacity.report.tables import Cell, Column, Table, table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from capacity.transformer.activations.cache import ActivationCache
+    from capacity.transformer.activations.records.cache import ActivationCache
     from capacity.transformer.effective.layer import EffectiveMode
 
 _MODES: tuple[EffectiveMode, ...] = ("plain", "simplex", "causal")

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.embedding.families import dimensions
-from capacity.embedding.page import reason_in_words
-from capacity.embedding.result import Dimension
-from capacity.embedding.serialization import dimension_to_dict
+from capacity.embedding.results.page import reason_in_words
+from capacity.embedding.results.result import Dimension
+from capacity.embedding.results.serialization import dimension_to_dict
 from capacity.limits import Seed, integer_seed
 from capacity.progress import Progress
 from capacity.rank.analysis import RankAnalysis

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from capacity.database.facts import Database
-from capacity.embedding.result import Dimension
-from capacity.evaluator.foretold import HeldSize, RecipeName, held_size
-from capacity.layer.config import LayerConfig, layer_rank_assumed
-from capacity.layer.construction_sizes import query_key_config
+from capacity.embedding.results.result import Dimension
+from capacity.evaluator.laws.foretold import HeldSize, RecipeName, held_size
+from capacity.layer.by_hand.construction_sizes import query_key_config
+from capacity.layer.model.config import LayerConfig, layer_rank_assumed
 from capacity.limits import MAX_SIZE
 
 # the law of the first is the better one

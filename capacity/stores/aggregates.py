@@ -5,12 +5,19 @@ The three tables of pairs are made one after the other, and dropped when they ar
 
 from __future__ import annotations
 
-from capacity.database.terms import Term
-from capacity.database.vocabularies import RDF_TYPE
-from capacity.stores.counts import MOST_CLASSES, PairCounts, StoreCounts
-from capacity.stores.keys import BLANK, LITERAL, TRIPLE_WITH_BLANK, key_of, number_terms, term_of
-from capacity.stores.predicate_counts import PredicateCounts
-from capacity.stores.scratch import Scratch
+from capacity.database.terms.term import Term
+from capacity.database.terms.vocabularies import RDF_TYPE
+from capacity.stores.counts.counts import MOST_CLASSES, PairCounts, StoreCounts
+from capacity.stores.counts.predicate_counts import PredicateCounts
+from capacity.stores.scratch.keys import (
+    BLANK,
+    LITERAL,
+    TRIPLE_WITH_BLANK,
+    key_of,
+    number_terms,
+    term_of,
+)
+from capacity.stores.scratch.scratch import Scratch
 
 # 8 steps for each kind of pairs, 3 of numbering, and those at the end
 _STEPS = 3 * 5 + 3 + 3 + 2

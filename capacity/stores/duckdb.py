@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from capacity.database.io.content import Content
-from capacity.database.io.formats import FORMATS, format_called, resolve_format
-from capacity.database.io.several import Name, files_of, is_one, name_of_all
+from capacity.database.io.files.content import Content
+from capacity.database.io.files.formats import FORMATS, format_called, resolve_format
+from capacity.database.io.files.several import Name, files_of, is_one, name_of_all
 from capacity.database.io.sparql.client import require_seconds
 from capacity.database.io.tables.options import Columns, TableOptions, table_options
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
@@ -22,14 +22,14 @@ from capacity.limits import shown
 from capacity.progress import Progress
 from capacity.reading_limits import MAX_GROWTH, MAX_TERM_BYTES, Limits
 from capacity.stores.aggregates import count_keyed
-from capacity.stores.counts import StoreCounts
-from capacity.stores.database_tables import database_table
-from capacity.stores.rdf_lines import LINES, stage_lines
-from capacity.stores.scratch import Scratch, scratch
-from capacity.stores.streams import ends_of, head_of
-from capacity.stores.table_cells import stage_table
-from capacity.stores.table_files import parquet_table, stage_plain, text_table
-from capacity.stores.table_layout import require_rows_of_facts
+from capacity.stores.counts.counts import StoreCounts
+from capacity.stores.lines.rdf_lines import LINES, stage_lines
+from capacity.stores.scratch.scratch import Scratch, scratch
+from capacity.stores.scratch.streams import ends_of, head_of
+from capacity.stores.tables.cells import stage_table
+from capacity.stores.tables.databases import database_table
+from capacity.stores.tables.files import parquet_table, stage_plain, text_table
+from capacity.stores.tables.layout import require_rows_of_facts
 
 MEMORY_LIMIT = "1GB"
 # seconds for a view

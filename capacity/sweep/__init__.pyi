@@ -1,12 +1,12 @@
 from .execute import run_sweep as run_sweep
 from .grammar.plan_file import make_plan as make_plan
 from .grammar.plan_file import read_plan as read_plan
-from .measure import Measure as Measure
-from .measure import measure_runs as measure_runs
-from .one_run import train_run as train_run
 from .plan import Plan as Plan
 from .plan import Run as Run
 from .storage.row_schema import RUNS_SCHEMA as RUNS_SCHEMA
 from .storage.row_schema import runs_schema as runs_schema
 from .storage.runs_table import compact as compact
 from .storage.runs_table import load as load
+from .training.measure import Measure as Measure
+from .training.measure import measure_runs as measure_runs
+from .training.one_run import train_run as train_run

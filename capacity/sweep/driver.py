@@ -21,14 +21,14 @@ from capacity.database.facts import Database
 from capacity.errors import SweepError
 from capacity.layer.engines.registry import engines_named
 from capacity.progress import Progress
-from capacity.sweep.one_run import database_ranks, timed_rows
 from capacity.sweep.plan import Run, task_seconds, tasks_of
-from capacity.sweep.pool import Executor, Outcome, in_this_process
 from capacity.sweep.storage.records import DamagedFileError
 from capacity.sweep.storage.row_schema import Row
 from capacity.sweep.storage.store import Store
 from capacity.sweep.time_left import TimeLeft
+from capacity.sweep.training.one_run import database_ranks, timed_rows
 from capacity.sweep.waiting_rows import WaitingRows
+from capacity.sweep.workers.pool import Executor, Outcome, in_this_process
 from capacity.warned import warn_caller
 
 # between two writes of the rows of unfinished shards; a kill loses the rows since the last

@@ -14,10 +14,10 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Device, resolve_device
 from capacity.limits import require_integer, shown
 from capacity.progress import Progress
-from capacity.sweep.cluster import on_dask
 from capacity.sweep.plan import Plan
-from capacity.sweep.pool import Executor, in_this_process, processes
 from capacity.sweep.storage.manifest import environment
+from capacity.sweep.workers.cluster import on_dask
+from capacity.sweep.workers.pool import Executor, in_this_process, processes
 
 # what the table of a sweep imports: pyarrow looks for pandas
 _LOADED_HERE = ("capacity.sweep.driver", "capacity.sweep.storage.store", "pandas")
@@ -152,7 +152,7 @@ def _prepare(device: str, number: int) -> None:
         import torch
 
         torch.cuda.set_device(number % torch.cuda.device_count())
-    import_module("capacity.sweep.worker_modules")
+    import_module("capacity.sweep.workers.worker_modules")
     # numba goes on to load, from the first kernel on
     gc.set_threshold(10**5)
     environment(device)

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
-from capacity.tensor.coordinates import LARGEST_SIDE, checked_shape, collected, integers
+from capacity.tensor.entries.coordinates import LARGEST_SIDE, checked_shape, collected, integers
+from capacity.tensor.entries.whole_numbers import plain, whole_numbers
 from capacity.tensor.sparse import SparseTensor
-from capacity.tensor.whole_numbers import plain, whole_numbers
 
 
 def from_dense(array: Any) -> SparseTensor:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
-from capacity.tensor.coordinates import collected, integers
+from capacity.tensor.entries.coordinates import collected, integers
 from capacity.tensor.sparse import SparseTensor
 
 

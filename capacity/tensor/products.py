@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
-from capacity.tensor.coordinates import (
+from capacity.tensor.entries.coordinates import (
     checked_shape,
     collected,
     integers,

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from capacity.display import table
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.limits import require_integer
-from capacity.tensor.coordinates import (
+from capacity.tensor.entries.coordinates import (
     BUDGET,
     LARGEST_ENTRY,
     ascending,

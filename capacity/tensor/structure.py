@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
-from capacity.tensor.coordinates import compacted
+from capacity.tensor.entries.coordinates import compacted
 from capacity.tensor.graphs import connected_labels
 from capacity.tensor.sparse import SparseTensor
 

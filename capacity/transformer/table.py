@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from capacity.transformer.activations.cache import ActivationCache
+from capacity.transformer.activations.records.cache import ActivationCache
 from capacity.transformer.effective.attention import EffectiveAttention
 from capacity.transformer.effective.layer import effective_share
 from capacity.transformer.identifiability.table import identifiability_table

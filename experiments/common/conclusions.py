@@ -15,7 +15,7 @@ from statsmodels.stats.multitest import multipletests
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator import Threshold, capacity_factor, mean_interval
-from capacity.evaluator.bootstrap import CLUSTERS
+from capacity.evaluator.laws.bootstrap import CLUSTERS
 
 __all__ = [
     "CAPACITIES",

@@ -27,9 +27,9 @@ from capacity.layer import LayerConfig, Recipe
 from capacity.plots import figure_theme, save_figure
 from capacity.progress import bar
 from capacity.sweep import Plan, Run, load, make_plan, measure_runs, run_sweep
-from capacity.sweep.measure import Measure
-from capacity.sweep.pool import processes
 from capacity.sweep.storage.row_schema import recipe_columns
+from capacity.sweep.training.measure import Measure
+from capacity.sweep.workers.pool import processes
 from experiments import EXPERIMENTS
 from experiments.common.conclusions import rounded
 from experiments.common.pages import write_pages
@@ -177,7 +177,7 @@ def by_processes(
     RuntimeError
         If a task fails, with the experiment, the task and its error; the others are stopped.
     SweepError
-        If no process can begin (`capacity.sweep.pool.processes`).
+        If no process can begin (`capacity.sweep.workers.pool.processes`).
     """
     if in_process:
         yield from enumerate(map(what, tasks))

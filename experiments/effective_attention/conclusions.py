@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from capacity.evaluator import cluster_bootstrap, simultaneous_intervals
-from capacity.evaluator.bootstrap import percentile_interval
+from capacity.evaluator.laws.bootstrap import percentile_interval
 from experiments.common.harness import Tables
 from experiments.common.models import CLS, SEP
 from experiments.common.texts import KINDS

@@ -30,7 +30,7 @@ from capacity.evaluator import (
     pair_logits,
 )
 from capacity.layer import AttentionLayer, layer_rank_upper, layer_rank_upper_paper
-from capacity.layer.tensor import layer_tensor
+from capacity.layer.model.tensor import layer_tensor
 from capacity.rank import numerical_rank_estimates
 from capacity.sweep import Run
 from experiments.common.conclusions import exact_interval, with_mean

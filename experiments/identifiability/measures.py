@@ -19,7 +19,7 @@ from capacity.transformer import (
     p4_defect,
     p4_excess,
 )
-from capacity.transformer.activations.cache import Written
+from capacity.transformer.activations.records.cache import Written
 from capacity.transformer.identifiability.logit_rank import attention
 from capacity.transformer.identifiability.witness import query_key_weights
 

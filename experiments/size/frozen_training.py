@@ -19,7 +19,7 @@ from torch import Tensor
 
 from capacity import Database, LayerConfig, Recipe
 from capacity.layer import AttentionLayer, train_many
-from capacity.layer.initial import initial_weights
+from capacity.layer.model.initial import initial_weights
 
 DIRECT = "direct"
 Weights = Mapping[str, Tensor]

@@ -2,7 +2,7 @@
 
     python -m experiments.size.held_sizes
 
-It writes capacity/evaluator/held_sizes.json, which `capacity.evaluator.held_size` reads.
+It writes capacity/evaluator/laws/held_sizes.json, which `capacity.evaluator.held_size` reads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from experiments.common.harness import ROOT, results_of
 from experiments.size.layers_numbers import SIZES
 
-FILE = ROOT / "capacity" / "evaluator" / "held_sizes.json"
+FILE = ROOT / "capacity" / "evaluator" / "laws" / "held_sizes.json"
 KEPT = ("intercept", "weights", "steepness", "errors_in_nats", "ranges")
 
 

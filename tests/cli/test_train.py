@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import capacity.sweep.tried as tried
+import capacity.sweep.training.tried as tried
 from capacity.database import load
 from capacity.evaluator import fact_table
 from capacity.layer import AttentionLayer

@@ -20,7 +20,7 @@ from capacity import errors
 from capacity.cli import app
 from capacity.database import load
 from capacity.embedding import dimensions
-from capacity.embedding.page import in_words
+from capacity.embedding.results.page import in_words
 from capacity.errors import (
     CapacityError,
     DatabaseFormatError,

@@ -64,9 +64,9 @@ def test_train_refuses_a_pipe_for_its_output_before_it_trains(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import capacity.sweep.one_run
+    import capacity.sweep.training.one_run
 
-    monkeypatch.setattr(capacity.sweep.one_run, "train_run", None)
+    monkeypatch.setattr(capacity.sweep.training.one_run, "train_run", None)
     os.mkfifo(tmp_path / name)
     err = refused(capsys, "train", FIGURE_1, "--out", str(tmp_path))
     assert f"{tmp_path / name}: can't be written, for it is a named pipe" in err

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from capacity.database import load, parse_rdf, read_rdf, read_table
-from capacity.database.io.content import check, read
-from capacity.database.io.formats import resolve_format
+from capacity.database.io.files.content import check, read
+from capacity.database.io.files.formats import resolve_format
 from capacity.errors import DatabaseFormatError, InvalidTypeError
 from capacity.reading_limits import Limits
 from tests.oracles import EXAMPLES

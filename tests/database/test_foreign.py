@@ -12,7 +12,7 @@ import pytest
 import rdflib
 
 from capacity.database import from_rdflib, load
-from capacity.database.io.foreign import foreign_text
+from capacity.database.io.files.foreign import foreign_text
 from capacity.errors import DatabaseFormatError
 from tests.hostile_rdf import WHOLE
 from tests.oracles import EXAMPLES

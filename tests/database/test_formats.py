@@ -34,8 +34,8 @@ from capacity.database import (
     to_rdflib,
     write_tsv,
 )
-from capacity.database.io.content import Content, check
-from capacity.database.io.formats import FORMATS, FileHead, resolve_format, unregister_format
+from capacity.database.io.files.content import Content, check
+from capacity.database.io.files.formats import FORMATS, FileHead, resolve_format, unregister_format
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.testing import databases, labels, rdf_databases
 from tests.oracles import EXAMPLES, figure_1

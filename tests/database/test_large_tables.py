@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database, load, read_table
-from capacity.database.io import pieces
-from capacity.database.term_columns import TermColumns
+from capacity.database.io.files import pieces
+from capacity.database.terms.columns import TermColumns
 from tests.database.test_large import assert_same
 from tests.database.ways import WAYS, in_each_way, read_by
 from tests.tiers import examples

@@ -22,9 +22,9 @@ from capacity.database import (
     to_rdflib,
     write_tsv,
 )
-from capacity.database.n3_terms import parse_n3
-from capacity.database.nodes import term_from_rdflib
-from capacity.database.terms import Term
+from capacity.database.terms.n3 import parse_n3
+from capacity.database.terms.nodes import term_from_rdflib
+from capacity.database.terms.term import Term
 from capacity.errors import (
     CapacityError,
     DatabaseFormatError,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database, Selection, load, parse_rdf
-from capacity.database.terms import Term
+from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError, UnknownTokenError
 from capacity.rank import describe
 from tests.tiers import examples

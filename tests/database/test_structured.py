@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from capacity import Database, rank_interval
 from capacity.database import STRUCTURE_KINDS, StructureKind, structured_database
-from capacity.database.multiplication_tables import (
+from capacity.database.made.multiplication_tables import (
     groups_of_order,
     isotope,
     random_latin_square,
 )
-from capacity.tensor.groups import checked_group, cyclic_group
+from capacity.tensor.families.groups import checked_group, cyclic_group
 
 SQUARE = ("group", "latin")
 

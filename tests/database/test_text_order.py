@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.database import sorted_texts
-from capacity.database.arrow import joined
-from capacity.database.io.numbering import Numbering, hash_of
-from capacity.database.text_order import sorted_order
+from capacity.database.io.files.numbering import Numbering, hash_of
+from capacity.database.terms import sorted_texts
+from capacity.database.terms.arrow import joined
+from capacity.database.terms.text_order import sorted_order
 
 # few letters, zeros too, and long shared beginnings: groups at every depth
 TEXTS = st.builds(

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from capacity.database import sorted_texts
-from capacity.database.io import pieces
-from capacity.database.io.rdf import large
+from capacity.database.io.files import pieces
+from capacity.database.io.rdf.lines import large
 from capacity.database.io.tables import large as large_tables
+from capacity.database.terms import sorted_texts
 from capacity.errors import CapacityError
 
 WAYS = ("compiled", "as columns in Python", "fact by fact")

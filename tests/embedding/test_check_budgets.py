@@ -31,7 +31,7 @@ from capacity.embedding import (
     dimensions,
     verify_dimension,
 )
-from capacity.embedding.serialization import (
+from capacity.embedding.results.serialization import (
     dimension_to_dict,
     load_dimensions,
     save_dimensions,
@@ -96,7 +96,7 @@ def test_a_check_loads_no_search(tmp_path: Path) -> None:
     script = f"""
 import sys
 from capacity import load
-from capacity.embedding.serialization import load_dimensions
+from capacity.embedding.results.serialization import load_dimensions
 from capacity.embedding.verifier.checker import Checks
 checks = Checks(load({str(tmp_path / "facts.tsv")!r}, multi="keep"))
 assert all(checks.verdict(one).proved for one in load_dimensions({str(tmp_path / "all.json")!r}))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.embedding import MODELS, Dimension, dimension, verify_dimension
-from capacity.embedding.serialization import dimension_from_dict, dimension_to_dict
+from capacity.embedding.results.serialization import dimension_from_dict, dimension_to_dict
 from capacity.embedding.tasks import Task
 from capacity.errors import CertificateError
 from capacity.rank import Certificate

@@ -26,7 +26,7 @@ from capacity.embedding import (
     dimension,
     verify_dimension,
 )
-from capacity.embedding.serialization import save_dimensions
+from capacity.embedding.results.serialization import save_dimensions
 from capacity.embedding.verifier.checker import Checks
 from capacity.errors import CapacityError, MemoryBudgetError
 from capacity.rank.verifier.budget import CheckBudget

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from capacity.errors import CapacityError, MemoryBudgetError
 from capacity.layer import AttentionLayer, LayerConfig
-from capacity.layer.initial import initial_weights
+from capacity.layer.model.initial import initial_weights
 from capacity.limits import shown
 from capacity.testing import layer_configs, layers
 from tests.tiers import examples

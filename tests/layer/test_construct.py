@@ -16,7 +16,7 @@ from capacity.layer import (
     store_in_query_key,
     store_in_value_output,
 )
-from capacity.layer.tensor import layer_tensor
+from capacity.layer.model.tensor import layer_tensor
 from capacity.rank import database_bounds
 from capacity.testing import databases
 from tests.oracles import figure_1

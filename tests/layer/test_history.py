@@ -14,8 +14,8 @@ from capacity.database import random_database
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator import evaluate
 from capacity.layer import AttentionLayer, Compute, History, LayerConfig, Recipe, train, train_many
-from capacity.layer.history import recorded_epochs
-from capacity.layer.recipe import Training
+from capacity.layer.run.history import recorded_epochs
+from capacity.layer.run.recipe import Training
 
 CONFIG = LayerConfig(4, 2, 2, 2)
 DATABASE = random_database(1, triples=(20, 30))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from capacity.database import Database, label
 from capacity.layer import AttentionLayer, LayerConfig, layer_rank_upper, tensor_of_circuits
-from capacity.layer.tensor import layer_tensor
+from capacity.layer.model.tensor import layer_tensor
 from capacity.rank import matrix_rank
 from capacity.testing import databases, layers
 from tests.oracles import figure_1

@@ -11,10 +11,10 @@ import torch
 from capacity.errors import DeviceError, InvalidArgumentError, LostDeviceError
 from capacity.installation.hardware import Gpu
 from capacity.layer import Engine, LayerConfig, Recipe, Workload, register_engine, unregister_engine
-from capacity.layer.devices import lost_device
 from capacity.layer.engines import proof as module
 from capacity.layer.engines.proof import Proof, proofs, prove, require_proven
 from capacity.layer.engines.registry import engine_for, engine_named
+from capacity.layer.model.devices import lost_device
 from tests.commands import run, run_json
 
 

@@ -35,7 +35,7 @@ from capacity.layer.engines.registry import (
     start_seconds,
     trains_weights,
 )
-from capacity.layer.snapshots import Snapshots
+from capacity.layer.run.snapshots import Snapshots
 from capacity.sweep import make_plan, train_run
 from capacity.sweep.plan import tasks_of
 

@@ -19,10 +19,10 @@ import torch
 
 from capacity.database import Database, random_database
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train
-from capacity.layer import snapshots as module
 from capacity.layer.engines.fused.packing import PackedRun
-from capacity.layer.recipe import Training
-from capacity.layer.snapshots import Arrays, Snapshots
+from capacity.layer.run import snapshots as module
+from capacity.layer.run.recipe import Training
+from capacity.layer.run.snapshots import Arrays, Snapshots
 
 CONFIG = LayerConfig(4, 2, 2, 2)
 DATABASE = random_database(3, triples=(20, 30))

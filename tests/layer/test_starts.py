@@ -14,7 +14,7 @@ from capacity.database import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.evaluator import evaluate
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train, train_many
-from capacity.layer.starts import NOT_TRIED, Starts
+from capacity.layer.run.starts import NOT_TRIED, Starts
 
 CONFIG = LayerConfig(2, 1, 1, 1)
 RECIPE = Recipe(learning_rate=0.1, epochs=120, schedule="cosine")

@@ -17,10 +17,10 @@ import pytest
 import safetensors.torch
 import torch
 
-import capacity.layer.model
+import capacity.layer.model.attention_layer
 from capacity.errors import CapacityError, InvalidArgumentError, LeftoverWarning, StorageError
 from capacity.layer import AttentionLayer, LayerConfig
-from capacity.layer.storage import WEIGHTS
+from capacity.layer.model.storage import WEIGHTS
 
 CONFIG = LayerConfig(4, 2, 2, 3)
 FORK = multiprocessing.get_context("fork")
@@ -180,7 +180,7 @@ def test_no_tensor_is_made_before_the_shapes_were_looked_at(
     AttentionLayer(CONFIG, 9).save(tmp_path)
     SPOILT[case][0](tmp_path / WEIGHTS)
     monkeypatch.setattr(safetensors.torch, "load", _never)
-    monkeypatch.setattr(capacity.layer.model, "initial_weights", _never)
+    monkeypatch.setattr(capacity.layer.model.attention_layer, "initial_weights", _never)
     with pytest.raises(InvalidArgumentError, match="must hold a layer"):
         AttentionLayer.load(tmp_path)
 
@@ -222,7 +222,7 @@ def test_loading_draws_no_weights_and_reads_one_file_alone(
     assert json.loads((tmp_path / "config.json").read_text()) == {"d_vocab": 9, **CONFIG.to_dict()}
     (tmp_path / "config.json").unlink()
     os.mkfifo(tmp_path / "config.json")
-    monkeypatch.setattr(capacity.layer.model, "initial_weights", _never)
+    monkeypatch.setattr(capacity.layer.model.attention_layer, "initial_weights", _never)
     again = AttentionLayer.load(tmp_path)
     assert equal(again, layer)
     assert all(parameter.requires_grad for parameter in again.parameters())

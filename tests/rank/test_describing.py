@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rdflib.compare import isomorphic
 
 from capacity.database import Database, load, parse_rdf
-from capacity.database.terms import Term
+from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.rank import Description, describe, rank_interval, slice_rank_sum
 from capacity.rank.describing import repetition

@@ -17,7 +17,7 @@ from capacity.rank.lower.substitution import case_trees
 from capacity.rank.lower.substitution.case_trees import case_tree
 from capacity.rank.lower.substitution.exhaustive import Exhaustive, UnfinishedError
 from capacity.rank.lower.substitution.greedy import greedy_removals
-from capacity.rank.lower.substitution.sparse_bases import sparser, work_of_sparser
+from capacity.rank.lower.substitution.sparse.bases import sparser, work_of_sparser
 from capacity.rank.lower.substitution.trees import tree_of
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.types import Indices, Mask

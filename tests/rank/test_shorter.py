@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import Decomposition, RankAnalysis, effective_rank_interval, rank_interval
-from capacity.rank.cp.exact_fits import fits
-from capacity.rank.cp.levenberg_marquardt import Fit, fit_cp, random_start
-from capacity.rank.cp.normal_equations import MOST_DENSE, normal_matrix, solver
-from capacity.rank.cp.rationalize import exact_terms
+from capacity.rank.cp.exact.exact_fits import fits
+from capacity.rank.cp.exact.rationalize import exact_terms
+from capacity.rank.cp.fit.levenberg_marquardt import Fit, fit_cp, random_start
+from capacity.rank.cp.fit.normal_equations import MOST_DENSE, normal_matrix, solver
 from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.single_entries import PEELING
 from capacity.rank.lower.substitution.dense import SUBSTITUTION, SUBSTITUTION_IN_OTHER_BASES
@@ -119,7 +119,7 @@ def test_the_normal_equations_are_those_of_the_jacobian() -> None:
     gradient = rng.standard_normal(36)
     exact = np.linalg.solve(normal + 0.1 * np.eye(36), gradient)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("capacity.rank.cp.normal_equations.MOST_DENSE", 10)
+        patch.setattr("capacity.rank.cp.fit.normal_equations.MOST_DENSE", 10)
         step = solver(factors, mask, np.ones(36, bool))(gradient, 0.1)
     assert step is not None
     assert np.linalg.norm(step - exact) < 1e-2 * np.linalg.norm(exact)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from capacity.rank import BlockSubstitution, Substitution, View, rank_interval, verify
 from capacity.rank.effort import BUDGETS
 from capacity.rank.exact.block_rank import PRIME
-from capacity.rank.lower.substitution.sparse_blocks import Block, Steps, with_blocks
-from capacity.rank.lower.substitution.sparse_conflicts import without_conflicts
-from capacity.rank.lower.substitution.sparse_evolution import evolved
-from capacity.rank.lower.substitution.sparse_layout import SparseLayout
+from capacity.rank.lower.substitution.sparse.blocks import Block, Steps, with_blocks
+from capacity.rank.lower.substitution.sparse.conflicts import without_conflicts
+from capacity.rank.lower.substitution.sparse.evolution import evolved
+from capacity.rank.lower.substitution.sparse.layout import SparseLayout
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import relocated
@@ -101,7 +101,7 @@ def test_dense_parts_give_more(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(argument, BlockSubstitution)
     assert verify(interval, tensor).proved
     assert rank_interval(tensor, **search).lower.to_dict() == interval.lower.to_dict()
-    monkeypatch.setattr("capacity.rank.lower.substitution.sparse.TRIALS", 0)
+    monkeypatch.setattr("capacity.rank.lower.substitution.sparse.methods.TRIALS", 0)
     assert rank_interval(tensor, **search).lower.value <= interval.lower.value - 10
     # without its groups it proves nothing: their slices hide each other
     alone = Substitution(argument.view, argument.removals)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from capacity.errors import MemoryBudgetError
 from capacity.rank import rank_interval, verify
 from capacity.rank.effort import BUDGETS
-from capacity.rank.lower.substitution.sparse import sparse_orders
-from capacity.rank.lower.substitution.sparse_layout import SparseLayout
-from capacity.rank.lower.substitution.sparse_orders import Costs, sparse_order
+from capacity.rank.lower.substitution.sparse.layout import SparseLayout
+from capacity.rank.lower.substitution.sparse.methods import sparse_orders
+from capacity.rank.lower.substitution.sparse.orders import Costs, sparse_order
 from capacity.rank.method import Method
 from capacity.rank.problem import Component, Goal
 from capacity.rank.reductions.subtensor import Finding
@@ -130,7 +130,7 @@ def test_it_can_be_stopped_between_two_orders(monkeypatch: pytest.MonkeyPatch) -
             raise KeyboardInterrupt
         return sparse_order(*of)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("capacity.rank.lower.substitution.sparse_evolution.sparse_order", stopped)
+    monkeypatch.setattr("capacity.rank.lower.substitution.sparse.evolution.sparse_order", stopped)
     interval = rank_interval(tensor, effort="standard", methods=["sparse substitution"])
     assert interval.interrupted
     assert interval.lower.by == "sparse substitution"

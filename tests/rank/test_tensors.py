@@ -27,7 +27,7 @@ from capacity.tensor import (
     w_state,
 )
 from capacity.testing import integer_tensors, integer_tensors_of_known_rank
-from capacity.testing.drawn_tensors import KnownTensor
+from capacity.testing.drawn.tensors import KnownTensor
 from tests.tiers import examples
 
 # arguments that prove that a decomposition exists, and have none

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from capacity.database import Database
-from capacity.database.terms import Term
-from capacity.database.vocabularies import RDF_TYPE
+from capacity.database.terms.term import Term
+from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.stores import PredicateCounts, StoreCounts
 
 Fact = tuple[Term, Term, Term]

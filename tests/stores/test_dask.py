@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from capacity import Database, load
 from capacity.database import write
 from capacity.errors import CapacityError, ClusterError, DatabaseFormatError, MissingExtraError
-from capacity.stores import count_dask, count_duckdb, parquet_parts
+from capacity.stores import count_dask, count_duckdb
+from capacity.stores.cluster import parquet_parts
 from tests.commands import run, run_json
 from tests.oracles import EXAMPLES
 from tests.stores.test_duckdb import graphs, label_graphs
@@ -186,11 +187,11 @@ def test_what_a_cluster_lacks_is_said_in_words(
         return survey(replace(part, path=str(there)))
 
     survey = parquet_parts.survey
-    monkeypatch.setattr("capacity.stores.dask.survey", elsewhere)
+    monkeypatch.setattr("capacity.stores.cluster.dask.survey", elsewhere)
     with pytest.raises(ClusterError, match=r"same paths as this process; .*there\.parquet isn't"):
         count_dask(path, scheduler)
     monkeypatch.undo()
-    monkeypatch.setattr("capacity.stores.dask.__version__", "0.0")
+    monkeypatch.setattr("capacity.stores.cluster.dask.__version__", "0.0")
     with pytest.raises(ClusterError, match=r"must have this library, 0\.0, .* has 0\."):
         count_dask(path, scheduler)
     monkeypatch.undo()

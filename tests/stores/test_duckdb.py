@@ -22,11 +22,12 @@ from hypothesis import strategies as st
 
 from capacity import Database, load
 from capacity.database import write
-from capacity.database.n3_terms import parse_n3
-from capacity.database.terms import Term
-from capacity.database.vocabularies import RDF_TYPE
+from capacity.database.terms.n3 import parse_n3
+from capacity.database.terms.term import Term
+from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.errors import CapacityError
-from capacity.stores import StoreCounts, count_duckdb, keys
+from capacity.stores import StoreCounts, count_duckdb
+from capacity.stores.scratch import keys
 from capacity.testing import databases, labels, rdf_databases, rdf_terms
 from tests.stores.recount import facts_of, recount
 from tests.tiers import examples
@@ -91,8 +92,8 @@ def test_statements_are_counted_as_loaded(
 ) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         # from this size on, compiled code reads plain lines
-        patched.setattr("capacity.stores.rdf_lines.LARGE", large)
-        patched.setattr("capacity.stores.rdf_lines.pays", lambda *_, **__: True)
+        patched.setattr("capacity.stores.lines.rdf_lines.LARGE", large)
+        patched.setattr("capacity.stores.lines.rdf_lines.pays", lambda *_, **__: True)
         path = Path(folder, f"facts.{suffix}")
         write(db, path)
         path = path.rename(f"{path}{packed}")
@@ -107,7 +108,7 @@ def test_statements_are_counted_as_loaded(
 def test_tables_are_counted_as_loaded(db: Database, suffix: str, large: int) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         # from this size on, numpy reads plain tables
-        patched.setattr("capacity.stores.table_files.LARGE", large)
+        patched.setattr("capacity.stores.tables.files.LARGE", large)
         path = Path(folder, f"facts.{suffix}")
         try:
             write(db, Path(folder, f"facts.{suffix.removesuffix('.gz')}"))
@@ -134,8 +135,8 @@ def test_doubtful_tables_are_read_alike_or_refused(
 ) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         # beyond these rows, the database tells whether subjects differ
-        patched.setattr("capacity.stores.table_layout._HELD", held)
-        patched.setattr("capacity.stores.table_files.LARGE", large)
+        patched.setattr("capacity.stores.tables.layout._HELD", held)
+        patched.setattr("capacity.stores.tables.files.LARGE", large)
         path = Path(folder, f"facts.{suffix}")
         between = "\t" if suffix == "tsv" else ","
         path.write_text("".join(between.join(row) + "\n" for row in rows), encoding="utf-8")
@@ -147,8 +148,8 @@ def test_doubtful_tables_are_read_alike_or_refused(
 @given(graphs(), graphs())
 def test_blank_nodes_of_two_files_are_two(one: Database, other: Database) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        patched.setattr("capacity.stores.rdf_lines.LARGE", 0)
-        patched.setattr("capacity.stores.rdf_lines.pays", lambda *_, **__: True)
+        patched.setattr("capacity.stores.lines.rdf_lines.LARGE", 0)
+        patched.setattr("capacity.stores.lines.rdf_lines.pays", lambda *_, **__: True)
         write(one, Path(folder, "a.nt"))
         write(other, Path(folder, "b.nt.tsv").with_suffix(".tsv"), terms="n3")
         expected, found = of_facts(Path(folder)), counted(Path(folder))
@@ -246,7 +247,7 @@ def test_many_rows_are_read_in_pieces(suffix: str, tmp_path: Path) -> None:
 def test_a_large_plain_table_is_not_read_row_by_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capacity.stores.table_files.LARGE", 0)
+    monkeypatch.setattr("capacity.stores.tables.files.LARGE", 0)
     rows = [(f"s{i % 70}", f"p{i % 3}", f'o"{i} é') for i in range(5000)]
     named = [("subject", "predicate", "object"), *rows]
     counts = recount(
@@ -259,7 +260,7 @@ def test_a_large_plain_table_is_not_read_row_by_row(
         path.write_bytes(text.replace('"', "" if suffix == "csv" else '"').encode())
         assert counted(path) == counts
     # rows with quotes are held, and so some thousand at most
-    monkeypatch.setattr("capacity.stores.plain_rows._MOST_QUOTED", 4999)
+    monkeypatch.setattr("capacity.stores.tables.plain_rows._MOST_QUOTED", 4999)
     with pytest.raises(TypeError):
         counted(tmp_path / "a.tsv")
 
@@ -311,8 +312,8 @@ LINES = {
 def test_lines_of_any_form_are_counted_as_loaded(
     text: str, large: int, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capacity.stores.rdf_lines.LARGE", large)
-    monkeypatch.setattr("capacity.stores.rdf_lines.pays", lambda *_, **__: True)
+    monkeypatch.setattr("capacity.stores.lines.rdf_lines.LARGE", large)
+    monkeypatch.setattr("capacity.stores.lines.rdf_lines.pays", lambda *_, **__: True)
     path = tmp_path / f"a.{suffix}"
     path.write_bytes(text.encode())
     agree(path, format=suffix)
@@ -333,9 +334,9 @@ def test_lines_are_counted_without_a_compiler_where_nothing_is_kept(
         asked.append(least)
         return False
 
-    monkeypatch.setattr("capacity.stores.rdf_lines.LARGE", 0)
-    monkeypatch.setattr("capacity.stores.rdf_lines.pays", ask)
-    monkeypatch.setitem(sys.modules, "capacity.stores.plain_lines", None)
+    monkeypatch.setattr("capacity.stores.lines.rdf_lines.LARGE", 0)
+    monkeypatch.setattr("capacity.stores.lines.rdf_lines.pays", ask)
+    monkeypatch.setitem(sys.modules, "capacity.stores.lines.plain_lines", None)
     path = tmp_path / "a.nt"
     path.write_text("<x:a> <x:p> <x:b> .\n")
     assert counted(path) == recount(

@@ -27,8 +27,9 @@ from capacity.errors import (
     MemoryBudgetError,
     StorageError,
 )
-from capacity.stores import count_duckdb, database_tables
-from capacity.stores.scratch import Scratch, bytes_of
+from capacity.stores import count_duckdb
+from capacity.stores.scratch.scratch import Scratch, bytes_of
+from capacity.stores.tables import databases as database_tables
 from tests.oracles import ROOT
 
 LINE = "<x:a> <x:p> <x:b> .\n"
@@ -402,7 +403,8 @@ def test_interrupted_counting_leaves_nothing(moment: str, folder: Path) -> None:
     (folder / "a.nt").write_text("".join(f"<x:a{i}> <x:p> <x:b{i}> .\n" for i in range(400_000)))
     code = f"""
 import os, signal
-from capacity.stores import count_duckdb, database_tables
+from capacity.stores import count_duckdb
+from capacity.stores.tables import databases as database_tables
 def tell(what, done, total, left):
     if what.startswith({moment!r}) and done:
         print("now", flush=True)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from capacity import Database, rank_interval
 from capacity.database import Term
-from capacity.database.vocabularies import RDF_TYPE
+from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.errors import DatabaseFormatError, EndpointError, InvalidArgumentError
 from capacity.stores import StoreCounts, count_endpoint
 from tests.endpoints import Asked, Oxigraph, needs_oxigraph, oxigraph, result, serving

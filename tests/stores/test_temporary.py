@@ -12,8 +12,9 @@ import pytest
 
 from capacity.errors import LeftoverWarning
 from capacity.file_locks import claim
-from capacity.stores import count_duckdb, temporary
-from capacity.stores.temporary import temporary_folder
+from capacity.stores import count_duckdb
+from capacity.stores.scratch import temporary
+from capacity.stores.scratch.temporary import temporary_folder
 from tests.commands import run
 from tests.oracles import ROOT
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it has no such 
 HOLDER = """
 import sys
 from pathlib import Path
-from capacity.stores.temporary import temporary_folder
+from capacity.stores.scratch.temporary import temporary_folder
 with temporary_folder(sys.argv[1]) as folder:
     Path(folder, "spilled").mkdir()
     Path(folder, "spilled", "rows").write_bytes(bytes(3 * 10**6))

@@ -9,9 +9,9 @@ from typing import Any
 
 from capacity.database import Database
 from capacity.errors import LostDeviceError
-from capacity.layer.model import AttentionLayer
+from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.sweep import Run
-from capacity.sweep.one_run import database_ranks, timed_rows
+from capacity.sweep.training.one_run import database_ranks, timed_rows
 
 
 def square(n: int) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from capacity.errors import MissingExtraError, SweepError
 from capacity.sweep import make_plan, run_sweep
-from capacity.sweep.cluster import on_dask
+from capacity.sweep.workers.cluster import on_dask
 from tests.sweep import tasks
 
 CONFIG: dict[str, Any] = {
@@ -72,7 +72,7 @@ def test_what_fails_or_kills_its_workers_fails_alone(cluster: Any) -> None:
 def test_a_cluster_without_workers_is_told_and_waited_for(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capacity.sweep.cluster.PATIENCE", 0.5)
+    monkeypatch.setattr("capacity.sweep.workers.cluster.PATIENCE", 0.5)
     names = range(40)
     with on_dask(cluster.scheduler_address) as execute:
         outcomes = execute(tasks.slow, {n: (n,) for n in names})
@@ -102,7 +102,7 @@ def test_a_scheduler_that_goes_and_workers_of_another_kind_are_said_in_words(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # what differs from process to process
-    monkeypatch.setattr("capacity.sweep.cluster.environment", os.getpid)
+    monkeypatch.setattr("capacity.sweep.workers.cluster.environment", os.getpid)
     with (
         pytest.raises(SweepError, match="must have the versions and the processor of this process"),
         on_dask(cluster.scheduler_address),

@@ -27,11 +27,12 @@ from capacity.evaluator import accuracy_of_logits, evaluate, margins, pair_logit
 from capacity.layer import Compute, Recipe
 from capacity.layer.compute import resolve_device
 from capacity.rank import paper_bound, rank_interval
-from capacity.sweep import RUNS_SCHEMA, driver, load, make_plan, one_run, run_sweep, train_run
-from capacity.sweep.one_run import database_ranks, train_runs
+from capacity.sweep import RUNS_SCHEMA, driver, load, make_plan, run_sweep, train_run
 from capacity.sweep.plan import TASK_SECONDS, TASKS_A_WORKER, Plan, task_seconds, tasks_of
 from capacity.sweep.storage.manifest import environment
 from capacity.sweep.storage.store import Store
+from capacity.sweep.training import one_run
+from capacity.sweep.training.one_run import database_ranks, train_runs
 from tests.sweep.tasks import ranks_once_there
 
 # 24 runs, of which some memorise and some don't, in three shards

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from capacity.errors import SweepError
-from capacity.sweep.pool import ATTEMPTS, in_this_process, processes
+from capacity.sweep.workers.pool import ATTEMPTS, in_this_process, processes
 from tests.sweep import tasks
 
 
@@ -80,7 +80,7 @@ def test_an_error_of_who_listens_leaves_no_process() -> None:
 def test_a_script_without_its_guard_is_told_so(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from capacity.sweep.pool import processes\n"
+        "from capacity.sweep.workers.pool import processes\n"
         "with processes(2) as execute:\n"
         "    list(execute(abs, {0: (1,)}))\n"
     )

@@ -28,7 +28,7 @@ LONG: dict[str, Any] = {
 }
 DRIVER = """
 import json, sys
-from capacity.layer import snapshots
+from capacity.layer.run import snapshots
 from capacity.sweep import make_plan, run_sweep
 snapshots.SECONDS = 0.05
 run_sweep(make_plan(json.loads(sys.argv[1])), sys.argv[2])

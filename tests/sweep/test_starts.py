@@ -11,13 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from capacity.errors import SweepError
-from capacity.layer import AttentionLayer, Recipe, snapshots, train
-from capacity.sweep import RUNS_SCHEMA, load, make_plan, run_sweep, train_run, tried
+from capacity.layer import AttentionLayer, Recipe, train
+from capacity.layer.run import snapshots
+from capacity.sweep import RUNS_SCHEMA, load, make_plan, run_sweep, train_run
 from capacity.sweep.grammar.plan_file import MOST_RUNS
 from capacity.sweep.plan import Plan, Run
 from capacity.sweep.storage.layout import starts_name
 from capacity.sweep.storage.records import stamped
-from capacity.sweep.tried import tried_runs
+from capacity.sweep.training import tried
+from capacity.sweep.training.tried import tried_runs
 
 SCHEMA_3 = Path(__file__).parent / "schema-3"
 CONFIG: dict[str, Any] = {

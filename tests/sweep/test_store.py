@@ -480,7 +480,7 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
     def begun(*_: object, **__: object) -> None:
         raise AssertionError("it was begun")
 
-    monkeypatch.setattr("capacity.sweep.one_run.train_runs", begun)
+    monkeypatch.setattr("capacity.sweep.training.one_run.train_runs", begun)
     monkeypatch.setattr("capacity.sweep.driver.database_ranks", begun)
 
 

@@ -13,7 +13,7 @@ import torch
 from capacity.database import Database
 from capacity.layer import AttentionLayer, Engine, Recipe, Training, Workload
 from capacity.layer.packed import PackedLayers
-from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
+from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
 
 
 def why_not(work: Workload) -> str | None:

@@ -20,9 +20,9 @@ from capacity.transformer import (
     effective_share,
     identifiability_table,
 )
-from capacity.transformer.activations.cache import Written
-from capacity.transformer.activations.linear import weight_of
-from capacity.transformer.activations.validation import check, check_written
+from capacity.transformer.activations.following.linear import weight_of
+from capacity.transformer.activations.records.cache import Written
+from capacity.transformer.activations.records.validation import check, check_written
 from capacity.transformer.table import attention_table
 
 Build = Callable[..., Any]

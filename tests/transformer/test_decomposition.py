@@ -20,7 +20,7 @@ from capacity.transformer import (
     output_head,
     partial_sum_accuracy,
 )
-from capacity.transformer.activations.cache import Normed, Written
+from capacity.transformer.activations.records.cache import Normed, Written
 from capacity.transformer.residual.additive_decomposition import CONSTANT, HEADS, TERMS
 from capacity.transformer.residual.partial_sums import masked, subsets
 

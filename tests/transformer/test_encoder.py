@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.cache import ActivationCache, Normed, Written
-from capacity.transformer.activations.validation import check
+from capacity.transformer.activations.records.cache import ActivationCache, Normed, Written
+from capacity.transformer.activations.records.validation import check
 from capacity.transformer.encoder.config import EncoderConfig, initial_weights
 from capacity.transformer.encoder.model import EncoderClassifier
 from tests.tiers import examples

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.cache import ActivationCache
-from capacity.transformer.activations.heads import LayerActivations
+from capacity.transformer.activations.records.cache import ActivationCache
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.identifiability.nullity import unique_rows, value_ranks
 from capacity.transformer.identifiability.table import identifiability_table
 from tests.tiers import examples

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from capacity.transformer.activations import shared
-from capacity.transformer.activations.shared import shared_change
+from capacity.transformer.activations.following import shared
+from capacity.transformer.activations.following.shared import shared_change
 
 
 class Config:

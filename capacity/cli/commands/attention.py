@@ -61,7 +61,7 @@ def attention(
     """Measure and draw the effective attention of a model."""
     require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
     from capacity.transformer.activations.capturing import capture
-    from capacity.transformer.activations.pretrained import load_pretrained, tokens_of
+    from capacity.transformer.activations.models.pretrained import load_pretrained, tokens_of
     from capacity.transformer.effective.attention import effective_attention
     from capacity.transformer.few_tokens import on_few_tokens
     from capacity.transformer.table import attention_table

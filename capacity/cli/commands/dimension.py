@@ -88,8 +88,8 @@ def dimension(
     It is about the graph itself, and not about predicting new facts.
     """
     from capacity.embedding.families import dimensions
-    from capacity.embedding.graph import QueryGraph
-    from capacity.embedding.page import in_words, to_dict
+    from capacity.embedding.graphs.queries import QueryGraph
+    from capacity.embedding.results.page import in_words, to_dict
     from capacity.embedding.softmax_scale import margins_of
 
     db = load_chosen(file, chosen, format=format, multi=multi)
@@ -103,7 +103,7 @@ def dimension(
         exact = () if task == "exact" else dimensions(db, model or None, "exact", **options)
     made = ""
     if certificate is not None:
-        from capacity.embedding.serialization import save_dimensions
+        from capacity.embedding.results.serialization import save_dimensions
 
         made = new_folder(certificate)
         save_dimensions((*found, *exact), certificate)

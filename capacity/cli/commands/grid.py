@@ -40,7 +40,7 @@ def grid(
 ) -> None:
     """Average the accuracies of a sweep over bins of ranks."""
     require_packages("A grid", ("pandas",), "layers")
-    from capacity.evaluator.grid import accuracy_grid
+    from capacity.evaluator.laws.grid import accuracy_grid
     from capacity.sweep.storage.runs_table import load
 
     try:

@@ -134,7 +134,7 @@ def _of_model(source: Path | None, folder: Path, text: str | None) -> str:
     require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
     from capacity.report import attention_report
     from capacity.transformer.activations.capturing import capture
-    from capacity.transformer.activations.pretrained import load_pretrained, tokens_of
+    from capacity.transformer.activations.models.pretrained import load_pretrained, tokens_of
 
     with spinner(f"reading {folder.name}"):
         model, tokenizer = load_pretrained(folder)

@@ -31,7 +31,7 @@ from capacity.progress import bar
 from capacity.visible import visible
 
 if TYPE_CHECKING:
-    from capacity.layer.recipe import Training
+    from capacity.layer.run.recipe import Training
 
 EXAMPLES = (
     "capacity train examples/figure-1.ttl --d-model 4 --out layer",
@@ -106,17 +106,17 @@ def train(
     often fails from one start, above all with few heads, where it succeeds from another.
     """
     require_packages("Training", LAYERS, "layers")
-    from capacity.evaluator.accuracy import TAUS
     from capacity.evaluator.columns import accuracy_column
-    from capacity.evaluator.each_fact import fact_table
+    from capacity.evaluator.recall.accuracy import TAUS
+    from capacity.evaluator.recall.each_fact import fact_table
     from capacity.layer.compute import Compute, resolve_device
-    from capacity.layer.config import LayerConfig
-    from capacity.layer.recipe import Recipe
-    from capacity.layer.starts import Starts
-    from capacity.layer.storage import require_place
+    from capacity.layer.model.config import LayerConfig
+    from capacity.layer.model.storage import require_place
+    from capacity.layer.run.recipe import Recipe
+    from capacity.layer.run.starts import Starts
     from capacity.limits import MAX_SEED, require_integer
-    from capacity.sweep.one_run import train_and_tell
     from capacity.sweep.plan import Run
+    from capacity.sweep.training.one_run import train_and_tell
 
     require_integer("seed", seed, least=0, most=MAX_SEED)
     recipe = Recipe(epochs=epochs, learning_rate=learning_rate)

@@ -29,7 +29,7 @@ from capacity.tensor.sparse import SparseTensor
 from capacity.visible import visible
 
 if TYPE_CHECKING:
-    from capacity.embedding.result import Dimension
+    from capacity.embedding.results.result import Dimension
     from capacity.embedding.verifier.checker import Checks
     from capacity.rank.verifier.budget import CheckBudget
     from capacity.rank.verifier.certificate import Certificate
@@ -128,7 +128,7 @@ def verify(
 
 def _read(path: Path, max_bytes: int | None) -> list[Certificate | Dimension]:
     """Read certificates of ranks, or dimensions, by the format that each names."""
-    from capacity.embedding.serialization import load_claims
+    from capacity.embedding.results.serialization import load_claims
     from capacity.rank.verifier.serialization import MAX_BYTES
 
     try:
@@ -140,7 +140,7 @@ def _read(path: Path, max_bytes: int | None) -> list[Certificate | Dimension]:
 
 def _require_shared(claims: list[Certificate | Dimension], path: Path, *, shared: bool) -> None:
     """Refuse a file unless it is about dimensions, all of them with entities shared or not."""
-    from capacity.embedding.result import Dimension
+    from capacity.embedding.results.result import Dimension
 
     dimensions = [one for one in claims if isinstance(one, Dimension)]
     flag, made = ("--shared", "--shared") if shared else ("--not-shared", "--separate")
@@ -169,7 +169,7 @@ def _checks_of_dimensions(
     budget: CheckBudget,
 ) -> dict[str | None, Checks]:
     """Make one for the facts of each policy that dimensions are about: they share what it takes."""
-    from capacity.embedding.result import Dimension
+    from capacity.embedding.results.result import Dimension
 
     about = {one.multi: of[one.multi] for one in claims if isinstance(one, Dimension)}
     if not about:
@@ -186,7 +186,7 @@ def _checked(
     checks: Checks | None,
 ) -> tuple[dict[str, Any], Verdict]:
     """Return what is claimed, and the verdict, by the checks of dimensions about these facts."""
-    from capacity.embedding.result import Dimension
+    from capacity.embedding.results.result import Dimension
     from capacity.rank.verifier.checker import verify as check
 
     if not isinstance(one, Dimension):

@@ -31,7 +31,7 @@ from capacity.database.codes.objects import (
 from capacity.database.codes.partitions import LARGEST_SEARCH, merged_classes
 from capacity.database.facts import Database
 from capacity.database.required import require_triples
-from capacity.database.terms import Term
+from capacity.database.terms.term import Term
 from capacity.display import briefly_shown
 from capacity.errors import MemoryBudgetError
 

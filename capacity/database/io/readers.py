@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any, Unpack
 
+from capacity.database.choosing.selection import SelectionOptions
 from capacity.database.facts import Database
-from capacity.database.io.content import read
-from capacity.database.io.formats import resolve_format
-from capacity.database.io.parsing import given, of_kind, parsed
+from capacity.database.io.files.content import read
+from capacity.database.io.files.formats import resolve_format
+from capacity.database.io.files.parsing import given, of_kind, parsed
+from capacity.database.io.files.several import Sources, is_one, load_several
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.selecting import selected_part, selection_of
-from capacity.database.io.several import Sources, is_one, load_several
 from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
 from capacity.database.policy import MultiPolicy
-from capacity.database.selection import SelectionOptions
 from capacity.errors import DatabaseFormatError
 from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, MAX_TERM_BYTES, Limits
 

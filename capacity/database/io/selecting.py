@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from capacity.database.choosing.selection import Selection
 from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
-from capacity.database.selection import Selection
 from capacity.errors import (
     InvalidArgumentError,
     InvalidTypeError,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
-from capacity.embedding.graph import QueryGraph
+from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.signs.proofs import Points
 from capacity.rank.types import Indices
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from capacity.database import Database
 from capacity.database.required import require_triples
-from capacity.embedding.graph import QueryGraph
-from capacity.embedding.result import Dimension
+from capacity.embedding.graphs.queries import QueryGraph
+from capacity.embedding.results.result import Dimension
 from capacity.embedding.verifier.conversion import checked_claim, require_claim
 from capacity.embedding.verifier.demanded_signs import proved_by_signs
 from capacity.embedding.verifier.known import Ends, Known, check_counts, check_estimate

@@ -1,10 +1,10 @@
-"""Facts without reverses, which no symmetric scores can rank (`capacity.embedding.one_way`)."""
+"""Facts without reverses, which no symmetric scores can rank (`embedding.graphs.one_way`)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from capacity.embedding.one_way import Obstruction
+from capacity.embedding.graphs.one_way import Obstruction
 from capacity.embedding.tasks import Task
 from capacity.embedding.verifier.numbered_facts import LOOKUP, Facts
 from capacity.rank.verifier.budget import CheckBudget

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capacity.embedding.graph import QueryGraph
+from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.tasks import Task
 from capacity.rank.types import Indices
-from capacity.tensor.coordinates import distinct
+from capacity.tensor.entries.coordinates import distinct
 
 
 class Side(NamedTuple):

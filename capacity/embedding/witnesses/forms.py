@@ -9,7 +9,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from capacity.embedding.graph import QueryGraph
+from capacity.embedding.graphs.queries import QueryGraph
 from capacity.rank.types import Indices
 
 Shapes: TypeAlias = dict[str, tuple[int, ...]]

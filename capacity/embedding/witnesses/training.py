@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from capacity.embedding.graph import QueryGraph
+from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.tasks import Task
 from capacity.embedding.witnesses.asked import Asked
 from capacity.embedding.witnesses.forms import FORMS, Form, Rows, rows_of

@@ -10,15 +10,15 @@ import numpy as np
 
 from capacity.display import briefly_shown
 from capacity.layer.engines.workload import Workload
-from capacity.layer.recipe import Recipe, Training
+from capacity.layer.run.recipe import Recipe, Training
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
-    from capacity.layer.config import LayerConfig
-    from capacity.layer.forward import Weights
-    from capacity.layer.model import AttentionLayer
+    from capacity.layer.model.attention_layer import AttentionLayer
+    from capacity.layer.model.config import LayerConfig
+    from capacity.layer.model.forward import Weights
     from capacity.layer.packed import PackedLayers
-    from capacity.layer.snapshots import Snapshots
+    from capacity.layer.run.snapshots import Snapshots
 
 Run: TypeAlias = (
     "Callable[[AttentionLayer, Database, Recipe, np.random.Generator, Snapshots], Training]"

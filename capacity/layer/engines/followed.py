@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from capacity.layer.recipe import Recipe, Training
-from capacity.layer.snapshots import Snapshots
+from capacity.layer.run.recipe import Recipe, Training
+from capacity.layer.run.snapshots import Snapshots
 from capacity.progress import Progress
 
 

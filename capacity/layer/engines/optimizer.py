@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capacity.layer.history import Recorder
-from capacity.layer.model import AttentionLayer
-from capacity.layer.recipe import Recipe, Status, Training
-from capacity.layer.snapshots import Arrays, Snapshots
+from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.run.history import Recorder
+from capacity.layer.run.recipe import Recipe, Status, Training
+from capacity.layer.run.snapshots import Arrays, Snapshots
 
 
 class Looked(NamedTuple):

@@ -19,16 +19,16 @@ import numpy as np
 import torch
 
 from capacity.database.facts import Database
-from capacity.database.synthetic import random_database
+from capacity.database.made.synthetic import random_database
 from capacity.errors import DeviceError
-from capacity.layer.config import LayerConfig
 from capacity.layer.engines.engine import Engine, Pair
 from capacity.layer.engines.registry import engine_named, engine_names
 from capacity.layer.engines.workload import Workload
-from capacity.layer.model import AttentionLayer
+from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.config import LayerConfig
 from capacity.layer.packed import train_together
-from capacity.layer.recipe import Recipe, Training
-from capacity.layer.snapshots import NO_SNAPSHOTS
+from capacity.layer.run.recipe import Recipe, Training
+from capacity.layer.run.snapshots import NO_SNAPSHOTS
 
 # the largest difference of a weight or a loss; sums in another order give a hundredth of it
 MOST = {"float32": 1e-4, "float64": 1e-8}

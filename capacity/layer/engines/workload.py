@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from capacity.display import briefly_shown
-from capacity.layer.config import LayerConfig
-from capacity.layer.recipe import Recipe
+from capacity.layer.model.config import LayerConfig
+from capacity.layer.run.recipe import Recipe
 
 
 @briefly_shown

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError
-from capacity.layer.config import LayerConfig
 from capacity.layer.frozen_gates.gate_rank import random_gate_rank
-from capacity.layer.model import AttentionLayer
+from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.model.config import LayerConfig
 from capacity.limits import Seed, generator
 
 Array = NDArray[np.float64]

@@ -26,7 +26,7 @@ import math
 from scipy.special import betainc, gammaln
 
 from capacity.errors import InvalidArgumentError
-from capacity.layer.config import LayerConfig
+from capacity.layer.model.config import LayerConfig
 from capacity.limits import require_integer, shown
 
 MOST_OBJECTS = 2**31 - 1

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
-from capacity.layer.config import LayerConfig
+from capacity.layer.model.config import LayerConfig
 from capacity.limits import Seed, generator, require_affordable, shown
 
 # sums of products of two residues fit 64 bits

@@ -26,7 +26,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.extras import needed_by
 from capacity.limits import Seed, integer_seed
 from capacity.rank.bounds import database_bounds
-from capacity.rank.cp.decompose import as_dense, one_fit, require_starts
+from capacity.rank.cp.fit.decompose import as_dense, one_fit, require_starts
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import slice_modes
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from capacity.errors import InvalidArgumentError
-from capacity.rank.cp.decompose import as_floats
+from capacity.rank.cp.fit.decompose import as_floats
 
 THRESHOLD = 1e-6
 

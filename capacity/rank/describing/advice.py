@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capacity.database.criteria import rows_of
+from capacity.database.choosing.criteria import rows_of
+from capacity.database.choosing.selection import Selected, Selection
 from capacity.database.facts import Database
-from capacity.database.selection import Selected, Selection
-from capacity.database.terms import Term, display
-from capacity.database.vocabularies import known_prefixes
+from capacity.database.terms.term import Term, display
+from capacity.database.terms.vocabularies import known_prefixes
 from capacity.display import briefly_shown, percent
 from capacity.errors import InvalidArgumentError
 from capacity.rank.bounds import slice_rank_sum

@@ -9,8 +9,8 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.required import require_triples
-from capacity.database.terms import Term
-from capacity.database.vocabularies import RDF_TYPE, of_predicate
+from capacity.database.terms.term import Term
+from capacity.database.terms.vocabularies import RDF_TYPE, of_predicate
 from capacity.rank.bounds import slice_rank_sum
 from capacity.rank.describing.advice import Advice, advice_on
 from capacity.rank.describing.rows import PredicateRow, predicate_rows

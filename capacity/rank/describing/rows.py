@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.criteria import blank_rows, literal_objects
+from capacity.database.choosing.criteria import blank_rows, literal_objects
 from capacity.database.facts import Database
 from capacity.database.policy import pair_starts
 from capacity.database.predicate_facts import PredicateFacts
-from capacity.database.terms import display
-from capacity.database.vocabularies import (
+from capacity.database.terms.term import display
+from capacity.database.terms.vocabularies import (
     annotation_predicates,
     known_prefixes,
     schema_predicates,
@@ -21,7 +21,7 @@ from capacity.database.vocabularies import (
 from capacity.display import briefly_shown
 from capacity.rank.describing.repetition import Repetition, repetitions
 from capacity.rank.exact.ranks import sparse_rank_by_group
-from capacity.tensor.coordinates import distinct
+from capacity.tensor.entries.coordinates import distinct
 from capacity.tensor.structure import stacked_slice_entries
 
 # a predicate is mentioned beside another if it shares a tenth of its pairs
@@ -46,7 +46,7 @@ class PredicateRow(PredicateFacts):
     rank_share, facts_share : float
         Its shares of the sum of these ranks over all predicates, and of all facts.
     schema, annotation : bool
-        Whether it is one of these (`capacity.database.vocabularies`).
+        Whether it is one of these (`capacity.database.terms.vocabularies`).
     repeats : Repetition or None
         The other predicate that it shares most (subject, object) pairs with; None if it shares
         none, or if counting would take too long (`repetitions`).

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 
-from capacity.database.vocabularies import DC_TERMS, RDF
+from capacity.database.terms.vocabularies import DC_TERMS, RDF
 from capacity.visible import STEERING
 
 if TYPE_CHECKING:

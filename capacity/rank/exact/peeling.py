@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity.rank.types import Indices, Spend, free
-from capacity.tensor.coordinates import compacted, stable_order
+from capacity.tensor.entries.coordinates import compacted, stable_order
 from capacity.tensor.graphs import connected_labels
 
 # steps and bytes for an entry in a round of peeling, and steps for comparing it with others

@@ -24,7 +24,7 @@ from capacity.rank.exact.ranks import Minor, minor_by_group
 from capacity.rank.lower.unfolding import as_unfolding
 from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.kinds.unfolding import Unfolding
-from capacity.tensor.coordinates import distinct
+from capacity.tensor.entries.coordinates import distinct
 from capacity.tensor.graphs import SMALL
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import unfolding_entries

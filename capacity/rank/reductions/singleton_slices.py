@@ -34,7 +34,7 @@ from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.rank.verifier.kinds.enclosure import Enclosure
 from capacity.rank.verifier.kinds.substitution import Substitution
 from capacity.rank.verifier.kinds.unfolding import Unfolding
-from capacity.tensor.coordinates import distinct
+from capacity.tensor.entries.coordinates import distinct
 
 
 @briefly_shown

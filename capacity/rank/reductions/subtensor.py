@@ -13,7 +13,7 @@ from capacity.errors import InvalidArgumentError
 from capacity.rank.exact.sparse_terms import lifted
 from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import Argument, View
-from capacity.tensor.coordinates import distinct
+from capacity.tensor.entries.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
 
 # arguments that are found together, and whose values add up

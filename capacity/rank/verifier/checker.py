@@ -13,16 +13,15 @@ from capacity.errors import CertificateError
 from capacity.rank.types import Touched
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
-from capacity.rank.verifier.certificate import Certificate
+from capacity.rank.verifier.certificate import Certificate, TwoEnds, each_certificate
 from capacity.rank.verifier.conversion import checked_argument, checked_claim
-from capacity.rank.verifier.ends import TwoEnds, each_certificate
 from capacity.rank.verifier.entries import PASS, SORT, Entries, Refuted, require
 from capacity.rank.verifier.kind import Kind
 from capacity.rank.verifier.kinds import KINDS
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.rank.verifier.named import in_words, name_of, require_groups, tensor_of
 from capacity.rank.verifier.view import Removed
-from capacity.tensor.coordinates import distinct
+from capacity.tensor.entries.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import grouped, is_complete
 

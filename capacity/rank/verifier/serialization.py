@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from capacity.errors import CertificateError, StorageError
 from capacity.limits import shown
 from capacity.rank.verifier.argument_json import items
-from capacity.rank.verifier.certificate import Certificate
-from capacity.rank.verifier.ends import TwoEnds, each_certificate
+from capacity.rank.verifier.certificate import Certificate, TwoEnds, each_certificate
 from capacity.safe_files import read_file, write_whole
 
 MAX_BYTES = 64 * 2**20

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from capacity.evaluator.grid import DATABASE_BIN, LAYER_BIN
+from capacity.evaluator.laws.grid import DATABASE_BIN, LAYER_BIN
 from capacity.report.drawing.colours import hexadecimal, ink, sequential
 
 if TYPE_CHECKING:

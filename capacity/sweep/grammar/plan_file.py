@@ -25,10 +25,10 @@ from capacity.errors import (
     SweepError,
 )
 from capacity.layer.compute import Compute
-from capacity.layer.config import LayerConfig
-from capacity.layer.recipe import Recipe
-from capacity.layer.starts import Starts
-from capacity.layer.threshold import check_tau
+from capacity.layer.model.config import LayerConfig
+from capacity.layer.recall.threshold import check_tau
+from capacity.layer.run.recipe import Recipe
+from capacity.layer.run.starts import Starts
 from capacity.limits import MAX_SIZE, shown
 from capacity.safe_files import read_file
 from capacity.sweep.grammar.sections import Runs

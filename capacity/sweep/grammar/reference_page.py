@@ -9,8 +9,8 @@ from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from capacity.layer.compute import Compute
-from capacity.layer.config import LayerConfig
-from capacity.layer.recipe import Recipe
+from capacity.layer.model.config import LayerConfig
+from capacity.layer.run.recipe import Recipe
 from capacity.sweep.grammar.plan_file import NO_KEYS
 from capacity.sweep.grammar.sections import DatabaseFile, Databases, Runs, Subset, Synthetic
 from capacity.sweep.grammar.values import is_required, keys_of

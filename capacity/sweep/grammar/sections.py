@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from capacity.database.choosing.selection import KeepOrDrop
 from capacity.database.policy import MultiPolicy
-from capacity.database.selection import KeepOrDrop
-from capacity.layer.starts import Until
+from capacity.layer.run.starts import Until
 
 # least and most, both allowed
 Integers: TypeAlias = tuple[int, int]

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from capacity.database.choosing.selection import Selection
 from capacity.database.facts import Database
 from capacity.database.io.readers import load
-from capacity.database.selection import Selection
-from capacity.database.synthetic import random_database
+from capacity.database.made.synthetic import random_database
 from capacity.display import briefly_shown
 from capacity.errors import CapacityError, InvalidArgumentError, SweepError
 from capacity.limits import shown

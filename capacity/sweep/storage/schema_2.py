@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import current_name
-from capacity.layer.config import LayerConfig
-from capacity.layer.recipe import Recipe
+from capacity.layer.model.config import LayerConfig
+from capacity.layer.run.recipe import Recipe
 from capacity.sweep.storage.row_schema import RUNS_SCHEMA, layer_columns, recipe_columns
 from capacity.sweep.storage.schema_3 import keys_of_recipe, of_one_start
 

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from capacity.errors import InvalidArgumentError
-from capacity.layer.recipe import Recipe
-from capacity.layer.starts import NOT_TRIED, ONE_START
+from capacity.layer.run.recipe import Recipe
+from capacity.layer.run.starts import NOT_TRIED, ONE_START
 from capacity.sweep.storage.row_schema import recipe_columns, schema_like, starts_columns
 
 _FROZEN = "recipe_frozen"

@@ -7,8 +7,8 @@ any moment, a crash of the machine or a full disk leaves only complete files, an
 resumes, to the same ``runs.parquet`` byte for byte, with any number of workers. Rows of incomplete
 shards are kept in DIR/unfinished every few seconds (`capacity.sweep.driver`), without the ranks of
 their databases, which may not be bounded yet; so is a snapshot of each run that takes longer than
-that (`capacity.layer.snapshots`). So a kill costs at most ten seconds of work; or one epoch, ten
-times the duration of writing a snapshot, or bounding a database, where that is longer. On Dask,
+that (`capacity.layer.run.snapshots`). So a kill costs at most ten seconds of work; or one epoch,
+ten times the duration of writing a snapshot, or bounding a database, where that is longer. On Dask,
 whose workers may not see the folder, and for runs that their engine trains together, there are no
 snapshots, and a kill costs the runs that are under way.
 Readers never see a temporary name, so that the folder can be read while it grows, by `load` or by

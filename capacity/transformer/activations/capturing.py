@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
 from capacity.limits import require_integer
-from capacity.transformer.activations.cache import ActivationCache
 from capacity.transformer.activations.handover import handed_over
-from capacity.transformer.activations.heads import LayerActivations
-from capacity.transformer.activations.inputs import named, require_only
-from capacity.transformer.activations.models import Part, unwrapped
+from capacity.transformer.activations.models.families import Part, unwrapped
+from capacity.transformer.activations.models.inputs import named, require_only
+from capacity.transformer.activations.records.cache import ActivationCache
+from capacity.transformer.activations.records.heads import LayerActivations
+from capacity.transformer.activations.records.validation import Check
 from capacity.transformer.activations.running import Plan, Run, require_within
-from capacity.transformer.activations.validation import Check
 
 
 @torch.no_grad()

@@ -10,17 +10,17 @@ import torch
 from torch import Tensor, nn
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.attention_calls import least_logit
-from capacity.transformer.activations.cache import ActivationCache
-from capacity.transformer.activations.heads import LayerActivations
-from capacity.transformer.activations.inputs import checked_inputs, mask_of
-from capacity.transformer.activations.linear import product_of
-from capacity.transformer.activations.models import Part, body_of
-from capacity.transformer.activations.random_vector import random_vector
-from capacity.transformer.activations.recorder import Heads, Recorder
-from capacity.transformer.activations.shared import shared_change
-from capacity.transformer.activations.steps import steps_of
-from capacity.transformer.activations.validation import (
+from capacity.transformer.activations.following.attention_calls import least_logit
+from capacity.transformer.activations.following.linear import product_of
+from capacity.transformer.activations.following.recorder import Heads, Recorder
+from capacity.transformer.activations.following.shared import shared_change
+from capacity.transformer.activations.following.steps import steps_of
+from capacity.transformer.activations.models.families import Part, body_of
+from capacity.transformer.activations.models.inputs import checked_inputs, mask_of
+from capacity.transformer.activations.records.cache import ActivationCache
+from capacity.transformer.activations.records.heads import LayerActivations
+from capacity.transformer.activations.records.random_vector import random_vector
+from capacity.transformer.activations.records.validation import (
     Check,
     check_heads,
     check_output,

@@ -10,7 +10,7 @@ import torch
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.options import require_choice
-from capacity.transformer.activations.cache import ActivationCache
+from capacity.transformer.activations.records.cache import ActivationCache
 from capacity.transformer.effective.layer import EffectiveLayer, EffectiveMode, projected_layer
 from capacity.transformer.effective.tokens import Tokens
 

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.cache import ActivationCache
+from capacity.transformer.activations.records.cache import ActivationCache
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -32,13 +32,13 @@ from torch import Tensor, einsum, nn
 from torch.nn import functional
 
 from capacity.limits import Seed
-from capacity.transformer.activations.cache import (
+from capacity.transformer.activations.records.cache import (
     ActivationCache,
     Written,
     normed,
 )
-from capacity.transformer.activations.heads import LayerActivations
-from capacity.transformer.activations.validation import (
+from capacity.transformer.activations.records.heads import LayerActivations
+from capacity.transformer.activations.records.validation import (
     check_written,
     checked_tokens,
     require_affordable_attention,

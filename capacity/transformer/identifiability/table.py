@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from capacity.transformer.activations.cache import ActivationCache
-from capacity.transformer.activations.heads import LayerActivations
+from capacity.transformer.activations.records.cache import ActivationCache
+from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.identifiability.logit_rank import p4_excess
 from capacity.transformer.identifiability.nullity import unique_rows, value_ranks
 

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.cache import ActivationCache, Mapped, Normed, Written
+from capacity.transformer.activations.records.cache import ActivationCache, Mapped, Normed, Written
 
 TERMS = ("input", "heads", "feed_forward", "constant")
 INPUT, HEADS, FEED_FORWARD, CONSTANT = range(4)

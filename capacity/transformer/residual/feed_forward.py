@@ -17,7 +17,7 @@ from torch import Tensor
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.transformer.activations.cache import ActivationCache, Written
+from capacity.transformer.activations.records.cache import ActivationCache, Written
 
 
 @briefly_shown

@@ -14,7 +14,7 @@ ALLOWED = (
     "capacity.rank.verifier",
     "capacity.rank.types",
     "capacity.database.facts",
-    "capacity.tensor.coordinates",
+    "capacity.tensor.entries.coordinates",
     "capacity.tensor.graphs",
     "capacity.tensor.sparse",
     "capacity.tensor.structure",

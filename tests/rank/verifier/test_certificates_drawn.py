@@ -28,10 +28,10 @@ from capacity.testing import (
     hard_databases,
     mutations,
 )
+from capacity.testing.arguments.certificates import KINDS, drawn_certificate
+from capacity.testing.arguments.edits import mutated
 from capacity.testing.choices import Choices
-from capacity.testing.drawn_certificates import KINDS, drawn_certificate
-from capacity.testing.edits import mutated
-from capacity.testing.known_databases import known_effective_rank, known_rank
+from capacity.testing.known.databases import known_effective_rank, known_rank
 from tests.oracles import database
 from tests.second_checker import second_checker
 from tests.tiers import examples

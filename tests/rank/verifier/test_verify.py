@@ -29,8 +29,8 @@ from capacity.rank import (
     rank_interval,
     save_certificates,
 )
-from capacity.rank.cp.krawczyk_box import enclose
-from capacity.rank.cp.levenberg_marquardt import fit_cp, random_start
+from capacity.rank.cp.exact.krawczyk_box import enclose
+from capacity.rank.cp.fit.levenberg_marquardt import fit_cp, random_start
 from capacity.rank.effort import Limits
 from capacity.rank.lower.substitution.dense import rebased_orders
 from capacity.rank.problem import Goal, Problem
@@ -38,9 +38,9 @@ from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.kinds import KINDS
 from capacity.testing import databases
+from capacity.testing.arguments.certificates import drawn_certificate
+from capacity.testing.arguments.edits import mutated
 from capacity.testing.choices import Choices
-from capacity.testing.drawn_certificates import drawn_certificate
-from capacity.testing.edits import mutated
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, example_2_4, figure_1
 from tests.rank.verifier.test_krawczyk import peeled_example
 from tests.second_checker import claim, second_checker

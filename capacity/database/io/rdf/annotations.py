@@ -29,7 +29,7 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from capacity.database.terms import Ids
+from capacity.database.terms.term import Ids
 from capacity.errors import InvalidArgumentError
 from capacity.limits import shown
 from capacity.options import nearest

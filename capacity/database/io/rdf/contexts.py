@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import urljoin
 
-from capacity.database.io.content import Content, read
-from capacity.database.io.rdf.guards_json import HALF_CHARACTER, parse_json, refuse_deep_json
+from capacity.database.io.files.content import Content, read
+from capacity.database.io.rdf.guards.json import HALF_CHARACTER, parse_json, refuse_deep_json
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
 from capacity.options import nearest

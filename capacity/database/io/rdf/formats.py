@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from capacity.database.io.formats import FileHead, Format, register_format
+from capacity.database.io.files.formats import FileHead, Format, register_format
 from capacity.database.io.rdf.parsing import parse_rdf_content
 from capacity.database.io.rdf.writers import WRITTEN, write_rdf
 

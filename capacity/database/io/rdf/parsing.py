@@ -21,20 +21,20 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from capacity.database.blank_nodes import with_stable_names
 from capacity.database.facts import Database
-from capacity.database.io import pieces
-from capacity.database.io.content import Content
-from capacity.database.io.formats import Format
+from capacity.database.io.files import pieces
+from capacity.database.io.files.content import Content
+from capacity.database.io.files.formats import Format
 from capacity.database.io.rdf.annotations import apply_choice, check_choice, find_annotations
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.graphs import check_graph, find_graph
 from capacity.database.io.rdf.quads import checked_text, parse_quads
-from capacity.database.nodes import term_from_pyoxigraph
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.database.source import Source
-from capacity.database.vocabularies import schema_predicates
+from capacity.database.terms.blank_nodes import with_stable_names
+from capacity.database.terms.nodes import term_from_pyoxigraph
+from capacity.database.terms.vocabularies import schema_predicates
 from capacity.errors import AnnotationWarning, DatabaseFormatError
 from capacity.limits import shown
 from capacity.warned import warn_caller
@@ -57,7 +57,7 @@ def parse_rdf_content(
     """
     wanted, choice = check_graph(graph), check_choice(annotations_of_facts)
     if len(content.data) >= pieces.LARGE and choice in (None, "keep", "drop"):
-        from capacity.database.io.rdf.large import read_large
+        from capacity.database.io.rdf.lines.large import read_large
 
         db = read_large(content, format, base=base, contexts=contexts, graph=wanted, multi=multi)
         if db is not None:

@@ -20,9 +20,9 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from capacity.database.io.content import Content, refuse_excess
-from capacity.database.io.foreign import foreign_text
-from capacity.database.io.formats import FORMATS, Format
+from capacity.database.io.files.content import Content, refuse_excess
+from capacity.database.io.files.foreign import foreign_text
+from capacity.database.io.files.formats import FORMATS, Format
 from capacity.database.io.rdf.contexts import (
     Contexts,
     check_contexts,
@@ -30,15 +30,15 @@ from capacity.database.io.rdf.contexts import (
     with_contexts,
 )
 from capacity.database.io.rdf.graphs import graph_names
-from capacity.database.io.rdf.guards import refuse_hostile_turtle
-from capacity.database.io.rdf.guards_json import (
+from capacity.database.io.rdf.guards.json import (
     HALF_CHARACTER,
     parse_json,
     refuse_costly_contexts,
     refuse_deep_json,
 )
-from capacity.database.io.rdf.guards_xml import refuse_hostile_xml
-from capacity.database.terms import Ids
+from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
+from capacity.database.io.rdf.guards.xml import refuse_hostile_xml
+from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.limits import shown
 

@@ -6,9 +6,9 @@ import os
 from typing import Any
 
 from capacity.database.facts import Database
-from capacity.database.io.content import Content, check, read
-from capacity.database.io.formats import resolve_format
-from capacity.database.io.parsing import given, of_kind, parsed
+from capacity.database.io.files.content import Content, check, read
+from capacity.database.io.files.formats import resolve_format
+from capacity.database.io.files.parsing import given, of_kind, parsed
 from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.quads import SYNTAXES, checked_text, parse_quads
 from capacity.database.policy import MultiPolicy

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyoxigraph as ox
 
 from capacity.database.facts import Database
-from capacity.database.io.formats import Format
+from capacity.database.io.files.formats import Format
 from capacity.database.io.rdf.quads import SYNTAXES
-from capacity.database.n3_terms import node_of
 from capacity.database.required import require_triples
+from capacity.database.terms.n3 import node_of
 from capacity.errors import InvalidArgumentError
 
 # formats that hold any triples and are read as written; RDF/XML has no form for some predicates

@@ -18,7 +18,7 @@ import pyoxigraph as ox
 
 from capacity.database.io.sparql.bodies import AT_ONCE, Body, Nesting
 from capacity.database.io.sparql.client import Answer, Client
-from capacity.database.terms import Ids
+from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError, EndpointError
 from capacity.limits import cut
 

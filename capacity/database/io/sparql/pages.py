@@ -20,7 +20,7 @@ import pyoxigraph as ox
 from capacity.database.io.sparql.answers import select_rows, whole_number
 from capacity.database.io.sparql.client import Client
 from capacity.database.io.sparql.queries import Query
-from capacity.database.terms import Ids
+from capacity.database.terms.term import Ids
 from capacity.errors import EndpointError
 
 Completeness: TypeAlias = Literal["check", "trust"]

@@ -21,8 +21,8 @@ from typing import Any
 import pyoxigraph as ox
 
 from capacity.database.io.sparql.lexing import Token, plain_query, terminals
-from capacity.database.nodes import term_from_rdflib, term_to_pyoxigraph
-from capacity.database.terms import Term
+from capacity.database.terms.nodes import term_from_rdflib, term_to_pyoxigraph
+from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.limits import shown
 from capacity.options import nearest

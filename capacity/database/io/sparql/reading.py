@@ -11,7 +11,6 @@ from typing import TypedDict
 
 import numpy as np
 
-from capacity.database.blank_nodes import with_stable_names
 from capacity.database.facts import Database
 from capacity.database.io.rdf.readers import parse_rdf
 from capacity.database.io.sparql.answers import construct_triples
@@ -20,10 +19,11 @@ from capacity.database.io.sparql.endpoints import endpoint_at
 from capacity.database.io.sparql.pages import COMPLETENESS, Completeness, every_row
 from capacity.database.io.sparql.parameters import bound
 from capacity.database.io.sparql.queries import Query, read_query
-from capacity.database.nodes import term_from_pyoxigraph
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
 from capacity.database.source import Source
-from capacity.database.terms import Ids
+from capacity.database.terms.blank_nodes import with_stable_names
+from capacity.database.terms.nodes import term_from_pyoxigraph
+from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError, EndpointError, InvalidArgumentError
 from capacity.limits import require_integer
 from capacity.options import require_choice

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.database.io.foreign import AS_TEXT
+from capacity.database.io.files.foreign import AS_TEXT
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import TableTerms
-from capacity.database.n3_terms import is_term, n3_of, parse_n3
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
-from capacity.database.terms import XSD_STRING, label
+from capacity.database.terms.n3 import is_term, n3_of, parse_n3
+from capacity.database.terms.term import XSD_STRING, label
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
 _XSD = XSD_STRING.removesuffix("string")

@@ -17,15 +17,15 @@ import numpy as np
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
 from capacity.database.from_columns import from_columns
-from capacity.database.io.content import Content
-from capacity.database.io.pieces import compiled_pays, pieces_of
+from capacity.database.io.files.content import Content
+from capacity.database.io.files.pieces import compiled_pays, pieces_of
 from capacity.database.io.tables.doubts import quoted_cell
 from capacity.database.io.tables.headers import Row, find_header, looks_wide, unlike_the_rest
 from capacity.database.io.tables.options import TableOptions
 from capacity.database.io.tables.plain_cells import SEPARATORS, SplitCells
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
-from capacity.database.term_columns import CODES, UnsortedTerms
+from capacity.database.terms.columns import CODES, UnsortedTerms
 from capacity.progress import bar
 
 if TYPE_CHECKING:

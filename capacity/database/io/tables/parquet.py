@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from capacity.database.arity import role_names
-from capacity.database.arrow import compute
 from capacity.database.facts import Database
-from capacity.database.io.content import Content, refuse_excess
-from capacity.database.io.foreign import is_parquet
-from capacity.database.io.formats import Format, register_format
+from capacity.database.io.files.content import Content, refuse_excess
+from capacity.database.io.files.foreign import is_parquet
+from capacity.database.io.files.formats import Format, register_format
 from capacity.database.io.tables.cells import cells_of
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
@@ -25,6 +24,7 @@ from capacity.database.io.tables.rows import narrowed, read_rows
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
+from capacity.database.terms.arrow import compute
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.reading_limits import Limits
 

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from capacity.database.arrow import joined
-from capacity.database.terms import Ids
+from capacity.database.terms.arrow import joined
+from capacity.database.terms.term import Ids
 
 if TYPE_CHECKING:
     from capacity.database.io.tables.headers import Row

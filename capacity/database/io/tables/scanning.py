@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from capacity.database.io.numbering import Numbering, hash_of
+from capacity.database.io.files.numbering import Numbering, hash_of
 from capacity.database.io.tables.plain_cells import SEPARATORS, is_simple_csv
-from capacity.database.term_columns import CODES
+from capacity.database.terms.columns import CODES
 from capacity.kept_code import kept
 
 if TYPE_CHECKING:

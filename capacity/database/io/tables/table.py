@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from capacity.database.arity import LEAST, MOST, role_names
-from capacity.database.io.foreign import AS_TEXT, foreign_text
+from capacity.database.io.files.foreign import AS_TEXT, foreign_text
 from capacity.database.io.tables.headers import Row, role_order, roles_among
 from capacity.errors import DatabaseFormatError
 from capacity.limits import cut, shown

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
-from capacity.database.io import pieces
-from capacity.database.io.content import Content, check, refuse_excess
-from capacity.database.io.formats import FileHead, Format, register_format
+from capacity.database.io.files import pieces
+from capacity.database.io.files.content import Content, check, refuse_excess
+from capacity.database.io.files.formats import FileHead, Format, register_format
 from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
 from capacity.database.io.tables.doubts import (
     is_empty,
@@ -29,9 +29,9 @@ from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
 from capacity.database.io.tables.rows import read_rows
 from capacity.database.io.tables.table import Table
-from capacity.database.n3_terms import is_term
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
+from capacity.database.terms.n3 import is_term
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
 

@@ -26,9 +26,9 @@ from capacity.layer.engines.blocked.backend import Backend, Ints, Rows, Targets,
 from capacity.layer.engines.blocked.cpu import CPU
 from capacity.layer.engines.blocked.gpu import GPU
 from capacity.layer.engines.optimizer import Looked, train_epochs
-from capacity.layer.model import AttentionLayer
-from capacity.layer.recipe import Recipe, Training
-from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
+from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.run.recipe import Recipe, Training
+from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
 
 # least rows in a block, or W_U would be read too often
 LEAST_ROWS = 64

@@ -8,7 +8,7 @@ from typing import Any
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.workload import StepCost, Workload, why_not_plain
-from capacity.layer.recipe import Training
+from capacity.layer.run.recipe import Training
 
 
 def _why_not(work: Workload) -> str | None:

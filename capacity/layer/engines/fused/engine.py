@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity.database.facts import Database
-from capacity.layer.config import LayerConfig
 from capacity.layer.engines.fused import epochs
 from capacity.layer.engines.fused.packing import PackedRun
-from capacity.layer.forward import Weights
-from capacity.layer.recipe import Recipe, Status, Training
-from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
+from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.forward import Weights
+from capacity.layer.run.recipe import Recipe, Status, Training
+from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
 
 if TYPE_CHECKING:
-    from capacity.layer.model import AttentionLayer
+    from capacity.layer.model.attention_layer import AttentionLayer
 
 
 def run(

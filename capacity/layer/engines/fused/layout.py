@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.layer.config import LayerConfig
 from capacity.layer.engines.fused import buffers
 from capacity.layer.engines.simd import ROW
+from capacity.layer.model.config import LayerConfig
 
 Array = NDArray[Any]
 

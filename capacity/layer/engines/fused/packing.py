@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.facts import Database
-from capacity.layer.config import LayerConfig
 from capacity.layer.engines.fused import buffers, epochs
 from capacity.layer.engines.fused.buffers import aligned_zeros, facts_of
 from capacity.layer.engines.fused.kernels import kernel_for
@@ -20,10 +19,11 @@ from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd.pointers import words
 from capacity.layer.engines.simd.vector import VECTOR_BYTES
 from capacity.layer.engines.workload import Workload
-from capacity.layer.forward import Weights
-from capacity.layer.history import History, Recorder
-from capacity.layer.recipe import Recipe
-from capacity.layer.snapshots import Snapshots
+from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.forward import Weights
+from capacity.layer.run.history import History, Recorder
+from capacity.layer.run.recipe import Recipe
+from capacity.layer.run.snapshots import Snapshots
 
 Array = NDArray[Any]
 

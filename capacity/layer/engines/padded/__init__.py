@@ -6,7 +6,7 @@ from typing import Any
 
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.workload import StepCost, Workload, why_not_whole
-from capacity.layer.recipe import Training
+from capacity.layer.run.recipe import Training
 
 # most facts times tokens: a batch takes about 2 kB for each, whatever the other runs
 MOST_LOGITS = 1 << 18

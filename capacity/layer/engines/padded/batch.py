@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from capacity.database.facts import Database
-from capacity.layer.config import LayerConfig
+from capacity.layer.model.config import LayerConfig
 
 # runs in a batch
 GROUP = 16

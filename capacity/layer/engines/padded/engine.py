@@ -23,7 +23,7 @@ from capacity.database.facts import Database
 from capacity.layer.engines.padded.batch import GROUP, PaddedRun, Sizes
 from capacity.layer.engines.padded.trainer import Group
 from capacity.layer.packed import PackedLayers
-from capacity.layer.recipe import Recipe, Training
+from capacity.layer.run.recipe import Recipe, Training
 
 
 def run_many(

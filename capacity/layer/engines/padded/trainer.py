@@ -12,8 +12,8 @@ from torch import Tensor
 
 from capacity.layer.engines.padded.batch import GROUP, Batch, PaddedRun, Sizes, make_batch
 from capacity.layer.engines.padded.gradients import losses_and_gradients
-from capacity.layer.history import Recorder, recorded_epochs
-from capacity.layer.recipe import Recipe, Status, Training
+from capacity.layer.run.history import Recorder, recorded_epochs
+from capacity.layer.run.recipe import Recipe, Status, Training
 
 # numbers in the widest vectors
 _LANES = 16

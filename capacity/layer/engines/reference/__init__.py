@@ -7,7 +7,7 @@ from typing import Any
 
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.workload import StepCost, Workload
-from capacity.layer.recipe import Training
+from capacity.layer.run.recipe import Training
 
 
 def _why_not(_work: Workload) -> str | None:

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from capacity.database.facts import Database
 from capacity.layer.engines.optimizer import Looked, train_epochs
-from capacity.layer.model import AttentionLayer
-from capacity.layer.recipe import Recipe, Training
-from capacity.layer.snapshots import NO_SNAPSHOTS, Snapshots
+from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.run.recipe import Recipe, Training
+from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
 
 
 def run(

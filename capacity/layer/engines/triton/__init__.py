@@ -8,7 +8,7 @@ from typing import Any
 
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.workload import StepCost, Workload, why_not_whole
-from capacity.layer.recipe import Training
+from capacity.layer.run.recipe import Training
 
 # tokens, d_model, and d_head times heads, each rounded up: what the registers of a program hold
 MOST_TOKENS, MOST_D_MODEL, MOST_D_HEADS = 512, 16, 128

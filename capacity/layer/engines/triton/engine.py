@@ -13,9 +13,9 @@ from torch import Tensor
 from capacity.database.facts import Database
 from capacity.layer.engines.triton import launches
 from capacity.layer.engines.triton.packing import Group, Sizes
-from capacity.layer.history import Curves
 from capacity.layer.packed import PackedLayers
-from capacity.layer.recipe import Recipe, Training
+from capacity.layer.run.history import Curves
+from capacity.layer.run.recipe import Recipe, Training
 
 
 def run_many(

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from capacity.layer.engines.triton.packing import Group, Shape
-from capacity.layer.history import Curves
-from capacity.layer.recipe import Recipe, Training
+from capacity.layer.run.history import Curves
+from capacity.layer.run.recipe import Recipe, Training
 
 # epochs in a launch: an interrupt waits for its end
 CHUNK = 256

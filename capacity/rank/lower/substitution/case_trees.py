@@ -13,7 +13,7 @@ import numpy as np
 
 from capacity.rank.lower.substitution.exhaustive import SMALL, Exhaustive, UnfinishedError
 from capacity.rank.lower.substitution.greedy import greedy_removals
-from capacity.rank.lower.substitution.sparse_bases import sparser, work_of_sparser
+from capacity.rank.lower.substitution.sparse.bases import sparser, work_of_sparser
 from capacity.rank.lower.substitution.trees import Node, tree_of
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem

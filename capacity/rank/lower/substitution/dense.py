@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from capacity.rank.lower.substitution.greedy import greedy_removals
-from capacity.rank.lower.substitution.sparse_bases import sparser, work_of_sparser
+from capacity.rank.lower.substitution.sparse.bases import sparser, work_of_sparser
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding

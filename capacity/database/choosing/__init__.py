@@ -1,0 +1,1 @@
+"""A part of the facts: criteria, and the terms that they name."""

@@ -1,0 +1,103 @@
+"""Find tokens by their names, and the object of a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capacity.database.arity import role_names
+from capacity.database.terms.nodes import as_term
+from capacity.database.terms.term import Term, display, local_name
+from capacity.errors import InvalidTypeError, UnknownTokenError
+from capacity.options import nearest
+
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
+
+_MOST_NAMED = 5
+
+
+def lookup(db: Database, key: tuple[object, ...]) -> Term:
+    """Return the object of a key, as `Database.__call__` does, and raise as it does."""
+    if len(key) != db.arity - 1:
+        names = "a subject and a predicate" if db.arity == 3 else f"{db.arity - 1} tokens"
+        raise InvalidTypeError(f"A key of this database is {names}; got {len(key)} tokens.")
+    db.require_functional("D(k, q)" if db.arity == 3 else "A lookup")
+    at = [
+        position(one, of, db.prefixes, lambda: db.labels, role)
+        for one, of, role in zip(key, db.roles, role_names(db.arity), strict=False)
+    ]
+    same = [db.tuples[:, mode] == i for mode, i in enumerate(at)]
+    rows = np.flatnonzero(np.logical_and.reduce(same))
+    if not len(rows):
+        said = ", ".join(f"{one!s:.60}" for one in key)
+        there = f" {_predicates_of(db, at[0])}" if db.arity == 3 else ""
+        raise UnknownTokenError(f"({said}) lies outside the domain of the database.{there}")
+    return db.objects[db.tuples[rows[0], -1]]
+
+
+def _predicates_of(db: Database, subject: int) -> str:
+    """Say which predicates a subject has."""
+    mine = np.unique(db.triples[db.triples[:, 0] == subject, 1]).tolist()
+    names = ", ".join(db.name(db.predicates[q]) for q in mine[:_MOST_NAMED])
+    more = f" and {len(mine) - _MOST_NAMED} others" if len(mine) > _MOST_NAMED else ""
+    return f"Predicates of the subject: {names:.300}{more}."
+
+
+def position(
+    value: object,
+    vocabulary: tuple[Term, ...],
+    prefixes: Mapping[str, str],
+    labels: Callable[[], Mapping[Term, Iterable[str]]],
+    what: str,
+) -> int:
+    """Find the index of a term in a vocabulary.
+
+    Parameters
+    ----------
+    value : Term, rdflib node, or str
+        A str stands for the label of that text, for the only term with that text or short name
+        (`display`), for the only IRI with that local name, or else for the only term with that
+        label.
+    vocabulary : tuple of Term
+        The subjects, the predicates or the objects of a database.
+    prefixes : mapping of str to str
+        Namespace of each prefix, for short names.
+    labels : callable
+        Function that returns the labels of terms; it is called if no other name is found.
+    what : str
+        Name of such a term, for messages: ``subject``, or another.
+
+    Raises
+    ------
+    UnknownTokenError
+        If no term has this name, or several do.
+    """
+    term = as_term(value)
+    if term in vocabulary:
+        return vocabulary.index(term)
+    names = [(display(t, prefixes), t.text, local_name(t)) for t in vocabulary]
+    every: list[tuple[str, ...]] = list(names)
+    for stage in range(3):
+        if stage == 2:
+            labelled = labels()
+            known = [tuple(labelled.get(t, ())) for t in vocabulary]
+            every += known
+        else:
+            known = [names_of[2:] if stage else names_of[:2] for names_of in names]
+        # the empty text is the name of a literal at most, and no local name
+        found = [i for i, names_of in enumerate(known) if value in names_of and value != ""]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            some = ", ".join(str(vocabulary[i]) for i in found[:3])
+            raise UnknownTokenError(
+                f"{len(found)} {what}s are called {value!r:.60} in the facts, such as {some}. Give "
+                "the IRI, or a Term."
+            )
+    known_names = dict.fromkeys(name for names_of in every for name in names_of if name)
+    hint = nearest(value, known_names, most=3)
+    advice = hint or " Give an IRI, a prefixed name, a local name or a label that the facts have."
+    raise UnknownTokenError(f"No {what} is called {value!r:.60} in the facts.{advice}")

@@ -1,0 +1,1 @@
+"""Files, whatever their format: bytes, formats, parsers, several files as one."""

@@ -1,0 +1,266 @@
+"""Files as checked text; nothing is fetched over a network.
+
+A file is read whole and checked before it is parsed, so that no part of a broken file is returned:
+gzip, bzip2, xz and zstandard are recognised by their magic bytes and decompressed under a size
+limit; a UTF-8 byte order mark is dropped; binary files and other encodings are refused. NUL is a
+character like others, which literals and labels may hold.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from capacity.database.io.files.foreign import foreign_bytes, is_parquet
+from capacity.errors import (
+    DatabaseFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    StorageError,
+)
+from capacity.reading_limits import Growing, Limits
+from capacity.safe_files import read_file, read_pieces
+
+_DEFAULT = Limits()
+
+
+@dataclass
+class Content:
+    """Decompressed bytes of a file, known to be UTF-8 or Parquet.
+
+    Attributes
+    ----------
+    name : str
+        Path of the file, or a name for the text, for messages.
+    data : bytes
+        The text.
+    sha256 : str
+        SHA-256 of the bytes before decompression.
+    limits : Limits
+        What a parser must hold it to.
+    """
+
+    name: str
+    data: bytes
+    sha256: str
+    limits: Limits = _DEFAULT
+
+    def drop_text(self) -> None:
+        """Forget the text once it is parsed: facts are sorted in the memory that it takes."""
+        self.data = b""
+
+
+def read(
+    path: str | os.PathLike[str] | BinaryIO,
+    *,
+    limits: Limits = _DEFAULT,
+    allow_empty: bool = False,
+) -> Content:
+    """Read a file whole, undo its compression, and check that it is text in UTF-8 or Parquet.
+
+    The file is named, or open in binary mode.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If the file is missing, not regular, empty (unless `allow_empty`), larger than the limits
+        allow, badly compressed, binary, or not UTF-8.
+    InvalidTypeError
+        If `path` is neither a str nor a path.
+    InvalidArgumentError
+        For an empty path.
+    """
+    if hasattr(path, "read"):
+        where = getattr(path, "name", None)
+        name = where if isinstance(where, str) else "the open file"
+        raw = _read_open(name, path, limits.max_bytes)
+        return check(name, raw, limits=limits, allow_empty=allow_empty)
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidTypeError(
+            f"A file must be named by a str or a path; got {type(path).__name__}. For an rdflib "
+            "graph use from_rdflib, for a DataFrame from_pandas, for rows Database.from_triples."
+        )
+    if not os.fspath(path):
+        raise InvalidArgumentError("The path must not be empty. Name a file or a folder.")
+    try:
+        raw = read_file(path, max_bytes=limits.max_bytes)
+    except StorageError as error:
+        raise of_storage(error) from None
+    return check(os.fspath(path), raw, limits=limits, allow_empty=allow_empty)
+
+
+def of_storage(error: StorageError) -> DatabaseFormatError:
+    """Make the error of a file of facts that can't be read, or is too large."""
+    return DatabaseFormatError(error.path, error.reason, advice=error.advice)
+
+
+def refuse_excess(name: str, format: str, excess: tuple[str, str] | None) -> None:
+    """Refuse a file that passes a limit, as `Limits.excess` says.
+
+    Raises
+    ------
+    DatabaseFormatError
+        With the limit, unless there is no excess.
+    """
+    if excess is not None:
+        raise DatabaseFormatError(name, excess[0], format=format, advice=excess[1])
+
+
+def _read_open(name: str, file: Any, max_bytes: int) -> bytes:
+    try:
+        return read_pieces(name, file, max_bytes=max_bytes)
+    except StorageError as error:
+        raise of_storage(error) from None
+    except (OSError, ValueError) as error:
+        raise DatabaseFormatError(
+            name, f"the open file can't be read ({error!s:.100})", advice="Open it again."
+        ) from None
+    except TypeError:
+        raise InvalidTypeError(
+            f"An open file must give bytes; {name:.60} gives text, whose line ends are changed. "
+            "Open it with open(path, 'rb')."
+        ) from None
+
+
+def check(
+    name: str, raw: bytes, *, limits: Limits = _DEFAULT, allow_empty: bool = False
+) -> Content:
+    """Turn raw bytes into checked `Content`.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If they are empty (unless `allow_empty`), larger than the limits allow when decompressed,
+        badly compressed, binary, or not UTF-8.
+    """
+    limits = limits.of(len(raw))
+    data = _decompressed(name, raw, limits)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DatabaseFormatError(
+            name,
+            "the text is encoded in UTF-16; it must be UTF-8",
+            advice="Convert it: iconv -f UTF-16 -t UTF-8.",
+        )
+    if is_parquet(data):
+        return Content(name, data, hashlib.sha256(raw).hexdigest(), limits)
+    if foreign := foreign_bytes(data):
+        raise DatabaseFormatError(name, f"it is {foreign.what}", advice=foreign.advice)
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if not allow_empty and (not data or data.isspace()):
+        raise DatabaseFormatError(name, "the file is empty", advice="It must hold facts.")
+    beginning = data[:65536]
+    wrong = _not_utf_8(data)
+    # text has a NUL here and there at most, and hardly one that isn't UTF-8 has any
+    if beginning.count(0) > (0 if wrong is not None else len(beginning) // 4):
+        raise DatabaseFormatError(
+            name,
+            "the file is binary, it holds NUL bytes",
+            advice="Give RDF text (Turtle, N-Triples, ...) or a table (TSV, CSV).",
+        )
+    if wrong is not None:
+        raise DatabaseFormatError(
+            name,
+            f"byte 0x{data[wrong]:02x} isn't UTF-8",
+            line=data.count(b"\n", 0, wrong) + 1,
+            advice="If it is text in Latin-1, convert it: iconv -f LATIN1 -t UTF-8.",
+        )
+    return Content(name, data, hashlib.sha256(raw).hexdigest(), limits)
+
+
+def _not_utf_8(data: bytes) -> int | None:
+    """Find the first byte that isn't UTF-8, in pieces, for the text takes more memory than it."""
+    start = 0
+    while start < len(data):
+        piece = memoryview(data)[start : start + 2**20]
+        try:
+            start += codecs.utf_8_decode(piece, "strict", start + len(piece) == len(data))[1]
+        except UnicodeDecodeError as error:
+            return start + error.start
+    return None
+
+
+def compression(beginning: bytes) -> str | None:
+    """Recognise how a file is compressed by its first ten bytes; None if it isn't."""
+    kind = next((k for magic, k in _MAGIC.items() if beginning.startswith(magic)), None)
+    # a text may begin with "BZh", but not with the block size and the first block's mark as well
+    return None if kind == "bzip2" and not _BZIP2.match(beginning) else kind
+
+
+def _decompressed(name: str, raw: bytes, limits: Limits) -> bytes:
+    kind = compression(raw)
+    if kind is None:
+        return raw
+    try:
+        stream = Growing(name, decompressing(kind, io.BytesIO(raw)), limits)
+        return read_pieces(name, stream, max_bytes=limits.max_bytes)
+    except StorageError as error:
+        raise of_storage(error) from None
+    except BROKEN as error:
+        raise broken_stream(name, kind, error) from None
+
+
+def broken_stream(name: str, kind: str, error: Exception) -> DatabaseFormatError:
+    """Make the error for a compressed stream that can't be read."""
+    return DatabaseFormatError(
+        name, f"the {kind} stream is broken ({error})", advice="Fetch or compress it again."
+    )
+
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_BZIP2 = re.compile(rb"BZh[1-9]1AY&SY")
+# what a broken stream raises when it is read
+BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
+
+
+def decompressing(kind: str, stream: BinaryIO) -> Any:
+    """Make a reader of what a file decompresses to, which raises one of `BROKEN` if it is broken.
+
+    To be read by `Growing`, for it may have no end.
+    """
+    if kind == "gzip":
+        return gzip.open(stream)
+    if kind in ("bzip2", "xz"):
+        made = bz2.BZ2Decompressor if kind == "bzip2" else lzma.LZMADecompressor
+        return _Streams(made, stream)
+    import pyarrow
+
+    return pyarrow.CompressedInputStream(stream, "zstd")
+
+
+class _Streams:
+    """Reader of concatenated bzip2 or xz streams; the standard one silently drops a broken one."""
+
+    def __init__(self, make: Callable[[], Any], stream: BinaryIO) -> None:
+        self.make, self.stream, self.current = make, stream, make()
+
+    def read(self, size: int) -> bytes:
+        while True:
+            more = b""
+            if self.current.eof:
+                more = self._next_stream()
+                if not more:
+                    return b""
+                self.current = self.make()
+            elif self.current.needs_input:
+                more = self.stream.read(2**20)
+                if not more:
+                    raise EOFError("it ends too early")
+            if piece := self.current.decompress(more, size):
+                return piece
+
+    def _next_stream(self) -> bytes:
+        """Return the beginning of the next stream, after the zeros that may be between two."""
+        more = self.current.unused_data.lstrip(b"\0")
+        while not more and (piece := self.stream.read(2**20)):
+            more = piece.lstrip(b"\0")
+        return more

@@ -1,0 +1,259 @@
+"""Formats of files of facts, and the guess of a file's format.
+
+A format is one registered `Format`, with a function that parses checked content. Those of the
+library are registered in `rdf` and `tables`; `register_format` adds others. A file with the
+suffix of a table, such as ``.csv``, is read as one. The format of another file is guessed from its
+content first and its name second: ``@prefix`` in a ``.nt`` file is Turtle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from capacity.database.io.files.content import Content
+from capacity.database.io.files.foreign import foreign_text, is_parquet
+from capacity.display import briefly_shown
+from capacity.errors import DatabaseFormatError, InvalidArgumentError
+from capacity.limits import shown
+from capacity.options import nearest, require_choice
+
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
+
+
+@dataclass(frozen=True)
+class FileHead:
+    """Beginning of a file, from which its format is guessed.
+
+    Attributes
+    ----------
+    text : str
+        The first 64 KiB.
+    first : str
+        The first line that is neither blank nor a comment.
+    """
+
+    text: str
+    first: str
+
+
+def _tells_nothing(_: FileHead) -> int:
+    return 0
+
+
+@briefly_shown
+@dataclass(frozen=True)
+class Format:
+    """A format of files of facts.
+
+    Attributes
+    ----------
+    name : str
+        Name of the format, in lower case.
+    aliases : tuple of str
+        Names, file extensions and media types, in lower case, the name first.
+    kind : str
+        ``rdf`` or ``table``, whose parsers take further options, or any other word.
+    parse : callable
+        Function of `Content`, this format and keywords that returns a `Database`. The keywords are
+        ``multi`` and those options of the kind that the user gives: of RDF ``graph``, ``base``,
+        ``contexts``, ``annotations_of_facts`` and ``allow_empty``; ``terms`` of tables and, where
+        they aren't triples, ``arity`` and ``columns``, and ``table``.
+    likelihood : callable
+        Function of a `FileHead` that returns an integer: 0 if the beginning doesn't suggest this
+        format, and a larger one the likelier it is.
+    write : callable, optional
+        Function of a `Database`, this format and keywords that returns the bytes of a file, for
+        `write`. Tables have the keyword ``terms``.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    kind: str
+    parse: Callable[..., Database]
+    likelihood: Callable[[FileHead], int] = _tells_nothing
+    write: Callable[..., bytes] | None = None
+
+
+# bytes of a file from which its format is guessed
+_HEAD = 65536
+_NODE = r"(?:<[^<>\"\s]*+>|_:[\w\u00b7-]++(?:\.++[\w\u00b7-]++)*+)"
+_LITERAL = r"\"(?:[^\"\\]|\\.)*+\"(?:@[\w-]++|\^\^<[^<>\s]*+>)?+"
+# a statement of N-Triples or N-Quads; no row of a table ends in a full stop outside of its cells.
+# Nothing is given back, so that a line takes the time of its length
+_STATEMENT = re.compile(
+    rf"{_NODE}\s*+<[^<>\"\s]*+>\s*+(?:{_NODE}|{_LITERAL}|<<\(.*\)>>)\s*+"
+    rf"(?:(?P<graph>{_NODE})\s*+)?+\.\s*+(?:#.*)?"
+)
+# by name, in the order in which messages list them; of two as likely the first is guessed
+FORMATS: dict[str, Format] = {}
+_ALIASES: dict[str, Format] = {}
+
+
+def register_format(format: Format) -> None:
+    """Make a format known to `load`.
+
+    Parameters
+    ----------
+    format : Format
+        Format with names that no other one has.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If its name or one of its aliases is taken, or isn't in lower case.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from capacity.database import Database, load
+    >>> def parse(content, format, *, multi=None):
+    ...     rows = [line.split("|") for line in content.data.decode().splitlines()]
+    ...     return Database.from_triples(rows, multi=multi)
+    >>> register_format(Format("piped", ("piped",), "lines", parse))
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "facts.piped")
+    ...     _ = path.write_text("Astrid|born_in|Singapore")
+    ...     load(path).n_triples
+    1
+    >>> unregister_format("piped").kind
+    'lines'
+    """
+    names = {format.name, *format.aliases}
+    if taken := sorted(names & _ALIASES.keys()):
+        raise InvalidArgumentError(
+            f"The names of a format must be its own; {', '.join(map(shown, taken))} "
+            f"{'is' if len(taken) == 1 else 'are'} taken. Choose others."
+        )
+    if any(name != name.lower() for name in names):
+        raise InvalidArgumentError(
+            f"The names of a format must be in lower case; got {', '.join(map(shown, names))}."
+        )
+    FORMATS[format.name] = format
+    _ALIASES.update(dict.fromkeys(names, format))
+
+
+def unregister_format(name: str) -> Format:
+    """Remove a format and its aliases from the registry, and return it.
+
+    Parameters
+    ----------
+    name : str
+        Name of a registered format.
+
+    Returns
+    -------
+    Format
+        The format, which `register_format` adds again.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no format of that name.
+
+    Examples
+    --------
+    >>> format = unregister_format("csv")
+    >>> "csv" in FORMATS
+    False
+    >>> register_format(format)
+    """
+    format = FORMATS.pop(require_choice("A format", name, FORMATS))
+    for alias in {format.name, *format.aliases}:
+        del _ALIASES[alias]
+    return format
+
+
+def resolve_format(content: Content, format: str | None) -> Format:
+    """Return the named format, or guess it from the content and the file's name.
+
+    Raises
+    ------
+    DatabaseFormatError
+        For an unknown name, or if the format can't be guessed.
+    """
+    if format is not None:
+        chosen = format_called(format)
+        if chosen is None:
+            raise DatabaseFormatError(
+                content.name,
+                f"unknown format {shown(format)}",
+                advice=f"Use one of {', '.join(FORMATS)}.{nearest(format, FORMATS)}",
+            )
+        if is_parquet(content.data) and chosen.name != "parquet":
+            raise DatabaseFormatError(
+                content.name, f"it is Parquet, and not {chosen.name}", advice="Omit the format."
+            )
+        return chosen
+    guess = guess_format(content)
+    if guess is None:
+        raise DatabaseFormatError(
+            content.name,
+            "neither its content nor its name tells the format",
+            advice=f"Say which with `format`: {', '.join(FORMATS)}.",
+        )
+    return guess
+
+
+def format_called(name: str) -> Format | None:
+    """Return the format of a name, extension or media type; None if there is none."""
+    return _ALIASES.get(name.lower())
+
+
+def format_of_name(name: str) -> Format | None:
+    """Return the format of a file's suffix, but for one of compression; None if there is none.
+
+    Examples
+    --------
+    >>> format_of_name("facts.ttl.gz").name
+    'turtle'
+    """
+    suffixes = [s[1:].lower() for s in Path(name).suffixes]
+    while suffixes and suffixes[-1] in ("gz", "bz2", "xz", "zst"):
+        suffixes.pop()
+    return _ALIASES.get(suffixes[-1]) if suffixes else None
+
+
+def _statements(text: str, *, whole: bool) -> Format | None:
+    """Return the format of a text whose whole lines are all N-Triples or N-Quads."""
+    # str.splitlines would also cut literals at U+2028 and others
+    lines = re.split(r"[\r\n]", text)
+    # the last line of a beginning may be cut
+    lines = lines if whole else lines[:-1]
+    said = [line for one in lines if (line := one.strip()) and line[0] != "#"]
+    found = [_STATEMENT.fullmatch(line) for line in said]
+    if not found or not all(found):
+        return None
+    return FORMATS.get("nquads" if any(one and one["graph"] for one in found) else "ntriples")
+
+
+def guess_format(content: Content) -> Format | None:
+    """Guess a format from the content and the file's name; None if neither suggests one.
+
+    Raises
+    ------
+    DatabaseFormatError
+        For a file of another format, such as an HTML page, which servers send in place of a missing
+        file.
+    """
+    by_name = format_of_name(content.name)
+    if is_parquet(content.data):
+        return FORMATS.get("parquet")
+    text = content.data[:_HEAD].decode("utf-8", "ignore")
+    if by_name is not None and by_name.kind == "table":
+        return _statements(text, whole=len(content.data) <= _HEAD) or by_name
+    first = next((s for line in text.splitlines() if (s := line.strip()) and s[0] != "#"), "")
+    if foreign := foreign_text(text):
+        raise DatabaseFormatError(content.name, f"it is {foreign.what}", advice=foreign.advice)
+    head = FileHead(text, first)
+    likelihoods = {name: format.likelihood(head) for name, format in FORMATS.items()}
+    likeliest = max(FORMATS, key=likelihoods.__getitem__)
+    if not likelihoods[likeliest] or (by_name and likelihoods[by_name.name]):
+        return by_name
+    # tabs alone don't make a file with an RDF name a table: the RDF parser reports what is wrong
+    return by_name if by_name and FORMATS[likeliest].kind == "table" else FORMATS[likeliest]

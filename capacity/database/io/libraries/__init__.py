@@ -1,0 +1,1 @@
+"""Facts from other libraries' objects, and back."""

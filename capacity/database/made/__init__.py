@@ -1,0 +1,1 @@
+"""Databases that are made: of rules and structure, at random, of algebras."""

@@ -1,0 +1,1 @@
+"""Terms: one at a time and by the column, their order, labels and prefixes."""

@@ -1,0 +1,128 @@
+"""Terms from nodes of pyoxigraph and rdflib, and back."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+
+from capacity.database.terms.term import XSD_STRING, Term, label, literal_node
+from capacity.errors import InvalidArgumentError, InvalidTypeError
+from capacity.limits import shown
+
+if TYPE_CHECKING:
+    import rdflib
+
+
+def _literal(text: str, datatype: str, language: str) -> Term:
+    plain = bool(language) or datatype in ("", XSD_STRING)
+    return Term("literal", text, "" if plain else datatype, language.lower())
+
+
+def term_from_pyoxigraph(node: object) -> Term:
+    """Convert a pyoxigraph node.
+
+    Raises
+    ------
+    InvalidTypeError
+        If it is no node.
+    """
+    if isinstance(node, ox.NamedNode):
+        return Term("iri", node.value)
+    if isinstance(node, ox.Literal):
+        language = node.language or ""
+        if node.direction is not None:
+            language += f"--{node.direction}"
+        return _literal(node.value, node.datatype.value, language)
+    if isinstance(node, ox.BlankNode):
+        return Term("blank", node.value)
+    if isinstance(node, ox.Triple):
+        s, p, o = (
+            term_from_pyoxigraph(part).n3() for part in (node.subject, node.predicate, node.object)
+        )
+        return Term("triple", f"<<( {s} {p} {o} )>>")
+    raise InvalidTypeError(f"A term of RDF must be a node of pyoxigraph; got {shown(node)}.")
+
+
+def term_to_pyoxigraph(term: Term) -> ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple:
+    """Convert an IRI, literal, blank node or triple term to a pyoxigraph node.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For labels and sets, which have no form in RDF.
+
+    Examples
+    --------
+    >>> term_to_pyoxigraph(Term("literal", "chat", language="fr")).language
+    'fr'
+    """
+    if term.kind == "iri":
+        return ox.NamedNode(term.text)
+    if term.kind == "blank":
+        return ox.BlankNode(term.text)
+    if term.kind == "literal":
+        return literal_node(term)
+    (quad,) = ox.parse(f"<x:s> <x:p> {term.n3()} .", format=ox.RdfFormat.N_TRIPLES)
+    return quad.object
+
+
+def term_from_rdflib(node: object) -> Term:
+    """Convert an rdflib node (anything with an ``n3`` method that is a URIRef, Literal or BNode).
+
+    Raises
+    ------
+    InvalidTypeError
+        For any other type; the message lists the accepted ones.
+    """
+    # a node of rdflib exists only where rdflib is imported
+    if "rdflib" in sys.modules:
+        import rdflib
+
+        if isinstance(node, rdflib.Literal):
+            return _literal(str(node), str(node.datatype or ""), node.language or "")
+        if isinstance(node, rdflib.URIRef):
+            return Term("iri", str(node))
+        if isinstance(node, rdflib.BNode):
+            return Term("blank", str(node))
+    raise InvalidTypeError(
+        f"A term must be a str (a label), a Term, or an rdflib URIRef, Literal or BNode; got "
+        f"{node!r:.60} of type {type(node).__name__}. Turn numbers into text first, str(x)."
+    )
+
+
+def term_to_rdflib(term: Term) -> rdflib.URIRef | rdflib.Literal | rdflib.BNode:
+    """Convert an IRI, literal or blank node to an rdflib node, with its lexical form unchanged.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For what rdflib has no form of: literals with a base direction, and triple terms.
+    """
+    import rdflib
+
+    if term.kind == "triple" or "--" in term.language:
+        what = "triple terms" if term.kind == "triple" else "literals with a base direction"
+        raise InvalidArgumentError(
+            f"rdflib has no {what} (RDF 1.2); got {term!s:.60}. A table holds them: "
+            'to_pandas(db, terms="n3").'
+        )
+    if term.kind == "iri":
+        return rdflib.URIRef(term.text)
+    if term.kind == "blank":
+        return rdflib.BNode(term.text)
+    return rdflib.Literal(
+        term.text,
+        datatype=rdflib.URIRef(term.datatype) if term.datatype else None,
+        lang=term.language or None,
+        normalize=False,
+    )
+
+
+def as_term(value: object) -> Term:
+    """Convert a user's value to a term: a `Term`, a plain str (a label), or an rdflib node."""
+    if isinstance(value, Term):
+        return value
+    # rdflib's nodes are subclasses of str, so isinstance would take an IRI for a label
+    return label(value) if type(value) is str else term_from_rdflib(value)

@@ -1,0 +1,1 @@
+"""Proved dimensions: as data, as JSON, and in words."""

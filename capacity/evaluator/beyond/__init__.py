@@ -1,0 +1,1 @@
+"""Assertions of a layer beside the facts that it was trained on."""

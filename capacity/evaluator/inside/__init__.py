@@ -1,0 +1,1 @@
+"""Parts of one layer: its circuits, its attention to pairs, and the terms of its logits."""

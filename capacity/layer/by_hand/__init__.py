@@ -1,0 +1,1 @@
+"""Layers written by hand, which hold any facts."""

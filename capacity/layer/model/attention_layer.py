@@ -1,0 +1,309 @@
+"""`AttentionLayer`: a single-layer attention-only decoder as a plain ``nn.Module``.
+
+For a sentence of tokens x_1 ... x_n with embeddings r_i = (W_E)_{x_i} (Wong 2025, section 3),
+
+    Z(x) = (r + sum_h softmax*(r W_Q^h W_K^h r^T) r W_V^h W_O^h) W_U,      (2)
+
+where softmax* is the row-wise softmax over the positions up to the row's own. Rows act from the
+left, embedding and unembedding are untied, and there is no norm, bias, position or 1/sqrt(d) unless
+the configuration asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from capacity.errors import InvalidArgumentError
+from capacity.layer.model.activations import captured_activations
+from capacity.layer.model.config import LayerConfig
+from capacity.layer.model.devices import require_device
+from capacity.layer.model.initial import initial_weights
+from capacity.layer.model.storage import read_layer, require_weights, write_layer
+from capacity.limits import Seed, in_a_line
+from capacity.transformer.activations.records.cache import ActivationCache
+
+
+class AttentionLayer(nn.Module):
+    """A single-layer attention-only decoder.
+
+    Parameters
+    ----------
+    config : LayerConfig
+        Sizes and options.
+    d_vocab : int
+        Number of tokens, |T|.
+    seed : int or numpy.random.Generator
+        Seed of the initial weights: W_E ~ N(0, 1), every other matrix ~ U(-1/sqrt(fan_in),
+        1/sqrt(fan_in)), drawn in float64 by `initial_weights`.
+    dtype : torch.dtype
+        Type of the weights.
+    device : torch.device or str
+        Device of the weights.
+
+    Raises
+    ------
+    InvalidTypeError
+        For a `config` or `d_vocab` of another type.
+    InvalidArgumentError
+        For a number of tokens or a seed out of its range, or a device that isn't there.
+    MemoryBudgetError
+        If the weights would take more than 8 GiB in float64; nothing has been allocated then.
+
+    Attributes
+    ----------
+    W_E, W_U : tensors, shapes (d_vocab, d_model) and (d_model, d_vocab)
+        Embedding and unembedding.
+    W_Q, W_K : tensors, shapes (n_heads, d_model, d_head_qk) and (n_heads, d_head_qk, d_model)
+        Queries and keys; W_K is transposed, so that scores are x W_Q W_K x^T.
+    W_V, W_O : tensors, shapes (n_heads, d_model, d_head_vo) and (n_heads, d_head_vo, d_model)
+        Values and outputs.
+
+    Examples
+    --------
+    >>> layer = AttentionLayer(LayerConfig(4, 2, 2, 3), d_vocab=10, seed=0)
+    >>> layer(torch.tensor([[0, 1, 2]])).shape
+    torch.Size([1, 3, 10])
+    """
+
+    W_E: Float[Tensor, "d_vocab d_model"]
+    W_U: Float[Tensor, "d_model d_vocab"]
+    W_Q: Float[Tensor, "heads d_model d_head_qk"]
+    W_K: Float[Tensor, "heads d_head_qk d_model"]
+    W_V: Float[Tensor, "heads d_model d_head_vo"]
+    W_O: Float[Tensor, "heads d_head_vo d_model"]
+    # only if the configuration asks for them
+    W_pos: Float[Tensor, "n_positions d_model"]
+    b_Q: Float[Tensor, "heads 1 d_head_qk"]
+    b_K: Float[Tensor, "heads 1 d_head_qk"]
+    b_V: Float[Tensor, "heads 1 d_head_vo"]
+    b_O: Float[Tensor, "d_model"]
+    b_U: Float[Tensor, "d_vocab"]
+
+    def __init__(
+        self,
+        config: LayerConfig,
+        d_vocab: int,
+        *,
+        seed: Seed = 0,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__()
+        require_device(device)
+        drawn = initial_weights(config, d_vocab, seed)
+        options = {"dtype": dtype, "device": device}
+        self._hold(
+            config, {name: torch.as_tensor(array, **options) for name, array in drawn.items()}
+        )
+
+    @classmethod
+    def of_weights(cls, config: LayerConfig, weights: Mapping[str, Tensor]) -> AttentionLayer:
+        """Build a layer of given weights, without drawing any.
+
+        Parameters
+        ----------
+        config : LayerConfig
+            Sizes and options.
+        weights : mapping of str to tensor
+            Tensors with the names and shapes of ``config.shapes(d_vocab)``, on one device; used
+            without a copy.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For other names or shapes, or dtypes that aren't all float32 or all float64.
+        """
+        require_weights(config, weights)
+        layer = cls.__new__(cls)
+        nn.Module.__init__(layer)
+        layer._hold(config, weights)
+        return layer
+
+    def _hold(self, config: LayerConfig, weights: Mapping[str, Tensor]) -> None:
+        self.config = config
+        self.d_vocab = len(weights["W_E"])
+        if config.layer_norm:
+            self.norm_in = nn.LayerNorm(config.d_model)
+            self.norm_out = nn.LayerNorm(config.d_model)
+        for name, tensor in weights.items():
+            module, _, parameter = name.rpartition(".")
+            setattr(self.get_submodule(module), parameter, nn.Parameter(tensor))
+
+    def extra_repr(self) -> str:
+        """Sizes, dtype and device, for `repr`."""
+        sizes = ", ".join(
+            f"{name}={value}" for name, value in self.config.to_dict().items() if value
+        )
+        return f"{sizes}, d_vocab={self.d_vocab}, {self.W_E.dtype}, {self.W_E.device}"
+
+    def forward(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch n d_vocab"]:
+        """Logits of the next token after each position of some sentences, Z of equation (2).
+
+        Raises
+        ------
+        InvalidArgumentError
+            For a sentence of more than n_positions tokens, if the layer has positions.
+        """
+        residual = self.embed(tokens)
+        x = self.norm_in(residual) if self.config.layer_norm else residual
+        heads = self.attention(x) @ self.values(x) @ self.W_O
+        residual = residual + heads.sum(dim=1)
+        if self.config.bias:
+            residual = residual + self.b_O
+        if self.config.layer_norm:
+            residual = self.norm_out(residual)
+        logits = residual @ self.W_U
+        return logits + self.b_U if self.config.bias else logits
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Embeddings of tokens, plus those of positions if the layer has any."""
+        residual = self.W_E[tokens]
+        n = tokens.shape[-1]
+        if self.config.n_positions:
+            if n > self.config.n_positions:
+                raise InvalidArgumentError(
+                    f"A sentence must have at most n_positions = {self.config.n_positions} "
+                    f"tokens; got {n}."
+                )
+            residual = residual + self.W_pos[:n]
+        return residual
+
+    def attention(self, x: Float[Tensor, "batch n d_model"]) -> Float[Tensor, "batch heads n n"]:
+        """Attention of each head (3), causal: rows sum to 1, with zeros above the diagonal.
+
+        `x` holds embeddings, normalised if the layer normalises.
+        """
+        q, k = self.queries_and_keys(x)
+        scores = q @ k.transpose(-1, -2) * self.config.attention_scale
+        n = x.shape[-2]
+        later = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
+        return scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+
+    def queries_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries and keys of each head at embeddings, each of shape (batch, heads, n, d)."""
+        q = x[:, None] @ self.W_Q
+        k = x[:, None] @ self.W_K.transpose(1, 2)
+        return (q + self.b_Q, k + self.b_K) if self.config.bias else (q, k)
+
+    def values(self, x: Tensor) -> Tensor:
+        """Values of each head at embeddings, shape (batch, heads, n, d_head_vo)."""
+        values = x[:, None] @ self.W_V
+        return values + self.b_V if self.config.bias else values
+
+    def capture(
+        self, tokens: Int[Tensor, "batch n"], mask: Tensor | None = None
+    ) -> ActivationCache:
+        """Run sentences and keep the activations, as `capacity.transformer.capture` does.
+
+        Parameters
+        ----------
+        tokens : int64 tensor, shape (batch, n)
+            Sentences.
+        mask : tensor, shape (batch, n), optional
+            1 for tokens and 0 for padding, which must follow the tokens of a sentence: there it
+            changes nothing. All tokens if omitted.
+
+        Returns
+        -------
+        ActivationCache
+            Attention, queries, keys and values of the heads, and the residual stream.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For tokens that the layer can't read, padding before a token, or weights that aren't
+            finite.
+        MemoryBudgetError
+            If attention would take more than 2 GiB.
+        """
+        return captured_activations(self, tokens, mask)
+
+    @property
+    def W_EU(self) -> Float[Tensor, "d_vocab d_vocab"]:
+        """Embed-unembed circuit W_E W_U, shape (d_vocab, d_vocab), of rank at most d_model."""
+        self.require_plain()
+        return self.W_E @ self.W_U
+
+    @property
+    def W_QK(self) -> Float[Tensor, "heads d_vocab d_vocab"]:
+        """Query-key circuits W_E W_Q^h W_K^h W_E^T, of rank at most d_head_qk."""
+        self.require_plain()
+        return self.W_E @ self.W_Q @ self.W_K @ self.W_E.T * self.config.attention_scale
+
+    @property
+    def W_VO(self) -> Float[Tensor, "heads d_vocab d_vocab"]:
+        """Value-output circuits W_E W_V^h W_O^h W_U, of rank at most d_head_vo."""
+        self.require_plain()
+        return self.W_E @ self.W_V @ self.W_O @ self.W_U
+
+    def require_plain(self) -> None:
+        """Refuse a layer with norm, bias or positions: an InvalidArgumentError."""
+        if not self.config.is_plain:
+            raise InvalidArgumentError(
+                "Circuits are defined for layers without norm, bias and positions; got "
+                f"{self.config.name}."
+            )
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the layer into a folder, and replace the one that may be there.
+
+        ``weights.safetensors`` holds the weights and the configuration, and is replaced in one
+        step: `load` sees the old layer or this one, even if the save is interrupted. The file
+        ``config.json`` is a copy of the configuration for people, written last and never read.
+
+        Parameters
+        ----------
+        folder : path
+            The folder; made if it doesn't exist.
+
+        Raises
+        ------
+        StorageError
+            If a file can't be written, say on a full disk; no part of it is left.
+        InvalidArgumentError
+            If the layer was changed so that its weights no longer fit its configuration, or are
+            neither all float32 nor all float64.
+        """
+        write_layer(folder, self.config, self.state_dict())
+
+    @classmethod
+    def load(
+        cls, folder: str | os.PathLike[str], *, device: torch.device | str = "cpu"
+    ) -> AttentionLayer:
+        """Read what `save` wrote, from ``weights.safetensors`` alone.
+
+        Parameters
+        ----------
+        folder : path
+            The folder of a saved layer.
+        device : torch.device or str
+            Device to put the weights on.
+
+        Returns
+        -------
+        AttentionLayer
+            The layer as it was saved.
+
+        Raises
+        ------
+        StorageError
+            If there is no such file, or it isn't a regular one.
+        InvalidArgumentError
+            If it isn't whole, its weights don't fit its configuration, are neither all float32 nor
+            all float64, or hold NaN or infinities; for a device that isn't there.
+        """
+        config, weights = read_layer(folder)
+        try:
+            moved = {name: tensor.to(device) for name, tensor in weights.items()}
+        # torch raises one or the other
+        except (RuntimeError, AssertionError) as error:
+            raise InvalidArgumentError(
+                f"`device` must be one that torch can use here; got {device!r:.60}. "
+                f"{in_a_line(error)}"
+            ) from None
+        return cls.of_weights(config, moved)

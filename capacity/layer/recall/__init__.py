@@ -1,0 +1,1 @@
+"""Predictions of a layer, and the facts that they recall."""

@@ -1,0 +1,195 @@
+"""Hyperparameters of a training run, `Recipe`, and its outcome, `Training`. No torch in here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity.display import briefly_shown
+from capacity.errors import InvalidArgumentError
+from capacity.layer.model.config import LayerConfig
+from capacity.layer.run.history import NO_HISTORY, History
+from capacity.layer.run.starts import TriedStarts
+from capacity.limits import require_integer, shown
+from capacity.options import require_choice, with_known_options
+
+Optimizer: TypeAlias = Literal["adam", "adamw"]
+Schedule: TypeAlias = Literal["constant", "cosine"]
+Positions: TypeAlias = Literal["both", "object"]
+Init: TypeAlias = Literal["paper"]
+Status: TypeAlias = Literal["completed", "memorised", "diverged"]
+
+# engines make an array of the learning rates of all epochs
+MAX_EPOCHS = 10_000_000
+MAX_FACTS = 2**31 - 1
+
+
+@briefly_shown
+@with_known_options
+@dataclass(frozen=True)
+class Recipe:
+    """Hyperparameters of training.
+
+    The defaults are our reading of Wong 2025, which doesn't state the learning rate. Engine,
+    precision and device are given by a `Compute`.
+
+    Parameters
+    ----------
+    optimizer : {'adam', 'adamw'}
+        Optimizer, with 0.9 for the decay of the first moments and 1e-8 in the denominator.
+    learning_rate : float
+        Learning rate of the first epoch; positive.
+    epochs : int
+        Largest number of passes over the facts; at most 10,000,000.
+    beta2 : float
+        Decay of the second moments; at least 0 and below 1.
+    weight_decay : float
+        Decoupled for 'adamw', added to the gradient for 'adam'.
+    schedule : {'constant', 'cosine'}
+        Learning rate over the epochs; 'cosine' falls to zero along half a cosine.
+    batch_size : int
+        Number of facts in a step; 0: all of them.
+    positions : {'both', 'object'}
+        Tokens that the loss predicts: predicate and object, or the object alone.
+    stop_tau : float
+        Stop once the probability of every fact's object reaches this, strictly between 0.5 and 1;
+        0: never stop early. In float32 no engine tells 1 - 1e-6 from 1.
+    init : {'paper'}
+        Distribution of the initial weights, that of `AttentionLayer`.
+    frozen : tuple of str
+        Weights that stay as they were drawn, such as ``("W_Q", "W_K")`` for random attention; names
+        as in `LayerConfig.shapes`. Those that a layer doesn't have are no matter.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a value out of its range, or if no weight of a plain layer is left to train.
+    InvalidTypeError
+        For an unknown option.
+
+    Examples
+    --------
+    >>> recipe = Recipe(learning_rate=0.01, schedule="cosine")
+    >>> recipe.optimizer, recipe.epochs
+    ('adam', 2000)
+    """
+
+    optimizer: Optimizer = "adam"
+    learning_rate: float = 1e-3
+    epochs: int = 2000
+    beta2: float = 0.999
+    weight_decay: float = 0.0
+    schedule: Schedule = "constant"
+    batch_size: int = 0
+    positions: Positions = "both"
+    stop_tau: float = 0.99
+    init: Init = "paper"
+    frozen: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        choices = {
+            "optimizer": Optimizer,
+            "schedule": Schedule,
+            "positions": Positions,
+            "init": Init,
+        }
+        for name, allowed in choices.items():
+            require_choice(f"`{name}`", getattr(self, name), get_args(allowed))
+        for name in ("learning_rate", "beta2", "weight_decay", "stop_tau"):
+            # 0 and 0.0 must give one key
+            object.__setattr__(self, name, _real(name, getattr(self, name)))
+        for name, most in (("epochs", MAX_EPOCHS), ("batch_size", MAX_FACTS)):
+            whole = require_integer(name, getattr(self, name), least=0, most=most)
+            object.__setattr__(self, name, whole)
+        ranges = {
+            "learning_rate": (0 < self.learning_rate < math.inf, "a positive number"),
+            "beta2": (0 <= self.beta2 < 1, "at least 0 and below 1"),
+            "weight_decay": (0 <= self.weight_decay < math.inf, "at least 0"),
+            "stop_tau": (
+                self.stop_tau == 0 or 0.5 < self.stop_tau < 1,
+                "0 (never) or strictly between 0.5 and 1",
+            ),
+        }
+        for name, (holds, must) in ranges.items():
+            if not holds:
+                raise InvalidArgumentError(f"`{name}` must be {must}; got {getattr(self, name)!r}.")
+        object.__setattr__(self, "frozen", _frozen(self.frozen))
+
+    def facts_a_step(self, n_facts: int) -> int:
+        """Number of facts in a step, for a database of `n_facts`; 0: all of them."""
+        return self.batch_size if self.batch_size < n_facts else 0
+
+    def learning_rates(self) -> NDArray[np.float64]:
+        """Learning rate of each epoch: constant, or half a cosine that falls to 0."""
+        if self.schedule == "constant":
+            return np.full(self.epochs, self.learning_rate)
+        angles = np.pi * np.arange(self.epochs) / max(self.epochs, 1)
+        return self.learning_rate * 0.5 * (1 + np.cos(angles))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the recipe as JSON-ready data."""
+        return {**asdict(self), "frozen": list(self.frozen)}
+
+
+@briefly_shown
+@dataclass(frozen=True)
+class Training:
+    """Outcome of a training run.
+
+    Attributes
+    ----------
+    status : {'completed', 'memorised', 'diverged'}
+        'completed': all epochs were done. 'memorised': training stopped early, since every fact
+        passed `Recipe.stop_tau`. 'diverged': the loss, a weight or a second moment (whose overflow
+        freezes its weight) is no longer finite.
+    epochs : int
+        Number of epochs done.
+    loss : float
+        Mean next-token cross entropy of the final weights, in nats; maybe not finite if diverged.
+    engine : str
+        Name of the engine that trained the layer.
+    history : History
+        Loss and share of known facts at some epochs; empty if the engine records none.
+    starts : TriedStarts or None
+        Outcome of all starts, of which the above describes one; None if there was only one.
+    """
+
+    status: Status
+    epochs: int
+    loss: float
+    engine: str
+    history: History = NO_HISTORY
+    starts: TriedStarts | None = None
+
+
+def _frozen(names: object) -> tuple[str, ...]:
+    """Names of weights in the order of `LayerConfig.shapes`, each once."""
+    plain = LayerConfig(1, 1, 1, 1).shapes(1)
+    every = LayerConfig(1, 1, 1, 1, layer_norm=True, bias=True, n_positions=1).shapes(1)
+    if not isinstance(names, tuple | list):
+        raise InvalidArgumentError(
+            f"`frozen` must be a list of names of weights, among {', '.join(every)}; got "
+            f"{shown(names)}."
+        )
+    for name in names:
+        require_choice("Each name in `frozen`", name, every)
+    if plain.keys() <= set(names):
+        raise InvalidArgumentError(
+            f"`frozen` must leave one of {', '.join(plain)} to train; it names all."
+        )
+    return tuple(name for name in every if name in names)
+
+
+def _real(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidArgumentError(f"`{name}` must be a number; got {shown(value)}.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidArgumentError(
+            f"`{name}` must be a number that float64 can hold; got {shown(value)}."
+        ) from None

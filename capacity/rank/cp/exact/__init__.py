@@ -1,0 +1,1 @@
+"""Decompositions that are proved, made of numerical fits."""

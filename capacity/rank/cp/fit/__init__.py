@@ -1,0 +1,1 @@
+"""Numerical decompositions by least squares."""

@@ -1,0 +1,1 @@
+"""The substitution method on tensors that are too large for masks."""

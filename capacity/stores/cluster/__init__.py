@@ -1,0 +1,1 @@
+"""Counts on a Dask cluster, where the data are."""

@@ -1,0 +1,1 @@
+"""Counts that a SPARQL endpoint makes itself."""

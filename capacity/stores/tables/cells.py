@@ -1,0 +1,182 @@
+"""Cells of tables as keys: read in a stream, and recognised as labels or as terms, as `load` does.
+
+The cells are staged as they stand, in the table ``cells`` (s, p, o) of the temporary database, for
+what they are follows from all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity.database.io.tables.cells import in_full, no_term, recognised, uncertain
+from capacity.database.io.tables.doubts import refuse_empty_rows, refuse_quoting
+from capacity.database.io.tables.headers import Row
+from capacity.database.io.tables.options import TableOptions
+from capacity.database.io.tables.table import Table
+from capacity.database.terms.n3 import parse_n3
+from capacity.stores.scratch.keys import is_key, key_of
+from capacity.stores.scratch.scratch import Scratch
+from capacity.stores.tables.layout import Layout, layout_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# cells that are parsed at once
+_CELLS = 2**16
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table that is read as often as it is needed.
+
+    Attributes
+    ----------
+    table : Table
+        Its rows, which aren't held, and its names.
+    options : TableOptions
+        What the user, and the file itself, say of it.
+    batches : callable
+        Function of a `Layout` that yields batches of the cells of its facts.
+    tell : callable
+        Function of the number of rows so far, which tells how far reading is.
+    doubtful : bool
+        Whether rows that other programs mean in another way are to be refused (`doubts`).
+    quoted : bool
+        Whether cells with quotes may be quoted as those of CSV.
+    """
+
+    table: Table
+    options: TableOptions
+    batches: Callable[[Layout], Iterable[pa.RecordBatch]]
+    tell: Callable[[int], object]
+    doubtful: bool = False
+    quoted: bool = False
+
+
+def stage_table(db: Scratch, of: TableFile, file: int | None) -> None:
+    """Append the facts of a table to the table ``keyed``.
+
+    Parameters
+    ----------
+    db : Scratch
+        The temporary database.
+    of : TableFile
+        The table.
+    file : int or None
+        Number of the file, if there are several: blank nodes of two files are two.
+
+    Raises
+    ------
+    DatabaseFormatError
+        If it can't be read as three columns of facts, or in two ways.
+    """
+    if of.doubtful:
+        refuse_empty_rows(of.table)
+        if of.quoted:
+            refuse_quoting(of.table)
+    layout = layout_of(of.table, of.options)
+    db.run("create table cells (s varchar, p varchar, o varchar)")
+    db.append("cells", of.batches(layout), of.tell)
+    _check_cells(db, of, layout)
+    form = of.options.terms or ("n3" if layout.variables else _recognised(db, of, layout))
+    if form == "label":
+        keys = ", ".join(f"'=' || {role}" for role in "spo")
+        db.run(f"insert into keyed select {keys} from cells")
+    else:
+        _key_terms(db, of, layout, file)
+    db.run("drop table cells")
+
+
+def rows_of_facts(of: TableFile, layout: Layout) -> Iterator[Row]:
+    """Yield the cells of the facts, with their lines, for a message."""
+    for line, row in of.table.rows[layout.skip :]:
+        yield line, tuple(row[i] for i in layout.order)
+
+
+def _check_cells(db: Scratch, of: TableFile, layout: Layout) -> None:
+    """Refuse missing cells, and a table that may be wide after all."""
+    if db.one("select count(*) from cells where s is null or p is null or o is null"):
+        line = next((line for line, row in rows_of_facts(of, layout) if None in row), None)
+        raise of.table.error("a cell is missing", line, "Drop the row, or fill the cell.")
+    if layout.doubt is None:
+        return
+    named = " or ".join(f"list_contains(?, {role})" for role in "spo")
+    if (
+        not db.one(f"select count(*) from cells where {named}", [list(layout.names)] * 3)
+        and not db.run("select s from cells group by s having count(*) > 1 limit 1")
+        and len(db.run("select distinct p from cells limit 2")) > 1
+    ):
+        raise layout.doubt
+
+
+def _different(db: Scratch) -> Iterator[list[str]]:
+    """Yield the different cells, some at a time."""
+    every = " union all ".join(f"select {role} x from cells" for role in "spo")
+    db.run(f"create or replace table texts as select distinct x from ({every})")
+    for start in range(0, db.one("select count(*) from texts"), _CELLS):
+        # a whole result would be held
+        rows = db.run(
+            "select x from texts where rowid between ? and ?", [start, start + _CELLS - 1]
+        )
+        yield [cell for (cell,) in rows]
+    db.run("drop table texts")
+
+
+def _recognised(db: Scratch, of: TableFile, layout: Layout) -> str:
+    """Tell the form of the cells, or raise if they may be terms and may be labels."""
+    form = recognised(cell for cells in _different(db) for cell in cells)
+    if form is not None:
+        return form
+    examples: dict[bool, str] = {}
+    for cells in _different(db):
+        for cell in cells:
+            examples.setdefault(recognised([cell]) == "label", cell)
+        if len(examples) == 2:
+            break
+    raise uncertain(of.table.name, of.table.format, examples.values(), rows_of_facts(of, layout))
+
+
+def _key_terms(db: Scratch, of: TableFile, layout: Layout, file: int | None) -> None:
+    """Append facts whose cells are N-Triples terms, which may have several forms each."""
+    import pyarrow as pa
+
+    db.run("create or replace table forms (x varchar, key varchar)")
+    for cells in _different(db):
+        full = {
+            cell: in_full(cell) if layout.variables else cell for cell in cells if not is_key(cell)
+        }
+        try:
+            terms = parse_n3(dict.fromkeys(full.values()))
+        except ValueError:
+            raise wrong_cell(of, layout, full) from None
+        keys = {cell: key_of(terms[text], file) for cell, text in full.items()}
+        others = [(cell, key) for cell, key in keys.items() if cell != key]
+        columns = [pa.array(list(one), pa.string()) for one in zip(*others, strict=True)]
+        if columns:
+            db.append("forms", [pa.RecordBatch.from_arrays(columns, ["x", "key"])], lambda _: None)
+    db.run(
+        "insert into keyed select coalesce(a.key, s), coalesce(b.key, p), coalesce(c.key, o) "
+        "from cells left join forms a on a.x = s left join forms b on b.x = p "
+        "left join forms c on c.x = o"
+        if db.one("select count(*) from forms")
+        else "insert into keyed select * from cells"
+    )
+    db.run("drop table forms")
+
+
+def wrong_cell(of: TableFile, layout: Layout, full: dict[str, str]) -> Exception:
+    """Make the error for the first cell that is no term."""
+    wrong = ((cell, reason_against(text)) for cell, text in full.items())
+    cell, reason = next((cell, reason) for cell, reason in wrong if reason)
+    return no_term(of.table.name, of.table.format, cell, reason, rows_of_facts(of, layout))
+
+
+def reason_against(text: str) -> str:
+    """Say why a text is no term of N-Triples; empty if it is one."""
+    try:
+        parse_n3([text])
+    except ValueError as error:
+        return str(error)
+    return ""

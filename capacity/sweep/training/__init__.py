@@ -1,0 +1,1 @@
+"""Runs: trained from their starts, scored, and written as rows."""

@@ -1,0 +1,4 @@
+"""Files of integer tensors: ``.npy``, ``.tns`` and ``.txt``.
+
+Files of facts are read by `capacity.database.io`.
+"""

@@ -1,0 +1,1 @@
+"""Random arguments and certificates: valid by construction, or edited until they prove nothing."""

@@ -1,0 +1,1 @@
+"""Random tensors, databases and layers of any rank."""

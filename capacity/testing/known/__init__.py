@@ -1,0 +1,1 @@
+"""Tensors and databases whose rank is a theorem."""

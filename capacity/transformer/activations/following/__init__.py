@@ -1,0 +1,1 @@
+"""Recording of a model's operations while it runs, from its attention to its residual stream."""

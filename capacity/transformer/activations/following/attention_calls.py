@@ -1,0 +1,137 @@
+"""Record every attention of a Hugging Face model, whatever its family.
+
+Since version 5 ``transformers`` hands a layer's queries, keys, values, mask and scale to a
+registered function. The one that is registered here calls the model's own eager code, so that soft
+caps, sinks and biases of positions stay as they are, and tells what it saw. The choice of function
+stands in a configuration, which modules and models share; it is set while models run, and put
+back.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.following.shared import shared_change
+
+_NAME = "capacity_recorded"
+# some models take the softmax in float32, whatever they compute in: a mask of float64 must fit
+_LEAST = torch.finfo(torch.float32).min / 2
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionCall:
+    """Arguments and results of one call of a model's attention.
+
+    Attributes
+    ----------
+    module : nn.Module
+        The module that attends.
+    q, k, v : (batch, n_heads or n_groups, n, d_head)
+        Queries, keys and values as they were given.
+    pattern : (batch, n_heads, n, n)
+        Attention.
+    z : (batch, n, n_heads, d_head_vo)
+        Outputs of the heads.
+    scale : float
+        Factor of the logits.
+    mask : Tensor or None
+        What was added to the logits.
+    """
+
+    module: nn.Module
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    pattern: Tensor
+    z: Tensor
+    scale: float
+    mask: Tensor | None
+
+
+_listener: ContextVar[Callable[[AttentionCall], None] | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def heard_attention(model: nn.Module, tell: Callable[[AttentionCall], None]) -> Iterator[None]:
+    """Tell a function of each attention that the model computes in this context.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Model of ``transformers``, with any implementation of attention.
+    tell : callable
+        Called after each attention; those of other threads aren't told.
+    """
+    _register()
+    # the properties would change those of sub-configurations, too, which aren't all used
+    choices = {"_attn_implementation_internal": _NAME}
+    if any(p.dtype == torch.float64 for p in model.parameters()):
+        # experts are multiplied together in lower precisions alone
+        choices["_experts_implementation_internal"] = "eager"
+    held = (getattr(module, "config", None) for module in model.modules())
+    configs = {id(c): c for c in held if hasattr(c, "_attn_implementation_internal")}
+    with ExitStack() as after:
+        for name, choice in choices.items():
+            after.enter_context(shared_change(configs.values(), name, choice))
+        after.callback(_listener.reset, _listener.set(tell))
+        yield
+
+
+def least_logit(mask: Tensor) -> float:
+    """Largest number that a mask adds to logits of tokens that aren't to be attended to."""
+    return _LEAST if mask.dtype == torch.float64 else float(torch.finfo(mask.dtype).min)
+
+
+@cache
+def _register() -> None:
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    AttentionInterface.register(_NAME, _attend)
+    AttentionMaskInterface.register(_NAME, _mask)
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    **given: Any,
+) -> tuple[Tensor, Tensor]:
+    z, pattern = _eager(module)(module, query, key, value, attention_mask, **given)
+    tell = _listener.get()
+    if tell is not None:
+        scale = given.get("scaling") or getattr(module, "scaling", None) or query.shape[-1] ** -0.5
+        call = AttentionCall(module, query, key, value, pattern, z, float(scale), attention_mask)
+        tell(call)
+    return z, pattern
+
+
+def _mask(*args: Any, **kwargs: Any) -> Tensor | None:
+    from transformers.masking_utils import eager_mask
+
+    mask = eager_mask(*args, **kwargs)
+    return mask if mask is None or mask.dtype != torch.float64 else mask.clamp_min(_LEAST)
+
+
+def _eager(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
+    """The attention of the model's own code, in whose module its class or a base is defined."""
+    for base in type(module).__mro__:
+        own = getattr(sys.modules.get(base.__module__), "eager_attention_forward", None)
+        if own is not None:
+            return own
+    raise InvalidArgumentError(
+        f"A model's module must have an eager attention to call; that of {type(module).__name__} "
+        "has none. Capture its patterns and values by hooks of your own, and give them to "
+        "capacity.transformer.from_tensors."
+    )

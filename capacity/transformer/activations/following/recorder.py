@@ -1,0 +1,222 @@
+"""Record the heads and the residual stream of one stack of layers while a model runs.
+
+Which linear module has made the values, and which one reads the heads' outputs, is found by the
+memory that they share: no names of modules are needed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.following.attention_calls import (
+    AttentionCall,
+    heard_attention,
+)
+from capacity.transformer.activations.following.linear import bias_of, is_linear, weight_of
+from capacity.transformer.activations.following.stream import StreamFollower, unfollowed
+from capacity.transformer.activations.records.heads import LayerActivations
+
+# the recorder whose run it is, as hooks are called in other threads' runs of the model, too
+_running: ContextVar[object] = ContextVar("running", default=None)
+# calls of linear modules among which that of an attention's values is found
+_RECENT = 4
+
+
+@dataclass(eq=False)
+class LinearCall:
+    """A linear module, its input and its output."""
+
+    module: Any
+    input: Tensor
+    output: Tensor
+
+
+@dataclass(eq=False)
+class Heads:
+    """An attention, the linear module that made its values and the one that reads its outputs."""
+
+    call: AttentionCall
+    values: LinearCall | None
+    output: Any = None
+
+    def layer(self) -> LayerActivations:
+        """Activations of the heads; keys and values of groups are repeated for their heads."""
+        call, module = self.call, self.output.module
+        heads = call.pattern.shape[1]
+        k, v = (
+            x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], dim=1)
+            for x in (call.k, call.v)
+        )
+        W_O = weight_of(module).unflatten(0, (heads, -1))
+        sink = 1 - call.pattern.sum(-1) if hasattr(call.module, "sinks") else None
+        # of that bias a row gets what the sink leaves, which is no constant
+        b_V = self._bias_of_values(heads) if sink is None else None
+        return LayerActivations(call.pattern, call.q, k, v, call.z.transpose(1, 2), W_O,
+                                b_V, bias_of(module), call.scale, sink=sink)  # fmt: skip
+
+    def _bias_of_values(self, heads: int) -> Tensor | None:
+        if self.values is None or self.values.module.bias is None:
+            return None
+        view, width = self.call.v, self.values.output.shape[-1]
+        groups, d_head = view.shape[1], view.shape[-1]
+        bias = self.values.module.bias.detach().contiguous()
+        first, *steps = 0, d_head, 1
+        if _storage(view) == _storage(self.values.output):
+            # values are a view of that output; its strides tell which columns they are
+            first = int(view.storage_offset() - self.values.output.storage_offset()) % width
+            steps = [view.stride(1), view.stride(3)]
+        if first + steps[0] * (groups - 1) + steps[1] * (d_head - 1) < width:
+            of_groups = bias.as_strided((groups, d_head), steps, bias.storage_offset() + first)
+        else:
+            heads_at = torch.arange(groups)[:, None] * steps[0]
+            at = (first + heads_at + torch.arange(d_head) * steps[1]) % width
+            of_groups = bias[at.to(device=bias.device)]
+        return of_groups.repeat_interleave(heads // groups, dim=0)
+
+
+class Recorder:
+    """Record of a run of a model.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model that runs.
+    stack : nn.Module
+        Its part whose heads and stream are recorded.
+    across : bool
+        Record attention to an encoder's embeddings, and not that of the stack to itself.
+
+    Attributes
+    ----------
+    n_layers : int
+        Number of attentions so far.
+    stream : StreamFollower
+        Operations on the residual stream.
+    last : Tensor
+        Output of the stack, once it has run.
+    """
+
+    def __init__(self, model: nn.Module, stack: nn.Module, *, across: bool) -> None:
+        self.n_layers = 0
+        token = object()
+        self.stream = StreamFollower(stack, lambda: _running.get() is token)
+        self._token = token
+        self.last = torch.empty(0)
+        self._model, self._stack, self._across = model, stack, across
+        self._tell: Callable[[int, Heads], None] | None = None
+        # an attention whose outputs haven't been read yet
+        self._open: Heads | None = None
+        # the encoder's embeddings, to which attention across sequences goes
+        self._memory: Tensor | None = None
+        self._inside = set(stack.modules())
+        self._recent: deque[LinearCall] = deque(maxlen=_RECENT)
+
+    @contextmanager
+    def recording(self, tell: Callable[[int, Heads], None], *, follow: bool) -> Iterator[None]:
+        """Record what the model computes in this context.
+
+        Parameters
+        ----------
+        tell : callable
+            Called with the number of an attention, from 0, and its heads, once their joint output
+            has been computed.
+        follow : bool
+            Follow the residual stream, too.
+        """
+        self._tell = tell
+        with ExitStack() as context:
+            # a reference to what holds this one
+            context.callback(setattr, self, "_tell", None)
+            context.callback(_running.reset, _running.set(self._token))
+            for module in self._stack.modules():
+                if is_linear(module):
+                    context.callback(module.register_forward_hook(self._linear).remove)
+            context.callback(self._stack.register_forward_hook(self._end).remove)
+            before = self._stack.register_forward_pre_hook(self._remember, with_kwargs=True)
+            context.callback(before.remove)
+            if follow:
+                context.enter_context(self.stream.following())
+            context.enter_context(heard_attention(self._model, self._attend))
+            yield
+        self._recent.clear()
+        self._require_output()
+
+    @unfollowed
+    def _attend(self, call: AttentionCall) -> None:
+        if call.module not in self._inside:
+            return
+        self._require_output()
+        values = self._maker_of(call.v)
+        memory = self._memory
+        across = (
+            values is not None and memory is not None and _storage(values.input) == _storage(memory)
+        )
+        if across == self._across:
+            self.n_layers += 1
+            self.stream.layer = self.n_layers - 1
+            self._open = Heads(call, values)
+
+    def _require_output(self) -> None:
+        if self._open is not None:
+            of = f"layer {self.n_layers - 1} of {type(self._model).__name__}"
+            raise InvalidArgumentError(
+                f"Outputs of heads must go through a linear module, W_O; those of {of} don't, or "
+                "are changed on the way to it (a gate, a mask on heads, an adapter). Merge "
+                "adapters into the model, and remove hooks."
+            )
+
+    def _maker_of(self, v: Tensor) -> LinearCall | None:
+        """The call of a linear module whose output, or columns of it, are the values."""
+        recent = list(reversed(self._recent))
+        place = _storage(v)
+        shared = next((c for c in recent if _storage(c.output) == place), None)
+        if shared is not None:
+            return shared
+        flat = v.transpose(1, 2).reshape(-1)
+        same = (c for c in recent if c.output.numel() == flat.numel())
+        return next((c for c in same if torch.equal(c.output.reshape(-1), flat)), None)
+
+    @unfollowed
+    def _linear(self, module: nn.Module, args: Any, output: Any) -> None:
+        x = args[0] if args else None
+        if not isinstance(x, Tensor) or not isinstance(output, Tensor):
+            return
+        if not self.stream.is_running():
+            return
+        heads = self._open
+        if heads is not None and self._tell is not None and _same(x, heads.call.z):
+            heads.output, self._open = LinearCall(module, x, output), None
+            self.stream.heads(self.n_layers - 1, module, output)
+            self._tell(self.n_layers - 1, heads)
+            return
+        self._recent.append(LinearCall(module, x, output))
+        self.stream.linear(module, x, output)
+
+    def _end(self, _: nn.Module, __: Any, output: Any) -> None:
+        if self.stream.is_running():
+            self.last = output if isinstance(output, Tensor) else output[0]
+
+    def _remember(self, _: nn.Module, __: Any, *rest: Any) -> None:
+        # hooks of other threads' runs may lack keywords
+        if self.stream.is_running():
+            self._memory = rest[0].get("encoder_hidden_states")
+
+
+def _storage(x: Tensor) -> int:
+    return x.untyped_storage().data_ptr()
+
+
+def _same(x: Tensor, z: Tensor) -> bool:
+    """Return True if a module was given the heads' outputs, side by side."""
+    if x.numel() != z.numel() or x.dtype != z.dtype:
+        return False
+    return _storage(x) == _storage(z) or torch.equal(x.reshape(-1), z.reshape(-1))

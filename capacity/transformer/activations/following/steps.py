@@ -1,0 +1,178 @@
+"""Steps of the residual stream, from the operations that were followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from torch import Tensor
+
+from capacity.errors import InvalidArgumentError
+from capacity.transformer.activations.following.linear import bias_of, weight_of
+from capacity.transformer.activations.following.operations import (
+    Leaf,
+    MapOf,
+    Multiple,
+    Node,
+    NormOf,
+    Start,
+    Sum,
+)
+from capacity.transformer.activations.following.stream import StreamFollower
+from capacity.transformer.activations.records.cache import (
+    Mapped,
+    Step,
+    Written,
+    written_by_heads,
+)
+from capacity.transformer.activations.records.heads import LayerActivations
+
+
+def steps_of(
+    last: Tensor, follower: StreamFollower, layers: Sequence[LayerActivations], source: str
+) -> tuple[Tensor, tuple[Step, ...]]:
+    """Initial stream of a model, and the steps from it to the last embeddings.
+
+    Parameters
+    ----------
+    last : (batch, n, d_model)
+        Last embeddings.
+    follower : StreamFollower
+        What was seen on the way.
+    layers : sequence of LayerActivations
+        Attention layers, in the order of their calls.
+    source : str
+        Name of the model, for messages.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the stream can't be followed.
+    """
+    if follower.spoilt is not None:
+        _fail(f"{follower.spoilt} of {source} it is written over, as by a hook that changes it")
+    chain = list(_chain(follower.node(last), source))
+    chain.reverse()
+    first, steps = _embedding(chain.pop(0)[0])
+    for node, main in chain:
+        steps += _steps(node, main, first, layers, source)
+    wrote = [s.layer for s in steps if isinstance(s, Written) and s.term == "heads"]
+    if wrote != list(range(len(layers))):
+        odd = next(i for i in range(len(layers) + 1) if wrote.count(i) != 1)
+        _fail(f"in layer {odd} of {source} what heads write isn't added to it once (by a hook?)")
+    return first, tuple(steps)
+
+
+def _chain(node: Node | None, source: str) -> Iterator[tuple[Any, Node | None]]:
+    """Operations on the stream from its end to its start, each with the stream before it."""
+    while not isinstance(node, Start):
+        if isinstance(node, Sum):
+            one, two = node.parts
+            if one.stream == two.stream:
+                _fail(f"in layer {node.layer} of {source} it is added to itself")
+            main = one if one.stream else two
+        elif isinstance(node, NormOf | MapOf):
+            main = node.of
+        elif isinstance(node, Multiple):
+            _fail(f"in {source} it is multiplied by numbers between two layers")
+        else:
+            _fail(f"{source} ends with something else than a sum or a norm of it")
+        yield node, main
+        node = main
+    yield node, None
+
+
+def _embedding(start: Start) -> tuple[Tensor, list[Step]]:
+    """Embeddings, and the norms and maps between them and the first layer."""
+    steps: list[Step] = []
+    value, node = start.value, start.of
+    while isinstance(node, NormOf | MapOf):
+        if isinstance(node, NormOf):
+            steps.append(node.step)
+        else:
+            steps.append(Mapped(None, weight_of(node.module), bias_of(node.module)))
+        value, node = node.value, node.of
+    return value, steps[::-1]
+
+
+def _steps(
+    node: NormOf | MapOf | Sum,
+    main: Node | None,
+    first: Tensor,
+    layers: Sequence[LayerActivations],
+    source: str,
+) -> list[Step]:
+    if isinstance(node, NormOf):
+        return [node.step]
+    if isinstance(node, MapOf):
+        return [Mapped(node.layer, weight_of(node.module), bias_of(node.module))]
+    side = node.parts[1] if node.parts[0] is main else node.parts[0]
+    found = list(_written(side, node.layer, first, layers, source))
+    # heads before the feed-forward that is parallel to them
+    found.sort(key=lambda step: step.term != "heads")
+    return [*found]
+
+
+def _written(
+    node: Node, layer: int, first: Tensor, layers: Sequence[LayerActivations], source: str
+) -> Iterator[Written]:
+    """Terms that a node adds to the stream."""
+    if isinstance(node, Sum) and not _is_plain(node):
+        for part in node.parts:
+            yield from _written(part, layer, first, layers, source)
+    elif isinstance(node, Multiple):
+        for step in _written(node.of, layer, first, layers, source):
+            yield replace(step, factor=step.factor * node.factor)
+    elif isinstance(node, NormOf):
+        inner = list(_written(node.of, layer, first, layers, source))
+        if len(inner) != 1 or inner[0].norm is not None or not _is_one(inner[0].factor):
+            _fail(f"in layer {layer} of {source} a norm is applied to several terms")
+        yield replace(inner[0], norm=replace(node.step, layer=layer))
+    else:
+        yield _one_written(node, layer, first, layers, source)
+
+
+def _one_written(
+    node: Node, layer: int, first: Tensor, layers: Sequence[LayerActivations], source: str
+) -> Written:
+    value = _value(node)
+    if not isinstance(value, Tensor) or value.numel() != first.shape[:2].numel() * value.shape[-1]:
+        _fail(
+            f"in layer {layer} of {source} something is added to it that isn't an output of a "
+            "sublayer (by a hook?)"
+        )
+    value = value.reshape(*first.shape[:2], -1)
+    leaf = node if isinstance(node, Leaf) else Leaf(False, value)
+    if leaf.call is not None:
+        return written_by_heads(leaf.call, layers[leaf.call], value)
+    bias = None if leaf.module is None else bias_of(leaf.module)
+    given = None if leaf.input is None else leaf.input.reshape(*first.shape[:2], -1)
+    return Written(layer, "feed_forward", value, bias, given)
+
+
+def _is_plain(node: Node) -> bool:
+    """Return True for what is neither of heads nor normed: it can be added up to one term."""
+    if isinstance(node, Sum):
+        return all(map(_is_plain, node.parts))
+    if isinstance(node, Multiple):
+        return _is_plain(node.of)
+    return isinstance(node, Leaf) and node.call is None
+
+
+def _value(node: Any) -> Any:
+    if isinstance(node, Sum):
+        return _value(node.parts[0]) + _value(node.parts[1])
+    return _value(node.of) * node.factor if isinstance(node, Multiple) else node.value
+
+
+def _is_one(factor: float | Tensor) -> bool:
+    return isinstance(factor, float) and factor == 1
+
+
+def _fail(why: str) -> NoReturn:
+    raise InvalidArgumentError(
+        f"The residual stream must be a sum of what sublayers write; {why}. Remove hooks that "
+        "change activations, or use effective_attention and identifiability_table, which don't "
+        "need it."
+    )

@@ -1,0 +1,306 @@
+"""Follow the residual stream of a model through its run, whatever its layout.
+
+The stream of a transformer is a chain of sums and norms: each operation on it is affine, once the
+scales of norms are known. They are seen while the model runs: sums and multiples as functions of
+torch, norms and linear maps as modules. What is added to the stream is a *leaf*, the output of a
+sublayer, whose computation isn't followed. So the layout (norms before or after sublayers, or on
+their outputs, sublayers in parallel, scaled sums) needs no names: it is the expression that the
+last embeddings are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakIdKeyDictionary
+
+from capacity.transformer.activations.following.norms import Moments, fitted_norm
+from capacity.transformer.activations.following.operations import (
+    Leaf,
+    MapOf,
+    Multiple,
+    Node,
+    NormOf,
+    Start,
+    Sum,
+)
+from capacity.transformer.activations.records.random_vector import random_vector
+
+
+def unfollowed(hook: Callable[..., None]) -> Callable[..., None]:
+    """Let a hook run with no function of torch followed, by this mode or by any other.
+
+    Where functions are followed, even an attribute of a tensor is a call.
+    """
+
+    @wraps(hook)
+    def quiet(*args: Any, **kwargs: Any) -> None:
+        with torch._C.DisableTorchFunction():
+            hook(*args, **kwargs)
+
+    return quiet
+
+
+class StreamFollower(TorchFunctionMode):
+    """Context in which the operations on a model's residual stream are followed.
+
+    Parameters
+    ----------
+    stack : nn.Module
+        Module that holds the layers, in a `torch.nn.ModuleList`.
+    is_running : callable
+        Tells whether it is this run, and not another thread's, that calls a module.
+
+    Attributes
+    ----------
+    start : Start or None
+        Input of the first layer, once it has been called.
+    layer : int or None
+        Index of the layer whose attention was the last; None before the first.
+    spoilt : str or None
+        Where the stream was first written over, without an operation that can be followed.
+    """
+
+    def __init__(self, stack: nn.Module, is_running: Callable[[], bool]) -> None:
+        super().__init__()
+        self.is_running = is_running
+        self.start: Start | None = None
+        self.layer: int | None = None
+        self.spoilt: str | None = None
+        self._stack = stack
+        self._nodes: Any = WeakIdKeyDictionary()
+        # layers, and norms, that are being computed
+        self._inside = self._paused = 0
+        # input of the first linear module since the stream was added to
+        self._first: Tensor | None = None
+        self._vector: Tensor | None = None
+        # input of the LayerNorm that is being computed, and what is known of it
+        self._moments: tuple[Tensor, Moments] | None = None
+        # products of the stream with that vector, by the tensors that hold it
+        self._probes: Any = WeakIdKeyDictionary()
+
+    def node(self, x: Any) -> Node | None:
+        """The operation that made a tensor, if it was followed."""
+        return self._nodes.get(x) if isinstance(x, Tensor) else None
+
+    def heads(self, call: int, module: nn.Module, output: Tensor) -> None:
+        """Note that a tensor is the joint output of the heads of an attention."""
+        self._nodes[output] = Leaf(False, output, call, module)
+        self._probes[output] = output @ self._random(output)
+        self._first = None
+
+    def linear(self, module: nn.Module, x: Tensor, output: Tensor) -> None:
+        """Note a call of a linear module."""
+        if not self._inside:
+            layer = None if self.start is None else self.layer
+            of = self.node(x) or Leaf(False, x)
+            self._nodes[output] = MapOf(of.stream, of, module, layer, x)
+            return
+        if self._first is None and self._is_full(x):
+            self._first = x
+        if self._is_full(output):
+            self._nodes[output] = Leaf(False, output, None, module, self._first)
+
+    def check(self, x: Tensor) -> None:
+        """Note where a tensor of the stream, or of heads, isn't what it was when it was made."""
+        before = self._probes.get(x)
+        if before is not None and self.spoilt is None:
+            # x._version doesn't tell of writes through x.data
+            now = x @ self._random(x)
+            if not torch.equal(now, before):
+                self.spoilt = f"in layer {self.layer or 0}"
+
+    def _random(self, like: Tensor) -> Tensor:
+        """A random vector, always the same one."""
+        if self._vector is None or len(self._vector) != like.shape[-1]:
+            self._vector = random_vector(like.shape[-1], like)
+        return self._vector
+
+    def _made(self, x: Tensor, node: Node, probe: Tensor | None = None) -> None:
+        self._nodes[x] = node
+        if node.stream:
+            self._probes[x] = x @ self._random(x) if probe is None else probe
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Follow the stream in this context."""
+        with ExitStack() as hooks:
+            for layer in _layers(self._stack):
+                hooks.callback(
+                    layer.register_forward_pre_hook(self._enter, with_kwargs=True).remove
+                )
+                hooks.callback(layer.register_forward_hook(self._leave).remove)
+            for module in self._stack.modules():
+                is_norm = "norm" in type(module).__name__.lower()
+                if is_norm and next(module.children(), None) is None:
+                    hooks.callback(module.register_forward_pre_hook(self._pause).remove)
+                    hooks.callback(
+                        module.register_forward_hook(self._norm, with_kwargs=True).remove
+                    )
+            with self:
+                yield
+
+    # torch calls hooks without keywords that another thread is about to remove: they aren't of this
+    # run, and take any arguments
+    @unfollowed
+    def _enter(self, _: nn.Module, args: Any, *rest: Any) -> None:
+        if not self.is_running():
+            return
+        (kwargs,) = rest
+        if self.start is None:
+            value = given_tensor(args, kwargs)
+            if value is not None:
+                self.start = Start(True, value, self.node(value))
+                self._made(value, self.start)
+        self._inside += 1
+
+    def _leave(self, *_: Any) -> None:
+        self._inside -= self.is_running()
+
+    def _pause(self, *_: Any) -> None:
+        self._paused += self.is_running()
+
+    @unfollowed
+    def _norm(self, module: nn.Module, args: Any, *rest: Any) -> None:
+        if not self.is_running():
+            return
+        kwargs, output = rest
+        known, self._moments = self._moments, None
+        self._paused -= 1
+        x = given_tensor(args, kwargs)
+        if self._paused or x is None or not isinstance(output, Tensor) or x.shape != output.shape:
+            return
+        if self.start is not None and not self._is_full(x):
+            return
+        self.check(x)
+        vector = self._random(x)
+        probe, shape = output @ vector, x.shape
+        if self.start is not None:
+            # some families flatten sentences
+            shape = self.start.value.shape
+        step = fitted_norm(
+            None if self.start is None else self.layer,
+            module, x.view(shape), probe.view(shape[:-1]), vector,
+            known[1] if known is not None and known[0] is x else None,
+        )  # fmt: skip
+        if step is not None:
+            of = self.node(x) or self._leaf(x)
+            self._made(output, NormOf(of.stream, of, step, None if self.start else x), probe)
+
+    def _is_full(self, x: Tensor) -> bool:
+        """Return True for a tensor of the stream's size."""
+        return (
+            self.start is not None
+            and x.numel() == self.start.value.numel()
+            and x.shape[-1] == self.start.value.shape[-1]
+        )
+
+    def _leaf(self, x: Tensor) -> Leaf:
+        return Leaf(False, x, input=self._first)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self._paused and func is torch.nn.functional.layer_norm:
+            return self._layer_norm(*args, **(kwargs or {}))
+        follow = _FOLLOWED.get(func)
+        if follow is None or self.start is None or self._paused:
+            return func(*args, **(kwargs or {}))
+        # sums with a factor, and arguments by name, aren't followed
+        plain = follow is StreamFollower.same or (len(args) == 2 and not kwargs)
+        if not plain or not isinstance(args[0], Tensor):
+            return func(*args, **(kwargs or {}))
+        if func in _IN_PLACE and self.node(args[0]) is None and self._is_full(args[0]):
+            # what was there is overwritten
+            self._nodes[args[0]] = self._leaf(args[0].clone())
+        before = [self.node(x) for x in args[:2]]
+        for node, x in zip(before, args, strict=False):
+            if node is not None:
+                self.check(x)
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, Tensor) and result is not args[0] and self._is_full(result):
+            made = follow(self, args, before)
+            if made is not None:
+                self._made(result, made)
+        elif func in _IN_PLACE and self._is_full(result):
+            made = follow(self, args, before)
+            self._nodes.pop(result, None)
+            self._probes.pop(result, None)
+            if made is not None:
+                self._made(result, made)
+        return result
+
+    def _layer_norm(
+        self,
+        input: Tensor,
+        normalized_shape: list[int],
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
+        eps: float = 1e-5,
+    ) -> Tensor:
+        """Compute what the function of torch computes, and keep the moments."""
+        output, mean, inverse = torch.native_layer_norm(input, normalized_shape, weight, bias, eps)
+        if len(normalized_shape) == 1:
+            self._moments = input, Moments(eps, mean, inverse)
+        return output
+
+    def sum(self, args: Any, before: list[Node | None]) -> Node | None:
+        """A sum of two tensors, one of which may be a number."""
+        parts = [node or self._leaf(x) for node, x in zip(before, args[:2], strict=True)]
+        stream = any(part.stream for part in parts)
+        if stream:
+            self._first = None
+        return Sum(stream, (parts[0], parts[1]), self.layer or 0)
+
+    def multiple(self, args: Any, before: list[Node | None]) -> Node | None:
+        """A product with a number, or with a vector, feature by feature."""
+        full = [isinstance(x, Tensor) and self._is_full(x) for x in args[:2]]
+        if sum(full) != 1:
+            return None
+        at = full.index(True)
+        of, factor = before[at] or self._leaf(args[at]), args[1 - at]
+        return Multiple(of.stream, of, factor)
+
+    def quotient(self, args: Any, before: list[Node | None]) -> Node | None:
+        """A quotient by a number or a vector."""
+        if isinstance(args[1], Tensor) and self._is_full(args[1]):
+            return None
+        of = before[0] or self._leaf(args[0])
+        return Multiple(of.stream, of, 1 / args[1])
+
+    def same(self, _: Any, before: list[Node | None]) -> Node | None:
+        """The same numbers in another tensor."""
+        return before[0]
+
+
+_IN_PLACE = {torch.Tensor.add_, torch.Tensor.mul_}
+_FOLLOWED: dict[Any, Callable[..., Node | None]] = {
+    **dict.fromkeys((torch.add, torch.Tensor.add, torch.Tensor.add_), StreamFollower.sum),
+    **dict.fromkeys((torch.mul, torch.Tensor.mul, torch.Tensor.mul_), StreamFollower.multiple),
+    **dict.fromkeys((torch.div, torch.Tensor.div), StreamFollower.quotient),
+    **dict.fromkeys(
+        (torch.reshape, torch.nn.functional.dropout, torch.Tensor.view, torch.Tensor.reshape,
+         torch.Tensor.contiguous, torch.Tensor.clone, torch.Tensor.to, torch.Tensor.type_as,
+         torch.Tensor.float, torch.Tensor.squeeze, torch.Tensor.unsqueeze),
+        StreamFollower.same,
+    ),
+}  # fmt: skip
+
+
+def given_tensor(args: Any, kwargs: Any) -> Tensor | None:
+    """The tensor that a module was called with: its first argument, or its hidden states."""
+    given = args[0] if args else kwargs.get("hidden_states")
+    return given if isinstance(given, Tensor) and given.is_floating_point() else None
+
+
+def _layers(stack: nn.Module) -> Iterator[nn.Module]:
+    """Elements of the outermost lists of modules."""
+    for child in stack.children():
+        if isinstance(child, nn.ModuleList):
+            yield from child
+        else:
+            yield from _layers(child)

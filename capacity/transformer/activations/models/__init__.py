@@ -1,0 +1,1 @@
+"""Models as they are given: pretrained ones, folders on the disk, and their inputs."""

@@ -1,0 +1,176 @@
+"""Read a pretrained model and its tokenizer from a folder, without network access."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from capacity.errors import CapacityError, InvalidArgumentError
+from capacity.extras import needed_by
+from capacity.limits import in_a_line
+from capacity.transformer.activations.models.folder import check_folder, check_size
+
+
+def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tuple[Any, Any]:
+    r"""Load a model, ready for `capture`, and its tokenizer.
+
+    Parameters
+    ----------
+    folder : path
+        Folder that Hugging Face's ``save_pretrained`` wrote: config.json, weights and the files of
+        the tokenizer. Nothing is downloaded.
+    head : bool
+        Keep the head that predicts tokens, which `output_head` reads.
+
+    Returns
+    -------
+    model : torch.nn.Module
+        The model, without a head unless asked for, in eval mode.
+    tokenizer : transformers tokenizer
+        Called on a text, it returns the inputs of `capture`.
+
+    Raises
+    ------
+    MissingExtraError
+        If ``transformers`` isn't installed.
+    StorageError
+        If something in the folder is a pipe, a socket or a device, or a file is too large.
+    InvalidArgumentError
+        If the folder doesn't hold a model that can read a token, all of its weights, and a
+        tokenizer that fits it; or if a head is asked for that isn't there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from transformers import BertConfig, BertModel, BertTokenizer
+    >>> config = BertConfig(vocab_size=5, hidden_size=4, num_hidden_layers=1,
+    ...                     num_attention_heads=2, intermediate_size=4)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\ncourt")
+    ...     _ = BertTokenizer(str(Path(folder, "vocab.txt"))).save_pretrained(folder)
+    ...     BertModel(config).save_pretrained(folder)
+    ...     model, tokenizer = load_pretrained(folder)
+    >>> type(model).__name__, tokenizer("court")["input_ids"]
+    ('BertModel', [2, 4, 3])
+    """
+    with needed_by("load_pretrained"):
+        from transformers import AutoConfig, AutoTokenizer
+    path = Path(folder)
+    check_folder(path)
+    here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        with quietly():
+            tokenizer = AutoTokenizer.from_pretrained(path, **here)
+            config = AutoConfig.from_pretrained(path, **here)
+            kind = _class_of(path, config, head)
+            with torch.device("meta"):
+                check_size(path, kind.from_config(config))
+            model, told = kind.from_pretrained(
+                path, config=config, output_loading_info=True, ignore_mismatched_sizes=True, **here
+            )
+            # sizes that contradict each other fail on the first sentence
+            one = torch.zeros(1, 1, dtype=torch.long)
+            both = {"decoder_input_ids": one} if config.is_encoder_decoder else {}
+            with torch.no_grad():
+                model.eval()(input_ids=one, **both)
+    except CapacityError:
+        raise
+    # the loaders raise errors of many kinds for damaged files
+    except Exception as error:
+        raise InvalidArgumentError(
+            f"{path} must hold a model and its tokenizer that transformers can load; "
+            f"{in_a_line(error)}"
+        ) from None
+    for name, held, asked in sorted(told["mismatched_keys"]):
+        raise InvalidArgumentError(
+            f"{path} must hold the weights of its config.json; {name} has the shape {tuple(held)}, "
+            f"and {tuple(asked)} there. Save the model again with save_pretrained."
+        )
+    # poolers follow the last embeddings, which are analysed, and aren't always trained
+    missing = sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise InvalidArgumentError(
+            f"{path} must hold all weights of its config.json; {len(missing)} are missing, such as "
+            f"{missing[0]}, and would be random. Save the model again with save_pretrained."
+        )
+    known = model.get_input_embeddings().num_embeddings
+    # vocabularies are padded, but not to the double
+    if 2 * len(tokenizer) < known:
+        raise InvalidArgumentError(
+            f"{path} must hold the tokenizer of its model, whose vocabulary has {known:,} tokens; "
+            f"{type(tokenizer).__name__} has {len(tokenizer):,}. Its files may be of another kind "
+            "than config.json says: write the tokenizer there with tokenizer.save_pretrained."
+        )
+    return model, tokenizer
+
+
+def _class_of(path: Path, config: Any, head: bool) -> Any:
+    """Automatic class of a model, with the head of its config.json or without."""
+    from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
+
+    if not head:
+        return AutoModel
+    wanted = (config.architectures or [""])[0]
+    for kind in (AutoModelForMaskedLM, AutoModelForCausalLM):
+        known: Any = kind._model_mapping.get(type(config), None)
+        if known is not None and known.__name__ == wanted:
+            return kind
+    raise InvalidArgumentError(
+        f"{path} must hold a model with a masked-LM or LM head; its config.json says {wanted!r}. "
+        "Load it without head=True, or save it with its head."
+    )
+
+
+def tokens_of(tokenizer: Any, text: str) -> Any:
+    """Tokenize a text into the tensors that the model reads.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the text isn't Unicode, if the tokenizer is damaged, or knows none of its words.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(
+            f"The text must be Unicode; it holds {text[error.start]!r}, which is no character. "
+            "Remove it."
+        ) from None
+    try:
+        # transformers warns of a text that is too long, for which `capture` raises an error
+        with quietly():
+            inputs = tokenizer(text, return_tensors="pt")
+    except Exception as error:
+        raise InvalidArgumentError(
+            f"The tokenizer must be able to read the text; {in_a_line(error)}"
+        ) from None
+    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    words = [i for i in inputs["input_ids"].flatten().tolist() if i not in special]
+    if words and set(words) == {tokenizer.unk_token_id}:
+        raise InvalidArgumentError(
+            f"The tokenizer must know some of the text; all its {len(words)} words are "
+            f"{tokenizer.unk_token}. Is it the tokenizer of this model, and the text in its "
+            "language?"
+        )
+    return inputs
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Silence transformers' progress bars and warnings."""
+    from transformers.utils import logging
+
+    before, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if shown:
+            logging.enable_progress_bar()

@@ -1,0 +1,305 @@
+"""Checks of sentences and of recorded activations, for models of any family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from capacity.errors import InvalidArgumentError, MemoryBudgetError
+from capacity.options import require_choice
+from capacity.transformer.activations.records.cache import ActivationCache
+from capacity.transformer.activations.records.dense_tensors import require_dense
+from capacity.transformer.activations.records.heads import LayerActivations
+from capacity.transformer.activations.records.random_vector import random_vector
+
+Check: TypeAlias = Literal["random", "full"]
+# bytes for the attention of all sentences, layers and heads
+ATTENTION_BUDGET = 2 * 2**30
+
+
+def checked_tokens(
+    tokens: Any,
+    mask: Any,
+    *,
+    d_vocab: int,
+    n_positions: int | None,
+    longest: str = "n_positions",
+    padding_after: bool = False,
+) -> Bool[Tensor, "batch n"]:
+    """Check that a model can read sentences, and return the mask of their tokens.
+
+    Parameters
+    ----------
+    tokens : integer tensor, shape (batch, n)
+        Token ids.
+    mask : tensor of 0 and 1, shape (batch, n), or None
+        1 for tokens, 0 for padding; None: no padding.
+    d_vocab : int
+        Size of the model's vocabulary.
+    n_positions : int or None
+        Largest number of tokens in a sentence; None: no limit.
+    longest : str
+        Name of that limit, for the message.
+    padding_after : bool
+        Require that padding comes after the tokens of a sentence.
+
+    Returns
+    -------
+    (batch, n) bool
+        True for tokens, False for padding.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the model can't read the sentences.
+    """
+    require_dense("The tokens", tokens)
+    if not isinstance(tokens, Tensor) or tokens.ndim != 2 or not tokens.numel():
+        what = tuple(tokens.shape) if isinstance(tokens, Tensor) else type(tokens).__name__
+        raise InvalidArgumentError(
+            f"Tokens must be a tensor of shape (batch, n), not empty; got {what}. A tokenizer "
+            "gives one with return_tensors='pt' (and padding=True for several sentences)."
+        )
+    if tokens.dtype not in (torch.int32, torch.int64):
+        raise InvalidArgumentError(f"Tokens must be int32 or int64; got {tokens.dtype}.")
+    least, most = int(tokens.min()), int(tokens.max())
+    if least < 0 or most >= d_vocab:
+        raise InvalidArgumentError(
+            f"Tokens must lie between 0 and d_vocab - 1 = {d_vocab - 1}; got "
+            f"{least if least < 0 else most}. Use the model's own tokenizer."
+        )
+    if n_positions is not None and tokens.shape[1] > n_positions:
+        raise InvalidArgumentError(
+            f"A sentence must have at most {n_positions} tokens, {longest}; got {tokens.shape[1]}. "
+            "Shorten it, or call the tokenizer with truncation=True."
+        )
+    real = sentence_mask(mask, tokens.shape).to(tokens.device)
+    if padding_after and (real[:, 1:] & ~real[:, :-1]).any():
+        raise InvalidArgumentError(
+            "Padding must come after a sentence's tokens; got a mask with a token after padding. "
+            "Pad on the right."
+        )
+    return real
+
+
+def require_affordable_attention(tokens: Tensor, n_layers: int, n_heads: int) -> None:
+    """Refuse sentences whose attention, in all layers and heads, exceeds `ATTENTION_BUDGET` bytes.
+
+    Analyses need two to three times as much memory.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If float32 attention of all sentences, layers and heads needs more.
+    """
+    batch, n = tokens.shape
+    n_bytes = 4 * batch * n_layers * n_heads * n * n
+    if n_bytes > ATTENTION_BUDGET:
+        raise MemoryBudgetError(
+            f"Attention must take at most {ATTENTION_BUDGET:,} bytes in float32; that of {batch} x "
+            f"{n:,} tokens in {n_layers} layers of {n_heads} heads would take {n_bytes:,}. Shorten "
+            "the sentences, or give fewer at a time."
+        )
+
+
+def sentence_mask(mask: Any, shape: Sequence[int]) -> Bool[Tensor, "batch n"]:
+    """Boolean mask of the tokens of sentences; without a mask, all are tokens.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a mask of another shape or with other values than 0 and 1, or a sentence of padding
+        alone.
+    """
+    if mask is None:
+        return torch.ones(*shape, dtype=torch.bool)
+    require_dense("The attention mask", mask)
+    if not isinstance(mask, Tensor) or tuple(mask.shape) != tuple(shape):
+        got = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
+        raise InvalidArgumentError(
+            f"The attention mask must be a tensor of the tokens' shape, {tuple(shape)}; got {got}."
+        )
+    if not ((mask == 0) | (mask == 1)).all():
+        raise InvalidArgumentError("The attention mask must hold 0 for padding and 1 for tokens.")
+    real = mask.bool()
+    empty = (~real.any(dim=1)).nonzero().flatten().tolist()
+    if empty:
+        raise InvalidArgumentError(
+            f"Every sentence must have a token; number {empty[0]} (counted from 0) is padding "
+            "alone. Omit it."
+        )
+    return real
+
+
+@torch.no_grad()
+def check(captured: ActivationCache, how: Check = "random") -> ActivationCache:
+    """Check the heads of every layer (`check_heads`); return the cache.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If heads do anything but average values.
+    """
+    for index, layer in enumerate(captured.layers):
+        of = f"layer {index} of {captured.source}"
+        check_heads(layer, captured.mask, of, causal=captured.causal, how=how)
+    return captured
+
+
+def check_heads(
+    layer: LayerActivations, mask: Bool[Tensor, "batch n"], of: str, *, causal: bool, how: Check
+) -> None:
+    """Check that recorded heads average values by their attention.
+
+    Parameters
+    ----------
+    layer : LayerActivations
+        What was recorded.
+    mask : (batch, n) bool
+        True for tokens.
+    of : str
+        Name of the layer, for messages.
+    causal : bool
+        Whether tokens must not attend to later ones.
+    how : {"random", "full"}
+        ``random`` compares A (V r) with z r for a random vector r, and the sums of rows with it,
+        which takes one pass over the attention, and misses an error with probability 0; ``full``
+        compares A V with z, and sums with 1.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a number isn't finite, rows of attention don't sum to 1, a causal model attends to later
+        tokens, or heads output anything but ``pattern @ v``.
+    """
+    require_choice("`check`", how, get_args(Check))
+    sizes = [largest(layer.z), largest(layer.v)]
+    if not all(map(math.isfinite, sizes)):
+        raise InvalidArgumentError(
+            f"Values and outputs of heads must be finite; {of} has NaN or infinite ones. Its "
+            "weights are damaged, or its precision can't hold its own numbers."
+        )
+    # some models take the softmax in float32 whatever they compute in
+    relative = 1e3 * torch.finfo(layer.z.dtype).eps
+    if how == "full" or not _averages(layer, mask, sizes, relative):
+        off_rows, off_heads = _off(layer, mask, sizes[0])
+        if not (off_rows <= max(relative, 1e-4) and off_heads <= relative):
+            raise InvalidArgumentError(
+                f"Attention must average values: rows that sum to 1, and z = pattern @ v. In {of} "
+                f"rows are off by {off_rows:.1g} and heads by {off_heads:.1g} of their size: its "
+                "heads do something else as well (a mask on heads, dropout, another path), which "
+                "these analyses don't cover."
+            )
+    if causal and _is_above(layer.pattern, whole=how == "full"):
+        raise InvalidArgumentError(
+            f"Tokens of a causal model must not attend to later tokens; those of {of} do."
+        )
+
+
+@torch.no_grad()
+def check_written(captured: ActivationCache) -> ActivationCache:
+    """Check heads, and that they write z W_O + b_O to the residual stream; return the cache.
+
+    Raises
+    ------
+    InvalidArgumentError
+        As `check` and `check_output`.
+    """
+    check(captured)
+    for index, written in enumerate(captured.outputs_of_heads):
+        of = f"layer {index} of {captured.source}"
+        layer = captured.layers[index]
+        r = random_vector(layer.W_O.shape[-1], layer.z)
+        check_output(layer, written.whole, captured.mask, of, layer.W_O.flatten(0, 1) @ r)
+    return captured
+
+
+def check_output(
+    layer: LayerActivations, wrote: Tensor, mask: Bool[Tensor, "batch n"], of: str, product: Tensor
+) -> None:
+    """Check that the joint output of a layer's heads is z W_O + b_O, by a random vector.
+
+    `product` is that of W_O with `random_vector`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is something else.
+    """
+    r = random_vector(layer.W_O.shape[-1], layer.z)
+    flat = layer.z.transpose(1, 2).flatten(2)
+    expected = flat @ product
+    expected = expected if layer.b_O is None else expected + layer.b_O @ r
+    apart = (wrote.view(*mask.shape, -1) @ r - expected) * mask
+    off = float(apart.abs().max()) / (largest(wrote) + torch.finfo(wrote.dtype).tiny)
+    if not off <= 1e3 * torch.finfo(layer.z.dtype).eps:
+        raise InvalidArgumentError(
+            f"Heads must add z W_O + b_O to the residual stream; in {of} what they added differs "
+            f"by {off:.1g} of its size. Its output weights are wrapped (merge adapters into the "
+            "model first), or their output is changed on the way (by a hook)."
+        )
+
+
+def is_softmax(layer: LayerActivations, mask: Bool[Tensor, "batch n"]) -> bool:
+    """Return True if the attention is the softmax of ``scale * q @ k.mT``, seen in some rows."""
+    rows = _some(layer.pattern.shape[-2])
+    found = layer.pattern[..., rows, :]
+    logits = layer.scale * layer.q[..., rows, :] @ layer.k.mT
+    # what a row may attend to has a weight above 0, but for underflow
+    expected = logits.masked_fill(found == 0, -torch.inf).softmax(-1)
+    total = found.sum(-1, keepdim=True)
+    off = (expected * total - found).nan_to_num(0.0) * mask[:, None, rows, None]
+    return bool(off.abs().max() <= 1e-4)
+
+
+def _averages(
+    layer: LayerActivations, mask: Tensor, sizes: Sequence[float], relative: float
+) -> bool:
+    """Return True if A (V r + t 1) is z r + t for a random vector r and a number t."""
+    r = random_vector(layer.v.shape[-1], layer.v)
+    t = max(sizes[1], torch.finfo(layer.v.dtype).tiny)
+    weight = 1.0 if layer.sink is None else 1 - layer.sink
+    found = (layer.pattern @ (layer.v @ r + t)[..., None])[..., 0]
+    apart = (found - layer.z @ r - t * weight) * mask[:, None]
+    return float(apart.abs().max()) <= relative * min(
+        max(sizes[0], torch.finfo(layer.z.dtype).tiny), t
+    )
+
+
+def _off(layer: LayerActivations, mask: Tensor, size: float) -> tuple[float, float]:
+    real = mask[:, None, :]
+    total = layer.pattern.sum(-1)
+    total = total if layer.sink is None else total + layer.sink
+    apart = (layer.pattern @ layer.v - layer.z).abs().amax(-1)
+    tiny = torch.finfo(layer.z.dtype).tiny
+    return float(((total - 1) * real).abs().max()), float((apart * real).max() / (size + tiny))
+
+
+def _is_above(pattern: Tensor, *, whole: bool) -> bool:
+    """Return True if rows of attention, all or some of them, have weights above the diagonal."""
+    if whole:
+        return bool(pattern.triu(1).any())
+    n = pattern.shape[-1]
+    rows = _some(n)
+    tokens = torch.arange(n, device=pattern.device)
+    return bool((pattern[..., rows, :] * (tokens > tokens[rows, None])).any())
+
+
+def largest(x: Tensor) -> float:
+    """Largest absolute value; NaN or infinite if some number is."""
+    # heads stand side by side in memory, whose order takes half the time
+    by_tokens = x.transpose(1, 2) if x.ndim == 4 else x
+    low, high = torch.aminmax(by_tokens)
+    return float(torch.maximum(-low, high))
+
+
+def _some(n: int) -> slice:
+    """A few rows, the last but one among them."""
+    last = max(n - 2, 0)
+    step = max(last // 2, 1)
+    return slice(last % step, last + 1, step)

@@ -32,9 +32,9 @@ from real_graphs import SEEDS, generated
 from record import run_all, write
 
 from capacity.database import load
+from capacity.exact.modular_rank import rank_modulo
+from capacity.exact.prime import PRIME
 from capacity.rank import rank_interval
-from capacity.rank.exact.modular_rank import rank_modulo
-from capacity.rank.exact.prime import PRIME
 from capacity.rank.lower.koszul import koszul_matrix
 from capacity.rank.upper.fiber_cover import fiber_cover
 from capacity.rank.upper.flip_graph import flip_walk

@@ -18,7 +18,7 @@ from record import medians, write
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from capacity.rank.types import IntegerFactors
+from capacity.exact.types import IntegerFactors
 from capacity.rank.upper.flip_graph import flip_walk
 from capacity.rank.upper.flip_search import first_decompositions
 from tests.oracles import KNOWN_RANKS, matrix_product

@@ -20,8 +20,8 @@ import numpy as np
 from record import write
 
 from capacity.database import Database, label, load
+from capacity.exact.types import Indices
 from capacity.rank import database_bounds, rank_interval
-from capacity.rank.types import Indices
 from capacity.rank.verifier.checker import verify
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)

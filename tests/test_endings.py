@@ -41,7 +41,7 @@ if __name__ == "__main__":
 """
 # by what is tried, the function that is to be at work, and the command line
 WORK: dict[str, tuple[str, list[object]]] = {
-    "describe": ("capacity.rank.describing.dataset.predicate_rows", ["describe", FIGURE_1]),
+    "describe": ("capacity.database.describing.dataset.predicate_rows", ["describe", FIGURE_1]),
     "describe, reading": (
         "capacity.stores.duckdb.stage_lines", ["describe", "{folder}/a.nt", "--out-of-core"]
     ),

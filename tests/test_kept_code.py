@@ -35,7 +35,7 @@ found = compiled_code(package)
 print(is_kept(package / sys.argv[1], sys.argv[2]), sum(found.functions.values()), found.stale > 0)
 """
 _RESIDUE = """
-from capacity.rank.exact.compiled_rank import residues
+from capacity.exact.compiled_rank import residues
 print(residues(np.array([2**31]))[0])
 """
 _SLOT = """
@@ -51,7 +51,7 @@ print(tails.slots.argmax())
     ("code", "source", "function", "other", "text", "changed", "result"),
     [
         # a constant of another module: 2^31 is 2 modulo 7, for 2^3 is 1
-        (_RESIDUE, "rank/exact/compiled_rank.py", "_residues", "rank/exact/prime.py",
+        (_RESIDUE, "exact/compiled_rank.py", "_residues", "exact/prime.py",
          "PRIME = 2**31 - 1", "PRIME = 7", 2),
         (_SLOT, "database/io/rdf/scanning.py", "_tail", "database/io/numbering.py",
          "return value ^ (value >> _HALF)", "return np.uint64(5)", 5),

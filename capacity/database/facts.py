@@ -15,7 +15,7 @@ L. Z. Wong, Paying Attention to Facts, 2025, arXiv 2502.05076, section 2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.database.arity import require_arity
-from capacity.database.canonical import by_role, canonical, checked
-from capacity.database.description import as_table, in_a_line
-from capacity.database.from_rows import FromRows
+from capacity.database.arity import key_names, require_arity, role_names
+from capacity.database.canonical import by_role, canonical, checked, numbered
+from capacity.database.columns import Columns
 from capacity.database.policy import (
     MultiPolicy,
     apply_policy,
@@ -36,18 +35,19 @@ from capacity.database.policy import (
 )
 from capacity.database.source import Source
 from capacity.database.terms.term import Term, display
+from capacity.display import table
 from capacity.errors import InvalidArgumentError
 from capacity.limits import Seed, generator
 from capacity.warned import warn_caller
 
 if TYPE_CHECKING:
     from capacity.database.choosing.selection import Selected, SelectionOptions
+    from capacity.database.describing.dataset import Description
     from capacity.database.io.sparql.reading import SparqlOptions
-    from capacity.rank.describing.dataset import Description
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Database(FromRows):
+class Database(Columns):
     """An immutable set of facts. Make one with `from_triples`, or read one with `load`.
 
     Attributes
@@ -95,6 +95,67 @@ class Database(FromRows):
     prefixes: Mapping[str, str] = field(default_factory=dict)
     source: Source | None = None
     selected: Selected | None = None
+
+    @classmethod
+    def from_triples(
+        cls, triples: Iterable[Sequence[object]], *, multi: MultiPolicy | None = None
+    ) -> Self:
+        """Make a database from (subject, predicate, object) rows.
+
+        Parameters
+        ----------
+        triples : iterable of 3-sequences
+            Each cell a str (a plain label), a `Term`, or an rdflib node.
+        multi : MultiPolicy, optional
+            By default ``keep``, with a `MultiValuedWarning` if there are multi-valued pairs.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For a row that doesn't hold three cells, no row at all, or an unknown policy.
+        InvalidTypeError
+            For a cell of another type.
+        MultiValuedError
+            Under the policy ``error``, or if a policy leaves no fact.
+        """
+        return cls.from_ids(*numbered(triples, 3), multi=multi)
+
+    @classmethod
+    def from_tuples(
+        cls, rows: Iterable[Sequence[object]], *, multi: MultiPolicy | None = None
+    ) -> Self:
+        """Make a database from rows of any one length, the arity: a key and its object.
+
+        Parameters
+        ----------
+        rows : iterable of sequences
+            Rows of the same length, from 2 to 32; the last cell is the object, the others are the
+            key. Each cell a str (a plain label), a `Term`, or an rdflib node.
+        multi : MultiPolicy, optional
+            By default ``keep``, with a `MultiValuedWarning` if there are multi-valued keys.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For a row of another length than the first, no row at all, an unknown policy, or one
+            that needs predicates for rows of another length than 3.
+        InvalidTypeError
+            For a cell of another type.
+        MultiValuedError
+            Under the policy ``error``, or if a policy leaves no fact.
+
+        Examples
+        --------
+        >>> sums = Database.from_tuples([("0", "1", "1", "even"), ("1", "1", "1", "odd")])
+        >>> sums
+        Database(2 facts of arity 4: 2 x 1 x 1 x 2, 4 tokens; functional)
+        >>> str(sums("1", "1", "1"))
+        'odd'
+        """
+        tokens, tuples = numbered(rows, None)
+        # without rows there is no arity, and `from_ids` says so
+        arity = tuples.shape[1] if len(tuples) else 3
+        return cls.from_ids(tokens, tuples, arity=arity, multi=multi)
 
     @classmethod
     def from_ids(
@@ -205,10 +266,9 @@ class Database(FromRows):
         >>> [(row.name, row.facts, row.rank) for row in db.describe().predicates]
         [('in', 2, 1)]
         """
-        # the room of ranks stands above this one: it is asked for by the library's face
-        import capacity
+        from capacity.database.describing.dataset import describe
 
-        return capacity.rank.describe(self)
+        return describe(self)
 
     def require_functional(self, what: str) -> None:
         """Raise a `MultiValuedError` that lists the policies unless the database is functional."""
@@ -236,10 +296,10 @@ class Database(FromRows):
         return hash(self.facts_sha256)
 
     def __repr__(self) -> str:
-        return in_a_line(self)
+        return _in_a_line(self)
 
     def _repr_html_(self) -> str:
-        return as_table(self)
+        return _as_table(self)
 
     def with_policy(self, multi: MultiPolicy) -> Database:
         """Apply a policy for multi-valued pairs; raises as `from_ids` does."""
@@ -300,3 +360,30 @@ class Database(FromRows):
             )
         chosen = generator(seed).choice(self.shape[0], n_subjects, replace=False)
         return self.subset(np.isin(self.tuples[:, 0], chosen))
+
+
+def _in_a_line(db: Database) -> str:
+    """Number of facts, shape, number of tokens, and whether the database is functional."""
+    if db.arity == 3:
+        k, q, v = db.shape
+        facts = f"{db.n_facts} triples: {k} subjects x {q} predicates x {v} objects"
+    else:
+        sides = " x ".join(map(str, db.shape))
+        facts = f"{db.n_facts} facts of arity {db.arity}: {sides:.100}"
+    pairs = key_names(db.arity)[1]
+    several = f"{db.n_multi_valued_pairs} of {db.n_pairs} {pairs} multi-valued"
+    functional = "functional" if db.is_functional else several
+    return f"Database({facts}, {db.n_tokens} tokens; {functional})"
+
+
+def _as_table(db: Database) -> str:
+    """Sizes and the first facts, as a table in HTML."""
+    is_triples = db.arity == 3
+    sizes = zip(role_names(db.arity), db.shape, strict=True)
+    rows = [("triples" if is_triples else "facts", db.n_facts),
+            *((f"{role}s" if is_triples else role, n) for role, n in sizes),
+            ("tokens", db.n_tokens),
+            (f"multi-valued {key_names(db.arity)[1]}", db.n_multi_valued_pairs),
+            *(("such as", " ".join(db.name(db.tokens[i]) for i in fact))
+              for fact in db.token_tuples[:3].tolist())]  # fmt: skip
+    return table("Database", rows)

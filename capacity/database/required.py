@@ -6,11 +6,15 @@ The error names the call that makes one.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, cast
 
 from capacity.database.arity import not_triples
-from capacity.database.facts import Database
+from capacity.database.columns import Columns
 from capacity.errors import InvalidTypeError
 from capacity.limits import shown
+
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
 
 # by the module and the name of a class, so that no library has to be imported
 _CALLS = {
@@ -40,8 +44,8 @@ def require_database(value: object, call: str) -> Database:
     InvalidTypeError
         If it isn't one.
     """
-    if isinstance(value, Database):
-        return value
+    if isinstance(value, Columns):
+        return cast("Database", value)
     if isinstance(value, str | os.PathLike):
         advice = f"{shown(value)}, a path: load it first, with capacity.load(path)"
     elif isinstance(value, list | tuple | set):

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from capacity.rank.types import Indices, Spend, free
+from capacity.exact.types import Indices, Spend, free
 from capacity.tensor.entries.coordinates import distinct
 
 # pairs of columns that share a row, which are compared for an order

@@ -7,7 +7,7 @@ rank, that of the subject unfolding beside the object unfolding, with a row for 
 enough, too: with E a basis of that space, W_q = E^+ T_q (E^+)^T. TuckER's relation vectors need the
 rank of the relation unfolding likewise.
 
-All of them are exact (`capacity.rank.exact.ranks`).
+All of them are exact (`capacity.exact.ranks`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from capacity.embedding.graphs.queries import QueryGraph
-from capacity.rank.exact.ranks import sparse_rank
-from capacity.rank.types import Spend, free
+from capacity.exact.ranks import sparse_rank
+from capacity.exact.types import Spend, free
 
 
 def joint_rank(graph: QueryGraph, *, spend: Spend = free) -> int:

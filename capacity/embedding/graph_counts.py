@@ -25,8 +25,8 @@ from capacity.embedding.graphs.one_way import (
 )
 from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.signs.proofs import SignProof
-from capacity.rank.exact.ranks import sparse_rank, sparse_rank_by_group
-from capacity.rank.types import Indices, free
+from capacity.exact.ranks import sparse_rank, sparse_rank_by_group
+from capacity.exact.types import Indices, free
 from capacity.tensor.graphs import connected_labels
 from capacity.tensor.structure import unfolding_entries
 

@@ -1,3 +1,15 @@
+from capacity.database.describing.advice import Advice as Advice
+from capacity.database.describing.dataset import Description as Description
+from capacity.database.describing.dataset import describe as describe
+from capacity.database.describing.repetition import Repetition as Repetition
+from capacity.database.describing.rows import PredicateRow as PredicateRow
+from capacity.exact.ranks import Minor as Minor
+from capacity.exact.ranks import matrix_rank as matrix_rank
+from capacity.exact.types import AlgebraicTerm as AlgebraicTerm
+from capacity.exact.types import Indices as Indices
+from capacity.exact.types import Mask as Mask
+from capacity.exact.types import Vector as Vector
+
 from .algebraic import AlgebraicNumber as AlgebraicNumber
 from .analysis import RankAnalysis as RankAnalysis
 from .analysis import effective_rank_interval as effective_rank_interval
@@ -13,16 +25,9 @@ from .cp.fit.decompose import CPMethod as CPMethod
 from .cp.fit.decompose import cp_decompose as cp_decompose
 from .cp.numerical_rank import RankEstimates as RankEstimates
 from .cp.numerical_rank import numerical_rank_estimates as numerical_rank_estimates
-from .describing.advice import Advice as Advice
-from .describing.dataset import Description as Description
-from .describing.dataset import describe as describe
-from .describing.repetition import Repetition as Repetition
-from .describing.rows import PredicateRow as PredicateRow
 from .effort import Effort as Effort
 from .effort import Limit as Limit
 from .effort import Limits as Limits
-from .exact.ranks import Minor as Minor
-from .exact.ranks import matrix_rank as matrix_rank
 from .factors import Factors as Factors
 from .factors import verify_decomposition as verify_decomposition
 from .interval import RankInterval as RankInterval
@@ -42,10 +47,6 @@ from .reductions.subtensor import Finding as Finding
 from .search.methods import METHODS as METHODS
 from .search.methods import register_method as register_method
 from .search.methods import unregister_method as unregister_method
-from .types import AlgebraicTerm as AlgebraicTerm
-from .types import Indices as Indices
-from .types import Mask as Mask
-from .types import Vector as Vector
 from .verifier.argument import Argument as Argument
 from .verifier.argument import Forms as Forms
 from .verifier.argument import Side as Side

@@ -16,7 +16,7 @@ A tensor of another order n is the sum of its matrix slices: fix the indices of 
 of the ways to choose these modes. `capacity.rank.any_arity` has the analogue of the paper's count.
 
 All ranks are exact, over the rationals, and computed from the sparse entries
-(`capacity.rank.exact.ranks`).
+(`capacity.exact.ranks`).
 """
 
 from __future__ import annotations
@@ -28,10 +28,16 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.display import table
 from capacity.errors import InvalidArgumentError
+from capacity.exact.ranks import (
+    Minor,
+    minor_by_group,
+    slices_rank,
+    sparse_rank,
+    sparse_rank_by_group,
+)
+from capacity.exact.types import Indices
 from capacity.limits import require_integer, shown
 from capacity.rank.any_arity import tuple_bound
-from capacity.rank.exact.ranks import Minor, minor_by_group, sparse_rank, sparse_rank_by_group
-from capacity.rank.types import Indices
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.entries.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor
@@ -116,8 +122,7 @@ def slice_rank_sum(of: Database | SparseTensor, *modes: int) -> int:
             f"`modes` must be {tensor.order - 2} different modes of {tensor.order}; got "
             f"{shown(modes)}."
         )
-    rows, columns, _ = stacked_slice_entries(tensor, tuple(sorted(modes)))
-    return sparse_rank(rows, columns, tensor.values)
+    return slices_rank(tensor, tuple(sorted(modes)))
 
 
 def unfolding_rank(of: Database | SparseTensor, mode: int) -> int:

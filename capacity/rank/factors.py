@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from capacity.database.facts import Database
 from capacity.display import briefly_shown, table
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
+from capacity.exact.sparse_terms import vector
 from capacity.extras import needed_by
 from capacity.limits import shown
 from capacity.rank.algebraic import AlgebraicNumber
-from capacity.rank.exact.sparse_terms import vector
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.checker import Verdict, verify

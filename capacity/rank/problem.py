@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
+from capacity.exact.types import Indices, Mask, Term
 from capacity.rank.effort import Limits
 from capacity.rank.reductions.core import Core, concise_core
 from capacity.rank.reductions.singleton_slices import Peeled, peel_singles
-from capacity.rank.types import Indices, Mask, Term
 from capacity.rank.verifier.procedures.kronecker_form import Spend
 from capacity.tensor.sparse import SparseTensor
 

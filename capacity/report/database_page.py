@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from capacity.database.describing.advice import flags, named
+from capacity.database.describing.dataset import Description, describe
 from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.embedding.families import dimensions
@@ -16,8 +18,6 @@ from capacity.embedding.results.serialization import dimension_to_dict
 from capacity.limits import Seed, integer_seed
 from capacity.progress import Progress
 from capacity.rank.analysis import RankAnalysis
-from capacity.rank.describing.advice import flags, named
-from capacity.rank.describing.dataset import Description, describe
 from capacity.rank.effort import Effort
 from capacity.report.downloads import downloads
 from capacity.report.drawing.bound_marks import bound_marks

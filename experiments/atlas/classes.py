@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from capacity.database import Database
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.tensor import SparseTensor, from_dense
 
 # an object for each pair of a subject and a predicate, 0 for none; "120/003" is two subjects

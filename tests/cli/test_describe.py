@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from capacity.database import load, parse_rdf
-from capacity.rank.describing import void
+from capacity.database.describing import void
 from tests.commands import run, run_json
 from tests.oracles import ROOT
 

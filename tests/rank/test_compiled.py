@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capacity.exact import compilation, compiled_rank, modular_rank
+from capacity.exact.compilation import MOST_STEPS, MOST_STEPS_UNKEPT, pays_to_compile
+from capacity.exact.modular_rank import PRIME, rank_modulo, ranks_of_differences
+from capacity.exact.ranks import matrix_rank
 from capacity.kept_code import is_kept, kept
-from capacity.rank import compilation
-from capacity.rank.compilation import MOST_STEPS, MOST_STEPS_UNKEPT, pays_to_compile
-from capacity.rank.exact import compiled_rank, modular_rank
-from capacity.rank.exact.modular_rank import PRIME, rank_modulo, ranks_of_differences
-from capacity.rank.exact.ranks import matrix_rank
 from capacity.rank.lower.substitution.greedy import greedy_removals
 from tests.tiers import examples
 

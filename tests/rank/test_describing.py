@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from rdflib.compare import isomorphic
 
 from capacity.database import Database, load, parse_rdf
+from capacity.database.describing import repetition
+from capacity.database.describing.advice import flags, named
 from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.rank import Description, describe, rank_interval, slice_rank_sum
-from capacity.rank.describing import repetition
-from capacity.rank.describing.advice import flags, named
 from tests.tiers import examples
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -284,7 +284,7 @@ def test_turtle_of_any_graph_loads_again_and_is_the_same_each_time(db: Database)
 
 
 def test_every_term_of_our_own_is_documented() -> None:
-    from capacity.rank.describing import void
+    from capacity.database.describing import void
 
     used = {term.text.removeprefix(OURS) for term in
             parse_rdf(describe(films()).to_turtle(), "turtle", multi="keep").predicates

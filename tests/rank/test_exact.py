@@ -9,10 +9,10 @@ from hypothesis.extra.numpy import arrays
 
 from capacity.database import Database
 from capacity.errors import MemoryBudgetError
+from capacity.exact import block_rank
+from capacity.exact import ranks as exact
+from capacity.exact.elimination import eliminate
 from capacity.rank import Unfolding, matrix_rank, rank_interval
-from capacity.rank.exact import block_rank
-from capacity.rank.exact import ranks as exact
-from capacity.rank.exact.elimination import eliminate
 from capacity.rank.verifier.checker import verify
 from tests.tiers import examples
 

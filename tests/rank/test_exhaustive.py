@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database
+from capacity.exact.types import Indices, Mask
 from capacity.rank import RankAnalysis, View, verify
 from capacity.rank.effort import BUDGETS
 from capacity.rank.lower.substitution import case_trees
@@ -20,7 +21,6 @@ from capacity.rank.lower.substitution.greedy import greedy_removals
 from capacity.rank.lower.substitution.sparse.bases import sparser, work_of_sparser
 from capacity.rank.lower.substitution.trees import tree_of
 from capacity.rank.problem import Goal, Problem
-from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.cases import State, removed
 from capacity.tensor import from_dense

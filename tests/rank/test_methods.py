@@ -11,6 +11,7 @@ import pytest
 
 from capacity.database import Database
 from capacity.errors import InvalidArgumentError
+from capacity.exact.types import Touched
 from capacity.rank import (
     METHODS,
     Boxes,
@@ -30,7 +31,6 @@ from capacity.rank import (
     verify,
 )
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.types import Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, Side
 from capacity.rank.verifier.entries import Entries, require
 from capacity.rank.verifier.view import UNOBSERVED, view_tensor

@@ -12,12 +12,12 @@ import pytest
 
 import capacity
 from capacity.database import Database, load
+from capacity.database.describing.dataset import describe
 from capacity.embedding import dimensions
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.evaluator import held_size
 from capacity.layer import LayerConfig, layer_rank_assumed, store_in_query_key
 from capacity.rank import Certificate, database_bounds, paper_bound, rank_interval
-from capacity.rank.describing.dataset import describe
 from capacity.report import database_report
 from capacity.report.downloads import MOST_BYTES
 from capacity.report.holding import holding_layer

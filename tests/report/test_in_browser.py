@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from capacity.database import Database, load
+from capacity.database.describing.dataset import describe
 from capacity.layer import AttentionLayer, LayerConfig
-from capacity.rank.describing.dataset import describe
 from capacity.report import attention_report, database_report, sweep_page, sweep_report
 from tests.browser import MEASURE, chromium
 from tests.oracles import EXAMPLES

@@ -60,7 +60,7 @@ def describe(
     if counts is not None:
         print_description(counts, chosen, as_json)
         return
-    from capacity.rank.describing.dataset import describe as described
+    from capacity.database.describing.dataset import describe as described
 
     db = load_chosen(file, chosen, format=format, multi=multi)
     with spinner(f"describing {db.n_facts} facts"):

@@ -36,7 +36,7 @@ from scipy.sparse.csgraph import connected_components
 
 from capacity.display import briefly_shown
 from capacity.embedding.graphs.queries import QueryGraph
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.tensor.structure import numbered
 
 

@@ -15,7 +15,7 @@ from capacity.database import Database
 from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.tensor.entries.coordinates import distinct
 
 

@@ -22,9 +22,9 @@ from capacity.embedding.signs.proofs import Points, Shattered, SmallNorm
 from capacity.embedding.tasks import Task
 from capacity.embedding.witnesses.witness import Witness
 from capacity.errors import CertificateError
+from capacity.exact.types import Indices
 from capacity.limits import MAX_SEED, shown
 from capacity.rank.effort import BUDGETS
-from capacity.rank.types import Indices
 from capacity.rank.verifier.argument_json import field, items, mapping
 from capacity.rank.verifier.certificate import Certificate as RankCertificate
 from capacity.rank.verifier.serialization import MAX_BYTES, read_claims

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from capacity.display import briefly_shown
 from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.signs.proofs import Points
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 
 Signs: TypeAlias = NDArray[np.int8]
 MOST_POINTS, MOST_ROWS = 256, 20_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from capacity.display import briefly_shown
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 
 # what the points are; the rows are queries, objects and subjects
 Points: TypeAlias = Literal["objects", "queries", "comparisons"]

@@ -17,8 +17,8 @@ import numpy as np
 
 from capacity.embedding.signs.matrices import SignMatrix, Signs
 from capacity.embedding.signs.proofs import MOST_POINTS, Shattered
+from capacity.exact.types import Indices
 from capacity.limits import Seed, generator
-from capacity.rank.types import Indices
 
 # restarts of the greedy search
 RESTARTS = 12

@@ -13,7 +13,7 @@ import numpy as np
 
 from capacity.embedding.signs.matrices import SignMatrix, Signs
 from capacity.embedding.signs.proofs import SHORT, SmallNorm
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 
 # rows and columns that leave at once, as a share
 SHARE = 0.05

@@ -31,7 +31,7 @@ from capacity.embedding.signs.proofs import (
 from capacity.embedding.tasks import Task
 from capacity.embedding.verifier.numbered_facts import Facts
 from capacity.embedding.witnesses.witness import Witness
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import CheckBudget, require_at_most
 from capacity.rank.verifier.certificate import Certificate as RankCertificate
 from capacity.rank.verifier.entries import Refuted, require

@@ -13,7 +13,7 @@ import numpy as np
 from capacity.embedding.signs.proofs import Shattered, SignProof
 from capacity.embedding.tasks import Task
 from capacity.embedding.verifier.numbered_facts import LOOKUP, Facts
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.entries import require
 

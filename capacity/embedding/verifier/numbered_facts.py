@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from capacity.database import Database
-from capacity.rank.types import Indices, Mask
+from capacity.exact.types import Indices, Mask
 from capacity.tensor.entries.coordinates import compacted, distinct, stable_order
 
 # steps and bytes for a fact

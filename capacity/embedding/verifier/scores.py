@@ -20,7 +20,7 @@ from capacity.embedding.verifier.conversion import checked_witness
 from capacity.embedding.verifier.numbered_facts import Facts
 from capacity.embedding.witnesses.witness import Witness
 from capacity.errors import MemoryBudgetError
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.entries import Refuted, require
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from capacity.embedding.graphs.queries import QueryGraph
 from capacity.embedding.tasks import Task
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.tensor.entries.coordinates import distinct
 
 

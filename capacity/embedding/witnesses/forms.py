@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from capacity.embedding.graphs.queries import QueryGraph
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 
 Shapes: TypeAlias = dict[str, tuple[int, ...]]
 Sizes: TypeAlias = tuple[int, int, int, int, int]

@@ -20,9 +20,9 @@ from fractions import Fraction
 import flint
 import numpy as np
 
-from capacity.rank.exact.prime import PRIME
-from capacity.rank.exact.sparse_terms import term, vector
-from capacity.rank.types import Indices, Mask, Term
+from capacity.exact.prime import PRIME
+from capacity.exact.sparse_terms import term, vector
+from capacity.exact.types import Indices, Mask, Term
 from capacity.rank.verifier.budget import CheckBudget, steps_of_rank
 from capacity.rank.verifier.kinds.rank_one_completion import Fibers, Solutions
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import flint
 import numpy as np
 
+from capacity.exact.types import Indices
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.diagonalization import Diagonalization
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import (

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.rank.exact.ranks import Minor, minor_by_group
+from capacity.exact.ranks import Minor, minor_by_group
+from capacity.exact.types import Indices, Mask
 from capacity.rank.lower.unfolding import as_unfolding
-from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.tensor.entries.coordinates import distinct
 from capacity.tensor.graphs import SMALL

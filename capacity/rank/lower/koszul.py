@@ -32,13 +32,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.exact.modular_rank import rank_modulo
-from capacity.rank.exact.prime import PRIME
+from capacity.exact.modular_rank import rank_modulo
+from capacity.exact.prime import PRIME
+from capacity.exact.types import Indices
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.shares import OF_A_FLATTENING
-from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import steps_of_rank
 from capacity.rank.verifier.kinds.koszul import MOST_SLICES, Koszul
@@ -82,7 +82,7 @@ def best_flattening(
 
     The smallest flattenings are tried first, and those whose shape allows no larger bound than the
     best so far are skipped. Almost all projections to a given dimension give the same rank, so one
-    is tried. Ranks are taken modulo `capacity.rank.exact.modular_rank.PRIME`.
+    is tried. Ranks are taken modulo `capacity.exact.modular_rank.PRIME`.
 
     Parameters
     ----------

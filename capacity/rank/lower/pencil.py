@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from capacity.errors import MemoryBudgetError
+from capacity.exact.types import Indices
 from capacity.rank.method import Method
 from capacity.rank.problem import Component, Goal
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.types import Indices
 from capacity.rank.verifier.kinds.pencil import Pencil
 from capacity.rank.verifier.procedures.kronecker_form import Spend
 from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank

@@ -22,12 +22,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from capacity.errors import MemoryBudgetError
+from capacity.exact.types import Indices
 from capacity.rank.lower.completions import Completion, independent, ones, terms_of
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.shares import OF_AN_END
-from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds.decomposition import Decomposition

@@ -15,11 +15,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.exact.types import Indices
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.shares import OF_AN_END
-from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import MEMORY
 from capacity.rank.verifier.kinds.rank_one_locus import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity.rank.exact.ranks import Minor
+from capacity.exact.ranks import Minor
 from capacity.rank.verifier.kinds.unfolding import Unfolding
 from capacity.tensor.structure import places_of
 

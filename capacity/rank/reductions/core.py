@@ -30,10 +30,10 @@ from numpy.typing import ArrayLike, NDArray
 from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.rank.exact.modular_rank import rank_modulo
-from capacity.rank.exact.sparse_terms import vector
+from capacity.exact.modular_rank import rank_modulo
+from capacity.exact.sparse_terms import vector
+from capacity.exact.types import Indices, Vector
 from capacity.rank.reductions.coefficients import RATIONAL, Coefficients
-from capacity.rank.types import Indices, Vector
 from capacity.tensor.sparse import SparseTensor
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.rank.exact.sparse_terms import vector
-from capacity.rank.types import Indices, Term
+from capacity.exact.sparse_terms import vector
+from capacity.exact.types import Indices, Term
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import numbered
 

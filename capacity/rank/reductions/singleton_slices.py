@@ -24,10 +24,10 @@ import numpy as np
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.rank.exact.sparse_terms import lifted
+from capacity.exact.sparse_terms import lifted
+from capacity.exact.types import Indices, Mask
 from capacity.rank.reductions.coefficients import Explicit, coefficients_of
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition
 from capacity.rank.verifier.kinds.decomposition import Decomposition

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import InvalidArgumentError
-from capacity.rank.exact.sparse_terms import lifted
-from capacity.rank.types import Indices
+from capacity.exact.sparse_terms import lifted
+from capacity.exact.types import Indices
 from capacity.rank.verifier.argument import Argument, View
 from capacity.tensor.entries.coordinates import distinct
 from capacity.tensor.sparse import SparseTensor

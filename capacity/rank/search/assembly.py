@@ -8,12 +8,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.exact.types import Indices
 from capacity.rank.lower.unfolding import as_unfolding
 from capacity.rank.method import BOUNDS, Method
 from capacity.rank.reductions.subtensor import Finding
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.rank_ledger import RankLedger
-from capacity.rank.types import Indices
 from capacity.rank.upper.slices import sliced
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.kinds.boxes import Boxes

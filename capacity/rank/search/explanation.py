@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capacity.exact.types import Indices
 from capacity.rank.lower.koszul import highest_bound
 from capacity.rank.method import value_of
 from capacity.rank.reductions.subtensor import Part
 from capacity.rank.search.assembly import Words, above, below
 from capacity.rank.search.effective_ledger import EffectiveLedger
 from capacity.rank.search.rank_ledger import RankLedger
-from capacity.rank.types import Indices
 from capacity.tensor.sparse import SparseTensor
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from capacity.exact.types import Indices
 from capacity.rank.problem import Component, Problem
 from capacity.rank.reductions.subtensor import Finding, Part
-from capacity.rank.types import Indices
 
 # reasons, for explanations, why components or the whole aren't searched
 TOO_LARGE = "too large to search at this effort: only bounds that need no search apply"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from capacity.errors import MemoryBudgetError
+from capacity.exact.types import Indices, Mask
 from capacity.rank.bounds import Bounds
 from capacity.rank.effort import Budget
 from capacity.rank.lower.independent_sets import IndependentSets, independent_sets
@@ -24,7 +25,6 @@ from capacity.rank.reductions.singleton_slices import peel_singles
 from capacity.rank.reductions.subtensor import Finding, Part
 from capacity.rank.search.places import NOT_DENSE, TOO_LARGE, TOO_MANY, Place
 from capacity.rank.shares import OF_AN_END, OF_PENCILS, steps_above
-from capacity.rank.types import Indices, Mask
 from capacity.rank.upper.fiber_cover import FiberCover, fiber_cover
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget

@@ -23,9 +23,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.exact.ranks import sparse_rank_by_group
+from capacity.exact.ranks import sparse_rank_by_group
+from capacity.exact.types import Indices, Mask, Term
 from capacity.rank.reductions.equal_slices import Merged, merge_equal_slices
-from capacity.rank.types import Indices, Mask, Term
 from capacity.rank.upper.paired_slices import Pair, paired_slices
 from capacity.rank.upper.slices import slice_terms
 from capacity.rank.verifier.kinds.paired_slices import PairedSlices

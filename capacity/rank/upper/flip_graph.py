@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from capacity.exact.types import IntegerFactors, Mask
 from capacity.kept_code import kept
-from capacity.rank.types import IntegerFactors, Mask
 
 LARGEST_COEFFICIENT = 2
 # terms that plus transitions may add to the shortest decomposition so far

@@ -13,11 +13,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from capacity.rank.exact.sparse_terms import vector
+from capacity.exact.sparse_terms import vector
+from capacity.exact.types import Indices, IntegerFactors, Term, Vector
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.types import Indices, IntegerFactors, Term, Vector
 from capacity.rank.upper.spanning_tree import (
     spanning_tree,
     spanning_tree_terms,

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from capacity.exact.types import Indices, Term
 from capacity.rank.method import Method
 from capacity.rank.problem import Component, Goal
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.types import Indices, Term
 from capacity.rank.upper.slices import slice_terms
 from capacity.rank.verifier.kinds.boxes import Boxes
 from capacity.rank.verifier.kinds.decomposition import Decomposition

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from capacity.errors import MemoryBudgetError
-from capacity.rank.exact.ranks import sparse_rank
-from capacity.rank.types import Indices, Mask
+from capacity.exact.ranks import sparse_rank
+from capacity.exact.types import Indices, Mask
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.kinds.paired_slices import PAIR
 from capacity.rank.verifier.procedures.pencils import sparse_pencil_rank

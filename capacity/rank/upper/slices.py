@@ -6,7 +6,7 @@ rank(T_j - T_i), one from the root rank(T_i). If c hangs below p, the terms of T
 and all slices below it. Slices that differ little cost little.
 
 Peeling a slice cuts its entries into simple matrices, one per unit of rank
-(`capacity.rank.exact.peeling`): boxes where the entries are equal, as they are for facts. Only the
+(`capacity.exact.peeling`): boxes where the entries are equal, as they are for facts. Only the
 remainder needs factors over the rationals.
 """
 
@@ -17,10 +17,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from capacity.rank.exact.factorization import factors, integer_factors
-from capacity.rank.exact.peeling import reduce
-from capacity.rank.exact.sparse_terms import vector
-from capacity.rank.types import Indices, Term, Vector
+from capacity.exact.factorization import factors, integer_factors
+from capacity.exact.peeling import reduce
+from capacity.exact.sparse_terms import vector
+from capacity.exact.types import Indices, Term, Vector
 from capacity.rank.verifier.kinds.decomposition import PRODUCTS_AN_ENTRY, products_of_terms
 from capacity.tensor.sparse import SparseTensor
 from capacity.tensor.structure import slice_modes, stacked_slice_entries

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.display import briefly_shown
-from capacity.rank.exact.factorization import factors
-from capacity.rank.exact.modular_rank import ranks_of_differences
-from capacity.rank.exact.sparse_terms import term, vector
+from capacity.exact.factorization import factors
+from capacity.exact.modular_rank import ranks_of_differences
+from capacity.exact.sparse_terms import term, vector
+from capacity.exact.types import Indices, Term
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.types import Indices, Term
 from capacity.rank.verifier.kinds.decomposition import Decomposition
 from capacity.tensor.graphs import SMALL, root
 

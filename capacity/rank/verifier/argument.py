@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 
 Side: TypeAlias = Literal["lower", "upper"]
 # the content of a field of an argument: `argument_json` reads and writes each form, `conversion`

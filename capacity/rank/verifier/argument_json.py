@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.errors import CertificateError
+from capacity.exact.types import AlgebraicTerm, AlgebraicVector, Indices, Term, Vector
 from capacity.limits import shown
-from capacity.rank.types import AlgebraicTerm, AlgebraicVector, Indices, Term, Vector
 from capacity.rank.verifier.argument import Argument, Form, View
 from capacity.rank.verifier.kinds import KINDS
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from capacity.database.facts import Database
 from capacity.errors import CertificateError
-from capacity.rank.types import Touched
+from capacity.exact.types import Touched
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate, TwoEnds, each_certificate

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.tensor.entries.coordinates import distinct, stable_order
 from capacity.tensor.sparse import SparseTensor

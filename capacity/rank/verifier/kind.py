@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from capacity.rank.types import Touched
+from capacity.exact.types import Touched
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.entries import Entries, Given
 from capacity.rank.verifier.view import Removed

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import flint
 import numpy as np
 
-from capacity.rank.types import Indices, Mask
+from capacity.exact.types import Indices, Mask
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import DENSE_BYTES, steps_of_rank
 from capacity.rank.verifier.entries import LARGEST_VALUE, SORT, Entries, require

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from capacity.exact.sparse_terms import Term
 from capacity.rank import AlgebraicDecomposition
-from capacity.rank.exact.sparse_terms import Term
 from capacity.testing.choices import Choices
 
 # an element of a field, as the coefficients of a polynomial of lower degree than f

@@ -10,11 +10,11 @@ from typing import TypeAlias
 import numpy as np
 
 from capacity.errors import InvalidArgumentError
+from capacity.exact.types import Indices, Mask
 from capacity.rank import (
     Unfolding,
     View,
 )
-from capacity.rank.types import Indices, Mask
 from capacity.tensor import SparseTensor
 from capacity.tensor.structure import component_labels, is_complete
 from capacity.testing.choices import Choices

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from capacity.exact.types import Indices, Mask
 from capacity.rank import BlockSubstitution
-from capacity.rank.types import Indices, Mask
 from capacity.testing.arguments.area import Area, seen
 from capacity.testing.arguments.lower_arguments import (
     PRIMES,

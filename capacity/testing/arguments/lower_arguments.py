@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import flint
 import numpy as np
 
+from capacity.exact.types import Indices, Mask
 from capacity.rank import Koszul, Pencil, Substitution, Unfolding, View
 from capacity.rank.lower.koszul import koszul_matrix
 from capacity.rank.lower.substitution.greedy import greedy_removals
-from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.entries import LARGEST_VALUE
 from capacity.rank.verifier.procedures.pencils import pencil_rank
 from capacity.testing.arguments.area import Area, seen

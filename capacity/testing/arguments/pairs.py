@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from capacity.exact.types import Indices, Mask
 from capacity.rank import PairedSlices, pencil_rank
-from capacity.rank.types import Indices, Mask
 from capacity.testing.choices import Choices
 
 # most pairs; in some draws, one entry of this many is omitted

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from capacity.rank.exact.factorization import factors
-from capacity.rank.exact.sparse_terms import Term, Vector, vector
-from capacity.rank.types import Mask
+from capacity.exact.factorization import factors
+from capacity.exact.sparse_terms import Term, Vector, vector
+from capacity.exact.types import Mask
 from capacity.testing.arguments.area import Area, Sides
 from capacity.testing.choices import Choices
 

@@ -9,6 +9,7 @@ import itertools
 
 import numpy as np
 
+from capacity.exact.types import Mask
 from capacity.rank import (
     Diagonalization,
     Enclosure,
@@ -21,7 +22,6 @@ from capacity.rank.cp.exact.exact_fits import accepted
 from capacity.rank.cp.exact.krawczyk_box import enclose
 from capacity.rank.cp.fit.levenberg_marquardt import fit_cp, random_start
 from capacity.rank.reductions.core import concise_core
-from capacity.rank.types import Mask
 from capacity.rank.verifier.kinds.maximal_rank import maximal_rank
 from capacity.rank.verifier.procedures.simultaneous_diagonalization import why_not_diagonal
 from capacity.testing.arguments.area import Area

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from capacity.display import briefly_shown
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.testing.choices import Choices
 
 Place: TypeAlias = tuple[int, int, int]

@@ -12,7 +12,7 @@ FOLDER = ROOT / "capacity" / "rank" / "verifier"
 # the triples, errors, numbers and files; numpy, and what computes exactly
 ALLOWED = (
     "capacity.rank.verifier",
-    "capacity.rank.types",
+    "capacity.exact.types",
     "capacity.database.facts",
     "capacity.tensor.entries.coordinates",
     "capacity.tensor.graphs",

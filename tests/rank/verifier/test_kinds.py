@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from capacity.errors import CertificateError
+from capacity.exact.types import Touched
 from capacity.rank import (
     Certificate,
     Substitution,
@@ -20,7 +21,6 @@ from capacity.rank import (
     rank_interval,
     save_certificates,
 )
-from capacity.rank.types import Touched
 from capacity.rank.verifier.argument import Forms, FromBelow
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.entries import Entries, require

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.exact.types import Indices, Mask
 from capacity.rank.cp.fit.normal_equations import Array, Factors
-from capacity.rank.types import Indices, Mask
 
 
 @dataclass(frozen=True, eq=False)

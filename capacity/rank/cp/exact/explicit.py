@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from capacity.exact.sparse_terms import sparse
+from capacity.exact.types import AlgebraicTerm, Indices, Mask
 from capacity.rank.cp.exact.equations import Equations
 from capacity.rank.cp.exact.last_factor import last_factor
 from capacity.rank.cp.exact.recognition import Field, recognised, refined
@@ -20,9 +22,7 @@ from capacity.rank.cp.exact.snapping import snapped
 from capacity.rank.cp.exact.work import Work
 from capacity.rank.cp.fit.levenberg_marquardt import Fit
 from capacity.rank.cp.fit.normal_equations import Array
-from capacity.rank.exact.sparse_terms import sparse
 from capacity.rank.reductions.coefficients import Explicit
-from capacity.rank.types import AlgebraicTerm, Indices, Mask
 from capacity.rank.verifier.argument_json import MOST_DIGITS
 from capacity.rank.verifier.kinds.algebraic import AlgebraicDecomposition
 from capacity.rank.verifier.kinds.decomposition import Decomposition

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from capacity.exact.types import Indices, Mask
 from capacity.rank.cp.fit.normal_equations import Array, Factors
-from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.procedures.krawczyk import MOST_EQUATIONS, contracts, jacobian
 
 # three factors, as the proof takes them

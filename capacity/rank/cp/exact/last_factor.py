@@ -16,7 +16,7 @@ from itertools import product
 import flint
 import numpy as np
 
-from capacity.rank.types import Indices, Mask
+from capacity.exact.types import Indices, Mask
 from capacity.rank.verifier.kinds.algebraic import polynomial
 
 # an element of Q[x]/(f): the coefficients of a polynomial, of x^0 first

@@ -25,10 +25,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from capacity.exact.types import Indices, Mask
 from capacity.rank.cp.exact.equations import Equations
 from capacity.rank.cp.exact.work import Work
 from capacity.rank.cp.fit.normal_equations import Array, Factors
-from capacity.rank.types import Indices, Mask
 
 # the numbers that coefficients are fixed to, and how far a coefficient goes out of its way rather
 # than to be fixed there

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.exact.types import Mask
 from capacity.rank.cp.fit.normal_equations import Array, Factors, gradient_of, product, solver
-from capacity.rank.types import Mask
 
 # relative residual at which the iteration stops
 EXACT = 1e-13

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.types import Mask
+from capacity.exact.types import Mask
 
 Array: TypeAlias = NDArray[np.float64]
 Factors: TypeAlias = tuple[Array, ...]

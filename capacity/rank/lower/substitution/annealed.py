@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.exact.types import Indices, Mask
 from capacity.kept_code import kept
-from capacity.rank.types import Indices, Mask
 
 HOTTEST = 0.6
 # entries per compiled call, about a second, so that Ctrl-C is noticed in between

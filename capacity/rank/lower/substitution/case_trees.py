@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from capacity.exact.types import Indices, Mask
 from capacity.rank.lower.substitution.exhaustive import SMALL, Exhaustive, UnfinishedError
 from capacity.rank.lower.substitution.greedy import greedy_removals
 from capacity.rank.lower.substitution.sparse.bases import sparser, work_of_sparser
@@ -18,7 +19,6 @@ from capacity.rank.lower.substitution.trees import Node, tree_of
 from capacity.rank.method import Method
 from capacity.rank.problem import Goal, Problem
 from capacity.rank.reductions.subtensor import Finding
-from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.cases import (

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from capacity.exact.types import Indices
 from capacity.rank.lower.substitution.trees import Node, joined, renumbered
-from capacity.rank.types import Indices
 from capacity.rank.verifier.entries import Refuted
 from capacity.rank.verifier.kinds.cases import NONZERO, UNKNOWN, VALUE, ZERO, State, removed
 

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from capacity.rank.compilation import run_kernel
-from capacity.rank.types import Indices, Mask
+from capacity.exact.compilation import run_kernel
+from capacity.exact.types import Indices, Mask
 
 # states of an entry
 GONE, ZERO, NONZERO, UNKNOWN = 0, 1, 2, 3

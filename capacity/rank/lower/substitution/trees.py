@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.kinds.cases import Cases
 

@@ -30,7 +30,7 @@ from typing import ClassVar
 
 import flint
 
-from capacity.rank.types import AlgebraicTerm
+from capacity.exact.types import AlgebraicTerm
 from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.entries import Entries, Given, require
 from capacity.rank.verifier.kind import Kind

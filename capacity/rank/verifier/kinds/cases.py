@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.types import Indices, Mask, Touched
+from capacity.exact.types import Indices, Mask, Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, View
 from capacity.rank.verifier.budget import require_at_most
 from capacity.rank.verifier.entries import SORT, Entries, require

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from capacity.rank.types import Term
+from capacity.exact.types import Term
 from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.entries import Entries, Given
 from capacity.rank.verifier.kind import Kind

@@ -8,7 +8,7 @@ from typing import ClassVar
 import flint
 import numpy as np
 
-from capacity.rank.types import Indices, Touched
+from capacity.exact.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, Shown, Side, View
 from capacity.rank.verifier.budget import require_at_most
 from capacity.rank.verifier.entries import Entries, Given, Refuted, require

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.types import Indices, Mask
+from capacity.exact.types import Indices, Mask
 from capacity.rank.verifier.argument import Forms, FromAbove, View
 from capacity.rank.verifier.entries import SORT, Entries, Given, require
 from capacity.rank.verifier.kind import Kind

@@ -10,7 +10,7 @@ from typing import ClassVar
 import flint
 import numpy as np
 
-from capacity.rank.types import Touched
+from capacity.exact.types import Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, View
 from capacity.rank.verifier.budget import DENSE_BYTES, require_at_most, steps_of_rank
 from capacity.rank.verifier.entries import Entries, require

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.entries import SORT, Entries, Given, require
 from capacity.rank.verifier.kind import Kind

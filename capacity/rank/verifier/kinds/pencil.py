@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from capacity.rank.types import Indices, Touched
+from capacity.exact.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, Shown, Side
 from capacity.rank.verifier.entries import SORT, Entries, Given, Refuted, require
 from capacity.rank.verifier.kind import Kind

@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 import flint
 import numpy as np
 
-from capacity.rank.types import Indices, Mask, Touched
+from capacity.exact.types import Indices, Mask, Touched
 from capacity.rank.verifier.argument import Forms, FromBelow, View
 from capacity.rank.verifier.budget import DENSE_BYTES, CheckBudget, steps_of_rank
 from capacity.rank.verifier.entries import Entries, require

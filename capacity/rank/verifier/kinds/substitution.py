@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.rank.verifier.argument import Forms, FromBelow, View
 from capacity.rank.verifier.entries import Entries
 from capacity.rank.verifier.kind import Kind

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from capacity.rank.types import Indices, Touched
+from capacity.exact.types import Indices, Touched
 from capacity.rank.verifier.argument import Forms, FromBelow
 from capacity.rank.verifier.entries import SORT, Entries, require
 from capacity.rank.verifier.kind import Kind

@@ -32,7 +32,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.rank.types import Indices, Mask
+from capacity.exact.types import Indices, Mask
 
 Array = NDArray[np.float64]
 # largest number of equations, which takes about ten seconds, and of entries of the Jacobian with

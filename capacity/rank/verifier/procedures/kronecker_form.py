@@ -25,7 +25,7 @@ from typing import TypeAlias
 import flint
 import numpy as np
 
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.rank.verifier.procedures.real_roots import cost_of_real_roots, distinct_real_roots
 
 Row: TypeAlias = list[flint.fmpq]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import flint
 import numpy as np
 
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import (
     DENSE_BYTES,
     CheckBudget,

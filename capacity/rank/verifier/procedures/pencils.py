@@ -39,8 +39,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from capacity.errors import InvalidArgumentError, InvalidTypeError, MemoryBudgetError
+from capacity.exact.types import Indices
 from capacity.limits import shown
-from capacity.rank.types import Indices
 from capacity.rank.verifier.procedures.kronecker_form import (
     KroneckerForm,
     Spend,

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from capacity.rank.types import Indices, Mask
+from capacity.exact.types import Indices, Mask
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.entries import Entries, require

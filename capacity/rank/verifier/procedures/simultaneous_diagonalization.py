@@ -31,7 +31,7 @@ import flint
 import numpy as np
 
 from capacity.errors import InvalidArgumentError
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.rank.verifier.procedures.real_roots import distinct_real_roots
 
 # limits of what is decided, within seconds: n and m, coefficients, and the number of determinants

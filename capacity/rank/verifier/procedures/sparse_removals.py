@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.entries import require
 from capacity.rank.verifier.procedures.nonsingular import require_nonsingular

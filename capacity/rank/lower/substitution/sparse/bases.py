@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity.rank.types import Indices, Mask
+from capacity.exact.types import Indices, Mask
 
 
 def work_of_sparser(tensor: Indices) -> int:

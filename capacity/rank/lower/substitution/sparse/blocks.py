@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capacity.rank.exact.peeling import reduce
-from capacity.rank.exact.ranks import minor_by_group
+from capacity.exact.peeling import reduce
+from capacity.exact.ranks import minor_by_group
+from capacity.exact.types import Indices, Mask
 from capacity.rank.lower.substitution.sparse.conflicts import without_conflicts
 from capacity.rank.lower.substitution.sparse.evolution import Traits, changed_traits, costs_of
 from capacity.rank.lower.substitution.sparse.layout import SparseLayout
 from capacity.rank.lower.substitution.sparse.orders import State, sparse_order, state_after
-from capacity.rank.types import Indices, Mask
 from capacity.rank.verifier.budget import steps_of_rank
 
 # nanoseconds of a trial for each entry, and at least

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.exact.types import Indices, Mask
 from capacity.kept_code import kept
-from capacity.rank.types import Indices, Mask
 
 
 def without_conflicts(first: Indices, second: Indices, weights: NDArray[np.float64]) -> Mask:

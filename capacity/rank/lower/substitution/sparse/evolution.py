@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.exact.types import Indices
 from capacity.rank.lower.substitution.sparse.layout import SparseLayout
 from capacity.rank.lower.substitution.sparse.orders import Costs, sparse_order
-from capacity.rank.types import Indices
 
 Vector = NDArray[np.float64]
 

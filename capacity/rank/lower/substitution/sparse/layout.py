@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 from capacity.tensor.structure import numbered_fibers
 
 

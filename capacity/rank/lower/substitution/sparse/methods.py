@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity.rank.exact.block_rank import PRIME
+from capacity.exact.block_rank import PRIME
+from capacity.exact.types import Indices
 from capacity.rank.lower.substitution.sparse.layout import SparseLayout
 from capacity.rank.method import Method
 from capacity.rank.problem import Component, Goal
 from capacity.rank.reductions.subtensor import Finding, Part
-from capacity.rank.types import Indices
 from capacity.rank.verifier.argument import View
 from capacity.rank.verifier.budget import steps_of_rank
 from capacity.rank.verifier.kinds.block_substitution import BlockSubstitution

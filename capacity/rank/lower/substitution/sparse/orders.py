@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.exact.types import Indices
 from capacity.kept_code import kept
 from capacity.rank.lower.substitution.sparse.layout import SparseLayout
-from capacity.rank.types import Indices
 
 # share of the slices that are removed before all costs are computed anew
 STALE = 0.1

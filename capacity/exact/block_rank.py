@@ -1,7 +1,7 @@
 """Rank, basis rows and basis columns of one sparse block that doesn't peel.
 
 A block with many rows and columns is first eliminated over the integers, as far as it stays sparse
-(`capacity.rank.exact.elimination`). The remaining matrix M, with n columns and at least as many
+(`capacity.exact.elimination`). The remaining matrix M, with n columns and at least as many
 rows, is examined through a sample S of its rows:
 
 * r independent columns of S modulo a prime are independent over Q, so rank(M) >= r;
@@ -38,8 +38,8 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from capacity.errors import MemoryBudgetError
-from capacity.rank.exact.elimination import LARGEST_ENTRY, eliminate
-from capacity.rank.types import Indices, Spend, free
+from capacity.exact.elimination import LARGEST_ENTRY, eliminate
+from capacity.exact.types import Indices, Spend, free
 from capacity.tensor.entries.coordinates import distinct
 
 DENSE_BUDGET = 2**31

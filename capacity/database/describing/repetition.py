@@ -8,13 +8,15 @@ product of sparse matrices.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from capacity.database.facts import Database
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
+
 
 # products of entries in all; a thousand predicates with the same ten facts take as many
 MOST_PRODUCTS = 10**7

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capacity.database.facts import Database
+from capacity.database.describing.advice import Advice, advice_on
+from capacity.database.describing.rows import PredicateRow, predicate_rows
+from capacity.database.describing.void import as_turtle
+from capacity.database.describing.writing import as_html, as_text
 from capacity.database.required import require_triples
 from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import RDF_TYPE, of_predicate
-from capacity.rank.bounds import slice_rank_sum
-from capacity.rank.describing.advice import Advice, advice_on
-from capacity.rank.describing.rows import PredicateRow, predicate_rows
-from capacity.rank.describing.void import as_turtle
-from capacity.rank.describing.writing import as_html, as_text
+from capacity.exact.ranks import slices_rank
 from capacity.tensor.structure import component_labels
+
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +101,7 @@ class Description:
         """Write the description as triples of VoID and DCAT, in Turtle.
 
         The terms for ranks are in the namespace ``urn:capacity:rank#``: see
-        `capacity.rank.describing.void`.
+        `capacity.database.describing.void`.
         """
         return as_turtle(self)
 
@@ -147,7 +149,7 @@ def describe(db: Database) -> Description:
     require_triples(db, "describe(db)")
     sizes = np.sort(np.bincount(component_labels(db.tensor())))[::-1]
     rows = predicate_rows(db)
-    slices = tuple(slice_rank_sum(db, mode) for mode in range(3))
+    slices = tuple(slices_rank(db.tensor(), (mode,)) for mode in range(3))
     return Description(
         db, slices, tuple(sizes.tolist()), rows, _classes(db), advice_on(db, rows, min(slices))
     )

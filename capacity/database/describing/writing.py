@@ -9,8 +9,8 @@ from capacity.limits import cut
 from capacity.visible import visible
 
 if TYPE_CHECKING:
-    from capacity.rank.describing.dataset import Description
-    from capacity.rank.describing.rows import PredicateRow
+    from capacity.database.describing.dataset import Description
+    from capacity.database.describing.rows import PredicateRow
 
 _HEAD = ("predicate", "facts", "subjects", "objects", "rank", "of rank", "of facts", "kind",
          "repeats", "several objects, such as")  # fmt: skip

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.rank.types import Indices, Spend, free
+from capacity.exact.types import Indices, Spend, free
 from capacity.tensor.entries.coordinates import compacted, stable_order
 from capacity.tensor.graphs import connected_labels
 

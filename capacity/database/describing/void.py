@@ -35,9 +35,9 @@ from capacity.database.terms.vocabularies import DC_TERMS, RDF
 from capacity.visible import STEERING
 
 if TYPE_CHECKING:
+    from capacity.database.describing.dataset import Description
+    from capacity.database.describing.rows import PredicateRow
     from capacity.database.source import Source
-    from capacity.rank.describing.dataset import Description
-    from capacity.rank.describing.rows import PredicateRow
 
 TERMS = "urn:capacity:rank#"
 _VOID = "http://rdfs.org/ns/void#"

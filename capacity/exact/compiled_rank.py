@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.exact.prime import PRIME
 from capacity.kept_code import kept
-from capacity.rank.exact.prime import PRIME
 
 P, BITS = np.uint64(PRIME), np.uint64(31)
 

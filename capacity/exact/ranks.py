@@ -1,8 +1,8 @@
 """Exact rank, over the rationals, of sparse integer matrices.
 
 Floating-point ranks certify nothing, and a rank modulo one prime is only a lower bound. Here a
-matrix is first peeled (`capacity.rank.exact.peeling`), which is valid over every field, and cut
-into connected blocks, whose ranks add; `capacity.rank.exact.block_rank` finds these exactly.
+matrix is first peeled (`capacity.exact.peeling`), which is valid over every field, and cut
+into connected blocks, whose ranks add; `capacity.exact.block_rank` finds these exactly.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from numpy.typing import ArrayLike
 
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.rank.exact.block_rank import PRIME, block_basis
-from capacity.rank.exact.peeling import reduce
-from capacity.rank.types import Indices, Mask, Spend, free
+from capacity.exact.block_rank import PRIME, block_basis
+from capacity.exact.peeling import reduce
+from capacity.exact.types import Indices, Mask, Spend, free
+from capacity.tensor.sparse import SparseTensor
+from capacity.tensor.structure import stacked_slice_entries
 
 
 def matrix_rank(matrix: ArrayLike) -> int:
@@ -84,10 +86,24 @@ def sparse_rank(
     ------
     MemoryBudgetError
         If a block remains that is neither sparse nor narrow, and doesn't fit the budget of
-        `capacity.rank.exact.block_rank`; raised before it is allocated.
+        `capacity.exact.block_rank`; raised before it is allocated.
     """
     one_group = np.zeros(len(rows), np.int64)
     return int(sparse_rank_by_group(rows, columns, one_group, values, spend=spend).sum())
+
+
+def slices_rank(tensor: SparseTensor, modes: tuple[int, ...]) -> int:
+    """Sum of the exact ranks of a tensor's matrix slices, the indices of some modes being fixed.
+
+    Parameters
+    ----------
+    tensor : SparseTensor
+        A tensor of integers, of order n.
+    modes : tuple of int
+        n - 2 modes, in ascending order.
+    """
+    rows, columns, _ = stacked_slice_entries(tensor, modes)
+    return sparse_rank(rows, columns, tensor.values)
 
 
 def sparse_rank_by_group(

@@ -11,11 +11,11 @@ from pathlib import Path
 import flint
 import numpy as np
 
-from capacity.rank.compilation import pays_to_compile
-from capacity.rank.exact.prime import PRIME
-from capacity.rank.types import Indices
+from capacity.exact.compilation import pays_to_compile
+from capacity.exact.prime import PRIME
+from capacity.exact.types import Indices
 
-# steps of `capacity.rank.compilation` for an entry that flint reads and eliminates
+# steps of `capacity.exact.compilation` for an entry that flint reads and eliminates
 ENTRY = 3
 # with which all of its module is compiled
 _KERNEL = (Path(__file__).with_name("compiled_rank.py"), "row_rank")
@@ -46,7 +46,7 @@ def rank_modulo(matrix: Indices, *, above: int = 0, enough: int | None = None) -
     m, n = matrix.shape
     if not pays_to_compile(ENTRY * m * n, *_KERNEL):
         return flint.nmod_mat(m, n, (matrix % PRIME).ravel().tolist(), PRIME).rank()
-    from capacity.rank.exact.compiled_rank import residues, row_rank
+    from capacity.exact.compiled_rank import residues, row_rank
 
     return int(row_rank(residues(matrix), above, min(m, n) if enough is None else enough))
 
@@ -74,7 +74,7 @@ def ranks_of_differences(matrices: Indices) -> Indices:
     nodes = np.concatenate([np.zeros_like(matrices[:1]), matrices])
     ranks = np.zeros((k + 1, k + 1), np.int64)
     if pays_to_compile(ENTRY * k * (k + 1) // 2 * m * n, *_KERNEL):
-        from capacity.rank.exact.compiled_rank import difference_ranks, residues
+        from capacity.exact.compiled_rank import difference_ranks, residues
 
         difference_ranks(residues(nodes), ranks)
         return ranks

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import flint
 
-from capacity.rank.types import Indices
+from capacity.exact.types import Indices
 
 # most entries
 _SMALL = {x: Fraction(x) for x in (-1, 0, 1)}

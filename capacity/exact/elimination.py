@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity.rank.types import Indices, Spend, free
+from capacity.exact.types import Indices, Spend, free
 
 MOST_FILL = 10_000
 LARGEST_ENTRY = 2**31

@@ -10,17 +10,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capacity.database.choosing.criteria import rows_of
 from capacity.database.choosing.selection import Selected, Selection
-from capacity.database.facts import Database
+from capacity.database.describing.rows import PredicateRow
 from capacity.database.terms.term import Term, display
 from capacity.database.terms.vocabularies import known_prefixes
 from capacity.display import briefly_shown, percent
 from capacity.errors import InvalidArgumentError
-from capacity.rank.bounds import slice_rank_sum
-from capacity.rank.describing.rows import PredicateRow
+from capacity.exact.ranks import slices_rank
+
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
 
 # of each criterion, what it drops in the words of who keeps the facts
 _KINDS = {
@@ -75,7 +77,7 @@ class Advice:
 
 def slice_bound(db: Database) -> int:
     """Bound the rank by the smallest sum of slice ranks."""
-    return min(slice_rank_sum(db, mode) for mode in range(3))
+    return min(slices_rank(db.tensor(), (mode,)) for mode in range(3))
 
 
 def advice_on(db: Database, rows: Sequence[PredicateRow], bound: int) -> tuple[Advice, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from capacity.rank.types import AlgebraicVector, Indices, Term, Vector
+from capacity.exact.types import AlgebraicVector, Indices, Term, Vector
 
 
 def vector(indices: Sequence[int], values: Sequence[int | Fraction]) -> Vector:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.choosing.criteria import blank_rows, literal_objects
-from capacity.database.facts import Database
+from capacity.database.describing.repetition import Repetition, repetitions
 from capacity.database.policy import pair_starts
 from capacity.database.predicate_facts import PredicateFacts
 from capacity.database.terms.term import display
@@ -19,10 +19,12 @@ from capacity.database.terms.vocabularies import (
     schema_predicates,
 )
 from capacity.display import briefly_shown
-from capacity.rank.describing.repetition import Repetition, repetitions
-from capacity.rank.exact.ranks import sparse_rank_by_group
+from capacity.exact.ranks import sparse_rank_by_group
 from capacity.tensor.entries.coordinates import distinct
 from capacity.tensor.structure import stacked_slice_entries
+
+if TYPE_CHECKING:
+    from capacity.database.facts import Database
 
 # a predicate is mentioned beside another if it shares a tenth of its pairs
 WORTH_SAYING = 0.1

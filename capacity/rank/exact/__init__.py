@@ -1,1 +1,0 @@
-"""Exact linear algebra: ranks, minors and factors of integer matrices."""

@@ -34,7 +34,7 @@ Examples
 """
 
 from capacity._version import __version__ as __version__
-from capacity.lazy_names import lazy_names
+from capacity.optional import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__, __file__, need_torch=("AttentionLayer", "train")

@@ -12,6 +12,7 @@ from . import tensor as tensor
 from . import testing as testing
 from . import transformer as transformer
 from ._version import __version__ as __version__
+from .checks import Seed as Seed
 from .database.facts import Database as Database
 from .database.io.readers import load as load
 from .embedding.families import dimension as dimension
@@ -20,7 +21,6 @@ from .layer.model.attention_layer import AttentionLayer as AttentionLayer
 from .layer.model.config import LayerConfig as LayerConfig
 from .layer.run.recipe import Recipe as Recipe
 from .layer.training import train as train
-from .limits import Seed as Seed
 from .progress import Progress as Progress
 from .rank.analysis import effective_rank_interval as effective_rank_interval
 from .rank.analysis import rank_interval as rank_interval

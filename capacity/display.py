@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
-from capacity.limits import SHOWN, cut, written
+from capacity.checks import SHOWN, cut, written
 from capacity.visible import visible
 
 LARGEST = 200

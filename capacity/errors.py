@@ -3,9 +3,14 @@
 A message says what must hold, what was given, and what to do. All errors that a user can mend
 derive from `CapacityError`, so that one ``except`` clause catches them, and also from the built-in
 exception of their kind.
+
+`warn_caller` warns of the user's line, however deep in the library a warning arises.
 """
 
 from __future__ import annotations
+
+import sys
+import warnings
 
 from capacity.visible import visible
 
@@ -180,3 +185,19 @@ class LeftoverWarning(UserWarning):
 
 class PrecisionWarning(UserWarning):
     """A model in half precision was copied to float32 before it was analysed."""
+
+
+def warn_caller(message: Warning) -> None:
+    """Warn at the innermost line outside of this library that led here.
+
+    Python shows a warning once a line by default: at a line of the library one user's call would
+    hide all later ones.
+    """
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and _is_of_library(frame.f_globals):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
+
+
+def _is_of_library(names: dict[str, object]) -> bool:
+    return str(names.get("__name__", "")).partition(".")[0] == __name__.partition(".")[0]

@@ -13,8 +13,8 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
+from capacity.checks import require_integer
 from capacity.errors import StorageError
-from capacity.limits import require_integer
 
 # bytes of a file as it is stored, and of what it decompresses to
 MAX_BYTES = 4 * 2**30

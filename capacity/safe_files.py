@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
-from capacity.errors import LeftoverWarning, StorageError
+from capacity.errors import LeftoverWarning, StorageError, warn_caller
 from capacity.file_locks import abandoned, claim
-from capacity.warned import warn_caller
 
 # names of standard input
 STANDARD_INPUT = ("-", "/dev/stdin")

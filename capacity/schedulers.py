@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from capacity.errors import CapacityError
-from capacity.extras import require_packages
+from capacity.optional import require_packages
 
 # seconds until the scheduler answers, and until the first worker must be there
 ANSWER, PATIENCE = 10, 60

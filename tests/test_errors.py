@@ -19,7 +19,7 @@ BUILT_IN = {
 ALLOWED = {
     ("capacity/database/io/files/content.py", "EOFError"):
         "a stream says that it ended too early; the function that reads it tells the user",
-    ("capacity/lazy_names.py", "AttributeError"):
+    ("capacity/optional.py", "AttributeError"):
         "Python asks for it: hasattr and import rest on it",
     ("capacity/cli/endings.py", "KeyboardInterrupt"):
         "other signals end a command as Ctrl-C does",

@@ -9,7 +9,7 @@ from importlib.metadata import packages_distributions
 
 import pytest
 
-from capacity.extras import EXTRAS
+from capacity.optional import EXTRAS
 from tests.oracles import EXAMPLES, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -22,9 +22,9 @@ import torch
 
 import capacity
 from capacity import AttentionLayer, Database, LayerConfig, Recipe
+from capacity.checks import shown
 from capacity.display import LARGEST, brief
 from capacity.errors import CapacityError, InvalidTypeError
-from capacity.limits import shown
 from tests.oracles import ROOT, figure_1
 
 FIGURE_1 = ROOT / "examples" / "figure-1.ttl"

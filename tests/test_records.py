@@ -63,7 +63,7 @@ def test_a_digest_at_a_commit_is_that_of_its_files(tmp_path: Path) -> None:
 
 
 def test_a_record_of_other_code_is_stale(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    about = {"modules": ["capacity/limits.py"], "old": "hours"}
+    about = {"modules": ["capacity/checks.py"], "old": "hours"}
     monkeypatch.setattr(stale, "registered", lambda: {"one": about})
     path = tmp_path / "one.json"
     today = digests.digest_here(about["modules"])

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.checks import megabytes
 from capacity.cli.endpoints import Address, count_address, graph_json, refuse_timeout
 from capacity.cli.output import print_json
 from capacity.cli.panels import COUNTING
 from capacity.cli.selecting import Chosen
 from capacity.errors import InvalidArgumentError
-from capacity.limits import megabytes
 from capacity.progress import bar
 from capacity.visible import visible
 

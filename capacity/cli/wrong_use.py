@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from capacity.limits import shown
-from capacity.options import nearest
+from capacity.checks import nearest, shown
 
 # the parser's words for a value that isn't of an option's type or range, and the library's
 _MUST = (

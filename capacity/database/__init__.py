@@ -1,5 +1,5 @@
 """Databases of facts as integer triples, and their 0/1 tensors."""
 
-from capacity.lazy_names import lazy_names
+from capacity.optional import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -6,8 +6,8 @@ key is a (subject, predicate) pair; they are the default, and what RDF, layers a
 
 from __future__ import annotations
 
+from capacity.checks import require_integer
 from capacity.errors import InvalidArgumentError
-from capacity.limits import require_integer
 from capacity.tensor.entries.coordinates import LARGEST_ORDER
 
 # a key and an object at least, and a mode of the tensor for each column

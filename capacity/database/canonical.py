@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence, Sized
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import shown
 from capacity.database.arity import LEAST, MOST
 from capacity.database.terms.columns import TermColumns, json_lines
 from capacity.database.terms.nodes import as_term
 from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.limits import shown
 from capacity.tensor.entries.coordinates import distinct
 
 # facts that are hashed at once

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import Seed, generator
 from capacity.database.arity import key_names, require_arity, role_names
 from capacity.database.canonical import by_role, canonical, checked, numbered
 from capacity.database.columns import Columns
@@ -36,9 +37,7 @@ from capacity.database.policy import (
 from capacity.database.source import Source
 from capacity.database.terms.term import Term, display
 from capacity.display import table
-from capacity.errors import InvalidArgumentError
-from capacity.limits import Seed, generator
-from capacity.warned import warn_caller
+from capacity.errors import InvalidArgumentError, warn_caller
 
 if TYPE_CHECKING:
     from capacity.database.choosing.selection import Selected, SelectionOptions
@@ -283,7 +282,7 @@ class Database(Columns):
     @cached_property
     def labels(self) -> Mapping[Term, tuple[str, ...]]:
         """Texts of the labels that the facts themselves give to tokens, in any language."""
-        from capacity.database.choosing.names import labels_of
+        from capacity.database.choosing.lookup import labels_of
 
         return labels_of(self)
 

@@ -12,8 +12,8 @@ from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
 from capacity.database.source import Source
 from capacity.database.terms.columns import TermColumns, UnsortedTerms
+from capacity.errors import warn_caller
 from capacity.tensor.entries.coordinates import distinct
-from capacity.warned import warn_caller
 
 # bits of the integers that tuples are packed into
 _MOST = 62

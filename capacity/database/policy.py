@@ -29,10 +29,10 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import require_choice
 from capacity.database.arity import key_names
 from capacity.database.terms.term import Term, display
 from capacity.errors import InvalidArgumentError, MultiValuedError, MultiValuedWarning
-from capacity.options import require_choice
 
 MultiPolicy: TypeAlias = Literal[
     "keep", "error", "first", "majority", "set", "drop-pair", "drop-predicate"

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, cast
 
+from capacity.checks import shown
 from capacity.database.arity import not_triples
 from capacity.database.columns import Columns
 from capacity.errors import InvalidTypeError
-from capacity.limits import shown
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database

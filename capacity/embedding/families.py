@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import get_args
 
+from capacity.checks import Seed, integer_seed, require_choice
 from capacity.database import Database
 from capacity.embedding.estimate import estimate
 from capacity.embedding.graphs.queries import QueryGraph
@@ -16,8 +17,6 @@ from capacity.embedding.tasks import Task
 from capacity.embedding.verifier.scores import is_witness
 from capacity.embedding.witnesses.witness import Witness
 from capacity.errors import InvalidArgumentError
-from capacity.limits import Seed, integer_seed
-from capacity.options import require_choice
 from capacity.progress import Progress
 from capacity.rank import Effort
 from capacity.rank.effort import BUDGETS

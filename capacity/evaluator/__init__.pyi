@@ -23,12 +23,10 @@ from .laws.bootstrap import cluster_bootstrap as cluster_bootstrap
 from .laws.bootstrap import mean_interval as mean_interval
 from .laws.bootstrap import percentile_interval as percentile_interval
 from .laws.bootstrap import simultaneous_intervals as simultaneous_intervals
+from .laws.compare import auroc as auroc
 from .laws.compare import compare_measures as compare_measures
 from .laws.factor import CapacityFactor as CapacityFactor
 from .laws.factor import capacity_factor as capacity_factor
-from .laws.foretold import HeldSize as HeldSize
-from .laws.foretold import RecipeName as RecipeName
-from .laws.foretold import held_size as held_size
 from .laws.grid import accuracy_grid as accuracy_grid
 from .laws.law import Law as Law
 from .laws.law import add_size_columns as add_size_columns
@@ -38,10 +36,12 @@ from .laws.reach import By as By
 from .laws.reach import Reach as Reach
 from .laws.reach import pooled_starts as pooled_starts
 from .laws.reach import reach_and_reliability as reach_and_reliability
-from .laws.separation import auroc as auroc
+from .laws.size_law import HeldSize as HeldSize
+from .laws.size_law import RecipeName as RecipeName
 from .laws.size_law import SizeLaw as SizeLaw
 from .laws.size_law import SizeLawEstimate as SizeLawEstimate
 from .laws.size_law import fit_size_law as fit_size_law
+from .laws.size_law import held_size as held_size
 from .recall.accuracy import Accuracy as Accuracy
 from .recall.accuracy import Over as Over
 from .recall.accuracy import Threshold as Threshold

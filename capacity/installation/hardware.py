@@ -9,8 +9,8 @@ import sys
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from capacity.checks import in_a_line
 from capacity.installation.packages import is_there
-from capacity.limits import in_a_line
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 # variables that the libraries below take their numbers of threads from

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from importlib.util import find_spec
 
-from capacity.extras import EXTRAS, LAYERS
+from capacity.optional import EXTRAS, LAYERS
 
 # what every install has; under these names they are installed
 BASE = ("numpy", "scipy", "pyoxigraph", "python-flint", "numba", "pyarrow", "typer", "rich",

@@ -1,5 +1,5 @@
 """Attention layers that hold facts: sizes, weights, the tensor L, and training."""
 
-from capacity.lazy_names import lazy_names
+from capacity.optional import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from capacity.checks import require_choice, with_known_options
 from capacity.display import briefly_shown
 from capacity.layer.engines.registry import engine_names
 from capacity.layer.model.devices import require_device
-from capacity.options import require_choice, with_known_options
 
 DType: TypeAlias = Literal["float32", "float64"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]

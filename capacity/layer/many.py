@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from capacity.checks import Seed, generator, shown
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Compute
@@ -27,7 +28,6 @@ from capacity.layer.run.recipe import Recipe, Training
 from capacity.layer.run.snapshots import NO_SNAPSHOTS
 from capacity.layer.run.starts import NOT_TRIED, Starts, Until
 from capacity.layer.training import engine_of, forget_gradients, held_still
-from capacity.limits import Seed, generator, shown
 
 
 def train_many(

@@ -17,12 +17,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from capacity.checks import Seed
 from capacity.database.facts import Database
 from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.model.initial import initial_weights
 from capacity.layer.run.recipe import Recipe, Training
-from capacity.limits import Seed
 
 if TYPE_CHECKING:
     from capacity.layer.engines.engine import RunMany

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from capacity.checks import Seed, generator, require_integer, shown
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Compute
@@ -24,7 +25,6 @@ from capacity.layer.model.tensor import require_same_vocabulary
 from capacity.layer.packed import weights_of
 from capacity.layer.run.recipe import Recipe, Training
 from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
-from capacity.limits import Seed, generator, require_integer, shown
 from capacity.progress import Progress
 
 

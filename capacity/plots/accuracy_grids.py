@@ -12,8 +12,8 @@ import pandas as pd
 
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.laws.grid import accuracy_grid
-from capacity.extras import needed_by, require_packages
 from capacity.layer.recall.threshold import Threshold
+from capacity.optional import needed_by, require_packages
 from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.theme import LINE, WIDTH, figure_theme
 

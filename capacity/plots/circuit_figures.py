@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from capacity.database.facts import Database
 from capacity.database.terms.term import Term
 from capacity.evaluator.inside.circuits import PairAnswer, circuit_tables, pair_answer
-from capacity.extras import needed_by
+from capacity.optional import needed_by
 from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.matrices import (
     BAR,

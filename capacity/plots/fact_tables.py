@@ -11,7 +11,7 @@ import numpy as np
 from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError
-from capacity.extras import needed_by
+from capacity.optional import needed_by
 from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.matrices import NAME, plain, short
 from capacity.plots.theme import COLOURS, figure_theme

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from capacity.errors import InvalidArgumentError
-from capacity.extras import needed_by
+from capacity.optional import needed_by
 from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.theme import figure_theme
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.extras import needed_by
 from capacity.layer.run.recipe import Training
-from capacity.limits import shown
+from capacity.optional import needed_by
 from capacity.plots.files import require_drawable, save_figure
 from capacity.plots.theme import COLOURS, figure_theme
 

@@ -18,9 +18,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 
+from capacity.checks import Seed, integer_seed, require_choice
 from capacity.database.facts import Database
-from capacity.limits import Seed, integer_seed
-from capacity.options import require_choice
 from capacity.progress import Progress
 from capacity.rank.bounds import Bounds, database_bounds
 from capacity.rank.effort import BUDGETS, Effort

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capacity.checks import require_integer, shown
 from capacity.database.facts import Database
 from capacity.display import table
 from capacity.errors import InvalidArgumentError
@@ -36,7 +37,6 @@ from capacity.exact.ranks import (
     sparse_rank_by_group,
 )
 from capacity.exact.types import Indices
-from capacity.limits import require_integer, shown
 from capacity.rank.any_arity import tuple_bound
 from capacity.rank.verifier.named import name_of, tensor_of
 from capacity.tensor.entries.coordinates import distinct

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.display import briefly_shown, table
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
 from capacity.exact.sparse_terms import vector
-from capacity.extras import needed_by
-from capacity.limits import shown
+from capacity.optional import needed_by
 from capacity.rank.algebraic import AlgebraicNumber
 from capacity.rank.verifier.argument import Argument
 from capacity.rank.verifier.certificate import Certificate

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from capacity.checks import shown
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.limits import shown
 from capacity.rank.effort import Limit
 from capacity.rank.problem import Component, Goal, Problem
 from capacity.rank.reductions.subtensor import Finding

@@ -11,6 +11,6 @@ the function of this library that a user would call for it (extra ``report``).
 =====================  ============================================================================
 """
 
-from capacity.lazy_names import lazy_names
+from capacity.optional import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from capacity.errors import CapacityError, InvalidArgumentError
-from capacity.extras import LAYERS, require_packages
+from capacity.optional import LAYERS, require_packages
 from capacity.report.drawing.attention_pictures import Head, Patterns, pictures
 from capacity.report.drawing.colours import hexadecimal, signed
 from capacity.report.rendering import rendered

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from capacity.checks import MAX_SIZE
 from capacity.database.facts import Database
 from capacity.embedding.results.result import Dimension
-from capacity.evaluator.laws.foretold import HeldSize, RecipeName, held_size
+from capacity.evaluator.laws.size_law import HeldSize, RecipeName, held_size
 from capacity.layer.by_hand.construction_sizes import query_key_config
 from capacity.layer.model.config import LayerConfig, layer_rank_assumed
-from capacity.limits import MAX_SIZE
 
 # the law of the first is the better one
 RECIPES: tuple[RecipeName, ...] = ("plain", "best")

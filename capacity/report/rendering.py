@@ -14,7 +14,7 @@ from typing import Any
 
 from capacity import __version__
 from capacity.display import percent
-from capacity.extras import needed_by
+from capacity.optional import needed_by
 from capacity.visible import visible
 
 

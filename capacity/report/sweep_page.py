@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from capacity.checks import Seed, integer_seed
 from capacity.evaluator.columns import accuracy_column
 from capacity.evaluator.laws.grid import accuracy_grid
 from capacity.evaluator.laws.law import memorised_runs
-from capacity.extras import needed_by
 from capacity.layer.recall.threshold import check_threshold
-from capacity.limits import Seed, integer_seed
+from capacity.optional import needed_by
 from capacity.report.drawing.colours import hexadecimal, sequential
 from capacity.report.drawing.grid_pictures import grid_pictures
 from capacity.report.rendering import rendered

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from capacity.checks import cut
 from capacity.display import briefly_shown
-from capacity.limits import cut
 from capacity.report.rendering import number
 
-# characters of a sentence in a cell; those of names are `capacity.limits.SHOWN`
+# characters of a sentence in a cell; those of names are `capacity.checks.SHOWN`
 _SENTENCE = 400
 Order = Literal["ascending", "descending", "none"]
 

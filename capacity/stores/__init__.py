@@ -5,6 +5,6 @@ proofs in `capacity.stores.counts.counts`. They are made out of core from files 
 and by aggregate queries of SPARQL endpoints (`count_endpoint`).
 """
 
-from capacity.lazy_names import lazy_names
+from capacity.optional import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -11,14 +11,14 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from capacity.checks import shown
 from capacity.database.io.files.content import Content
 from capacity.database.io.files.formats import FORMATS, format_called, resolve_format
 from capacity.database.io.files.several import Name, files_of, is_one, name_of_all
 from capacity.database.io.sparql.client import require_seconds
 from capacity.database.io.tables.options import Columns, TableOptions, table_options
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
-from capacity.extras import needed_by
-from capacity.limits import shown
+from capacity.optional import needed_by
 from capacity.progress import Progress
 from capacity.reading_limits import MAX_GROWTH, MAX_TERM_BYTES, Limits
 from capacity.stores.aggregates import count_keyed

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from capacity.database.facts import Database
-from capacity.errors import SweepError
+from capacity.errors import SweepError, warn_caller
 from capacity.layer.engines.registry import engines_named
 from capacity.progress import Progress
 from capacity.sweep.plan import Run, task_seconds, tasks_of
@@ -29,7 +29,6 @@ from capacity.sweep.time_left import TimeLeft
 from capacity.sweep.training.one_run import database_ranks, timed_rows
 from capacity.sweep.waiting_rows import WaitingRows
 from capacity.sweep.workers.pool import Executor, Outcome, in_this_process
-from capacity.warned import warn_caller
 
 # between two writes of the rows of unfinished shards; a kill loses the rows since the last
 KEEP_SECONDS = 5.0

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from capacity.checks import require_integer
 from capacity.layer.engines.registry import START_SECONDS, start_seconds
-from capacity.limits import require_integer
 from capacity.sweep.plan import Plan
 
 # measured: to bound a database's rank by effort "quick", per fact and at most

@@ -10,9 +10,9 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Device, resolve_device
-from capacity.limits import require_integer, shown
 from capacity.progress import Progress
 from capacity.sweep.plan import Plan
 from capacity.sweep.storage.manifest import environment

@@ -25,6 +25,6 @@ True
 3
 """
 
-from capacity.lazy_names import lazy_names
+from capacity.optional import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

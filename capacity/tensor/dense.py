@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from capacity.checks import shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
 from capacity.tensor.entries.coordinates import LARGEST_SIDE, checked_shape, collected, integers
 from capacity.tensor.entries.whole_numbers import plain, whole_numbers
 from capacity.tensor.sparse import SparseTensor

@@ -8,8 +8,8 @@ from operator import index
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
 from capacity.tensor.entries.coordinates import collected, integers
 from capacity.tensor.sparse import SparseTensor
 

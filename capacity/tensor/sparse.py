@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from capacity.checks import require_integer
 from capacity.display import table
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.limits import require_integer
 from capacity.tensor.entries.coordinates import (
     BUDGET,
     LARGEST_ENTRY,

@@ -17,8 +17,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
 from capacity.tensor.entries.coordinates import compacted
 from capacity.tensor.graphs import connected_labels
 from capacity.tensor.sparse import SparseTensor

@@ -59,6 +59,6 @@ Your checker must accept valid certificates, and nothing that `capacity.verify` 
 >>> valid_certificates_are_proved_and_damaged_ones_refused()
 """
 
-from capacity.lazy_names import lazy_names
+from capacity.optional import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -22,7 +22,7 @@ from capacity.database import (
     structured_database,
 )
 from capacity.database.codes import lengths
-from capacity.database.codes.arborescence import lightest_parents
+from capacity.database.codes.forests import lightest_parents
 from capacity.database.codes.objects import (
     Cells,
     bits_alone,

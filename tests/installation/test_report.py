@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from capacity.extras import EXTRAS
 from capacity.installation.compiled import compiled_code
 from capacity.installation.hardware import gpu
 from capacity.installation.packages import extras
 from capacity.installation.report import installation
 from capacity.kept_code import digest_of
+from capacity.optional import EXTRAS
 from tests.commands import run, run_json
 
 _WITHOUT = """

@@ -9,10 +9,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capacity.checks import shown
 from capacity.errors import CapacityError, MemoryBudgetError
 from capacity.layer import AttentionLayer, LayerConfig
 from capacity.layer.model.initial import initial_weights
-from capacity.limits import shown
 from capacity.testing import layer_configs, layers
 from tests.tiers import examples
 

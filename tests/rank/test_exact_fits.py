@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 
 from capacity.database import Database
 from capacity.rank import AlgebraicDecomposition, Decomposition, rank_interval, verify
-from capacity.rank.cp.exact.equations import Equations
+from capacity.rank.cp.exact.equations import Equations, Work
 from capacity.rank.cp.exact.exact_fits import _shortest
 from capacity.rank.cp.exact.explicit import as_argument, explicit_terms
 from capacity.rank.cp.exact.last_factor import last_factor
 from capacity.rank.cp.exact.making_exact import Target
 from capacity.rank.cp.exact.recognition import RATIONALS, recognised, refined
 from capacity.rank.cp.exact.snapping import oddness, snapped
-from capacity.rank.cp.exact.work import Work
 from capacity.rank.cp.fit.levenberg_marquardt import Fit, fit_cp, random_start
 from capacity.rank.cp.fit.normal_equations import gradient_of, normal_matrix
 from capacity.rank.cp.fit.normal_equations import product as product_of

@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 from capacity.exact.block_rank import PRIME
 from capacity.rank import BlockSubstitution, Substitution, View, rank_interval, verify
 from capacity.rank.effort import BUDGETS
-from capacity.rank.lower.substitution.sparse.blocks import Block, Steps, with_blocks
-from capacity.rank.lower.substitution.sparse.conflicts import without_conflicts
+from capacity.rank.lower.substitution.sparse.blocks import (
+    Block,
+    Steps,
+    with_blocks,
+    without_conflicts,
+)
 from capacity.rank.lower.substitution.sparse.evolution import evolved
 from capacity.rank.lower.substitution.sparse.layout import SparseLayout
 from capacity.rank.method import Method

@@ -195,7 +195,7 @@ def test_what_a_cluster_lacks_is_said_in_words(
     with pytest.raises(ClusterError, match=r"must have this library, 0\.0, .* has 0\."):
         count_dask(path, scheduler)
     monkeypatch.undo()
-    monkeypatch.setattr("capacity.extras.find_spec", lambda _name: None)
+    monkeypatch.setattr("capacity.optional.find_spec", lambda _name: None)
     with pytest.raises(MissingExtraError, match=r"knowledge-capacity\[distributed\]"):
         count_dask(path, scheduler)
 

@@ -92,7 +92,7 @@ def test_no_scheduler_and_no_dask_are_said_in_words(monkeypatch: pytest.MonkeyPa
         pass
     with pytest.raises(ValueError, match="must compute on CPUs"):
         run_sweep(make_plan(CONFIG), "none", dask="nowhere", device="cuda")
-    monkeypatch.setattr("capacity.extras.find_spec", lambda _name: None)
+    monkeypatch.setattr("capacity.optional.find_spec", lambda _name: None)
     with pytest.raises(MissingExtraError, match=r"knowledge-capacity\[distributed\]"), on_dask("x"):
         pass
 

@@ -22,7 +22,7 @@ from capacity.transformer import (
     effective_attention,
     identifiability_table,
 )
-from capacity.transformer.activations.handover import handed_over
+from capacity.transformer.activations.capturing import handed_over
 from tests.transformer.tiny_models import build, inputs_of
 
 F32 = torch.float32

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import torch
 
+from capacity.checks import MAX_SIZE
 from capacity.errors import InvalidArgumentError, MemoryBudgetError, StorageError
 from capacity.layer import AttentionLayer, LayerConfig
-from capacity.limits import MAX_SIZE
 from capacity.transformer import (
     EncoderClassifier,
     EncoderConfig,

@@ -10,7 +10,7 @@ import typer
 from capacity.cli.output import Json, print_json
 from capacity.cli.panels import ANALYSIS, OUTPUT
 from capacity.errors import InvalidArgumentError
-from capacity.extras import LAYERS, require_packages
+from capacity.optional import LAYERS, require_packages
 from capacity.progress import spinner
 from capacity.visible import visible
 

@@ -10,7 +10,7 @@ import typer
 from capacity.cli.completion import one_of
 from capacity.cli.output import Json, print_json
 from capacity.cli.panels import ANALYSIS, OUTPUT
-from capacity.extras import require_packages
+from capacity.optional import require_packages
 from capacity.visible import visible
 
 # of every sweep

@@ -14,7 +14,7 @@ from capacity.cli.panels import ANALYSIS, MODEL, OUTPUT, SEARCH
 from capacity.cli.selecting import ALL, Chosen, load_chosen, with_selection
 from capacity.cli.stores import STORED
 from capacity.errors import InvalidArgumentError
-from capacity.extras import LAYERS, require_packages
+from capacity.optional import LAYERS, require_packages
 from capacity.progress import spinner
 from capacity.rank.effort import Effort
 from capacity.safe_files import require_replaceable

@@ -12,7 +12,7 @@ import typer
 from capacity.cli.output import DeviceOption, Json, print_json
 from capacity.cli.panels import COMPUTE, OUTPUT
 from capacity.errors import InvalidArgumentError
-from capacity.extras import LAYERS, require_packages
+from capacity.optional import LAYERS, require_packages
 from capacity.progress import bar
 from capacity.visible import visible
 

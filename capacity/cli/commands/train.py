@@ -26,7 +26,7 @@ from capacity.cli.output import (
 from capacity.cli.panels import LAYER, OUTPUT, TRAINING
 from capacity.cli.selecting import ALL, Chosen, load_chosen, selection_json, with_selection
 from capacity.errors import InvalidArgumentError
-from capacity.extras import LAYERS, require_packages
+from capacity.optional import LAYERS, require_packages
 from capacity.progress import bar
 from capacity.visible import visible
 
@@ -106,6 +106,7 @@ def train(
     often fails from one start, above all with few heads, where it succeeds from another.
     """
     require_packages("Training", LAYERS, "layers")
+    from capacity.checks import MAX_SEED, require_integer
     from capacity.evaluator.columns import accuracy_column
     from capacity.evaluator.recall.accuracy import TAUS
     from capacity.evaluator.recall.each_fact import fact_table
@@ -114,7 +115,6 @@ def train(
     from capacity.layer.model.storage import require_place
     from capacity.layer.run.recipe import Recipe
     from capacity.layer.run.starts import Starts
-    from capacity.limits import MAX_SEED, require_integer
     from capacity.sweep.plan import Run
     from capacity.sweep.training.one_run import train_and_tell
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import nearest, shown
 from capacity.database.arity import not_triples
-from capacity.database.choosing.lookup import position
-from capacity.database.choosing.names import labels_of
+from capacity.database.choosing.lookup import labels_of, position
 from capacity.database.choosing.selection import Selected, Selection
 from capacity.database.terms.term import LITERAL_OR_IRI, Term
 from capacity.database.terms.vocabularies import (
@@ -27,8 +27,6 @@ from capacity.database.terms.vocabularies import (
     schema_predicates,
 )
 from capacity.errors import InvalidArgumentError, UnknownTokenError
-from capacity.limits import shown
-from capacity.options import nearest
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database

@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from capacity.checks import nearest
 from capacity.database.arity import role_names
 from capacity.database.terms.nodes import as_term
 from capacity.database.terms.term import Term, display, local_name
+from capacity.database.terms.vocabularies import NAMING, of_predicate
 from capacity.errors import InvalidTypeError, UnknownTokenError
-from capacity.options import nearest
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database
+
+# languages in the order in which labels are shown; others come last
+_LANGUAGES = ("", "en")
+
+
+def labels_of(db: Database, among: Collection[Term] | None = None) -> dict[Term, tuple[str, ...]]:
+    """Collect the labels of tokens, by ``rdfs:label`` and ``skos:prefLabel``.
+
+    Where facts were selected, predicates and classes keep the labels that all facts gave them.
+
+    Parameters
+    ----------
+    db : Database
+        Facts of any arity; only triples have labels.
+    among : collection of Term, optional
+        The only tokens to look for; by default all.
+
+    Returns
+    -------
+    dict of Term to tuple of str
+        Texts of the labels of each token that has one: plain ones, English ones, then others.
+    """
+    found: dict[Term, list[Term]] = {}
+    if db.arity == 3:
+        for iri in NAMING:
+            for k, _, v in of_predicate(db, iri).tolist():
+                token, label = db.subjects[k], db.objects[v]
+                if label.kind in ("literal", "label") and (among is None or token in among):
+                    found.setdefault(token, []).append(label)
+    said = {
+        token: tuple(dict.fromkeys(label.text for label in sorted(labels, key=_order)))
+        for token, labels in found.items()
+    }
+    kept = {} if db.selected is None else db.selected.labels
+    return said | {token: kept[token] for token in kept if among is None or token in among}
+
+
+def _order(label: Term) -> int:
+    language = label.language.partition("-")[0]
+    return _LANGUAGES.index(language) if language in _LANGUAGES else len(_LANGUAGES)
+
 
 _MOST_NAMED = 5
 

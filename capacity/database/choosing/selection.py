@@ -29,12 +29,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, TypedDict
 
+from capacity.checks import require_choice, shown, with_known_options
 from capacity.database.terms.nodes import as_term
 from capacity.database.terms.term import Term
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.limits import shown
-from capacity.options import require_choice, with_known_options
 
 KeepOrDrop: TypeAlias = Literal["keep", "drop"]
 

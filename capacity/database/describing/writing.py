@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.checks import cut
 from capacity.display import aligned, in_html, percent
-from capacity.limits import cut
 from capacity.visible import visible
 
 if TYPE_CHECKING:

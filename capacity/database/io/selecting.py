@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from capacity.checks import nearest
 from capacity.database.choosing.selection import Selection
 from capacity.database.facts import Database
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
@@ -14,9 +15,8 @@ from capacity.errors import (
     InvalidTypeError,
     MultiValuedError,
     UnknownTokenError,
+    warn_caller,
 )
-from capacity.options import nearest
-from capacity.warned import warn_caller
 
 
 def selection_of(criteria: Mapping[str, Any], call: str, others: Iterable[str]) -> Selection:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from capacity.checks import MAX_SIZE, Seed, generator, require_integer
 from capacity.database.facts import Database
 from capacity.database.terms.term import label
 from capacity.errors import InvalidArgumentError
-from capacity.limits import MAX_SIZE, Seed, generator, require_integer
 
 
 def random_database(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
+from capacity.checks import shown
 from capacity.database.terms.term import XSD_STRING, Term, label, literal_node
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.limits import shown
 
 if TYPE_CHECKING:
     import rdflib

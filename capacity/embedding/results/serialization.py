@@ -14,6 +14,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
+from capacity.checks import MAX_SEED, shown
 from capacity.embedding.estimate import Estimate
 from capacity.embedding.graphs.one_way import Obstruction
 from capacity.embedding.model import Certificate, Reason, Side
@@ -23,7 +24,6 @@ from capacity.embedding.tasks import Task
 from capacity.embedding.witnesses.witness import Witness
 from capacity.errors import CertificateError
 from capacity.exact.types import Indices
-from capacity.limits import MAX_SEED, shown
 from capacity.rank.effort import BUDGETS
 from capacity.rank.verifier.argument_json import field, items, mapping
 from capacity.rank.verifier.certificate import Certificate as RankCertificate

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from capacity.checks import Seed, generator
 from capacity.embedding.signs.matrices import SignMatrix, Signs
 from capacity.embedding.signs.proofs import MOST_POINTS, Shattered
 from capacity.exact.types import Indices
-from capacity.limits import Seed, generator
 
 # restarts of the greedy search
 RESTARTS = 12

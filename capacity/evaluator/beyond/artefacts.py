@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import require_choice, shown
 from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.display import briefly_shown
@@ -29,8 +30,6 @@ from capacity.errors import InvalidArgumentError
 from capacity.evaluator.beyond.nonsense import nonsense_pairs
 from capacity.layer.recall.predictions import pair_logits
 from capacity.layer.recall.threshold import Threshold, check_threshold
-from capacity.limits import shown
-from capacity.options import require_choice
 
 if TYPE_CHECKING:
     from capacity.layer.model.attention_layer import AttentionLayer

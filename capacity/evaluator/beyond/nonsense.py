@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import Seed, generator
 from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.database.terms.term import label
@@ -21,7 +22,6 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.layer.recall.predictions import pair_logits
 from capacity.layer.recall.threshold import check_tau
-from capacity.limits import Seed, generator
 
 if TYPE_CHECKING:
     from capacity.layer.model.attention_layer import AttentionLayer

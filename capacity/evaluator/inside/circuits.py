@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import require_integer
 from capacity.database.choosing.lookup import position
 from capacity.database.facts import Database
 from capacity.database.terms.term import Term
@@ -22,7 +23,6 @@ from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.inside.logit_terms import layer_terms
 from capacity.layer.recall.recalled import log_probabilities
-from capacity.limits import require_integer
 
 if TYPE_CHECKING:
     import pandas as pd

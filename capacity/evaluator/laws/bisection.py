@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from capacity.checks import shown
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
 
 
 @briefly_shown

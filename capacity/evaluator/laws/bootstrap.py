@@ -23,8 +23,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from capacity.checks import Seed, generator
 from capacity.errors import InvalidArgumentError
-from capacity.limits import Seed, generator
 
 LEVEL = 0.95
 # columns of a runs table whose values several runs share

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
+from capacity.checks import Seed, generator
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.laws.bootstrap import CLUSTERS, cluster_bootstrap, simultaneous_intervals
 from capacity.evaluator.laws.law import fit_law, require_columns
 from capacity.layer.recall.threshold import Threshold
-from capacity.limits import Seed, generator
 
 
 def compare_measures(
@@ -105,3 +107,45 @@ def compare_measures(
         for (size, capacity), mean, (low, high) in zip(measures, means, behind, strict=True)
     ]  # fmt: skip
     return pd.DataFrame(rows).sort_values("log_likelihood", ascending=False, ignore_index=True)
+
+
+def auroc(positive: ArrayLike, negative: ArrayLike) -> float:
+    """Compute the area under the ROC curve of a score.
+
+    It is the probability that the score of a positive drawn at random exceeds that of a negative,
+    ties counted half: the statistic U of Mann and Whitney over the number of pairs.
+
+    Parameters
+    ----------
+    positive, negative : array_like, shapes (n,) and (m,)
+        Scores of both groups.
+
+    Returns
+    -------
+    float
+        From 0 to 1, and 1/2 for a constant score; NaN if a group is empty or a score is NaN.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For scores of another shape.
+
+    Examples
+    --------
+    >>> auroc([0.9, 0.8], [0.1, 0.8]), auroc([1, 1], [1, 1, 1])
+    (0.875, 0.5)
+    """
+    from scipy.stats import mannwhitneyu
+
+    scores = [np.asarray(group, dtype=np.float64) for group in (positive, negative)]
+    for name, group in zip(("positive", "negative"), scores, strict=True):
+        if group.ndim != 1:
+            raise InvalidArgumentError(
+                f"`{name}` must be scores in a row, shape (n,); got the shape {group.shape}. "
+                "Flatten it with .ravel()."
+            )
+    if not all(len(group) for group in scores) or any(np.isnan(group).any() for group in scores):
+        return math.nan
+    above, below = scores
+    found = mannwhitneyu(above, below, method="asymptotic")
+    return float(found.statistic) / (len(above) * len(below))

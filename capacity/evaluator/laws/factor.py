@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from capacity.checks import Seed
 from capacity.display import briefly_shown
 from capacity.evaluator.laws.bootstrap import CLUSTERS, cluster_bootstrap, percentile_interval
 from capacity.evaluator.laws.law import Law, coefficients, logs, outcomes, require_columns
 from capacity.layer.recall.threshold import Threshold
-from capacity.limits import Seed
 
 
 @briefly_shown

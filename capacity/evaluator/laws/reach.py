@@ -27,13 +27,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from capacity.checks import Seed, require_integer
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import accuracy_column, with_current_names
 from capacity.evaluator.laws.bootstrap import CLUSTERS, mean_interval
 from capacity.evaluator.laws.law import memorised_runs, require_columns
 from capacity.layer.recall.threshold import Threshold
-from capacity.limits import Seed, require_integer
 
 By: TypeAlias = Literal["reach", "reliability"]
 

@@ -8,19 +8,26 @@ count against one another: in equation (9) of Wong 2025, heads count like dimens
 so that half of the runs memorise where size = factor * prod_i column_i^exponent_i, with exponent_i
 = weight_i / steepness. Intervals are over all that runs share
 (`capacity.evaluator.laws.bootstrap`).
+
+`held_size` foretells the size by such laws, with the data of the experiment
+``experiments/size/layers.py``.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from capacity.checks import Seed, require_choice, shown
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.laws.bootstrap import (
@@ -37,9 +44,8 @@ from capacity.evaluator.laws.law import (
     require_columns,
 )
 from capacity.evaluator.laws.reach import By, ended_at_first, starts_of
+from capacity.layer.model.config import LayerConfig
 from capacity.layer.recall.threshold import Threshold
-from capacity.limits import Seed, shown
-from capacity.options import require_choice
 
 LAYER_SIZES = ("d_model", "n_heads", "d_head_vo", "d_head_qk")
 
@@ -250,3 +256,91 @@ def _counts(
             'of starts. Fit their reach, or train with until = "all".'
         )
     return tried.astype(np.float64), n_held.astype(np.float64)
+
+
+RecipeName: TypeAlias = Literal["plain", "best"]
+
+
+@briefly_shown
+@dataclass(frozen=True)
+class HeldSize:
+    """The size of database that half of the runs of a layer are foretold to memorise.
+
+    Attributes
+    ----------
+    triples : float
+        Foretold number of triples at which half of the runs memorise at tau = 0.95.
+    low, high : float
+        Ends of an interval that had 95 % of the layers of the experiment, beside the law.
+    outside : tuple of str
+        Sizes of the layer, or ``triples``, that lie outside what the law was fitted to.
+    """
+
+    triples: float
+    low: float
+    high: float
+    outside: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the number with its interval, and a warning if it is outside of the fit."""
+        told = f"{self.triples:,.0f} triples [{self.low:,.0f}, {self.high:,.0f}]"
+        return told + (f", beyond the fit in {', '.join(self.outside)}" if self.outside else "")
+
+
+def held_size(layer: LayerConfig, recipe: RecipeName = "best") -> HeldSize:
+    """Foretell how many triples a plain layer memorises at tau = 0.95, in half of the runs.
+
+    Parameters
+    ----------
+    layer : LayerConfig
+        Sizes of a plain layer.
+    recipe : {'best', 'plain'}
+        ``best``: Adam with a learning rate of 0.03 that falls along half a cosine, and beta2 = 0.9;
+        ``plain``: the defaults of `Recipe`. Both for 2,000 epochs.
+
+    Returns
+    -------
+    HeldSize
+        The size with its interval, and in what the question is beyond the fit.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For a layer that isn't plain, or another recipe.
+
+    Notes
+    -----
+    Databases with structure need less (`capacity.database.description_length`), so that a layer may
+    hold more of their triples than this.
+
+    Examples
+    --------
+    >>> found = held_size(LayerConfig(4, 4, 2, 2))
+    >>> found.low < found.triples < found.high, found.outside
+    (True, ())
+    >>> held_size(LayerConfig(64, 4, 2, 2)).outside
+    ('d_model', 'triples')
+    """
+    require_choice("`recipe`", recipe, get_args(RecipeName))
+    if not layer.is_plain:
+        raise InvalidArgumentError(
+            "`layer` must be plain, without norm, bias and positions, as those that the law was "
+            f"fitted to; got {layer.name}."
+        )
+    known = _fitted()[recipe]
+    sizes = {name: float(getattr(layer, name)) for name in known["columns"]}
+    law = SizeLaw("n_triples", tuple(known["columns"]), known["intercept"],
+                  tuple(known["weights"]), known["steepness"])  # fmt: skip
+    triples = law.size_at(sizes)
+    low, high = (triples * math.exp(error) for error in known["errors_in_nats"])
+    asked = {**sizes, "triples": triples}
+    outside = [
+        name for name, (least, most) in known["ranges"].items() if not least <= asked[name] <= most
+    ]
+    return HeldSize(triples, low, high, tuple(outside))
+
+
+@cache
+def _fitted() -> dict[str, dict[str, Any]]:
+    """Coefficients by recipe, which the experiment writes."""
+    return json.loads(files("capacity.evaluator.laws").joinpath("held_sizes.json").read_text())

@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import require_choice, shown
 from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.layer.recall.predictions import pair_logits
 from capacity.layer.recall.recalled import recalled
 from capacity.layer.recall.threshold import Threshold, check_tau, check_threshold
-from capacity.limits import shown
-from capacity.options import require_choice
 
 if TYPE_CHECKING:
     from capacity.layer.model.attention_layer import AttentionLayer

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from capacity.checks import require_choice
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator.columns import threshold_column
@@ -15,7 +16,6 @@ from capacity.evaluator.recall.scale import margins
 from capacity.layer.recall.predictions import pair_logits
 from capacity.layer.recall.recalled import log_probabilities, recalled
 from capacity.layer.recall.threshold import check_tau
-from capacity.options import require_choice
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from capacity.checks import require_choice
 from capacity.errors import InvalidArgumentError
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.workload import Workload
-from capacity.options import require_choice
 
 # CPU seconds to import what a sweep's process needs, and torch beside it, on a core of 2025
 START_SECONDS, TORCH_SECONDS = 0.8, 1.2

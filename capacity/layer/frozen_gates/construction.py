@@ -23,13 +23,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from capacity.checks import Seed, generator
 from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError
 from capacity.layer.frozen_gates.gate_rank import random_gate_rank
 from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.config import LayerConfig
-from capacity.limits import Seed, generator
 
 Array = NDArray[np.float64]
 # standard deviations of the logits of attention, one a draw: steeper gates differ more between

@@ -25,9 +25,9 @@ import math
 
 from scipy.special import betainc, gammaln
 
+from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError
 from capacity.layer.model.config import LayerConfig
-from capacity.limits import require_integer, shown
 
 MOST_OBJECTS = 2**31 - 1
 MOST_PAIRS = 2**62

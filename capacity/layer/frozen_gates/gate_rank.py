@@ -22,9 +22,9 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import Seed, generator, require_affordable, shown
 from capacity.errors import InvalidArgumentError
 from capacity.layer.model.config import LayerConfig
-from capacity.limits import Seed, generator, require_affordable, shown
 
 # sums of products of two residues fit 64 bits
 PRIME = 2**31 - 1

@@ -20,10 +20,9 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from capacity.checks import require_integer, shown, with_known_options
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import require_integer, shown
-from capacity.options import with_known_options
 
 
 @briefly_shown

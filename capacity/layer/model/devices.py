@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from capacity.checks import in_a_line, shown
 from capacity.errors import InvalidArgumentError, LostDeviceError
-from capacity.limits import in_a_line, shown
 
 if TYPE_CHECKING:
     import torch

@@ -7,9 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.errors import InvalidTypeError
-from capacity.layer.model.config import LayerConfig
-from capacity.limits import (
+from capacity.checks import (
     MAX_TOKENS,
     Seed,
     generator,
@@ -17,6 +15,8 @@ from capacity.limits import (
     require_integer,
     shown,
 )
+from capacity.errors import InvalidTypeError
+from capacity.layer.model.config import LayerConfig
 
 
 def initial_weights(

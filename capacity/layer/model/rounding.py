@@ -39,10 +39,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from capacity.checks import require_choice, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.model.attention_layer import AttentionLayer
-from capacity.limits import shown
-from capacity.options import require_choice
 
 NumberFormat: TypeAlias = Literal[
     "float32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "int8", "int4"

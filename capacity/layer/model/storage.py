@@ -17,15 +17,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from capacity.errors import CapacityError, InvalidArgumentError, StorageError
-from capacity.layer.model.config import LayerConfig
-from capacity.limits import (
+from capacity.checks import (
     MAX_TOKENS,
     WEIGHTS_BUDGET,
     require_affordable,
     require_integer,
     shown,
 )
+from capacity.errors import CapacityError, InvalidArgumentError, StorageError
+from capacity.layer.model.config import LayerConfig
 from capacity.safe_files import read_file, require_replaceable, write_whole
 
 WEIGHTS, COPY = "weights.safetensors", "config.json"

@@ -25,12 +25,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.database.required import require_triples
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.model.attention_layer import AttentionLayer
-from capacity.limits import shown
 
 
 @briefly_shown

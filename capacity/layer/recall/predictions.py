@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import shown
 from capacity.errors import InvalidTypeError
 from capacity.layer.model.forward import PAIRS_A_BATCH, logits_of_pairs
-from capacity.limits import shown
 
 if TYPE_CHECKING:
     from capacity.layer.model.attention_layer import AttentionLayer

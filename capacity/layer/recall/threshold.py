@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, SupportsFloat, TypeAlias
 
+from capacity.checks import nearest, shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
-from capacity.options import nearest
 
 # a probability, which has to be exceeded if it is 0.5, or an argmax
 # (`capacity.evaluator.recall.accuracy`)

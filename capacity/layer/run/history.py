@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.extras import needed_by
+from capacity.optional import needed_by
 
 if TYPE_CHECKING:
     import pandas as pd

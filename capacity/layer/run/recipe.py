@@ -9,13 +9,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import require_choice, require_integer, shown, with_known_options
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
 from capacity.layer.model.config import LayerConfig
 from capacity.layer.run.history import NO_HISTORY, History
 from capacity.layer.run.starts import TriedStarts
-from capacity.limits import require_integer, shown
-from capacity.options import require_choice, with_known_options
 
 Optimizer: TypeAlias = Literal["adam", "adamw"]
 Schedule: TypeAlias = Literal["constant", "cosine"]

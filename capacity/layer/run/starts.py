@@ -11,10 +11,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from capacity.checks import require_choice, require_integer, with_known_options
 from capacity.display import briefly_shown
 from capacity.layer.recall.threshold import Threshold, check_threshold
-from capacity.limits import require_integer
-from capacity.options import require_choice, with_known_options
 
 Until: TypeAlias = Literal["all", "held"]
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import Seed, integer_seed
 from capacity.database.facts import Database
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.extras import needed_by
-from capacity.limits import Seed, integer_seed
+from capacity.optional import needed_by
 from capacity.rank.bounds import database_bounds
 from capacity.rank.cp.fit.decompose import as_dense, one_fit, require_starts
 from capacity.tensor.sparse import SparseTensor

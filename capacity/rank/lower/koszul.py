@@ -82,7 +82,7 @@ def best_flattening(
 
     The smallest flattenings are tried first, and those whose shape allows no larger bound than the
     best so far are skipped. Almost all projections to a given dimension give the same rank, so one
-    is tried. Ranks are taken modulo `capacity.exact.modular_rank.PRIME`.
+    is tried. Ranks are taken modulo `capacity.exact.prime.PRIME`.
 
     Parameters
     ----------

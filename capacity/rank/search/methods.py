@@ -10,9 +10,8 @@ import importlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from capacity.checks import require_choice, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.limits import shown
-from capacity.options import require_choice
 from capacity.rank.method import Method
 
 

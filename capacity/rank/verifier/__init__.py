@@ -15,7 +15,7 @@ therefore have a second checker, ``tests/second_checker``, written from the defi
 checks again. Of `capacity.rank`, the modules of this folder import only each other and `types`.
 Outside it, the trusted code is `capacity.database` (triples, components, hash), numpy, scipy's
 connected components (of large graphs), FLINT through python-flint, and Python's integers and
-fractions; `capacity.errors`, `capacity.limits`, `capacity.options` and `capacity.safe_files` handle
+fractions; `capacity.errors`, `capacity.checks`, `capacity.checks` and `capacity.safe_files` handle
 messages and files, and no bound. A program that registers a kind of its own trusts its checker too.
 
 ``make verifier`` runs its tests alone. ``docs/trust.md`` counts its lines and lists its guarantees.

@@ -12,9 +12,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import shown
 from capacity.errors import CertificateError
 from capacity.exact.types import AlgebraicTerm, AlgebraicVector, Indices, Term, Vector
-from capacity.limits import shown
 from capacity.rank.verifier.argument import Argument, Form, View
 from capacity.rank.verifier.kinds import KINDS
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+from capacity.checks import shown
 from capacity.errors import CertificateError, InvalidTypeError
-from capacity.limits import shown
 from capacity.rank.verifier.argument import Argument, Side
 from capacity.rank.verifier.argument_json import (
     argument_from_dict,

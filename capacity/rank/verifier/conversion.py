@@ -17,9 +17,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import shown
 from capacity.errors import CertificateError
 from capacity.exact.types import Indices
-from capacity.limits import shown
 from capacity.rank.verifier.argument import Argument, Form, View
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.certificate import Certificate

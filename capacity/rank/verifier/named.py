@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.database.required import require_database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.limits import shown
 from capacity.rank.verifier.certificate import Certificate
 from capacity.rank.verifier.entries import LARGEST_VALUE, require
 from capacity.tensor.sparse import SparseTensor

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from capacity.checks import shown
 from capacity.errors import CertificateError, StorageError
-from capacity.limits import shown
 from capacity.rank.verifier.argument_json import items
 from capacity.rank.verifier.certificate import Certificate, TwoEnds, each_certificate
 from capacity.safe_files import read_file, write_whole

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from capacity._version import __version__
+from capacity.checks import in_a_line
 from capacity.database.io.files.formats import format_of_name
 from capacity.database.io.files.several import files_of, is_one, name_of_all
 from capacity.database.io.tables.cells import form_of, in_full, recognised, uncertain
 from capacity.database.io.tables.options import Columns, TableOptions, table_options
 from capacity.errors import ClusterError, DatabaseFormatError
-from capacity.limits import in_a_line
 from capacity.progress import Progress
 from capacity.reading_limits import MAX_GROWTH, MAX_TERM_BYTES, Limits
 from capacity.schedulers import connected

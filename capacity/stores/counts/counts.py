@@ -26,9 +26,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from capacity.checks import cut
 from capacity.database.terms.term import Term
 from capacity.display import aligned, percent
-from capacity.limits import cut
 from capacity.stores.counts.predicate_counts import PredicateCounts
 from capacity.visible import visible
 

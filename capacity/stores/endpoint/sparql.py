@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from capacity.checks import shown
 from capacity.database.io.sparql.client import Client
 from capacity.database.io.sparql.endpoints import endpoint_at
 from capacity.database.io.sparql.parameters import written_term
 from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
-from capacity.limits import shown
 from capacity.progress import Progress
 from capacity.stores.counts.counts import ROLES, StoreCounts
 from capacity.stores.endpoint.aggregate_queries import Aggregates, contradiction

@@ -16,8 +16,8 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
+from capacity.checks import megabytes, require_integer, shown
 from capacity.errors import InvalidArgumentError, MemoryBudgetError, StorageError
-from capacity.limits import megabytes, require_integer, shown
 from capacity.progress import Progress
 from capacity.stores.scratch.temporary import ELSEWHERE, temporary_folder
 

@@ -16,10 +16,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import IO
 
-from capacity.errors import LeftoverWarning, StorageError
+from capacity.checks import megabytes
+from capacity.errors import LeftoverWarning, StorageError, warn_caller
 from capacity.file_locks import abandoned, claim
-from capacity.limits import megabytes
-from capacity.warned import warn_caller
 
 PREFIX = "capacity-"
 _CLAIM = "in-use"

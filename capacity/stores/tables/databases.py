@@ -14,12 +14,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from capacity.checks import cut, shown
 from capacity.database.io.files.content import refuse_excess
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import TableOptions
 from capacity.database.io.tables.parquet import not_text
 from capacity.errors import DatabaseFormatError
-from capacity.limits import cut, shown
 from capacity.reading_limits import Limits
 from capacity.stores.scratch.scratch import Scratch
 from capacity.stores.scratch.streams import open_regular

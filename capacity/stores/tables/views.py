@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from capacity.checks import megabytes
 from capacity.database.io.files.content import refuse_excess
 from capacity.database.io.tables.headers import Row
 from capacity.errors import DatabaseFormatError
-from capacity.limits import megabytes
 from capacity.reading_limits import Limits
 from capacity.stores.tables.view_process import GROUPED
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from capacity.checks import MAX_SIZE, shown
 from capacity.errors import (
     CapacityError,
     InvalidArgumentError,
@@ -29,7 +30,6 @@ from capacity.layer.model.config import LayerConfig
 from capacity.layer.recall.threshold import check_tau
 from capacity.layer.run.recipe import Recipe
 from capacity.layer.run.starts import Starts
-from capacity.limits import MAX_SIZE, shown
 from capacity.safe_files import read_file
 from capacity.sweep.grammar.sections import Runs
 from capacity.sweep.grammar.sources import drawn, sources_of

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from capacity.checks import shown
 from capacity.database.choosing.selection import Selection
 from capacity.database.facts import Database
 from capacity.database.io.readers import load
 from capacity.database.made.synthetic import random_database
 from capacity.display import briefly_shown
 from capacity.errors import CapacityError, InvalidArgumentError, SweepError
-from capacity.limits import shown
 from capacity.sweep.grammar.sections import DatabaseFile, Databases, Subset, Synthetic
 from capacity.sweep.grammar.values import read_section, require_at_most
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from capacity.checks import nearest, require_choice, shown
 from capacity.errors import CapacityError, SweepError
-from capacity.limits import shown
-from capacity.options import nearest, require_choice
 from capacity.sweep.storage.records import is_integer
 
 Section = TypeVar("Section")

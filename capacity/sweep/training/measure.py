@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
+from capacity.checks import require_integer
 from capacity.errors import InvalidArgumentError, SweepError
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.registry import engines_named, make_known
-from capacity.limits import require_integer
 from capacity.progress import Progress
 from capacity.sweep.plan import Plan, Run, task_seconds, tasks_of
 from capacity.sweep.time_left import TimeLeft

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from capacity.errors import SweepError
 from capacity.layer.engines.followed import followed
@@ -21,7 +24,6 @@ from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
 from capacity.progress import Progress
 from capacity.sweep.plan import Run
 from capacity.sweep.storage.layout import snapshot_name
-from capacity.sweep.workers.threads import one_thread
 
 if TYPE_CHECKING:
     from capacity.layer.engines.engine import RunMany, RunWeights
@@ -209,3 +211,24 @@ def _snapshots(run: Run, start: int, folder: Path | None) -> Snapshots:
     # of another start none is resumed
     of = run.key if start == 0 else f"{run.key} start {start}"
     return Snapshots(folder and folder / snapshot_name(run.key), of)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit the pools of the libraries that this process has loaded, torch's too if it is there."""
+    torch = sys.modules.get("torch")
+    threads = torch and torch.get_num_threads()
+    with _pools(len(sys.modules)).limit(limits=1):
+        if torch is not None:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if torch is not None:
+                torch.set_num_threads(threads)
+
+
+@lru_cache(maxsize=1)
+def _pools(_n_modules: int) -> ThreadpoolController:
+    """Pools of the libraries, looked for again when a module has been loaded."""
+    return ThreadpoolController()

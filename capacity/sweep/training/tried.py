@@ -27,8 +27,7 @@ from capacity.sweep.plan import Run
 from capacity.sweep.storage.layout import starts_name
 from capacity.sweep.storage.records import DamagedFileError, read_stamped, stamped, write
 from capacity.sweep.storage.row_schema import scored_columns
-from capacity.sweep.training.trained import Trained, Watch, trained_runs
-from capacity.sweep.workers.threads import one_thread
+from capacity.sweep.training.trained import Trained, Watch, one_thread, trained_runs
 
 _RECORD_BYTES = 2**16
 # of a training, what its row shows

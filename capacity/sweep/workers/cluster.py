@@ -9,11 +9,10 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from capacity.errors import SweepError
+from capacity.errors import SweepError, warn_caller
 from capacity.schedulers import connected
 from capacity.sweep.storage.manifest import environment
 from capacity.sweep.workers.pool import Executor, Outcome, Tasks, attempt
-from capacity.warned import warn_caller
 
 # tasks submitted per thread, so that none is idle
 AHEAD = 2

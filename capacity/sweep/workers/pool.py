@@ -26,9 +26,8 @@ from multiprocessing.process import BaseProcess
 from pickle import PicklingError
 from typing import Any, TypeAlias
 
-from capacity.errors import CapacityError, LostDeviceError, SweepError
-from capacity.limits import in_a_line
-from capacity.warned import warn_caller
+from capacity.checks import in_a_line
+from capacity.errors import CapacityError, LostDeviceError, SweepError, warn_caller
 
 # arguments of the tasks by their names, in the order in which they begin
 Tasks: TypeAlias = Mapping[Any, tuple[Any, ...]]

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.limits import require_integer, shown
 
 _Integer = TypeVar("_Integer", bound=np.integer)
 # default limit of the arrays of a tensor, in bytes

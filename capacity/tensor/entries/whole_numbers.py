@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
 from capacity.tensor.entries.coordinates import LARGEST_ENTRY
 
 _RANGE = "Entries must be integers from -2^63 + 1 to 2^63 - 1"

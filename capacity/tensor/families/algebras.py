@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import require_integer, shown
 from capacity.tensor.dense import from_coo
 from capacity.tensor.entries.coordinates import integers, require_room
 from capacity.tensor.families.groups import checked_group

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import require_integer, shown
 from capacity.tensor.entries.coordinates import integers
 
 # most elements of a group: there are 2^20 products

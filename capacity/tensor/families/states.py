@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from capacity.limits import require_integer
+from capacity.checks import require_integer
 from capacity.tensor.dense import from_coo
 from capacity.tensor.entries.coordinates import LARGEST_ORDER
 from capacity.tensor.sparse import SparseTensor

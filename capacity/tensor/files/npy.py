@@ -14,8 +14,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.lib import format as npy_format
 
+from capacity.checks import in_a_line
 from capacity.errors import InvalidArgumentError, TensorFormatError
-from capacity.limits import in_a_line
 from capacity.reading_limits import Limits
 from capacity.tensor.dense import from_dense
 from capacity.tensor.entries.coordinates import LARGEST_ORDER, checked_shape

@@ -8,8 +8,8 @@ import os
 import zlib
 from typing import Any, cast
 
+from capacity.checks import require_integer, shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError, StorageError, TensorFormatError
-from capacity.limits import require_integer, shown
 from capacity.reading_limits import MAX_BYTES, MAX_GROWTH, Growing, Limits
 from capacity.safe_files import read_file, write_whole
 from capacity.tensor.entries.coordinates import BUDGET, LARGEST_ORDER

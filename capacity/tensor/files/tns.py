@@ -20,8 +20,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, TensorFormatError
-from capacity.limits import shown
 from capacity.reading_limits import Limits
 from capacity.tensor.dense import from_coo
 from capacity.tensor.entries.coordinates import (

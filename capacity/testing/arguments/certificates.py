@@ -8,9 +8,9 @@ from typing import TypeAlias, TypeVar, get_args
 import numpy as np
 from hypothesis import strategies as st
 
+from capacity.checks import require_choice
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError
-from capacity.options import require_choice
 from capacity.rank import Argument, Boxes, Certificate, Decomposition, Pencil, Unfolding
 from capacity.rank.verifier.certificate import Quantity, Side
 from capacity.rank.verifier.named import name_of, tensor_of

@@ -7,21 +7,81 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
-from typing import Any
+from queue import Queue
+from threading import Semaphore, Thread
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from capacity.checks import require_integer
 from capacity.errors import InvalidArgumentError
-from capacity.limits import require_integer
-from capacity.transformer.activations.handover import handed_over
 from capacity.transformer.activations.models.families import Part, unwrapped
 from capacity.transformer.activations.models.inputs import named, require_only
 from capacity.transformer.activations.records.cache import ActivationCache
 from capacity.transformer.activations.records.heads import LayerActivations
 from capacity.transformer.activations.records.validation import Check
 from capacity.transformer.activations.running import Plan, Run, require_within
+
+T = TypeVar("T")
+
+
+class _StoppedError(BaseException):
+    """Raised in the function when nobody waits for more values."""
+
+
+def handed_over(run: Callable[[Callable[[T], None]], None]) -> Iterator[T]:
+    """Yield what a function hands over, one by one.
+
+    Parameters
+    ----------
+    run : callable
+        Called with a function ``hand``, in a thread of its own; ``hand(value)`` returns when the
+        next value is asked for, and raises an exception when the iterator is closed.
+
+    Examples
+    --------
+    >>> list(handed_over(lambda hand: [hand(i) for i in range(3)]))
+    [0, 1, 2]
+    """
+    ready: Queue[tuple[bool, Any]] = Queue()
+    wanted = Semaphore(0)
+    closed: list[bool] = []
+
+    def hand(value: T) -> None:
+        ready.put((True, value))
+        # this reference would keep it in memory
+        del value
+        wanted.acquire()
+        if closed:
+            raise _StoppedError
+
+    def work() -> None:
+        try:
+            run(hand)
+        except BaseException as error:
+            ready.put((False, error))
+        else:
+            ready.put((False, None))
+
+    thread = Thread(target=copy_context().run, args=(work,), daemon=True)
+    thread.start()
+    try:
+        while True:
+            more, value = ready.get()
+            if not more:
+                if value is not None:
+                    raise value
+                return
+            yield value
+            del value
+            wanted.release()
+    finally:
+        closed.append(True)
+        wanted.release()
+        thread.join()
 
 
 @torch.no_grad()

@@ -7,9 +7,9 @@ from typing import get_args
 
 import torch
 
+from capacity.checks import require_choice
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.options import require_choice
 from capacity.transformer.activations.records.cache import ActivationCache
 from capacity.transformer.effective.layer import EffectiveLayer, EffectiveMode, projected_layer
 from capacity.transformer.effective.tokens import Tokens

@@ -26,9 +26,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
+from capacity.checks import require_choice
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.options import require_choice
 from capacity.transformer.effective.causal import project_causally
 from capacity.transformer.effective.column_space import (
     ColumnSpace,

@@ -15,9 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity.display import briefly_shown
-from capacity.errors import InvalidArgumentError
-from capacity.limits import (
+from capacity.checks import (
     MAX_SIZE,
     MAX_TOKENS,
     Seed,
@@ -26,6 +24,8 @@ from capacity.limits import (
     require_integer,
     shown,
 )
+from capacity.display import briefly_shown
+from capacity.errors import InvalidArgumentError
 
 Combine = Literal["concatenate", "add"]
 

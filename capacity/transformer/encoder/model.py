@@ -31,7 +31,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, einsum, nn
 from torch.nn import functional
 
-from capacity.limits import Seed
+from capacity.checks import Seed
 from capacity.transformer.activations.records.cache import (
     ActivationCache,
     Written,

@@ -14,9 +14,9 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn import functional
 
+from capacity.checks import Seed, integer_seed
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import Seed, integer_seed
 from capacity.progress import Progress
 from capacity.transformer.encoder.model import EncoderClassifier
 

@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from capacity.checks import Seed, integer_seed
 from capacity.errors import InvalidArgumentError
-from capacity.limits import Seed, integer_seed
 from capacity.transformer.identifiability.logit_rank import column_space
 
 

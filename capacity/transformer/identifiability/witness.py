@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from capacity.checks import Seed, integer_seed
 from capacity.display import briefly_shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import Seed, integer_seed
 from capacity.transformer.identifiability.logit_rank import (
     attention,
     column_space,

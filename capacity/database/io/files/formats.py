@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from capacity.checks import nearest, require_choice, shown
 from capacity.database.io.files.content import Content
 from capacity.database.io.files.foreign import foreign_text, is_parquet
 from capacity.display import briefly_shown
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
-from capacity.limits import shown
-from capacity.options import nearest, require_choice
 
 if TYPE_CHECKING:
     from capacity.database.facts import Database

@@ -11,7 +11,7 @@ from capacity.database.required import require_triples
 from capacity.database.terms.nodes import as_term
 from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError
-from capacity.extras import needed_by
+from capacity.optional import needed_by
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from capacity.checks import shown
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
 from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
@@ -22,8 +23,7 @@ from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.extras import needed_by
-from capacity.limits import shown
+from capacity.optional import needed_by
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.database.io.tables.cells import cells_of, refuse_labels_like_terms
 from capacity.database.io.tables.options import TableTerms, check_terms, table_options
@@ -14,8 +15,7 @@ from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.extras import needed_by
-from capacity.limits import shown
+from capacity.optional import needed_by
 
 if TYPE_CHECKING:
     from pykeen.triples import TriplesFactory

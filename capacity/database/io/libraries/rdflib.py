@@ -15,7 +15,7 @@ from capacity.database.required import require_triples
 from capacity.database.terms.nodes import term_from_rdflib, term_to_rdflib
 from capacity.database.terms.term import Ids, Term
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
-from capacity.extras import needed_by
+from capacity.optional import needed_by
 
 if TYPE_CHECKING:
     import rdflib

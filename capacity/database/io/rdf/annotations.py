@@ -29,10 +29,9 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
+from capacity.checks import nearest, shown
 from capacity.database.terms.term import Ids
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
-from capacity.options import nearest
 
 ORDERS = ("order-4", "order-5")
 CHOICES = ("keep", "drop", *ORDERS)

@@ -16,11 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import urljoin
 
+from capacity.checks import nearest, shown
 from capacity.database.io.files.content import Content, read
 from capacity.database.io.rdf.guards.json import HALF_CHARACTER, parse_json, refuse_deep_json
 from capacity.errors import DatabaseFormatError, InvalidArgumentError, InvalidTypeError
-from capacity.limits import shown
-from capacity.options import nearest
 
 # IRI of a context -> a file, or the parsed document
 Contexts: TypeAlias = Mapping[str, str | os.PathLike[str] | Mapping[str, Any]]

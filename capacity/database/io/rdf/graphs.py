@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping
 
 import pyoxigraph as ox
 
+from capacity.checks import nearest, shown
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
-from capacity.limits import shown
-from capacity.options import nearest
 
 UNION, DEFAULT = "union", "default"
 # graphs that a message lists

@@ -21,6 +21,7 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
+from capacity.checks import shown
 from capacity.database.facts import Database
 from capacity.database.io.files import pieces
 from capacity.database.io.files.content import Content
@@ -35,9 +36,7 @@ from capacity.database.source import Source
 from capacity.database.terms.blank_nodes import with_stable_names
 from capacity.database.terms.nodes import term_from_pyoxigraph
 from capacity.database.terms.vocabularies import schema_predicates
-from capacity.errors import AnnotationWarning, DatabaseFormatError
-from capacity.limits import shown
-from capacity.warned import warn_caller
+from capacity.errors import AnnotationWarning, DatabaseFormatError, warn_caller
 
 
 def parse_rdf_content(

@@ -20,6 +20,7 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
+from capacity.checks import shown
 from capacity.database.io.files.content import Content, refuse_excess
 from capacity.database.io.files.foreign import foreign_text
 from capacity.database.io.files.formats import FORMATS, Format
@@ -40,7 +41,6 @@ from capacity.database.io.rdf.guards.texts import refuse_hostile_turtle
 from capacity.database.io.rdf.guards.xml import refuse_hostile_xml
 from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
-from capacity.limits import shown
 
 # a line of RDF 1.2 N-Triples and N-Quads; no literal of theirs has several lines
 VERSION = re.compile(

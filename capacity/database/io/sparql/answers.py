@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 
 import pyoxigraph as ox
 
+from capacity.checks import cut
 from capacity.database.io.sparql.bodies import AT_ONCE, Body, Nesting
 from capacity.database.io.sparql.client import Answer, Client
 from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError, EndpointError
-from capacity.limits import cut
 
 ROWS = "application/sparql-results+json, application/json;q=0.5"
 TRIPLES = "application/n-triples, text/turtle;q=0.9"

@@ -21,6 +21,7 @@ from typing import Any, Self, TypeVar
 from urllib.parse import urlencode, urljoin
 
 from capacity._version import __version__
+from capacity.checks import shown
 from capacity.database.io.sparql.bodies import Body
 from capacity.database.io.sparql.connections import Connections
 from capacity.database.io.sparql.endpoints import (
@@ -31,7 +32,6 @@ from capacity.database.io.sparql.endpoints import (
 )
 from capacity.database.io.sparql.troubles import BusyError, failed, require_answer
 from capacity.errors import CapacityError, EndpointError, InvalidArgumentError
-from capacity.limits import shown
 
 # seconds before an endpoint is asked once more, unless it asks for others
 PAUSES = (1.0, 2.0, 4.0, 8.0)

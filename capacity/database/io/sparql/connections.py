@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from capacity.database.io.sparql.endpoints import Endpoint
-from capacity.extras import needed_by
+from capacity.optional import needed_by
 
 
 class Connections:

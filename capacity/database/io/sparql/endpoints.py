@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
+from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.limits import shown
 
 USER, PASSWORD, TOKEN = "CAPACITY_SPARQL_USER", "CAPACITY_SPARQL_PASSWORD", "CAPACITY_SPARQL_TOKEN"
 _PORTS = {"http": 80, "https": 443}

@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.limits import shown
 
 _LETTER = (
     "A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"

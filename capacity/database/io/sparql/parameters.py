@@ -20,12 +20,11 @@ from typing import Any
 
 import pyoxigraph as ox
 
+from capacity.checks import nearest, shown
 from capacity.database.io.sparql.lexing import Token, plain_query, terminals
 from capacity.database.terms.nodes import term_from_rdflib, term_to_pyoxigraph
 from capacity.database.terms.term import Term
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.limits import shown
-from capacity.options import nearest
 
 _ESCAPE = re.compile(r"\\(.)([uU]?)", re.DOTALL)
 

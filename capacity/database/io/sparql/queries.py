@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from capacity.checks import shown
 from capacity.database.arity import LEAST, MOST
 from capacity.database.io.sparql.lexing import Token, terminals
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
 
 _BEFORE = {"BASE": 2, "PREFIX": 3, "VERSION": 2}
 _UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD", "WITH")

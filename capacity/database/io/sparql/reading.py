@@ -11,6 +11,7 @@ from typing import TypedDict
 
 import numpy as np
 
+from capacity.checks import require_choice, require_integer
 from capacity.database.facts import Database
 from capacity.database.io.rdf.readers import parse_rdf
 from capacity.database.io.sparql.answers import construct_triples
@@ -24,12 +25,9 @@ from capacity.database.source import Source
 from capacity.database.terms.blank_nodes import with_stable_names
 from capacity.database.terms.nodes import term_from_pyoxigraph
 from capacity.database.terms.term import Ids
-from capacity.errors import DatabaseFormatError, EndpointError, InvalidArgumentError
-from capacity.limits import require_integer
-from capacity.options import require_choice
+from capacity.errors import DatabaseFormatError, EndpointError, InvalidArgumentError, warn_caller
 from capacity.progress import Progress, spinner
 from capacity.reading_limits import MAX_TERM_BYTES
-from capacity.warned import warn_caller
 
 TIMEOUT, DEADLINE = 60.0, 3600.0
 MAX_ROWS, MAX_BYTES = 10**6, 2**30

@@ -8,9 +8,9 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
+from capacity.checks import cut, in_a_line
 from capacity.database.io.sparql.endpoints import PASSWORD, TOKEN, USER, Credentials
 from capacity.errors import EndpointError
-from capacity.limits import cut, in_a_line
 
 # characters of an endpoint's own words in a message
 WORDS = 300

@@ -34,8 +34,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
+from capacity.checks import cut
 from capacity.database.arity import role_names
-from capacity.limits import cut
 
 Row: TypeAlias = tuple[int, tuple[str, ...]]
 

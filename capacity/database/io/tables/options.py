@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from capacity.checks import require_choice, shown
 from capacity.database.arity import LEAST, MOST, require_arity
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
-from capacity.options import require_choice
 
 TableForm: TypeAlias = Literal["long", "wide", "n3"]
 TableTerms: TypeAlias = Literal["label", "n3"]

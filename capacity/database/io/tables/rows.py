@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from capacity.checks import shown
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
 from capacity.database.io.tables.cells import database_of_rows
@@ -28,7 +29,6 @@ from capacity.database.io.tables.table import (
 )
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
-from capacity.limits import shown
 
 
 def narrowed(table: Table, options: TableOptions) -> tuple[list[int], TableOptions]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from capacity.checks import cut, shown
 from capacity.database.arity import LEAST, MOST, role_names
 from capacity.database.io.files.foreign import AS_TEXT, foreign_text
 from capacity.database.io.tables.headers import Row, role_order, roles_among
 from capacity.errors import DatabaseFormatError
-from capacity.limits import cut, shown
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ import numpy as np
 
 from capacity.exact.sparse_terms import sparse
 from capacity.exact.types import AlgebraicTerm, Indices, Mask
-from capacity.rank.cp.exact.equations import Equations
+from capacity.rank.cp.exact.equations import Equations, Work
 from capacity.rank.cp.exact.last_factor import last_factor
 from capacity.rank.cp.exact.recognition import Field, recognised, refined
 from capacity.rank.cp.exact.snapping import snapped
-from capacity.rank.cp.exact.work import Work
 from capacity.rank.cp.fit.levenberg_marquardt import Fit
 from capacity.rank.cp.fit.normal_equations import Array
 from capacity.rank.reductions.coefficients import Explicit

@@ -18,10 +18,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from capacity.rank.cp.exact.equations import Work
 from capacity.rank.cp.exact.explicit import as_argument, explicit_terms
 from capacity.rank.cp.exact.krawczyk_box import enclose
 from capacity.rank.cp.exact.rationalize import exact_terms
-from capacity.rank.cp.exact.work import Work
 from capacity.rank.cp.fit.levenberg_marquardt import Fit
 from capacity.rank.cp.fit.normal_equations import MOST_DENSE
 from capacity.rank.problem import Problem, all_indices

@@ -21,8 +21,8 @@ import numpy as np
 
 from capacity.exact.sparse_terms import vector
 from capacity.exact.types import Indices, Mask, Term
+from capacity.rank.cp.exact.equations import Work
 from capacity.rank.cp.exact.last_factor import last_factor
-from capacity.rank.cp.exact.work import Work
 from capacity.rank.cp.fit.levenberg_marquardt import Fit, fit_cp
 from capacity.rank.cp.fit.normal_equations import Array, Factors
 

@@ -26,8 +26,7 @@ from fractions import Fraction
 import numpy as np
 
 from capacity.exact.types import Indices, Mask
-from capacity.rank.cp.exact.equations import Equations
-from capacity.rank.cp.exact.work import Work
+from capacity.rank.cp.exact.equations import Equations, Work
 from capacity.rank.cp.fit.normal_equations import Array, Factors
 
 # the numbers that coefficients are fixed to, and how far a coefficient goes out of its way rather

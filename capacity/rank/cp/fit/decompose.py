@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity.checks import Seed, integer_seed, require_choice, shown
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.extras import needed_by
-from capacity.limits import Seed, integer_seed, shown
-from capacity.options import require_choice
+from capacity.optional import needed_by
 from capacity.rank.cp.fit.levenberg_marquardt import Fit, fit_cp, random_start
 from capacity.rank.cp.fit.normal_equations import Factors, product
 from capacity.tensor.sparse import SparseTensor

@@ -12,9 +12,8 @@ import importlib
 import pkgutil
 from typing import get_args
 
+from capacity.checks import require_choice, shown
 from capacity.errors import InvalidArgumentError
-from capacity.limits import shown
-from capacity.options import require_choice
 from capacity.rank.verifier.argument import Form
 from capacity.rank.verifier.kind import Kind
 

@@ -38,9 +38,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
+from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError, MemoryBudgetError
 from capacity.exact.types import Indices
-from capacity.limits import shown
 from capacity.rank.verifier.procedures.kronecker_form import (
     KroneckerForm,
     Spend,

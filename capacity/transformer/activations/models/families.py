@@ -8,10 +8,9 @@ from typing import Any, Literal, TypeAlias, get_args
 import torch
 from torch import nn
 
-from capacity.errors import InvalidArgumentError, PrecisionWarning
-from capacity.options import require_choice
+from capacity.checks import require_choice
+from capacity.errors import InvalidArgumentError, PrecisionWarning, warn_caller
 from capacity.transformer.activations.following.linear import is_linear
-from capacity.warned import warn_caller
 
 Part: TypeAlias = Literal["encoder", "decoder", "cross"]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from capacity.checks import require_integer, shown, written
 from capacity.errors import InvalidArgumentError
-from capacity.limits import require_integer, shown, written
 from capacity.safe_files import read_file, require_regular
 
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
+from capacity.checks import in_a_line
 from capacity.errors import CapacityError, InvalidArgumentError
-from capacity.extras import needed_by
-from capacity.limits import in_a_line
+from capacity.optional import needed_by
 from capacity.transformer.activations.models.folder import check_folder, check_size
 
 

@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from capacity.checks import shown
 from capacity.errors import InvalidArgumentError, InvalidTypeError
-from capacity.limits import shown
 from capacity.transformer.activations.records.cache import ActivationCache
 from capacity.transformer.activations.records.dense_tensors import require_dense
 from capacity.transformer.activations.records.heads import LayerActivations

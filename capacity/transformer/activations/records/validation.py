@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from capacity.checks import require_choice
 from capacity.errors import InvalidArgumentError, MemoryBudgetError
-from capacity.options import require_choice
 from capacity.transformer.activations.records.cache import ActivationCache
 from capacity.transformer.activations.records.dense_tensors import require_dense
 from capacity.transformer.activations.records.heads import LayerActivations

@@ -2,6 +2,9 @@
 
 This extends lazy_loader: the error for a misspelt name shows the nearest one, that for a missing
 optional package the extra that installs it, and `help` shows a page without loading every name.
+
+Optional packages are imported where they are used, and a missing one is an error that names the
+extra to install.
 """
 
 from __future__ import annotations
@@ -9,7 +12,8 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +21,81 @@ from types import ModuleType
 from typing import Any
 
 import lazy_loader
+
+from capacity.errors import MissingExtraError
+
+# by the name under which a package is imported, the smallest extra that installs it
+EXTRAS = {
+    "torch": "layers",
+    "safetensors": "layers",
+    "jaxtyping": "layers",
+    "pandas": "plots",
+    "filelock": "layers",
+    "threadpoolctl": "layers",
+    "seaborn": "plots",
+    "matplotlib": "plots",
+    "networkx": "networkx",
+    "rdflib": "rdflib",
+    "tensorly": "cp",
+    "pyttb": "pyttb",
+    "pykeen": "pykeen",
+    "hypothesis": "testing",
+    "dask": "distributed",
+    "distributed": "distributed",
+    "duckdb": "duckdb",
+    "transformers": "transformers",
+    "triton": "gpu",
+    "urllib3": "sparql",
+    "jinja2": "report",
+}
+
+
+# packages that training, scoring and storing layers import
+LAYERS = ("torch", "safetensors", "jaxtyping", "pandas", "filelock", "threadpoolctl")
+
+
+def missing_extra(what: str, packages: str, extra: str) -> MissingExtraError:
+    """Make the error for an operation that needs packages that aren't installed."""
+    return MissingExtraError(
+        f"{what} needs {packages}; install the extra `{extra}`: pip install "
+        f"'knowledge-capacity[{extra}]', or in a clone pip install '.[{extra}]'."
+    )
+
+
+@contextmanager
+def needed_by(what: str) -> Iterator[None]:
+    """Turn a missing optional package into the error that names its extra.
+
+    Raises
+    ------
+    MissingExtraError
+        In place of the ModuleNotFoundError of a package of an extra.
+
+    Examples
+    --------
+    >>> with needed_by("to_networkx"):
+    ...     import networkx
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise missing_extra(what, package, EXTRAS[package]) from error
+
+
+def require_packages(what: str, packages: tuple[str, ...], extra: str) -> None:
+    """Refuse an operation that needs packages that aren't installed, before it begins.
+
+    Raises
+    ------
+    MissingExtraError
+        With all missing packages and the extra that installs them.
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise missing_extra(what, ", ".join(missing), extra)
 
 
 def lazy_names(
@@ -39,8 +118,6 @@ def lazy_names(
 
     def value_of(name: str) -> Any:
         if name in names:
-            from capacity.extras import needed_by
-
             with needed_by(f"{package}.{name}"):
                 if name in elsewhere:
                     return getattr(import_module(elsewhere[name]), name)
@@ -79,7 +156,7 @@ def _stub(stub: Path) -> tuple[list[str], dict[str, list[str]], dict[str, str]]:
 
 def _hint(name: str, names: list[str], folder: Path) -> str:
     """Name the room that has a name, or the nearest name."""
-    from capacity.options import nearest
+    from capacity.checks import nearest
 
     for stub in sorted(folder.glob("*/__init__.pyi")):
         if re.search(rf" as {name}$", stub.read_text(encoding="utf-8"), re.MULTILINE):

@@ -34,7 +34,7 @@ from capacity.errors import CapacityError
 from capacity.rank import Certificate, rank_interval
 from capacity.rank.verifier.checker import verify
 from capacity.tensor import SparseTensor, from_dense
-from capacity.testing.arguments.certificates import drawn_certificate
+from capacity.testing.arguments.combined import drawn_certificate
 from capacity.testing.arguments.edits import mutated
 from capacity.testing.choices import Choices
 from tests.second_checker import rank_of_two_slices

@@ -49,7 +49,7 @@ from capacity.rank import (
     Unfolding,
 )
 from capacity.rank.verifier.checker import verify
-from capacity.testing.arguments.certificates import drawn_certificate
+from capacity.testing.arguments.combined import drawn_certificate
 from capacity.testing.arguments.edits import mutated
 from capacity.testing.choices import Choices
 from capacity.testing.drawn.small_databases import hard_database

@@ -37,7 +37,7 @@ from capacity.testing import (
     rdf_databases,
     tensors_of_known_rank,
 )
-from capacity.testing.arguments.certificates import KINDS, drawn_certificate
+from capacity.testing.arguments.combined import KINDS, drawn_certificate
 from capacity.testing.choices import Choices
 from capacity.testing.drawn.small_databases import hard_database
 from capacity.testing.known.databases import known_rank

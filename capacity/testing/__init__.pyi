@@ -1,4 +1,4 @@
-from .arguments.certificates import certificates as certificates
+from .arguments.combined import certificates as certificates
 from .arguments.edits import mutations as mutations
 from .drawn.random_layers import layer_configs as layer_configs
 from .drawn.random_layers import layers as layers

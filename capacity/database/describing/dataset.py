@@ -135,6 +135,7 @@ def describe(db: Database) -> Description:
 
     Examples
     --------
+    >>> from capacity import Database
     >>> db = Database.from_triples([("Oslo", "in", "Norway"), ("Bergen", "in", "Norway"),
     ...                             ("Oslo", "zip", "0010"), ("Bergen", "zip", "5003")])
     >>> found = describe(db)

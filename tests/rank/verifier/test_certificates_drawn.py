@@ -28,7 +28,7 @@ from capacity.testing import (
     hard_databases,
     mutations,
 )
-from capacity.testing.arguments.certificates import KINDS, drawn_certificate
+from capacity.testing.arguments.combined import KINDS, drawn_certificate
 from capacity.testing.arguments.edits import mutated
 from capacity.testing.choices import Choices
 from capacity.testing.known.databases import known_effective_rank, known_rank

@@ -18,8 +18,8 @@ from capacity.rank import Certificate
 from capacity.rank.verifier.budget import CheckBudget
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.kinds import KINDS
-from capacity.testing.arguments.certificates import KINDS as OF_SIDES
-from capacity.testing.arguments.certificates import drawn_certificate
+from capacity.testing.arguments.combined import KINDS as OF_SIDES
+from capacity.testing.arguments.combined import drawn_certificate
 from capacity.testing.choices import Choices
 from capacity.testing.known.databases import known_rank
 from tests.second_checker import second_checker

@@ -32,7 +32,7 @@ from capacity.rank import (
 from capacity.rank.verifier.checker import verify
 from capacity.tensor import SparseTensor, from_dense, ghz_state, kronecker, w_state
 from capacity.testing import databases
-from capacity.testing.arguments.certificates import KINDS, drawn_certificate
+from capacity.testing.arguments.combined import KINDS, drawn_certificate
 from capacity.testing.arguments.edits import mutated
 from capacity.testing.choices import Choices
 from tests.oracles import database

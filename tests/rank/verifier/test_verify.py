@@ -38,7 +38,7 @@ from capacity.rank.verifier.budget import STEPS, CheckBudget
 from capacity.rank.verifier.checker import verify
 from capacity.rank.verifier.kinds import KINDS
 from capacity.testing import databases
-from capacity.testing.arguments.certificates import drawn_certificate
+from capacity.testing.arguments.combined import drawn_certificate
 from capacity.testing.arguments.edits import mutated
 from capacity.testing.choices import Choices
 from tests.oracles import FIGURE_1, KNOWN_RANKS, database, example_2_4, figure_1

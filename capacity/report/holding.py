@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from capacity.checks import MAX_SIZE
 from capacity.database.facts import Database
 from capacity.embedding.results.result import Dimension
-from capacity.evaluator.laws.size_law import HeldSize, RecipeName, held_size
+from capacity.evaluator.laws.size_law import HeldSize, held_size
 from capacity.layer.by_hand.construction_sizes import query_key_config
 from capacity.layer.model.config import LayerConfig, layer_rank_assumed
 
-# the law of the first is the better one
-RECIPES: tuple[RecipeName, ...] = ("plain", "best")
-# families whose dimension is that of the vectors of things; the others are parts of networks
 # of the layer to begin with
 MOST_HEADS = 6
+# families whose dimension is that of the vectors of things; the others are parts of networks
 _EMBEDDINGS = ("CP", "DistMult", "ComplEx", "SimplE", "RESCAL", "TuckER")
 
 
@@ -35,18 +33,18 @@ class HoldingLayer:
         Sizes to begin training with; None where a layer can't be as large, or `written` is None.
     necessary : int or None
         A lower bound of d_model; None if it isn't known.
-    foretold : tuple of LayerConfig, HeldSize and str, or None
-        The smallest layer, of twice as many heads as d_model and inner dimensions of 2, that is
-        foretold to memorise as many facts (`capacity.evaluator.held_size`), and the recipe: the
-        defaults of `Recipe`, or the best one where these hold fewer; None where the law was fitted
-        to no layer as large, or as small.
+    foretold : tuple of LayerConfig and HeldSize, or None
+        The smallest layer, of d_model heads with d_head_qk = 2 and d_head_vo = 1, of which some of
+        eight starts by the best recipe is foretold to hold as many facts
+        (`capacity.evaluator.held_size`); None where the law was fitted to no layer as large, or as
+        small.
     """
 
     written: LayerConfig | None
     count: int
     start: LayerConfig | None
     necessary: int | None
-    foretold: tuple[LayerConfig, HeldSize, RecipeName] | None = None
+    foretold: tuple[LayerConfig, HeldSize] | None = None
 
     @property
     def start_rank(self) -> int | None:
@@ -93,19 +91,16 @@ def _start(count: int) -> LayerConfig | None:
     return LayerConfig(d_model, n_heads, min(2, d_model), inner)
 
 
-def _foretold(n_triples: int) -> tuple[LayerConfig, HeldSize, RecipeName] | None:
-    """The smallest layer within the fit that is foretold to memorise as many triples."""
-    for recipe in RECIPES:
-        layers = (LayerConfig(d_model, 2 * d_model, 2, 2) for d_model in itertools.count(2))
-        sizes = ((layer, held_size(layer, recipe)) for layer in layers)
-        layer, found = next(
-            (layer, found)
-            for layer, found in sizes
-            if found.triples >= n_triples or "d_model" in found.outside
-        )
-        if "d_model" not in found.outside:
-            return None if found.outside else (layer, found, recipe)
-    return None
+def _foretold(n_triples: int) -> tuple[LayerConfig, HeldSize] | None:
+    """The smallest layer within the fit that is foretold to hold as many triples by reach."""
+    layers = (LayerConfig(d_model, d_model, 2, 1) for d_model in itertools.count(3))
+    sizes = ((layer, held_size(layer, by="reach")) for layer in layers)
+    layer, size = next(
+        (layer, size)
+        for layer, size in sizes
+        if size.triples >= n_triples or "d_model" in size.outside
+    )
+    return None if size.outside else (layer, size)
 
 
 def smallest_embedding(found: Sequence[Dimension]) -> Dimension | None:

@@ -1,8 +1,9 @@
-"""The law of layers as the library holds it, from the conclusions of `experiments.size.layers`.
+"""The laws of layers as the library holds them: of one start, and of reach.
 
     python -m experiments.size.held_sizes
 
-It writes capacity/evaluator/laws/held_sizes.json, which `capacity.evaluator.held_size` reads.
+It writes capacity/evaluator/laws/held_sizes.json, which `capacity.evaluator.held_size` reads,
+from the conclusions of `experiments.size.layers` and `experiments.starts.half_sizes`.
 """
 
 from __future__ import annotations
@@ -14,18 +15,28 @@ from experiments.common.harness import ROOT, results_of
 from experiments.size.layers_numbers import SIZES
 
 FILE = ROOT / "capacity" / "evaluator" / "laws" / "held_sizes.json"
-KEPT = ("intercept", "weights", "steepness", "errors_in_nats", "ranges")
+KEPT = ("columns", "intercept", "weights", "steepness", "errors_in_nats", "ranges")
 
 
 def text() -> str:
-    """Coefficients, errors and ranges of the law, by recipe."""
-    found = json.loads((results_of("law_of_layers") / "law_of_layers.json").read_text())
+    """Coefficients, errors and ranges of the laws, by what they foretell and recipe."""
+    one, reach = (
+        json.loads((results_of(name) / f"{name}.json").read_text())
+        for name in ("law_of_layers", "half_sizes")
+    )
     laws: dict[str, Any] = {
-        kind: {"columns": list(SIZES), **{key: of["law"][key] for key in KEPT}}
-        for kind, of in found.items()
-        if kind != "seconds_of_run"
+        "reliability": {
+            kind: {"columns": list(SIZES), **conclusions["law"]}
+            for kind, conclusions in one.items()
+            if kind != "seconds_of_run"
+        },
+        "reach": {"best": reach["law"]},
     }
-    return json.dumps(laws, indent=1) + "\n"
+    kept = {
+        by: {kind: {key: law[key] for key in KEPT} for kind, law in of.items()}
+        for by, of in laws.items()
+    }
+    return json.dumps(kept, indent=1) + "\n"
 
 
 if __name__ == "__main__":

@@ -44,13 +44,13 @@ from experiments.common.harness import Tables, committed, main, rows_of
 from experiments.starts.half_sizes import FROZEN, bisected, half_of
 
 DATABASES, ERROR, RESAMPLES = 6, 0.25, 2000
-# (d_model, n_heads, d_head_vo): sizes of at most some 3,000 triples, by the form at c = 30, b = 1
+# (d_model, n_heads, d_head_vo): sizes of at most 1,100 triples by the form at c = 30, b = 1. Seven
+# larger ones were left out, after the bisection of one of them, since they take half an hour each
 LAYERS = [
     LayerConfig(d, heads, 2, vo)
     for d, heads, vo in (
         (3, 3, 1), (3, 32, 1), (4, 3, 1), (4, 12, 1), (4, 32, 1), (7, 1, 1), (7, 1, 3), (7, 2, 2),
-        (7, 3, 2), (7, 7, 1), (7, 32, 1), (10, 1, 1), (10, 3, 1), (10, 2, 3), (12, 1, 2),
-        (12, 3, 1), (16, 1, 1), (16, 2, 2), (24, 1, 1), (24, 1, 3), (24, 3, 1),
+        (10, 1, 1), (10, 3, 1), (12, 1, 2), (12, 3, 1), (16, 1, 1), (24, 1, 1),
     )
 ]  # fmt: skip
 # after those of `half_sizes`

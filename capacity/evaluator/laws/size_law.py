@@ -9,8 +9,11 @@ so that half of the runs memorise where size = factor * prod_i column_i^exponent
 = weight_i / steepness. Intervals are over all that runs share
 (`capacity.evaluator.laws.bootstrap`).
 
-`held_size` foretells the size by such laws, with the data of the experiment
-``experiments/size/layers.py``.
+`held_size` foretells the size by such laws, of databases of one to four tables without further
+structure. By reliability (``experiments/size/layers.py``): plain layers with d_model 2 to 8, 1 to
+16 heads, and queries, keys and values of 1 to 4 dimensions, each trained once on each of 20
+databases of a size. By reach (``experiments/starts/half_sizes.py``): d_model 3 to 8, queries and
+keys of 2 dimensions, and up to eight starts on each of ten databases.
 """
 
 from __future__ import annotations
@@ -264,12 +267,13 @@ RecipeName: TypeAlias = Literal["plain", "best"]
 @briefly_shown
 @dataclass(frozen=True)
 class HeldSize:
-    """The size of database that half of the runs of a layer are foretold to memorise.
+    """The size of database that a layer is foretold to hold in half of the cases.
 
     Attributes
     ----------
     triples : float
-        Foretold number of triples at which half of the runs memorise at tau = 0.95.
+        Foretold number of triples at which half of the databases are held at tau = 0.95, by one
+        start or by some of eight.
     low, high : float
         Ends of an interval that had 95 % of the layers of the experiment, beside the law.
     outside : tuple of str
@@ -287,8 +291,10 @@ class HeldSize:
         return told + (f", beyond the fit in {', '.join(self.outside)}" if self.outside else "")
 
 
-def held_size(layer: LayerConfig, recipe: RecipeName = "best") -> HeldSize:
-    """Foretell how many triples a plain layer memorises at tau = 0.95, in half of the runs.
+def held_size(
+    layer: LayerConfig, recipe: RecipeName = "best", *, by: By = "reliability"
+) -> HeldSize:
+    """Foretell how many triples a plain layer holds at tau = 0.95, for half of the databases.
 
     Parameters
     ----------
@@ -297,6 +303,8 @@ def held_size(layer: LayerConfig, recipe: RecipeName = "best") -> HeldSize:
     recipe : {'best', 'plain'}
         ``best``: Adam with a learning rate of 0.03 that falls along half a cosine, and beta2 = 0.9;
         ``plain``: the defaults of `Recipe`. Both for 2,000 epochs.
+    by : {'reliability', 'reach'}
+        Held by one start, or by some of eight, which is known for the best recipe alone.
 
     Returns
     -------
@@ -306,7 +314,7 @@ def held_size(layer: LayerConfig, recipe: RecipeName = "best") -> HeldSize:
     Raises
     ------
     InvalidArgumentError
-        For a layer that isn't plain, or another recipe.
+        For a layer that isn't plain, another recipe, or the reach of the plain one.
 
     Notes
     -----
@@ -318,6 +326,8 @@ def held_size(layer: LayerConfig, recipe: RecipeName = "best") -> HeldSize:
     >>> found = held_size(LayerConfig(4, 4, 2, 2))
     >>> found.low < found.triples < found.high, found.outside
     (True, ())
+    >>> held_size(LayerConfig(4, 4, 2, 2), by="reach").triples > found.triples
+    True
     >>> held_size(LayerConfig(64, 4, 2, 2)).outside
     ('d_model', 'triples')
     """
@@ -327,13 +337,20 @@ def held_size(layer: LayerConfig, recipe: RecipeName = "best") -> HeldSize:
             "`layer` must be plain, without norm, bias and positions, as those that the law was "
             f"fitted to; got {layer.name}."
         )
-    known = _fitted()[recipe]
-    sizes = {name: float(getattr(layer, name)) for name in known["columns"]}
+    require_choice("`by`", by, get_args(By))
+    if recipe not in _fitted()[by]:
+        raise InvalidArgumentError(
+            f"`recipe` must be {' or '.join(_fitted()[by])} by {by}, which was measured for no "
+            f"other; got {recipe}. Take by='reliability'."
+        )
+    known = _fitted()[by][recipe]
+    asked = {name: float(getattr(layer, name)) for name in known["ranges"] if name != "triples"}
+    sizes = {name: asked[name] for name in known["columns"]}
     law = SizeLaw("n_triples", tuple(known["columns"]), known["intercept"],
                   tuple(known["weights"]), known["steepness"])  # fmt: skip
     triples = law.size_at(sizes)
     low, high = (triples * math.exp(error) for error in known["errors_in_nats"])
-    asked = {**sizes, "triples": triples}
+    asked["triples"] = triples
     outside = [
         name for name, (least, most) in known["ranges"].items() if not least <= asked[name] <= most
     ]
@@ -341,6 +358,6 @@ def held_size(layer: LayerConfig, recipe: RecipeName = "best") -> HeldSize:
 
 
 @cache
-def _fitted() -> dict[str, dict[str, Any]]:
-    """Coefficients by recipe, which the experiment writes."""
+def _fitted() -> dict[str, dict[str, dict[str, Any]]]:
+    """Coefficients by what is foretold and recipe, which ``experiments.size.held_sizes`` writes."""
     return json.loads(files("capacity.evaluator.laws").joinpath("held_sizes.json").read_text())

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import hashlib
 import lzma
 from pathlib import Path
 from typing import Any
@@ -322,6 +323,28 @@ def test_a_format_from_outside_is_guessed_and_read_and_can_be_taken_out(tmp_path
         unregister_format("said")
     with pytest.raises(DatabaseFormatError, match="Say which with `format`: turtle"):
         load(tmp_path / "facts.said")
+
+
+def test_a_format_from_outside_has_source_and_limits_and_errors_with_the_file(
+    tmp_path: Path,
+) -> None:
+    register_format(Format("said", ("said",), "sentences", sentences))
+    path = tmp_path / "facts.said"
+    try:
+        path.write_text("Astrid knows Bernard.\n")
+        source = load(path).source
+        assert source is not None
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        assert (source.name, source.sha256, source.format) == ("facts.said", digest, "said")
+        assert load([path, path.with_name("*.said")]).source is not None
+        path.write_text("\n")
+        assert load(path, allow_empty=True).shape == (0, 0, 0)
+        path.write_text("Astrid knows.\n")
+        for allow_empty in (False, True):
+            with pytest.raises(DatabaseFormatError, match=r"facts\.said.*a subject, a predicate"):
+                load(path, allow_empty=allow_empty)
+    finally:
+        unregister_format("said")
 
 
 def test_rdflib_nodes_in_a_frame_do_not_lose_their_kind() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from typing import Any
 
 import numpy as np
 import pytest

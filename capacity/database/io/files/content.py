@@ -19,9 +19,11 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from capacity.database.io.files.foreign import foreign_bytes, is_parquet
+from capacity.database.source import Source
 from capacity.errors import (
     DatabaseFormatError,
     InvalidArgumentError,
@@ -54,6 +56,10 @@ class Content:
     data: bytes
     sha256: str
     limits: Limits = _DEFAULT
+
+    def source(self, format: str, notes: tuple[str, ...] = (), in_other_graphs: int = 0) -> Source:
+        """Say which file this is the content of, and the format that it is read as."""
+        return Source(Path(self.name).name, self.sha256, format, notes, in_other_graphs)
 
     def drop_text(self) -> None:
         """Forget the text once it is parsed: facts are sorted in the memory that it takes."""

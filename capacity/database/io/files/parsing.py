@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from capacity.database.facts import Database
 from capacity.database.io.files.content import Content, refuse_excess
 from capacity.database.io.files.formats import FORMATS, Format
 from capacity.database.terms.columns import longer_than
-from capacity.errors import DatabaseFormatError, MultiValuedError
+from capacity.errors import (
+    DatabaseFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    MultiValuedError,
+)
 
 
 def given(**options: Any) -> dict[str, Any]:
@@ -38,22 +46,33 @@ def of_kind(content: Content, format: Format, kind: str, what: str) -> Format:
 def parsed(content: Content, format: Format, **options: Any) -> Database:
     """Parse content, and refuse terms that are too long, and too many facts.
 
-    The library's own parsers look at the limits on the way; one from outside may know none.
+    A parser from outside need know nothing of limits, sources, empty files and names of files.
 
     Raises
     ------
     DatabaseFormatError
-        As the format's parser does, and for a term or a number of facts over the content's limits.
+        As the format's parser does, and for a term or a number of facts over the content's limits;
+        for a parser from outside also for what it finds wrong.
     MultiValuedError
         As the format's parser does, with the name of the file.
     """
     limits = content.limits
+    is_ours = format.kind in ("rdf", "table")
+    if not is_ours and options.pop("allow_empty", False) and not content.data.strip():
+        nothing = np.empty((0, 3), np.int32)
+        return Database.from_ids((), nothing, source=content.source(format.name), allow_empty=True)
     try:
         db = format.parse(content, format, **options)
     except MultiValuedError as error:
         raise MultiValuedError(f"{content.name}: {error}") from None
-    if format.kind not in ("rdf", "table"):
+    except (InvalidArgumentError, InvalidTypeError) as error:
+        if is_ours:
+            raise
+        raise DatabaseFormatError(content.name, str(error), format=format.name) from None
+    if not is_ours:
         refuse_excess(content.name, format.name, limits.excess(rows=db.n_facts))
+    if db.source is None:
+        db = replace(db, source=content.source(format.name))
     text = longer_than(limits.max_term_bytes, db.tokens)
     if text is not None:
         raise DatabaseFormatError(

@@ -15,8 +15,6 @@ RDF 1.1 Concepts and Abstract Syntax, W3C 2014; RDF 1.2 Concepts and Abstract Da
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
@@ -32,7 +30,6 @@ from capacity.database.io.rdf.graphs import check_graph, find_graph
 from capacity.database.io.rdf.quads import checked_text, parse_quads
 from capacity.database.policy import MultiPolicy
 from capacity.database.required import require_triples
-from capacity.database.source import Source
 from capacity.database.terms.blank_nodes import with_stable_names
 from capacity.database.terms.nodes import term_from_pyoxigraph
 from capacity.database.terms.vocabularies import schema_predicates
@@ -108,7 +105,7 @@ def parse_rdf_content(
         arity=rows.shape[1],
         multi=multi,
         prefixes=quads.prefixes,
-        source=Source(Path(content.name).name, content.sha256, format.name, notes, in_other_graphs),
+        source=content.source(format.name, notes, in_other_graphs),
         allow_empty=allow_empty,
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from capacity.database.arity import role_names
@@ -23,7 +22,6 @@ from capacity.database.io.tables.options import Columns, TableForm, TableTerms, 
 from capacity.database.io.tables.rows import narrowed, read_rows
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
-from capacity.database.source import Source
 from capacity.database.terms.arrow import compute
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.reading_limits import Limits
@@ -79,7 +77,7 @@ def parse_parquet_content(
         Table(content.name, format.name, rows, tuple(names[i] for i in at)),
         options,
         multi=multi,
-        source=Source(Path(content.name).name, content.sha256, format.name),
+        source=content.source(format.name),
         allow_empty=allow_empty,
     )
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from pathlib import Path
 
 from capacity.database.arity import role_names
 from capacity.database.facts import Database
@@ -30,7 +29,6 @@ from capacity.database.io.tables.options import Columns, TableForm, TableTerms, 
 from capacity.database.io.tables.rows import read_rows
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
-from capacity.database.source import Source
 from capacity.database.terms.n3 import is_term
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 
@@ -52,7 +50,7 @@ def parse_table_content(
     """
     options = table_options(table, terms, arity, columns)
     _refuse_many(content, format.name)
-    source = Source(Path(content.name).name, content.sha256, format.name)
+    source = content.source(format.name)
     if len(content.data) >= pieces.LARGE:
         from capacity.database.io.tables.large import read_large_table
 

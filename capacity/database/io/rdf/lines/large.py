@@ -36,7 +36,6 @@ from capacity.database.io.rdf.quads import (
     first_prefixes,
 )
 from capacity.database.policy import MultiPolicy
-from capacity.database.source import Source
 from capacity.database.terms.arrow import compute
 from capacity.database.terms.blank_nodes import ANONYMOUS
 from capacity.database.terms.columns import CODES, NO_GRAPH
@@ -103,7 +102,7 @@ def read_large(
             return None
     except UnsuitedError:
         return None
-    source = Source(Path(content.name).name, content.sha256, format.name, (), other)
+    source = content.source(format.name, (), other)
     content.drop_text()
     return from_columns(found.terms, rows, multi=multi, prefixes=prefixes, source=source)
 

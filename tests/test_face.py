@@ -162,7 +162,6 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "to_pandas": capacity.database.to_pandas,
     "to_networkx": capacity.database.to_networkx,
     "to_rdflib": capacity.database.to_rdflib,
-    "schema_rows": capacity.database.schema_rows,
     "write_tsv": lambda db: capacity.database.write_tsv(db, "none.tsv"),
     "with_unknown": lambda db: capacity.evaluator.with_unknown(db, 0.1),
     "nonsense_pairs": capacity.evaluator.nonsense_pairs,

@@ -22,7 +22,6 @@ from .io.libraries.pykeen import to_pykeen as to_pykeen
 from .io.libraries.rdflib import from_rdflib as from_rdflib
 from .io.libraries.rdflib import to_rdflib as to_rdflib
 from .io.rdf.contexts import Contexts as Contexts
-from .io.rdf.parsing import schema_rows as schema_rows
 from .io.rdf.readers import list_graphs as list_graphs
 from .io.rdf.readers import parse_rdf as parse_rdf
 from .io.rdf.readers import read_rdf as read_rdf
@@ -36,12 +35,10 @@ from .io.tables.options import TableForm as TableForm
 from .io.tables.options import TableTerms as TableTerms
 from .io.writers import write as write
 from .io.writers import write_tsv as write_tsv
-from .made.structured import STRUCTURE_KINDS as STRUCTURE_KINDS
 from .made.structured import StructureKind as StructureKind
 from .made.structured import structured_database as structured_database
 from .made.synthetic import random_database as random_database
 from .made.synthetic import uniform_database as uniform_database
-from .policy import POLICIES as POLICIES
 from .policy import MultiPolicy as MultiPolicy
 from .source import Source as Source
 from .terms.term import Term as Term

@@ -6,7 +6,6 @@ from .graph_counts import Counts as Counts
 from .graphs.one_way import Obstruction as Obstruction
 from .graphs.one_way import asymmetric_relations as asymmetric_relations
 from .graphs.one_way import one_way_cycles as one_way_cycles
-from .graphs.one_way import one_way_facts as one_way_facts
 from .graphs.one_way import one_way_paths as one_way_paths
 from .graphs.queries import QueryGraph as QueryGraph
 from .model import Bounds as Bounds

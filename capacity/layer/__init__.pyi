@@ -26,7 +26,6 @@ from .model.rounding import NumberFormat as NumberFormat
 from .model.rounding import round_weights as round_weights
 from .model.tensor import LayerTensor as LayerTensor
 from .model.tensor import layer_tensor as layer_tensor
-from .model.tensor import tensor_of_circuits as tensor_of_circuits
 from .run.history import History as History
 from .run.recipe import Init as Init
 from .run.recipe import Optimizer as Optimizer

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capacity.database import POLICIES, load, write_tsv
+from capacity.database import load, write_tsv
+from capacity.database.policy import POLICIES
 from capacity.rank import Boxes, load_certificates, rank_interval, save_certificates
 from tests.commands import run
 from tests.oracles import EXAMPLES, database

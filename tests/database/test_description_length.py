@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from capacity import Database
 from capacity.database import (
-    STRUCTURE_KINDS,
     StructureKind,
     description_length,
     object_entropy,
@@ -31,6 +30,7 @@ from capacity.database.codes.objects import (
     partition_bits,
 )
 from capacity.database.codes.partitions import merged_classes
+from capacity.database.made.structured import STRUCTURE_KINDS
 from capacity.errors import MemoryBudgetError, MultiValuedError
 
 Pairs = tuple[tuple[int, int], ...]

@@ -6,7 +6,8 @@ import rdflib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.database import POLICIES, Database, Term, label, parse_rdf
+from capacity.database import Database, Term, label, parse_rdf
+from capacity.database.policy import POLICIES
 from capacity.errors import MultiValuedError, MultiValuedWarning, UnknownTokenError
 from capacity.testing import databases
 from tests.oracles import FIGURE_1, figure_1

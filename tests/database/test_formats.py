@@ -29,7 +29,6 @@ from capacity.database import (
     parse_rdf,
     read_table,
     register_format,
-    schema_rows,
     to_networkx,
     to_pandas,
     to_rdflib,
@@ -225,14 +224,13 @@ def test_named_graphs_are_merged_or_chosen() -> None:
     assert from_rdflib(dataset, graph="x:g").n_triples == 2
 
 
-def test_schema_can_be_counted_and_dropped() -> None:
+def test_schema_can_be_dropped() -> None:
     text = """
     @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     <x:a> a <x:C> ; rdfs:label "a" ; <x:p> <x:b> .
     """
     db = parse_rdf(text, "turtle")
-    assert schema_rows(db).mean() == pytest.approx(2 / 3)
-    assert db.subset(~schema_rows(db)).n_triples == 1
+    assert db.select(schema="drop").n_triples == 1
 
 
 def test_names_for_people_are_qnames_or_whole_iris() -> None:

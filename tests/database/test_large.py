@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.database import POLICIES, Database, Term, load, parse_rdf, write
+from capacity.database import Database, Term, load, parse_rdf, write
 from capacity.database.io.files import pieces
 from capacity.database.io.rdf.lines import large
 from capacity.database.io.rdf.lines.columns import LineReader, UnsuitedError
 from capacity.database.io.rdf.lines.compiled_lines import CompiledLines
 from capacity.database.io.rdf.lines.matched_lines import MatchedLines
+from capacity.database.policy import POLICIES
 from capacity.database.terms.columns import KINDS, NO_GRAPH, TermColumns
 from capacity.database.terms.nodes import term_from_pyoxigraph
 from capacity.errors import MultiValuedError, MultiValuedWarning

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from capacity import Database, rank_interval
-from capacity.database import STRUCTURE_KINDS, StructureKind, structured_database
+from capacity.database import StructureKind, structured_database
 from capacity.database.made.multiplication_tables import (
     groups_of_order,
     isotope,
     random_latin_square,
 )
+from capacity.database.made.structured import STRUCTURE_KINDS
 from capacity.tensor.families.groups import checked_group, cyclic_group
 
 SQUARE = ("group", "latin")

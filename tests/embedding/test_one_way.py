@@ -16,9 +16,9 @@ from capacity.embedding import (
     QueryGraph,
     asymmetric_relations,
     one_way_cycles,
-    one_way_facts,
     one_way_paths,
 )
+from capacity.embedding.graphs.one_way import one_way_facts
 from capacity.errors import InvalidArgumentError
 from tests.tiers import examples
 

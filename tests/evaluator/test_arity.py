@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from capacity.database import Database, schema_rows, to_networkx, to_rdflib
+from capacity.database import Database, to_networkx, to_rdflib
 from capacity.errors import InvalidArgumentError
 from capacity.evaluator import (
     attention_of_pairs,
@@ -26,10 +26,10 @@ from capacity.layer import (
     layer_tensor,
     store_in_query_key,
     store_in_value_output,
-    tensor_of_circuits,
     train,
     train_many,
 )
+from capacity.layer.model.tensor import tensor_of_circuits
 from capacity.sweep import Run
 
 CONFIG = LayerConfig(2, 1, 1, 1)
@@ -51,7 +51,6 @@ def circuits_of(db: Database) -> tuple[Any, Any, Any]:
 DOORS: dict[str, Callable[[Database], Any]] = {
     "to_networkx": to_networkx,
     "to_rdflib": lambda db: to_rdflib(db, base="http://x/"),
-    "schema_rows": schema_rows,
     "train": lambda db: train(layer_of(db), db),
     "train_many": lambda db: train_many([(layer_of(db), db)]),
     "layer_tensor": lambda db: layer_tensor(layer_of(db), db),

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.database import Database, label
-from capacity.layer import AttentionLayer, LayerConfig, layer_rank_upper, tensor_of_circuits
-from capacity.layer.model.tensor import layer_tensor
+from capacity.layer import AttentionLayer, LayerConfig, layer_rank_upper
+from capacity.layer.model.tensor import layer_tensor, tensor_of_circuits
 from capacity.rank import matrix_rank
 from capacity.testing import databases, layers
 from tests.oracles import figure_1

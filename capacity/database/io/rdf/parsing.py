@@ -15,9 +15,7 @@ RDF 1.1 Concepts and Abstract Syntax, W3C 2014; RDF 1.2 Concepts and Abstract Da
 
 from __future__ import annotations
 
-import numpy as np
 import pyoxigraph as ox
-from numpy.typing import NDArray
 
 from capacity.checks import shown
 from capacity.database.facts import Database
@@ -29,10 +27,8 @@ from capacity.database.io.rdf.contexts import Contexts
 from capacity.database.io.rdf.graphs import check_graph, find_graph
 from capacity.database.io.rdf.quads import checked_text, parse_quads
 from capacity.database.policy import MultiPolicy
-from capacity.database.required import require_triples
 from capacity.database.terms.blank_nodes import with_stable_names
 from capacity.database.terms.nodes import term_from_pyoxigraph
-from capacity.database.terms.vocabularies import schema_predicates
 from capacity.errors import AnnotationWarning, DatabaseFormatError, warn_caller
 
 
@@ -108,36 +104,3 @@ def parse_rdf_content(
         source=content.source(format.name, notes, in_other_graphs),
         allow_empty=allow_empty,
     )
-
-
-def schema_rows(db: Database) -> NDArray[np.bool_]:
-    """Mark the facts that are schema: ``rdf:type`` and the predicates of RDFS, OWL and SHACL.
-
-    Ontologies can be mostly schema (71 % of Brick). ``db.select(schema="drop")`` omits it.
-
-    Parameters
-    ----------
-    db : Database
-        Facts with IRIs as predicates; others are no schema.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_triples,)
-        True for the facts of ``db.triples`` that are schema.
-
-    Raises
-    ------
-    InvalidTypeError
-        If `db` isn't a database.
-    InvalidArgumentError
-        For facts of another arity than 3.
-
-    Examples
-    --------
-    >>> from capacity.database import parse_rdf
-    >>> db = parse_rdf("<x:Astrid> a <x:Person> ; <x:born_in> <x:Singapore> .", "turtle")
-    >>> schema_rows(db)
-    array([ True, False])
-    """
-    require_triples(db, "schema_rows(db)")
-    return schema_predicates(db)[db.triples[:, 1]]

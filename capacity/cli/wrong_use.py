@@ -44,9 +44,11 @@ def wrong_use(error: Any, arguments: Sequence[str], commands: Sequence[str]) -> 
     choices = re.search(r"'([^']*)' is not one of (.*)", said)
     if choices:
         said = said.rstrip(".") + "." + nearest(choices[1], re.findall("'(.*?)'", choices[2]))
-    options = re.search(r"(No such option: (\S+)) \(Possible options: (.*)\)", said)
-    if options:
-        said = options[1] + "." + (_nearest_option(options[2], options[3].split(", ")))
+    # of the parser's error about an option that there isn't
+    possible = getattr(error, "possibilities", None)
+    if possible:
+        option = str(error.option_name)[:60]
+        said = f"No such option: {option}.{_nearest_option(option, sorted(possible))}"
     if "unexpected extra argument" in said:
         # a shell puts files in the place of a pattern
         said += ". Give several files as a folder, or as a pattern in quotes, such as 'data/*.nt'."

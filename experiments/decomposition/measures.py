@@ -27,7 +27,8 @@ from capacity.transformer import (
 )
 from capacity.transformer.residual.additive_decomposition import TERMS
 from capacity.transformer.residual.feed_forward import Moments
-from capacity.transformer.residual.partial_sums import masked, subsets
+from capacity.transformer.residual.masking import corrupted
+from capacity.transformer.residual.partial_sums import subsets
 from experiments.common.models import CLS, MASK, PAD, SEP, Smiles, molecules
 
 Inputs = dict[str, Tensor]
@@ -171,7 +172,7 @@ def answer(
     tables, parts, n_texts = [], [], 0
     for number, batch in enumerate(in_groups(smiles.encode(written), n_batches, kind, tell)):
         tokens = batch["input_ids"]
-        read, chosen = masked(tokens, ~torch.isin(tokens, special), mask_token=mask_token,
+        read, chosen = corrupted(tokens, ~torch.isin(tokens, special), mask_token=mask_token,
                               d_vocab=len(smiles.words), generator=generator)  # fmt: skip
         split = decompose(capture(model, {**batch, "input_ids": read}))
         places = {"chosen": chosen, "masked": chosen & (read == mask_token)}

@@ -22,7 +22,8 @@ from capacity.transformer import (
 )
 from capacity.transformer.activations.records.cache import Normed, Written
 from capacity.transformer.residual.additive_decomposition import CONSTANT, HEADS, TERMS
-from capacity.transformer.residual.partial_sums import masked, subsets
+from capacity.transformer.residual.masking import corrupted
+from capacity.transformer.residual.partial_sums import subsets
 
 Build = Callable[..., Any]
 Sentences = dict[str, Tensor]
@@ -237,7 +238,7 @@ def test_subsets_are_all_but_the_empty_one() -> None:
 def test_a_share_of_tokens_is_masked_replaced_or_kept() -> None:
     tokens = torch.randint(5, 100, (200, 200), generator=torch.Generator().manual_seed(0))
     where = tokens != 50
-    read, chosen = masked(tokens, where, mask_token=4, d_vocab=100, generator=torch.Generator())
+    read, chosen = corrupted(tokens, where, mask_token=4, d_vocab=100, generator=torch.Generator())
     assert not chosen[~where].any()
     assert torch.equal(read[~chosen], tokens[~chosen])
     # 6,000 are chosen: shares are within 0.02 (four standard deviations)

@@ -21,47 +21,63 @@ from capacity.testing.choices import Choices
 
 
 def diagonalization(choose: Choices, area: Area) -> Diagonalization | None:
-    """Choose square slices that aren't diagonal in common bases: of a core, or two by two."""
+    """Choose square slices that aren't diagonal in common bases: of a core, or two by two.
+
+    The checker is `capacity.rank.verifier.kinds.diagonalization`. Returns None where none is found.
+    """
     if area.order != 3:
         return None
-    small = area.all_known(choose)
-    if not small.indices[0]:
+    known = area.all_known(choose)
+    if not known.indices[0]:
         return None
-    part = small.part()
     if choose.chance(1, 3):
-        orders = [choose.order(range(n)) for n in part.shape]
-        core = concise_core(part[np.ix_(*orders)])
-        chosen = [[order[i] for i in of] for order, of in zip(orders, core.chosen, strict=True)]
-        found = _not_diagonal(choose, small, chosen)
-        if found is not None:
-            return found
-    small = small.some(choose, most=FEW)
-    part = small.part()
-    twisted = _twisted(part)
-    if not twisted:
+        argument = _of_the_core(choose, known)
+        if argument is not None:
+            return argument
+    return _of_two_by_two(choose, known.some(choose, most=FEW))
+
+
+def _of_the_core(choose: Choices, area: Area) -> Diagonalization | None:
+    """Argument for independent slices of all modes, in a random order."""
+    tensor = area.part()
+    orders = [choose.order(range(n)) for n in tensor.shape]
+    core = concise_core(tensor[np.ix_(*orders)])
+    positions = [
+        [order[i] for i in independent]
+        for order, independent in zip(orders, core.chosen, strict=True)
+    ]
+    return _not_diagonal(choose, area, positions)
+
+
+def _of_two_by_two(choose: Choices, area: Area) -> Diagonalization | None:
+    """Argument for two indices of each mode whose tensor has rank 3, and some more of one mode."""
+    tensor = area.part()
+    cubes = _cubes_of_rank_3(tensor)
+    if not cubes:
         return None
-    chosen = [list(pair) for pair in choose.one(twisted)]
+    positions = [list(pair) for pair in choose.one(cubes)]
     mode = choose.integer(0, 2)
     # further slices don't lower the rank
-    others = [i for i in range(part.shape[mode]) if i not in chosen[mode]]
-    chosen[mode] = choose.order(chosen[mode] + (choose.some(others, most=3) if others else []))
-    return _not_diagonal(choose, small, chosen)
+    others = [i for i in range(tensor.shape[mode]) if i not in positions[mode]]
+    further = choose.some(others, most=3) if others else []
+    positions[mode] = choose.order(positions[mode] + further)
+    return _not_diagonal(choose, area, positions)
 
 
-def _twisted(part: Indices) -> list[tuple[tuple[int, int], ...]]:
+def _cubes_of_rank_3(tensor: Indices) -> list[tuple[tuple[int, int], ...]]:
     """Pairs of indices of each mode whose 2 x 2 x 2 tensor has rank 3 (de Silva, Lim 2008).
 
     Cayley's hyperdeterminant is negative, or vanishes although the tensor is concise.
     """
-    pairs = [list(itertools.combinations(range(n), 2)) for n in part.shape]
-    found = []
-    for one in itertools.product(*pairs):
-        T = part[np.ix_(*one)]
+    pairs = [list(itertools.combinations(range(n), 2)) for n in tensor.shape]
+    cubes = []
+    for cube in itertools.product(*pairs):
+        T = tensor[np.ix_(*cube)]
         (a, b), (c, d), (e, f), (g, h) = T.reshape(4, 2).tolist()
         delta = (a * h + e * d - b * g - f * c) ** 2 - 4 * (a * d - b * c) * (e * h - f * g)
         if delta < 0 or (delta == 0 and all(_independent(T.swapaxes(0, m)) for m in range(3))):
-            found.append(one)
-    return found
+            cubes.append(cube)
+    return cubes
 
 
 def _independent(two: Indices) -> bool:
@@ -69,9 +85,11 @@ def _independent(two: Indices) -> bool:
     return bool((np.outer(x, y) != np.outer(y, x)).any())
 
 
-def _not_diagonal(choose: Choices, area: Area, chosen: list[list[int]]) -> Diagonalization | None:
+def _not_diagonal(
+    choose: Choices, area: Area, positions: list[list[int]]
+) -> Diagonalization | None:
     """Argument for a sub-tensor, given by positions in an area, if it is square and valid."""
-    k, q, v = (np.array(side)[of] for side, of in zip(area.indices, chosen, strict=True))
+    k, q, v = (np.array(side)[of] for side, of in zip(area.indices, positions, strict=True))
     view = View((k, q, v))
     for mode in choose.order(range(3)):
         slices = np.moveaxis(seen(area, view)[0], mode, 0)

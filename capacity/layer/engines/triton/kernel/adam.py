@@ -11,13 +11,16 @@ import triton.language as tl
 
 
 @triton.jit
-def moved(
+def adam_step(
     values, firsts, seconds, at, mask, gradient, first, second, rates, beta2, decay,
     DECOUPLED: tl.constexpr, MOVES: tl.constexpr, HELD: tl.constexpr,
 ):  # fmt: skip
-    """Do a step of Adam, or of AdamW, on some weights; or store their gradients in `firsts`.
+    """Do a step of Adam on the weights at some places, or of AdamW if DECOUPLED.
 
-    With HELD their moments are `first` and `second`, which are returned anew; else those in memory.
+    `values`, `firsts` and `seconds` point to weights and moments in memory; `rates` to three
+    numbers of this step, rate / (1 - beta1^t), 1 / sqrt(1 - beta2^t) and rate. With HELD the
+    moments are `first` and `second`, in registers, and are returned anew; else those in memory.
+    Without MOVES nothing moves, and the gradient is stored in `firsts`.
     """
     if MOVES:
         step, root, rate = tl.load(rates), tl.load(rates + 1), tl.load(rates + 2)
@@ -30,7 +33,8 @@ def moved(
             m, v = first, second
         else:
             m, v = tl.load(firsts + at, mask, 0.0), tl.load(seconds + at, mask, 0.0)
-        m += 0.1 * (gradient - m)
+        # beta1 is 0.9 in all recipes
+        m += (1 - 0.9) * (gradient - m)
         v = beta2 * v + (1 - beta2) * gradient * gradient
         tl.store(values + at, w - step * m / (tl.sqrt(v) * root + 1e-8), mask)
         if HELD:
@@ -44,7 +48,7 @@ def moved(
 
 
 @triton.jit
-def begun(firsts, seconds, ROWS: tl.constexpr, COLUMNS: tl.constexpr, HELD: tl.constexpr):
+def load_moments(firsts, seconds, ROWS: tl.constexpr, COLUMNS: tl.constexpr, HELD: tl.constexpr):
     """Load the moments of a matrix that are to be held."""
     if HELD:
         at = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
@@ -55,7 +59,7 @@ def begun(firsts, seconds, ROWS: tl.constexpr, COLUMNS: tl.constexpr, HELD: tl.c
 
 
 @triton.jit
-def ended(
+def store_moments(
     firsts, seconds, first, second,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, HELD: tl.constexpr,
 ):  # fmt: skip

@@ -22,7 +22,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from capacity.layer.engines.triton.kernel.adam import begun, ended, moved
+from capacity.layer.engines.triton.kernel.adam import adam_step, load_moments, store_moments
 
 
 @triton.jit
@@ -113,11 +113,11 @@ def train(
     lanes, he, ds = tl.arange(0, TOKENS), tl.arange(0, HE), tl.arange(0, D)
     is_token = lanes < tokens
     # moments that stay in registers
-    first_u, second_u = begun(firsts + w + at_u, seconds + w + at_u, D, TOKENS, HELD)
-    first_q, second_q = begun(firsts + w + at_q, seconds + w + at_q, D, HE, HELD)
-    first_k, second_k = begun(firsts + w + at_k, seconds + w + at_k, D, HE, HELD)
-    first_v, second_v = begun(firsts + w + at_v, seconds + w + at_v, D, HE, HELD)
-    first_o, second_o = begun(firsts + w + at_o, seconds + w + at_o, D, HE, HELD)
+    first_u, second_u = load_moments(firsts + w + at_u, seconds + w + at_u, D, TOKENS, HELD)
+    first_q, second_q = load_moments(firsts + w + at_q, seconds + w + at_q, D, HE, HELD)
+    first_k, second_k = load_moments(firsts + w + at_k, seconds + w + at_k, D, HE, HELD)
+    first_v, second_v = load_moments(firsts + w + at_v, seconds + w + at_v, D, HE, HELD)
+    first_o, second_o = load_moments(firsts + w + at_o, seconds + w + at_o, D, HE, HELD)
     epoch = tl.load(epochs + run)
     goes_on = tl.load(going + run)
     for _ in tl.range(epoch, last_epoch, disable_licm=True):
@@ -204,13 +204,13 @@ def train(
                 step = rates + epoch * 3
                 at_lanes = ds[:, None] * TOKENS + lanes[None, :]
                 used = (ds < d_model)[:, None] & is_token[None, :]
-                first_u, second_u = moved(
+                first_u, second_u = adam_step(
                     values + w + at_u, firsts + w + at_u, seconds + w + at_u, at_lanes, used,
                     d_unembedding, first_u, second_u, step, beta2, decay, DECOUPLED, MOVES, HELD,
                 )  # fmt: skip
                 at_head = ds[:, None] * HE + he[None, :]
                 every = at_head >= 0
-                first_o, second_o = moved(
+                first_o, second_o = adam_step(
                     values + w + at_o, firsts + w + at_o, seconds + w + at_o, at_head, every,
                     d_output, first_o, second_o, step, beta2, decay, DECOUPLED, MOVES, HELD,
                 )  # fmt: skip
@@ -255,7 +255,7 @@ def train(
                         d_x += tl.where(ds[None, :] == a, d[:, None], 0.0)
                     # other threads may still read embeddings, and in the end W_Q, W_K and W_V
                     tl.debug_barrier()
-                    moved(values + w, firsts + w, seconds + w, token[:, None] * D + ds[None, :],
+                    adam_step(values + w, firsts + w, seconds + w, token[:, None] * D + ds[None, :],
                            inside[:, None] & (ds < d_model)[None, :], d_x, 0.0, 0.0, step, beta2,
                            decay, DECOUPLED, MOVES, False)  # fmt: skip
                 if DECAYS:
@@ -265,17 +265,17 @@ def train(
                         at_idle = token[:, None] * D + ds[None, :]
                         used_idle = (token < tokens)[:, None] & (ds < d_model)[None, :]
                         nothing = tl.zeros((TOKENS_A_BLOCK, D), tl.float32)
-                        moved(values + w, firsts + w, seconds + w, at_idle, used_idle, nothing,
+                        adam_step(values + w, firsts + w, seconds + w, at_idle, used_idle, nothing,
                                0.0, 0.0, step, beta2, decay, DECOUPLED, MOVES, False)  # fmt: skip
-                first_q, second_q = moved(
+                first_q, second_q = adam_step(
                     values + w + at_q, firsts + w + at_q, seconds + w + at_q, at_head, every,
                     d_queries, first_q, second_q, step, beta2, decay, DECOUPLED, MOVES, HELD,
                 )  # fmt: skip
-                first_k, second_k = moved(
+                first_k, second_k = adam_step(
                     values + w + at_k, firsts + w + at_k, seconds + w + at_k, at_head, every,
                     d_keys, first_k, second_k, step, beta2, decay, DECOUPLED, MOVES, HELD,
                 )  # fmt: skip
-                first_v, second_v = moved(
+                first_v, second_v = adam_step(
                     values + w + at_v, firsts + w + at_v, seconds + w + at_v, at_head, every,
                     d_values, first_v, second_v, step, beta2, decay, DECOUPLED, MOVES, HELD,
                 )  # fmt: skip
@@ -283,10 +283,10 @@ def train(
                 if (not MOVES) | (not is_finite):
                     goes_on = 2
                 tl.debug_barrier()
-    ended(firsts + w + at_u, seconds + w + at_u, first_u, second_u, D, TOKENS, HELD)
-    ended(firsts + w + at_q, seconds + w + at_q, first_q, second_q, D, HE, HELD)
-    ended(firsts + w + at_k, seconds + w + at_k, first_k, second_k, D, HE, HELD)
-    ended(firsts + w + at_v, seconds + w + at_v, first_v, second_v, D, HE, HELD)
-    ended(firsts + w + at_o, seconds + w + at_o, first_o, second_o, D, HE, HELD)
+    store_moments(firsts + w + at_u, seconds + w + at_u, first_u, second_u, D, TOKENS, HELD)
+    store_moments(firsts + w + at_q, seconds + w + at_q, first_q, second_q, D, HE, HELD)
+    store_moments(firsts + w + at_k, seconds + w + at_k, first_k, second_k, D, HE, HELD)
+    store_moments(firsts + w + at_v, seconds + w + at_v, first_v, second_v, D, HE, HELD)
+    store_moments(firsts + w + at_o, seconds + w + at_o, first_o, second_o, D, HE, HELD)
     tl.store(epochs + run, epoch)
     tl.store(going + run, goes_on)

@@ -163,13 +163,12 @@ def ours(
     *,
     threads: int = 1,
     dtype: Any = "float32",
-    engine: Any = "fused",
 ) -> None:
     """As the library is used."""
     recipe = Recipe(learning_rate=1e-3, stop_tau=0.0, epochs=epochs)
     kind = getattr(torch, dtype)
     tasks = [(AttentionLayer(c, db.n_tokens, dtype=kind), db) for db, c in runs]
-    train_many(tasks, recipe, Compute(engine, dtype), threads=threads)
+    train_many(tasks, recipe, Compute("fused", dtype), threads=threads)
 
 
 def flops(db: Database, c: LayerConfig) -> tuple[float, float]:
@@ -267,7 +266,6 @@ def main() -> None:
     ways: dict[str, tuple[int, Callable[[int], None]]] = {
         "naive torch loop": (50, lambda epochs: naive(runs, epochs)),
         "torch, padded batches of 16, autograd": (50, lambda epochs: batched(runs, epochs)),
-        "padded, float32": (50, lambda epochs: ours(runs, epochs, engine="padded")),
         "fused, float32": (2000, lambda epochs: ours(runs, epochs)),
         "fused, float32, two threads": (2000, lambda epochs: ours(runs, epochs, threads=2)),
         "fused, float64": (2000, lambda epochs: ours(runs, epochs, dtype="float64")),

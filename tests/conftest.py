@@ -7,6 +7,7 @@ that of `make test-full`.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -28,6 +29,18 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--no-torch"):
         # an import of None fails
         sys.modules["torch"] = None  # type: ignore[assignment]
+
+
+@pytest.fixture
+def together() -> Iterator[str]:
+    """Name of an engine that trains many layers together, registered for the test."""
+    # it imports torch, which quick tests do without
+    from capacity.layer import register_engine, unregister_engine
+    from tests.engines import TOGETHER
+
+    register_engine(TOGETHER)
+    yield TOGETHER.name
+    unregister_engine(TOGETHER.name)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

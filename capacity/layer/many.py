@@ -60,8 +60,8 @@ def train_many(
         and for the further starts of each task a child of it, so that no two draw the same.
     threads : int
         Number of threads, which take the largest tasks first. The result doesn't depend on it. Of
-        the engines, only the fused one is faster with several threads on small layers: the padded
-        one trains all layers together, and the others mostly hold Python's global lock.
+        the engines, only the fused one is faster with several threads on small layers: triton
+        trains all layers together, and the others mostly hold Python's global lock.
     starts : int
         Largest number of starts of each layer. The first has the layer's weights. Each further one
         draws all weights anew from the task's seed, but those that require no gradient, such as an
@@ -96,7 +96,7 @@ def train_many(
     >>> db = Database.from_triples([("a", "p", "x"), ("b", "p", "y")])
     >>> layers = [AttentionLayer(LayerConfig(2, 1, 1, 2), db.n_tokens, seed=i) for i in range(2)]
     >>> tasks = [(layer, db) for layer in layers]
-    >>> [run.epochs for run in train_many(tasks, Recipe(epochs=5), Compute("padded"))]
+    >>> [run.epochs for run in train_many(tasks, Recipe(epochs=5), Compute("blocked"))]
     [5, 5]
 
     Training fails from some starts, and not from others:

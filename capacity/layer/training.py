@@ -59,7 +59,7 @@ def train(
     snapshots : Snapshots, optional
         Snapshots of this training: it resumes from the last, with a bit-identical result, and
         writes one every few seconds, between two epochs. Engines that train many layers together,
-        such as the padded one, neither resume nor write any.
+        such as 'triton', neither resume nor write any.
     progress : callable, optional
         Called with the number of epochs done of how many (`capacity.Progress`): before the first,
         after the last, and between them by the same engines that write snapshots.

@@ -36,13 +36,10 @@ from capacity.layer.engines.blocked.cpu import CPU
 from capacity.layer.engines.blocked.gpu import GPU
 from capacity.layer.engines.fused import kernels, packing
 from capacity.layer.engines.fused.kernels import Kernel
-from capacity.layer.engines.padded.batch import PaddedRun
-from capacity.layer.engines.padded.trainer import Group
 from capacity.layer.engines.registry import engine_for
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd import compile as jit
 from capacity.layer.engines.workload import Workload
-from capacity.layer.packed import PackedLayers
 from tests.oracles import figure_1
 from tests.tiers import examples
 
@@ -142,15 +139,6 @@ def test_gradients_are_those_of_autograd(
             {name: p.grad.numpy() for name, p in layer.named_parameters() if p.grad is not None}
         )
         layer.zero_grad()
-    # in the middle of other runs
-    other = layer_for(config, db, dtype, seed + 1)
-    runs = [
-        PaddedRun.of(some.config, PackedLayers.of([some]).weights(0), db, np.random.default_rng())
-        for some in (other, layer, other)
-    ]
-    group = Group(runs, runs[0].sizes, recipe, 0)
-    batch = {name: g.numpy() for name, g in group.gradients(1).items()}
-    found.append(batch)
     if config.d_model <= ROW:
         weights = {name: p.detach().numpy() for name, p in layer.named_parameters()}
         found.append(packing.PackedRun(config, weights, db, recipe).gradients())
@@ -178,7 +166,7 @@ def test_short_trajectories_are_those_of_the_reference(
     # in steps: many batches are a long trajectory
     epochs = max(1, epochs // n_steps)
     trainings, layers_ = {}, {}
-    for engine in ("reference", "fused", "blocked", "padded"):
+    for engine in ("reference", "fused", "blocked"):
         if engine == "fused" and config.d_model > ROW:
             continue
         short = replace(recipe, epochs=epochs, batch_size=batch_size)
@@ -272,22 +260,7 @@ def test_weights_are_trained_as_a_layer_of_them(batch_size: int) -> None:
         embedded.backward()
 
 
-@pytest.mark.slow
-def test_runs_of_several_batches_are_trained_as_each_alone() -> None:
-    # of one size, and more than a batch holds; they stop at epochs of their own
-    db, config = figure_1(), LayerConfig(4, 2, 2, 3)
-    recipe = Recipe(epochs=40, learning_rate=0.05, stop_tau=0.6)
-    compute = Compute("padded")
-    alone, many = ([(layer_for(config, db, "float32", i), db) for i in range(20)] for _ in "ab")
-    expected = [train(layer, db, recipe, compute) for layer, db in alone]
-    assert len({training.epochs for training in expected}) > 5
-    assert any(training.status == "completed" for training in expected)
-    assert train_many(many, recipe, compute) == expected
-    for (ours, _), (theirs, _) in zip(many, alone, strict=True):
-        assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
-
-
-@pytest.mark.parametrize("engine", ["reference", "fused", "blocked", "padded"])
+@pytest.mark.parametrize("engine", ["reference", "fused", "blocked"])
 def test_what_stops_being_finite_is_seen_wherever_it_is(engine: Any) -> None:
     db = figure_1()
     layer = layer_for(LayerConfig(4, 2, 2, 3), db, "float32")
@@ -308,7 +281,8 @@ def test_what_stops_being_finite_is_seen_wherever_it_is(engine: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["fused", "padded"])
+@pytest.mark.usefixtures("together")
+@pytest.mark.parametrize("engine", ["fused", "together"])
 @pytest.mark.parametrize("batch_size", [0, 9])
 def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads(
     engine: Any, batch_size: int
@@ -331,9 +305,9 @@ def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["fused", "padded"])
+@pytest.mark.usefixtures("together")
+@pytest.mark.parametrize("engine", ["fused", "together"])
 def test_a_run_that_diverges_is_flagged_and_leaves_its_neighbours_alone(engine: Any) -> None:
-    # of one size, so that one batch holds them
     dbs = [random_database(7)] * 3
     config, recipe = LayerConfig(4, 2, 2, 3), Recipe(epochs=50)
 
@@ -371,11 +345,6 @@ def test_an_engine_that_cannot_train_a_layer_says_why(
     assert auto.name == ("blocked" if config.is_plain else "reference")
 
 
-def test_a_database_that_a_batch_cannot_hold_is_refused() -> None:
-    with pytest.raises(ValueError, match="facts times tokens must be at most 262,144"):
-        engine_for("padded", Workload(LayerConfig(2, 1, 1, 1), Recipe(), 2_000, 1_000))
-
-
 def test_auto_writes_its_choice() -> None:
     db = random_database(0)
     for d_model, engine in ((8, "fused"), (9, "blocked")):
@@ -383,7 +352,7 @@ def test_auto_writes_its_choice() -> None:
         assert train(layer, db, Recipe(epochs=1)).engine == engine
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused", "blocked", "padded"])
+@pytest.mark.parametrize("engine", ["reference", "fused", "blocked"])
 def test_what_training_leaves_behind(engine: Any) -> None:
     db, config = figure_1(), LayerConfig(4, 2, 2, 3)
     layer = layer_for(config, db, "float32")
@@ -416,7 +385,7 @@ def test_frozen_weights_are_for_engines_that_can(d_model: int, engine: str) -> N
     assert layer.W_E.grad is None
     assert not torch.equal(layer.W_Q, moved)
     with pytest.raises(ValueError, match="some are frozen"):
-        train(layer, db, Recipe(epochs=3), Compute("padded"))
+        train(layer, db, Recipe(epochs=3), Compute("triton"))
     with pytest.raises(ValueError, match="must have a weight to train"):
         train(layer.requires_grad_(False), db)
 

@@ -19,7 +19,7 @@ from capacity.layer.run.recipe import Training
 
 CONFIG = LayerConfig(4, 2, 2, 2)
 DATABASE = random_database(1, triples=(20, 30))
-ENGINES = ("reference", "fused", "blocked", "padded")
+ENGINES = ("reference", "fused", "blocked")
 
 
 def trained(engine: Any, recipe: Recipe) -> Training:
@@ -122,10 +122,11 @@ def test_no_epoch_has_the_curve_of_one_point() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("together")
 def test_layers_that_are_trained_together_have_each_its_own() -> None:
     databases = [random_database(i, triples=(4, 30)) for i in range(5)]
     recipe = Recipe(learning_rate=0.05, epochs=150, stop_tau=0.9)
-    for engine in ("padded", "fused"):
+    for engine in ("together", "fused"):
         layers = [AttentionLayer(CONFIG, db.n_tokens) for db in databases]
         many = train_many(list(zip(layers, databases, strict=True)), recipe, Compute(engine))
         for db, one in zip(databases, many, strict=True):
@@ -196,7 +197,6 @@ def test_who_watches_sees_the_weights_of_an_epoch(engine: Any, batch_size: int) 
     ("options", "message"),
     [
         ({"watch_at": (9,)}, "must come with `watch`"),
-        ({"watch_at": (9,), "watch": print, "compute": Compute("padded")}, "engine padded"),
         ({"watch_at": (-1,), "watch": print}, "integer of at least 0"),
         ({"watch_at": (0.5,), "watch": print}, "integer of at least 0"),
     ],
@@ -205,3 +205,9 @@ def test_epochs_at_which_nobody_would_be_told_are_refused(options: Any, message:
     layer = AttentionLayer(CONFIG, DATABASE.n_tokens)
     with pytest.raises(InvalidArgumentError, match=message):
         train(layer, DATABASE, Recipe(epochs=2), **options)
+
+
+def test_an_engine_that_trains_many_together_shows_no_epoch(together: str) -> None:
+    layer = AttentionLayer(CONFIG, DATABASE.n_tokens)
+    with pytest.raises(InvalidArgumentError, match="must be empty for the engine together"):
+        train(layer, DATABASE, compute=Compute(together), watch=print, watch_at=(9,))

@@ -34,7 +34,8 @@ def wrong() -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["padded", "fused", "blocked"])
+@pytest.mark.usefixtures("together")
+@pytest.mark.parametrize("engine", ["fused", "blocked", "together"])
 def test_the_engines_are_proven_on_a_cpu(engine: str) -> None:
     found = prove(engine, "cpu")
     assert found.holds
@@ -70,7 +71,7 @@ def test_doctor_tells_what_was_compared_and_how_fast_it_is(
     engines = {
         one["engine"]: one for one in run_json(capsys, "doctor", "--device", "cuda")["engines"]
     }
-    assert engines.keys() == {"reference", "fused", "blocked", "padded", "wrong"}
+    assert engines.keys() == {"reference", "fused", "blocked", "wrong"}
     assert engines["fused"]["runs_a_second"] > engines["reference"]["runs_a_second"] > 0
     assert not engines["wrong"]["holds"]
     assert engines["wrong"]["runs_a_second"] is None

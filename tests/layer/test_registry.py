@@ -100,7 +100,7 @@ def test_a_registered_engine_trains_a_layer() -> None:
 def test_what_an_engine_cannot_train_it_refuses_with_its_reason_and_those_that_can() -> None:
     with pytest.raises(InvalidArgumentError, match="for it has two hands") as refusal:
         train(*layer_and_facts(3), compute=Compute("toy"))
-    assert str(refusal.value).endswith("Use auto or reference or fused or blocked or padded.")
+    assert str(refusal.value).endswith("Use auto or reference or fused or blocked.")
 
 
 def test_auto_takes_the_highest_priority_and_never_an_engine_without_one(toy: Engine) -> None:

@@ -48,9 +48,8 @@ def test_the_first_start_that_recalls_most_is_kept(shares: list[float]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "engine", [pytest.param("reference", marks=pytest.mark.slow), "fused", "padded"]
-)
+@pytest.mark.usefixtures("together")
+@pytest.mark.parametrize("engine", ["reference", "fused", "together"])
 def test_each_start_is_a_training_of_its_own_and_the_kept_one_is_scored(engine: str) -> None:
     db, compute = database(), Compute(engine)
     starts = 5
@@ -164,7 +163,7 @@ def test_a_recipe_freezes_weights_as_a_layer_does(engine: str, options: dict[str
 
 def test_engines_that_train_all_weights_refuse_to_freeze_some() -> None:
     with pytest.raises(InvalidArgumentError, match="some are frozen"):
-        train(layer(), database(), Recipe(frozen=("W_E",)), Compute("padded"))
+        train(layer(), database(), Recipe(frozen=("W_E",)), Compute("triton"))
 
 
 @pytest.mark.parametrize(

@@ -140,13 +140,13 @@ def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
 ) -> None:
     short = {**CONFIG["recipe"], "epochs": 40}
     tables = {}
-    for engine in ("reference", "fused", "padded", "auto"):
+    for engine in ("reference", "fused", "blocked", "auto"):
         config = {**CONFIG, "recipe": short, "compute": {"engine": engine}, "runs": {"pairs": 6}}
         run_sweep(make_plan(config), tmp_path / engine)
         tables[engine] = load(tmp_path / engine)
     which = ["database_id", "layer_id"]
-    theirs, ours, padded = (
-        tables[name].set_index(which) for name in ("reference", "fused", "padded")
+    theirs, ours, blocked = (
+        tables[name].set_index(which) for name in ("reference", "fused", "blocked")
     )
     assert set(theirs["engine"]) == {"reference"}
     assert set(ours["engine"]) == {"fused"}
@@ -154,7 +154,7 @@ def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
     assert tables["auto"].equals(tables["fused"])
     assert not set(ours["run_key"]) & set(theirs["run_key"])
     expected = theirs["loss"].sort_index().to_numpy()
-    for other in (ours, padded):
+    for other in (ours, blocked):
         assert other["loss"].sort_index().to_numpy() == pytest.approx(expected, rel=1e-3)
 
 
@@ -436,7 +436,9 @@ def test_a_task_that_fails_costs_no_other_run_of_its_shard(
     assert table_bytes(tmp_path) == table
 
 
-def test_tasks_are_the_runs_of_a_shard_cut_and_those_trained_together_are_one(plan: Plan) -> None:
+def test_tasks_are_the_runs_of_a_shard_cut_and_those_trained_together_are_one(
+    plan: Plan, together: str
+) -> None:
     # runs of almost a second each by estimate
     long = [replace(run, recipe=replace(run.recipe, epochs=8 * EPOCHS)) for run in plan.shards[0]]
     assert [len(task) for task in tasks_of(long)] == [1] * 10
@@ -446,8 +448,8 @@ def test_tasks_are_the_runs_of_a_shard_cut_and_those_trained_together_are_one(pl
     for task, following in pairwise(cut):
         seconds = sum(run.seconds for run in task)
         assert seconds <= TASK_SECONDS < seconds + following[0].seconds
-    padded = [replace(run, compute=Compute("padded")) for run in plan.runs]
-    assert [len(task) for task in tasks_of(padded)] == [24]
+    at_once = [replace(run, compute=Compute(together)) for run in plan.runs]
+    assert [len(task) for task in tasks_of(at_once)] == [24]
 
 
 @pytest.mark.slow

@@ -190,14 +190,14 @@ def _content(held: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_runs_that_are_trained_together_have_starts_too(tmp_path: Path) -> None:
-    config = {**CONFIG, "compute": {"engine": "padded"}, "recipe": CONFIG["recipe"][0]}
+def test_runs_that_are_trained_together_have_starts_too(together: str, tmp_path: Path) -> None:
+    config = {**CONFIG, "compute": {"engine": together}, "recipe": CONFIG["recipe"][0]}
     plan = make_plan(config)
     run_sweep(plan, tmp_path / "one")
     run_sweep(plan, tmp_path / "two", workers=2)
     assert table_bytes(tmp_path / "one") == table_bytes(tmp_path / "two")
     table = load(tmp_path / "one")
-    assert set(table["engine"]) == {"padded"}
+    assert set(table["engine"]) == {together}
     assert table["held_by_any"].nunique() == 2
     assert table["starts_tried"].nunique() > 2
     # each as if it were alone

@@ -6,10 +6,9 @@ when it first trains.
 
 from capacity.layer.engines.blocked import BLOCKED
 from capacity.layer.engines.fused import FUSED
-from capacity.layer.engines.padded import PADDED
 from capacity.layer.engines.reference import REFERENCE
 from capacity.layer.engines.registry import register_engine
 from capacity.layer.engines.triton import TRITON
 
-for _engine in (REFERENCE, FUSED, BLOCKED, PADDED, TRITON):
+for _engine in (REFERENCE, FUSED, BLOCKED, TRITON):
     register_engine(_engine)

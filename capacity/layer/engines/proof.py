@@ -103,7 +103,7 @@ def prove(engine: str, device: str, dtype: str = "float32") -> Proof:
 
     Examples
     --------
-    >>> proof = prove("padded", "cpu", "float64")
+    >>> proof = prove("blocked", "cpu", "float64")
     >>> proof.runs, proof.holds
     (16, True)
     """

@@ -91,10 +91,10 @@ def unregister_engine(name: str) -> Engine:
 
     Examples
     --------
-    >>> padded = unregister_engine("padded")
+    >>> triton = unregister_engine("triton")
     >>> engine_names()
-    ('reference', 'fused', 'blocked', 'triton')
-    >>> register_engine(padded)
+    ('reference', 'fused', 'blocked')
+    >>> register_engine(triton)
     """
     engine = engine_named(name)
     del _ENGINES[name]

@@ -1,8 +1,9 @@
 """Conversion of tables of schema 2 to the current columns.
 
 Schema 2 wrote ``accuracy_0.95``, had only the four sizes of a layer's configuration, held a recipe
-as one text that included engine and dtype, and called the engine "padded" "graph". Folders of
-schema 2 are not changed; tables that are read from them have the current columns.
+as one text that included engine and dtype, and called the engine "padded", which is no more,
+"graph". Folders of schema 2 are not changed; tables that are read from them have the current
+columns.
 """
 
 from __future__ import annotations

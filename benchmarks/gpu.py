@@ -37,6 +37,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from capacity import AttentionLayer, Database, LayerConfig, Recipe
 from capacity.layer import Compute, Training, Workload, train_many
+from capacity.layer.engines.engine import loaded
 from capacity.layer.engines.proof import prove
 from capacity.layer.engines.registry import engine_named, engine_names
 from capacity.layer.packed import PackedLayers
@@ -130,7 +131,7 @@ def trained_together(
     """Train packed layers by triton."""
     run_many = engine_named("triton").run_many
     assert run_many is not None
-    return run_many(packed, databases, recipe, [np.random.default_rng(0)] * len(packed))
+    return loaded(run_many)(packed, databases, recipe, [np.random.default_rng(0)] * len(packed))
 
 
 def train_layers(

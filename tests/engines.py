@@ -37,4 +37,11 @@ def cost(_work: Workload) -> float:
     return 0.01
 
 
-TOGETHER = Engine("together", why_not=why_not_whole, run=run, cost=cost, run_many=run_many)
+# by the names of its functions, which processes of a sweep import as well
+TOGETHER = Engine(
+    "together",
+    why_not=why_not_whole,
+    run=f"{__name__}:run",
+    cost=cost,
+    run_many=f"{__name__}:run_many",
+)

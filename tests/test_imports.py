@@ -43,6 +43,21 @@ def test_rooms_without_torch(module: str) -> None:
     assert not modules_after(f"import {module}") & {"torch", "seaborn"}
 
 
+@pytest.mark.slow
+def test_an_engine_is_registered_and_chosen_without_its_code() -> None:
+    code = """
+import sys
+from capacity.layer import Compute, Engine, LayerConfig, Recipe, Workload, register_engine
+from capacity.layer.engines.registry import engine_for
+named = dict.fromkeys(("run", "run_many", "run_weights"), "nowhere:run")
+toy = Engine("toy", why_not=lambda _: None, cost=lambda _: 0.0, priority=9, **named)
+register_engine(toy)
+assert engine_for(Compute().engine, Workload(LayerConfig(2, 1, 1, 1), Recipe(), 5, 5)) is toy
+assert not [name for name in sys.modules if name.endswith(".engine") and name.count(".") > 3]
+"""
+    assert "torch" not in modules_after(code)
+
+
 _A_SWEEP = """
 import sys
 # an import of torch fails, in the workers too

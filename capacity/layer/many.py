@@ -16,7 +16,7 @@ from capacity.checks import Seed, generator, shown
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Compute
-from capacity.layer.engines.engine import Engine, RunMany
+from capacity.layer.engines.engine import Engine, RunMany, loaded
 from capacity.layer.engines.workload import Workload
 from capacity.layer.model.attention_layer import AttentionLayer
 from capacity.layer.model.initial import initial_weights
@@ -200,7 +200,7 @@ def _trained(jobs: Sequence[Job], recipe: Recipe, threads: int) -> list[Training
     together: dict[tuple[RunMany, torch.device, str], list[int]] = {}
     for i, job in enumerate(jobs):
         if job.engine.run_many is not None and job.work.trains_all:
-            of_these = job.engine.run_many, job.layer.W_E.device, job.work.dtype
+            of_these = loaded(job.engine.run_many), job.layer.W_E.device, job.work.dtype
             together.setdefault(of_these, []).append(i)
     for (run_many, *_), members in together.items():
         some = [(jobs[i].layer, jobs[i].db) for i in members]
@@ -211,7 +211,7 @@ def _trained(jobs: Sequence[Job], recipe: Recipe, threads: int) -> list[Training
 
     def trained(i: int) -> Training:
         job = jobs[i]
-        return job.engine.run(job.layer, job.db, recipe, job.rng, NO_SNAPSHOTS)
+        return loaded(job.engine.run)(job.layer, job.db, recipe, job.rng, NO_SNAPSHOTS)
 
     with held_still([jobs[i].layer for i in alone], recipe):
         if threads == 1:

@@ -15,7 +15,7 @@ from capacity.checks import Seed, generator, require_integer, shown
 from capacity.database.facts import Database
 from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.layer.compute import Compute
-from capacity.layer.engines.engine import Engine
+from capacity.layer.engines.engine import Engine, loaded
 from capacity.layer.engines.followed import followed
 from capacity.layer.engines.proof import require_proven
 from capacity.layer.engines.registry import engine_for
@@ -105,7 +105,7 @@ def train(
     if watch_at:
         _require_watched(watch_at, watch, engine)
     forget_gradients(layer)
-    run = partial(engine.run, layer, db, recipe, generator(seed))
+    run = partial(loaded(engine.run), layer, db, recipe, generator(seed))
     with held_still([layer], recipe):
         return followed(run, recipe, snapshots, progress, watch, watch_at)
 

@@ -34,6 +34,7 @@ from capacity.layer import (
 from capacity.layer.engines.blocked import engine as blocked
 from capacity.layer.engines.blocked.cpu import CPU
 from capacity.layer.engines.blocked.gpu import GPU
+from capacity.layer.engines.engine import loaded
 from capacity.layer.engines.fused import kernels, packing
 from capacity.layer.engines.fused.kernels import Kernel
 from capacity.layer.engines.registry import engine_for
@@ -250,7 +251,7 @@ def test_weights_are_trained_as_a_layer_of_them(batch_size: int) -> None:
     engine = engine_for("fused", Workload(layer.config, recipe, db.n_triples, db.n_tokens))
     assert engine.run_weights is not None
     order, snapshots = np.random.default_rng(3), Snapshots(None, "")
-    alone = engine.run_weights(layer.config, weights, db, recipe, order, snapshots)
+    alone = loaded(engine.run_weights)(layer.config, weights, db, recipe, order, snapshots)
     embedded = layer.W_EU.sum()
     assert train(layer, db, recipe, Compute("fused"), seed=3) == alone
     for name, p in layer.named_parameters():

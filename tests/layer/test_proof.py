@@ -12,6 +12,7 @@ from capacity.errors import DeviceError, InvalidArgumentError, LostDeviceError
 from capacity.installation.hardware import Gpu
 from capacity.layer import Engine, LayerConfig, Recipe, Workload, register_engine, unregister_engine
 from capacity.layer.engines import proof as module
+from capacity.layer.engines.engine import loaded
 from capacity.layer.engines.proof import Proof, proofs, prove, require_proven
 from capacity.layer.engines.registry import engine_for, engine_named
 from capacity.layer.model.devices import lost_device
@@ -23,7 +24,7 @@ def wrong() -> Iterator[str]:
     """An engine whose smallest mistake is a weight that it moves by a thousandth."""
 
     def train(layer: Any, *arguments: Any) -> Any:
-        training = engine_named("reference").run(layer, *arguments)
+        training = loaded(engine_named("reference").run)(layer, *arguments)
         with torch.no_grad():
             layer.W_O[0, 0, 0] += 1e-3
         return training

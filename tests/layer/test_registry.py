@@ -1,7 +1,9 @@
 """An engine is registered in a line, from outside the library, and taken out again."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -101,6 +103,40 @@ def test_what_an_engine_cannot_train_it_refuses_with_its_reason_and_those_that_c
     with pytest.raises(InvalidArgumentError, match="for it has two hands") as refusal:
         train(*layer_and_facts(3), compute=Compute("toy"))
     assert str(refusal.value).endswith("Use auto or reference or fused or blocked.")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("nowhere", "package.module:function; got 'nowhere'"),
+        ("capacity.layer:", "package.module:function; got 'capacity.layer:'"),
+        (".engine:run", "package.module:function; got '.engine:run'"),
+        ("capacity.layer.engins.fused:run", "there is no module capacity.layer.engins."),
+        ("capacity.layer.many:train_mny", "no function train_mny. Did you mean `train_many`?"),
+        ("math:pi", "of math:pi, math has no function pi."),
+    ],
+)
+def test_a_function_that_is_named_wrongly_is_refused_when_it_is_first_needed(
+    toy: Engine, name: str, says: str
+) -> None:
+    unregister_engine("toy")
+    register_engine(replace(toy, run=name))
+    compute = Compute("toy")
+    with pytest.raises(InvalidArgumentError, match=re.escape(says)):
+        train(*layer_and_facts(), compute=compute)
+    with pytest.raises(InvalidArgumentError, match=re.escape(says)):
+        train_many([layer_and_facts()], compute=compute)
+
+
+def test_a_package_that_the_named_module_needs_is_what_is_missing(
+    toy: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "its_engine.py").write_text("import a_package_that_is_not_installed\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    unregister_engine("toy")
+    register_engine(replace(toy, run="its_engine:run"))
+    with pytest.raises(ModuleNotFoundError, match="a_package_that_is_not_installed"):
+        train(*layer_and_facts(), compute=Compute("toy"))
 
 
 def test_auto_takes_the_highest_priority_and_never_an_engine_without_one(toy: Engine) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from capacity.checks import nearest, shown
 from capacity.display import briefly_shown
+from capacity.errors import InvalidArgumentError
 from capacity.layer.engines.workload import Workload
 from capacity.layer.run.recipe import Recipe, Training
 
@@ -33,6 +36,8 @@ RunMany: TypeAlias = (
     "Callable[[PackedLayers, Sequence[Database], Recipe, Generators], list[Training]]"
 )
 
+_Function = TypeVar("_Function", bound="Callable[..., Any]")
+
 
 def no_start(_works: Iterable[Workload]) -> float:
     """Return 0 seconds: the start of an engine that compiles nothing."""
@@ -44,6 +49,10 @@ def no_start(_works: Iterable[Workload]) -> float:
 class Engine:
     """One implementation of training.
 
+    `run`, `run_weights` and `run_many` are functions, or the names of functions,
+    ``package.module:function``. What is named is imported when the engine first trains, so that an
+    engine can be registered without torch.
+
     Attributes
     ----------
     name : str
@@ -52,7 +61,7 @@ class Engine:
     why_not : callable
         Returns the reason why the engine can't train a given `Workload`, as a clause to follow
         "for", or None if it can.
-    run : callable
+    run : callable or str
         Trains one layer in place: ``run(layer, db, recipe, rng, snapshots) -> Training``. `rng`
         orders the facts of batches. The arguments have been checked.
     cost : callable
@@ -66,12 +75,12 @@ class Engine:
     priority : int, optional
         'auto' takes the engine of the highest priority among those that can train the workload,
         and never one without a priority.
-    run_weights : callable, optional
+    run_weights : callable or str, optional
         Trains the weights of a plain layer without torch, bit by bit as `run` does:
         ``run_weights(config, weights, db, recipe, rng, snapshots) -> Training`` changes the arrays
         of `weights`, named and shaped as ``config.shapes(d_vocab)``, in place. A sweep trains plain
         layers on CPUs by it, and then never loads torch, which takes over a second.
-    run_many : callable, optional
+    run_many : callable or str, optional
         Trains all weights of many layers of one device and dtype together, in place:
         ``run_many(packed, databases, recipe, rngs) -> list of Training``, with the layers as one
         tensor (`PackedLayers`). The result of each must not depend on the others. An engine that
@@ -84,10 +93,56 @@ class Engine:
 
     name: str
     why_not: Callable[[Workload], str | None]
-    run: Run
+    run: Run | str
     cost: Callable[[Workload], float]
     start: Callable[[Iterable[Workload]], float] = no_start
     priority: int | None = None
-    run_weights: RunWeights | None = None
-    run_many: RunMany | None = None
+    run_weights: RunWeights | str | None = None
+    run_many: RunMany | str | None = None
     fills: int = 1
+
+
+def loaded(function: _Function | str) -> _Function:
+    """Return a function of an engine: itself, or the one that is named.
+
+    Parameters
+    ----------
+    function : callable or str
+        A function, or its name, ``package.module:function``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the name isn't of that form, or no function has it.
+    ModuleNotFoundError
+        If its module is there, and needs a package that isn't.
+
+    Examples
+    --------
+    >>> loaded("math:sqrt")(9.0)
+    3.0
+    """
+    if not isinstance(function, str):
+        return function
+    where, _, name = function.partition(":")
+    if not all(part.isidentifier() for part in (*where.split("."), name)):
+        raise InvalidArgumentError(
+            "A function of an engine must be given itself, or by its name as "
+            f"package.module:function; got {shown(function)}."
+        )
+    try:
+        module = import_module(where)
+    except ModuleNotFoundError as error:
+        # the module or a package around it, and not what it imports
+        if f"{where}.".startswith(f"{error.name}."):
+            raise _no_function(function, f"there is no module {error.name}.") from error
+        raise
+    named = getattr(module, name, None)
+    if not callable(named):
+        why = f"{where} has no function {name}.{nearest(name, vars(module))}"
+        raise _no_function(function, why)
+    return cast("_Function", named)
+
+
+def _no_function(name: str, why: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"An engine must name a function that is there; of {name}, {why}")

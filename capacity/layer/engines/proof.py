@@ -21,7 +21,7 @@ import torch
 from capacity.database.facts import Database
 from capacity.database.made.synthetic import random_database
 from capacity.errors import DeviceError
-from capacity.layer.engines.engine import Engine, Pair
+from capacity.layer.engines.engine import Engine, Pair, loaded
 from capacity.layer.engines.registry import engine_named, engine_names
 from capacity.layer.engines.workload import Workload
 from capacity.layer.model.attention_layer import AttentionLayer
@@ -201,10 +201,9 @@ def _in(dtype: str, tasks: Sequence[Pair]) -> list[Pair]:
 def _trained(engine: Engine, tasks: Sequence[Pair], recipe: Recipe) -> list[Training]:
     rngs = [np.random.default_rng(0) for _ in tasks]
     if engine.run_many is not None:
-        return train_together(engine.run_many, tasks, recipe, rngs)
-    return [
-        engine.run(*task, recipe, rng, NO_SNAPSHOTS) for task, rng in zip(tasks, rngs, strict=True)
-    ]
+        return train_together(loaded(engine.run_many), tasks, recipe, rngs)
+    run = loaded(engine.run)
+    return [run(*task, recipe, rng, NO_SNAPSHOTS) for task, rng in zip(tasks, rngs, strict=True)]
 
 
 def _difference(

@@ -25,7 +25,7 @@ def register_engine(engine: Engine) -> None:
     """Register an engine under its name, in this process.
 
     A sweep passes it on to the processes that train for it, on other machines too; these must be
-    able to import the modules of its functions.
+    able to import the modules of its functions, those that it names as well.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from capacity.errors import SweepError
+from capacity.layer.engines.engine import loaded
 from capacity.layer.engines.followed import followed
 from capacity.layer.engines.registry import engine_named, trains_weights
 from capacity.layer.model.devices import lost_device
@@ -75,9 +76,9 @@ def trained_runs(
     if engine.run_weights and all(trains_weights(r.engine, r.workload) for r in runs):
         for run, pair in zip(runs, generators, strict=True):
             kept = _snapshots(run, start, snapshots)
-            yield _as_arrays(engine.run_weights, run, pair, kept, progress, watch)
+            yield _as_arrays(loaded(engine.run_weights), run, pair, kept, progress, watch)
     elif engine.run_many and all(r.layer.is_plain and r.workload.trains_all for r in runs):
-        yield from _together(engine.run_many, runs, generators)
+        yield from _together(loaded(engine.run_many), runs, generators)
     else:
         with one_thread(), lost_device(runs[0].device):
             kept = None if snapshots is None else [_snapshots(r, start, snapshots) for r in runs]

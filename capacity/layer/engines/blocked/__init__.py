@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.workload import StepCost, Workload, why_not_plain
-from capacity.layer.run.recipe import Training
-
-
-def _run(*arguments: Any) -> Training:
-    from capacity.layer.engines.blocked.engine import run
-
-    return run(*arguments)
 
 
 def _start(works: Iterable[Workload]) -> float:
@@ -30,7 +22,7 @@ def _start(works: Iterable[Workload]) -> float:
 BLOCKED = Engine(
     name="blocked",
     why_not=why_not_plain,
-    run=_run,
+    run=f"{__name__}.engine:run",
     # on a CPU: no device has been measured
     cost=StepCost(
         run=1e-3,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.workload import StepCost, Workload, why_not_plain
-from capacity.layer.run.recipe import Training
 
 
 def _why_not(work: Workload) -> str | None:
@@ -17,18 +15,6 @@ def _why_not(work: Workload) -> str | None:
     if work.layer.d_model > ROW:
         return f"d_model must be at most {ROW}"
     return why_not_plain(work)
-
-
-def _run(*arguments: Any) -> Training:
-    from capacity.layer.engines.fused.engine import run
-
-    return run(*arguments)
-
-
-def _run_weights(*arguments: Any) -> Training:
-    from capacity.layer.engines.fused.engine import run_weights
-
-    return run_weights(*arguments)
 
 
 def _start(works: Iterable[Workload]) -> float:
@@ -51,8 +37,8 @@ COST = StepCost(
 FUSED = Engine(
     name="fused",
     why_not=_why_not,
-    run=_run,
-    run_weights=_run_weights,
+    run=f"{__name__}.engine:run",
+    run_weights=f"{__name__}.engine:run_weights",
     cost=COST,
     start=_start,
     # faster than the blocked engine wherever it can be used (benchmarks/large_layers.py)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.workload import StepCost, Workload
-from capacity.layer.run.recipe import Training
 
 
 def _why_not(_work: Workload) -> str | None:
     return None
-
-
-def _run(*arguments: Any) -> Training:
-    from capacity.layer.engines.reference.engine import run
-
-    return run(*arguments)
 
 
 def _start(_works: Iterable[Workload]) -> float:
@@ -28,7 +20,7 @@ def _start(_works: Iterable[Workload]) -> float:
 REFERENCE = Engine(
     name="reference",
     why_not=_why_not,
-    run=_run,
+    run=f"{__name__}.engine:run",
     cost=StepCost(
         run=1e-3,
         step=1.2e-3,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
-from typing import Any
 
 from capacity.layer.engines.engine import Engine
 from capacity.layer.engines.workload import StepCost, Workload, why_not_whole
-from capacity.layer.run.recipe import Training
 
 # tokens, d_model, and d_head times heads, each rounded up: what the registers of a program hold
 MOST_TOKENS, MOST_D_MODEL, MOST_D_HEADS = 512, 16, 128
@@ -59,28 +57,16 @@ def _rounded(size: int) -> int:
     return 1 << (size - 1).bit_length()
 
 
-def _run(layer: Any, db: Any, recipe: Any, rng: Any, _snapshots: Any) -> Training:
-    from capacity.layer.packed import train_together
-
-    return train_together(_run_many, [(layer, db)], recipe, [rng])[0]
-
-
-def _run_many(*arguments: Any) -> list[Training]:
-    from capacity.layer.engines.triton.engine import run_many
-
-    return run_many(*arguments)
-
-
 TRITON = Engine(
     name="triton",
     why_not=_why_not,
-    run=_run,
+    run=f"{__name__}.engine:run",
     # for a device full of runs. By this an epoch of the paper's runs takes 0.28 us; an H100 takes
     # 0.39, with all that the host does (benchmarks/results/gpu.json)
     cost=StepCost(run=1e-4, step=1e-7, logit=1e-11, product=2e-12),
     # as the blocked engine, which it precedes on a GPU and follows where triton is interpreted
     priority=1,
-    run_many=_run_many,
+    run_many=f"{__name__}.engine:run_many",
     # two programs for each of a chip's 108 to 148 processors, nearly twice
     fills=512,
 )

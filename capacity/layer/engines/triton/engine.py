@@ -13,9 +13,22 @@ from torch import Tensor
 from capacity.database.facts import Database
 from capacity.layer.engines.triton import launches
 from capacity.layer.engines.triton.packing import Group, Sizes
-from capacity.layer.packed import PackedLayers
+from capacity.layer.model.attention_layer import AttentionLayer
+from capacity.layer.packed import PackedLayers, train_together
 from capacity.layer.run.history import Curves
 from capacity.layer.run.recipe import Recipe, Training
+from capacity.layer.run.snapshots import NO_SNAPSHOTS, Snapshots
+
+
+def run(
+    layer: AttentionLayer,
+    db: Database,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    _snapshots: Snapshots = NO_SNAPSHOTS,
+) -> Training:
+    """Train one layer in place; `capacity.layer.train` checks the arguments."""
+    return train_together(run_many, [(layer, db)], recipe, [rng])[0]
 
 
 def run_many(

@@ -1,4 +1,7 @@
-"""An engine of the tests that trains many layers together on a CPU."""
+"""The registered engines, for what holds of each; and one of the tests, which trains many together.
+
+What an engine can is asked of its own record, `Engine.why_not`, so that the tests know no name.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,41 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from capacity.database import Database
-from capacity.layer import Engine, Recipe, Training
+from capacity.layer import Compute, Engine, LayerConfig, Recipe, Training
 from capacity.layer.engines.fused.engine import run_weights
+from capacity.layer.engines.registry import engine_named, engine_names
 from capacity.layer.engines.workload import Workload, why_not_whole
 from capacity.layer.packed import PackedLayers, train_together
+
+SMALL = LayerConfig(4, 2, 2, 3)
+
+
+def small_work(layer: LayerConfig = SMALL, recipe: Recipe | None = None, **said: Any) -> Workload:
+    """A training of a small layer on a CPU; further arguments are those of `Workload`."""
+    return Workload(layer, recipe or Recipe(), **{"n_triples": 20, "n_tokens": 30, **said})
+
+
+def able(layer: LayerConfig = SMALL, recipe: Recipe | None = None, **said: Any) -> list[str]:
+    """Names of the engines of the library that can do a training (`small_work`)."""
+    work = small_work(layer, recipe, **said)
+    return [name for name in engine_names() if engine_named(name).why_not(work) is None]
+
+
+def able_alone(layer: LayerConfig = SMALL, recipe: Recipe | None = None, **said: Any) -> list[str]:
+    """Those that train a layer by itself, which keep snapshots and tell their epochs."""
+    names = able(layer, recipe, **said)
+    return [name for name in names if engine_named(name).run_many is None]
+
+
+def compute_by(engine: str, recipe: Recipe | None = None, dtype: Any = "float32") -> Compute:
+    """Say the engine and the dtype, or skip the test for the reason that the engine gives."""
+    refusal = engine_named(engine).why_not(small_work(recipe=recipe, dtype=dtype))
+    if refusal is not None:
+        pytest.skip(f"{engine} can't, for {refusal}")
+    return Compute(engine, dtype)
 
 
 def run_many(

@@ -41,9 +41,11 @@ from capacity.layer.engines.registry import engine_for
 from capacity.layer.engines.simd import ROW
 from capacity.layer.engines.simd import compile as jit
 from capacity.layer.engines.workload import Workload
+from tests.engines import able
 from tests.oracles import figure_1
 from tests.tiers import examples
 
+BATCHES = Recipe(batch_size=3)
 NAMES = ["W_E", "W_Q", "W_K", "W_V", "W_O", "W_U"]
 # gradients, and losses after so many epochs
 TOLERANCE = {"float32": (1e-5, 1e-6, 30), "float64": (1e-12, 1e-10, 100)}
@@ -167,10 +169,9 @@ def test_short_trajectories_are_those_of_the_reference(
     # in steps: many batches are a long trajectory
     epochs = max(1, epochs // n_steps)
     trainings, layers_ = {}, {}
-    for engine in ("reference", "fused", "blocked"):
-        if engine == "fused" and config.d_model > ROW:
-            continue
-        short = replace(recipe, epochs=epochs, batch_size=batch_size)
+    short = replace(recipe, epochs=epochs, batch_size=batch_size)
+    sizes = {"n_triples": db.n_triples, "n_tokens": db.n_tokens}
+    for engine in able(config, short, dtype=dtype, **sizes):
         layer = layers_[engine] = layer_for(config, db, dtype, seed)
         trainings[engine] = train(layer, db, short, Compute(engine, dtype), seed=seed)
     theirs = trainings.pop("reference")
@@ -215,18 +216,19 @@ def test_frozen_weights_stay_and_others_move_as_in_the_reference(
     recipe = replace(recipe, epochs=6, batch_size=batch_size)
     start = layer_for(config, db, dtype)
     trained = {}
-    for engine in ("reference", "fused", "blocked"):
+    for engine in able(config, recipe, dtype=dtype, has_frozen_weights=True):
         layer = trained[engine] = layer_for(config, db, dtype)
         for name in frozen:
             layer.get_parameter(name).requires_grad_(False)
         train(layer, db, recipe, Compute(engine, dtype))  # type: ignore[arg-type]
-    for engine in ("fused", "blocked"):
-        for name, found in trained[engine].named_parameters():
+    reference = trained.pop("reference")
+    for engine, layer in trained.items():
+        for name, found in layer.named_parameters():
             if name in frozen:
                 # parts of float32 may end within a vector
                 assert torch.equal(found, start.get_parameter(name)), (engine, name)
             elif dtype == "float64":
-                expected = trained["reference"].get_parameter(name)
+                expected = reference.get_parameter(name)
                 torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
 
 
@@ -261,7 +263,7 @@ def test_weights_are_trained_as_a_layer_of_them(batch_size: int) -> None:
         embedded.backward()
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused", "blocked"])
+@pytest.mark.parametrize("engine", able(recipe=BATCHES))
 def test_what_stops_being_finite_is_seen_wherever_it_is(engine: Any) -> None:
     db = figure_1()
     layer = layer_for(LayerConfig(4, 2, 2, 3), db, "float32")
@@ -283,7 +285,7 @@ def test_what_stops_being_finite_is_seen_wherever_it_is(engine: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("together")
-@pytest.mark.parametrize("engine", ["fused", "together"])
+@pytest.mark.parametrize("engine", [*able(recipe=BATCHES), "together"])
 @pytest.mark.parametrize("batch_size", [0, 9])
 def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads(
     engine: Any, batch_size: int
@@ -307,7 +309,7 @@ def test_many_layers_are_trained_as_each_alone_on_any_number_of_threads(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("together")
-@pytest.mark.parametrize("engine", ["fused", "together"])
+@pytest.mark.parametrize("engine", [*able(), "together"])
 def test_a_run_that_diverges_is_flagged_and_leaves_its_neighbours_alone(engine: Any) -> None:
     dbs = [random_database(7)] * 3
     config, recipe = LayerConfig(4, 2, 2, 3), Recipe(epochs=50)
@@ -353,7 +355,7 @@ def test_auto_writes_its_choice() -> None:
         assert train(layer, db, Recipe(epochs=1)).engine == engine
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused", "blocked"])
+@pytest.mark.parametrize("engine", able(recipe=BATCHES))
 def test_what_training_leaves_behind(engine: Any) -> None:
     db, config = figure_1(), LayerConfig(4, 2, 2, 3)
     layer = layer_for(config, db, "float32")

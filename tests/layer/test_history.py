@@ -16,10 +16,13 @@ from capacity.evaluator import evaluate
 from capacity.layer import AttentionLayer, Compute, History, LayerConfig, Recipe, train, train_many
 from capacity.layer.run.history import recorded_epochs
 from capacity.layer.run.recipe import Training
+from tests.engines import able, able_alone
 
 CONFIG = LayerConfig(4, 2, 2, 2)
 DATABASE = random_database(1, triples=(20, 30))
-ENGINES = ("reference", "fused", "blocked")
+BATCHES = Recipe(batch_size=7)
+# those that can do what most of these tests ask for
+ENGINES = able(CONFIG, BATCHES, dtype="float64")
 
 
 def trained(engine: Any, recipe: Recipe) -> Training:
@@ -104,7 +107,7 @@ def test_of_batches_it_has_the_mean_in_every_engine_alike(batch_size: int) -> No
     assert curves["reference"].loss[0] < before
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", able(CONFIG))
 def test_a_training_that_diverges_keeps_its_curve(engine: str) -> None:
     layer = AttentionLayer(CONFIG, DATABASE.n_tokens)
     recipe = Recipe(epochs=200, learning_rate=1, optimizer="adamw", weight_decay=10)
@@ -126,7 +129,7 @@ def test_no_epoch_has_the_curve_of_one_point() -> None:
 def test_layers_that_are_trained_together_have_each_its_own() -> None:
     databases = [random_database(i, triples=(4, 30)) for i in range(5)]
     recipe = Recipe(learning_rate=0.05, epochs=150, stop_tau=0.9)
-    for engine in ("together", "fused"):
+    for engine in ("together", *able(CONFIG)):
         layers = [AttentionLayer(CONFIG, db.n_tokens) for db in databases]
         many = train_many(list(zip(layers, databases, strict=True)), recipe, Compute(engine))
         for db, one in zip(databases, many, strict=True):
@@ -154,7 +157,7 @@ def test_an_engine_from_outside_needs_none() -> None:
     assert repr(training.history) == "History(no epoch recorded)"
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused", "blocked"])
+@pytest.mark.parametrize("engine", able_alone(CONFIG))
 def test_who_watches_is_told_the_last_recorded_loss(engine: Any) -> None:
     told: list[tuple[int, float]] = []
     layer = AttentionLayer(CONFIG, DATABASE.n_tokens)
@@ -171,7 +174,7 @@ def test_who_watches_is_told_the_last_recorded_loss(engine: Any) -> None:
     assert np.isfinite([loss for _, loss in told[1:]]).all()
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused", "blocked"])
+@pytest.mark.parametrize("engine", able_alone(CONFIG, BATCHES))
 @pytest.mark.parametrize("batch_size", [0, 7])
 def test_who_watches_sees_the_weights_of_an_epoch(engine: Any, batch_size: int) -> None:
     # the rate is constant, so that the first nine of twenty epochs are those of a training of nine

@@ -17,6 +17,7 @@ from capacity.layer.engines.proof import Proof, proofs, prove, require_proven
 from capacity.layer.engines.registry import engine_for, engine_named
 from capacity.layer.model.devices import lost_device
 from tests.commands import run, run_json
+from tests.engines import able
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def wrong() -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("together")
-@pytest.mark.parametrize("engine", ["fused", "blocked", "together"])
+@pytest.mark.parametrize("engine", [name for name in (*able(), "together") if name != "reference"])
 def test_the_engines_are_proven_on_a_cpu(engine: str) -> None:
     found = prove(engine, "cpu")
     assert found.holds
@@ -72,7 +73,7 @@ def test_doctor_tells_what_was_compared_and_how_fast_it_is(
     engines = {
         one["engine"]: one for one in run_json(capsys, "doctor", "--device", "cuda")["engines"]
     }
-    assert engines.keys() == {"reference", "fused", "blocked", "wrong"}
+    assert engines.keys() == {*able(), "wrong"}
     assert engines["fused"]["runs_a_second"] > engines["reference"]["runs_a_second"] > 0
     assert not engines["wrong"]["holds"]
     assert engines["wrong"]["runs_a_second"] is None

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from capacity.errors import InvalidTypeError
+from capacity.layer import LayerConfig, Recipe
 from capacity.layer.engines.fused.small_matmul import (
     add_gradients,
     add_outer,
@@ -35,6 +36,7 @@ from capacity.layer.engines.simd.vector import (
     store,
     total,
 )
+from tests.engines import able
 
 # the functions here are compiled by numba, whose types have no stubs
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false
@@ -231,21 +233,22 @@ def test_outer_products_add_up(d: int, dtype: Any) -> None:
 # ---- other processors ---------------------------------------------------------------------------
 
 _PARITY = """
-from itertools import product
-import numpy as np, torch
+import sys
+import torch
 from capacity.database import random_database
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train
 from capacity.layer.engines.fused import epochs
-db = random_database(3)
+db, config = random_database(3), LayerConfig(5, 2, 3, 4)
 for dtype, tolerance, longest in (("float32", 1e-6, 30), ("float64", 1e-10, 100)):
-    losses = []
-    for batch_size, engine in product((0, 50), ("reference", "fused", "blocked")):
-        layer = AttentionLayer(LayerConfig(5, 2, 3, 4), db.n_tokens, dtype=getattr(torch, dtype))
+    for batch_size in (0, 50):
         recipe = Recipe(epochs=longest // 5 if batch_size else longest, learning_rate=1e-2,
                         batch_size=batch_size)
-        losses.append(train(layer, db, recipe, Compute(engine, dtype)).loss)
-    for i in (1, 2, 4, 5):
-        assert abs(losses[i] / losses[i - i % 3] - 1) < tolerance, losses
+        losses = {}
+        for engine in sys.argv[1:]:
+            layer = AttentionLayer(config, db.n_tokens, dtype=getattr(torch, dtype))
+            losses[engine] = train(layer, db, recipe, Compute(engine, dtype)).loss
+        for loss in losses.values():
+            assert abs(loss / losses["reference"] - 1) < tolerance, losses
 code = "".join(epochs.train_epochs.inspect_asm().values())
 print(*(register in code for register in ("zmm", "ymm", "xmm")))
 """
@@ -275,7 +278,8 @@ def test_every_width_of_registers_gives_the_same(
         "NUMBA_CPU_FEATURES": "",
         "NUMBA_CACHE_DIR": str(tmp_path),
     }
-    command = [sys.executable, "-c", _PARITY]
+    engines = able(LayerConfig(5, 2, 3, 4), Recipe(batch_size=50), dtype="float64")
+    command = [sys.executable, "-c", _PARITY, *engines]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(registers)

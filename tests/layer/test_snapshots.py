@@ -23,10 +23,12 @@ from capacity.layer.engines.fused.packing import PackedRun
 from capacity.layer.run import snapshots as module
 from capacity.layer.run.recipe import Training
 from capacity.layer.run.snapshots import Arrays, Snapshots
+from tests.engines import able_alone, compute_by
 
 CONFIG = LayerConfig(4, 2, 2, 2)
 DATABASE = random_database(3, triples=(20, 30))
 RECIPE = Recipe(learning_rate=1e-2, epochs=12, stop_tau=0)
+BATCHES = replace(RECIPE, batch_size=7)
 # what is computed, and how
 Way: TypeAlias = tuple[Recipe, Compute]
 
@@ -98,19 +100,20 @@ def interrupt(way: Way, path: Path, n: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["reference", "blocked", "fused"])
+@pytest.mark.parametrize("engine", able_alone(CONFIG, BATCHES))
 @pytest.mark.parametrize("batch_size", [0, 7])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_run_goes_on_to_the_last_bit(
     engine: Any, batch_size: int, dtype: Any, tmp_path: Path
 ) -> None:
+    compute = compute_by(engine, BATCHES, dtype)
     kinds = product(("constant", "cosine"), (("adam", 0.0), ("adam", 0.1), ("adamw", 0.1)))
     for i, (schedule, (optimizer, decay)) in enumerate(kinds):
         recipe = replace(
             RECIPE, batch_size=batch_size, schedule=schedule, optimizer=optimizer,
             weight_decay=decay, epochs=40 if engine == "fused" else 12,
         )  # fmt: skip
-        way = recipe, Compute(engine, dtype)
+        way = recipe, compute
         alone = trained(way)
         path = tmp_path / str(i)
         # cut three times, each further on: the fused engine's chunks are of three epochs
@@ -123,7 +126,7 @@ def test_a_run_goes_on_to_the_last_bit(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["reference", "blocked", "fused"])
+@pytest.mark.parametrize("engine", able_alone(CONFIG, BATCHES))
 @pytest.mark.parametrize("batch_size", [0, 2])
 def test_a_run_that_goes_on_stops_where_it_would_have(
     engine: Any, batch_size: int, tmp_path: Path
@@ -140,7 +143,7 @@ def test_a_run_that_goes_on_stops_where_it_would_have(
     assert 0 < snapshots.begun < alone[0].epochs
 
 
-@pytest.mark.parametrize("engine", ["reference", "blocked", "fused"])
+@pytest.mark.parametrize("engine", able_alone(CONFIG))
 def test_a_run_that_goes_on_diverges_where_it_would_have(engine: Any, tmp_path: Path) -> None:
     recipe = replace(RECIPE, epochs=200, learning_rate=1, optimizer="adamw", weight_decay=10)
     way = recipe, Compute(engine)
@@ -152,7 +155,7 @@ def test_a_run_that_goes_on_diverges_where_it_would_have(engine: Any, tmp_path: 
     require_equal(trained(way, Snapshots(tmp_path / "cut", "run")), alone)
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused"])
+@pytest.mark.parametrize("engine", able_alone(CONFIG, has_frozen_weights=True))
 def test_frozen_weights_stay_as_they_are(engine: Any, tmp_path: Path) -> None:
     def frozen(snapshots: Snapshots) -> dict[str, torch.Tensor]:
         layer = AttentionLayer(CONFIG, DATABASE.n_tokens, seed=0)
@@ -182,10 +185,10 @@ def damage(path: Path, how: str) -> None:
         os.mkfifo(path)
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused"])
+@pytest.mark.parametrize("engine", able_alone(CONFIG, BATCHES))
 @pytest.mark.parametrize("how", ["cut off", "longer", "one bit", "a pipe"])
 def test_a_damaged_snapshot_is_ignored(engine: Any, how: str, tmp_path: Path) -> None:
-    way, path = (replace(RECIPE, batch_size=7), Compute(engine)), tmp_path / "cut"
+    way, path = (BATCHES, Compute(engine)), tmp_path / "cut"
     interrupt(way, path, 3)
     damage(path, how)
     snapshots = Counting(path, "run")
@@ -193,9 +196,9 @@ def test_a_damaged_snapshot_is_ignored(engine: Any, how: str, tmp_path: Path) ->
     assert snapshots.begun == 0
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused"])
+@pytest.mark.parametrize("engine", able_alone(CONFIG, BATCHES))
 def test_a_snapshot_of_another_run_is_ignored(engine: Any, tmp_path: Path) -> None:
-    way, path = (replace(RECIPE, batch_size=7), Compute(engine)), tmp_path / "cut"
+    way, path = (BATCHES, Compute(engine)), tmp_path / "cut"
     alone = trained(way)
     interrupt(way, path, 3)
     another = Counting(path, "another")

@@ -15,9 +15,11 @@ from capacity.errors import InvalidArgumentError, InvalidTypeError
 from capacity.evaluator import evaluate
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train, train_many
 from capacity.layer.run.starts import NOT_TRIED, Starts
+from tests.engines import able
 
 CONFIG = LayerConfig(2, 1, 1, 1)
 RECIPE = Recipe(learning_rate=0.1, epochs=120, schedule="cosine")
+BATCHES = Recipe(batch_size=3)
 
 
 def database() -> Database:
@@ -49,7 +51,7 @@ def test_the_first_start_that_recalls_most_is_kept(shares: list[float]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("together")
-@pytest.mark.parametrize("engine", ["reference", "fused", "together"])
+@pytest.mark.parametrize("engine", [*able(CONFIG), "together"])
 def test_each_start_is_a_training_of_its_own_and_the_kept_one_is_scored(engine: str) -> None:
     db, compute = database(), Compute(engine)
     starts = 5
@@ -134,16 +136,9 @@ def test_what_the_user_froze_is_given_and_what_the_recipe_freezes_is_drawn() -> 
     assert [name for name, p in given_.named_parameters() if not p.requires_grad] == ["W_E"]
 
 
+@pytest.mark.parametrize("engine", ["auto", *able(CONFIG, BATCHES, has_frozen_weights=True)])
 @pytest.mark.parametrize(
-    ("engine", "options"),
-    [
-        ("reference", {}),
-        ("fused", {}),
-        ("auto", {}),
-        ("blocked", {}),
-        ("blocked", {"optimizer": "adamw", "weight_decay": 0.1, "batch_size": 3}),
-        ("fused", {"optimizer": "adamw", "weight_decay": 0.1, "batch_size": 3}),
-    ],
+    "options", [{}, {"optimizer": "adamw", "weight_decay": 0.1, "batch_size": 3}]
 )
 def test_a_recipe_freezes_weights_as_a_layer_does(engine: str, options: dict[str, Any]) -> None:
     db, compute = database(), Compute(engine)

@@ -9,12 +9,13 @@ from capacity.database import Database, random_database
 from capacity.errors import MultiValuedError
 from capacity.evaluator import memorises
 from capacity.layer import AttentionLayer, Compute, LayerConfig, Recipe, train
+from tests.engines import able, able_alone, compute_by
 from tests.oracles import figure_1
 
 CONFIG = LayerConfig(4, 2, 2, 2)
 
 
-@pytest.fixture(params=["reference", "fused", "blocked"])
+@pytest.fixture(params=able(CONFIG))
 def engine(request: pytest.FixtureRequest) -> Any:
     """Every engine does the same."""
     return request.param
@@ -51,11 +52,12 @@ def test_the_loss_is_next_token_cross_entropy(engine: Any, positions: Any) -> No
 
 def test_the_first_step_is_adams(engine: Any) -> None:
     db = figure_1()
+    compute = compute_by(engine, dtype="float64")
     layer, start = (layer_for(db, dtype=torch.float64) for _ in range(2))
     sentences = torch.as_tensor(db.token_triples.astype(np.int64))
     logits = start(sentences[:, :2])
     torch.nn.functional.cross_entropy(logits.flatten(0, 1), sentences[:, 1:].flatten()).backward()
-    train(layer, db, Recipe(epochs=1, learning_rate=0.01), Compute(engine, "float64"))
+    train(layer, db, Recipe(epochs=1, learning_rate=0.01), compute)
     for moved, parameter in zip(layer.parameters(), start.parameters(), strict=True):
         # both moments are unbiased by their first step: m = g, sqrt(v) = |g|
         assert parameter.grad is not None
@@ -95,10 +97,11 @@ def test_stop_tau_zero_never_stops(engine: Any) -> None:
 def test_training_twice_gives_the_same_bits(engine: Any) -> None:
     db = random_database(3)
     recipe = Recipe(epochs=20, batch_size=7)
+    compute = compute_by(engine, recipe)
     first, second, other = layer_for(db), layer_for(db), layer_for(db)
-    train(first, db, recipe, Compute(engine), seed=1)
-    train(second, db, recipe, Compute(engine), seed=1)
-    train(other, db, recipe, Compute(engine), seed=2)
+    train(first, db, recipe, compute, seed=1)
+    train(second, db, recipe, compute, seed=1)
+    train(other, db, recipe, compute, seed=2)
     assert torch.equal(weights(first), weights(second))
     assert not torch.equal(weights(first), weights(other))
 
@@ -106,8 +109,10 @@ def test_training_twice_gives_the_same_bits(engine: Any) -> None:
 def test_a_batch_of_all_facts_is_a_full_batch(engine: Any) -> None:
     db = figure_1()
     full, batch = layer_for(db), layer_for(db)
-    train(full, db, Recipe(epochs=10), Compute(engine))
-    train(batch, db, Recipe(epochs=10, batch_size=8), Compute(engine))
+    batches = Recipe(epochs=10, batch_size=8)
+    compute = compute_by(engine, batches)
+    train(full, db, Recipe(epochs=10), compute)
+    train(batch, db, batches, compute)
     assert torch.equal(weights(full), weights(batch))
 
 
@@ -175,7 +180,7 @@ def test_what_does_not_fit_is_refused() -> None:
         train(layer_for(db), db, compute=Compute(device="cuda"))
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused", "blocked"])
+@pytest.mark.parametrize("engine", able_alone(CONFIG))
 def test_training_tells_its_epochs(engine: str) -> None:
     db = random_database(0)
     layer = AttentionLayer(LayerConfig(2, 1, 1, 1), db.n_tokens)
@@ -193,7 +198,6 @@ def test_training_tells_its_epochs(engine: str) -> None:
     assert done[0] == 0
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused", "blocked"])
 def test_progress_begins_at_0_and_ends_with_the_epochs_that_were_done(engine: str) -> None:
     db = random_database(0)
     layer = AttentionLayer(LayerConfig(2, 1, 1, 1), db.n_tokens)

@@ -24,7 +24,7 @@ from benchmarks import soak_sweep
 from capacity.database import Database
 from capacity.errors import SweepError
 from capacity.evaluator import accuracy_of_logits, evaluate, margins, pair_logits
-from capacity.layer import Compute, Recipe
+from capacity.layer import Compute, LayerConfig, Recipe
 from capacity.layer.compute import resolve_device
 from capacity.rank import paper_bound, rank_interval
 from capacity.sweep import RUNS_SCHEMA, driver, load, make_plan, run_sweep, train_run
@@ -33,6 +33,7 @@ from capacity.sweep.storage.manifest import environment
 from capacity.sweep.storage.store import Store
 from capacity.sweep.training import one_run
 from capacity.sweep.training.one_run import database_ranks, train_runs
+from tests.engines import able
 from tests.sweep.tasks import ranks_once_there
 
 # 24 runs, of which some memorise and some don't, in three shards
@@ -140,22 +141,20 @@ def test_every_engine_names_itself_and_makes_rows_that_only_rounding_sets_apart(
 ) -> None:
     short = {**CONFIG["recipe"], "epochs": 40}
     tables = {}
-    for engine in ("reference", "fused", "blocked", "auto"):
+    names = able(LayerConfig(2, 2, 2, 2), Recipe(**short))
+    for engine in (*names, "auto"):
         config = {**CONFIG, "recipe": short, "compute": {"engine": engine}, "runs": {"pairs": 6}}
         run_sweep(make_plan(config), tmp_path / engine)
         tables[engine] = load(tmp_path / engine)
     which = ["database_id", "layer_id"]
-    theirs, ours, blocked = (
-        tables[name].set_index(which) for name in ("reference", "fused", "blocked")
-    )
-    assert set(theirs["engine"]) == {"reference"}
-    assert set(ours["engine"]) == {"fused"}
     # 'auto' is the same runs as what it stands for
-    assert tables["auto"].equals(tables["fused"])
-    assert not set(ours["run_key"]) & set(theirs["run_key"])
-    expected = theirs["loss"].sort_index().to_numpy()
-    for other in (ours, blocked):
-        assert other["loss"].sort_index().to_numpy() == pytest.approx(expected, rel=1e-3)
+    assert tables.pop("auto").equals(tables["fused"])
+    keys = [key for table in tables.values() for key in table["run_key"]]
+    assert len(set(keys)) == len(keys) == 6 * len(names)
+    losses = {name: table.set_index(which)["loss"].sort_index() for name, table in tables.items()}
+    for name, table in tables.items():
+        assert set(table["engine"]) == {name}
+        assert losses[name].to_numpy() == pytest.approx(losses["reference"].to_numpy(), rel=1e-3)
 
 
 @pytest.mark.slow

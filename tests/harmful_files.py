@@ -12,8 +12,7 @@ import lzma
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from itertools import chain, cycle, repeat
 from pathlib import Path
 from typing import Any
@@ -23,42 +22,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from capacity.stores.duckdb import COUNTED
 from tests.database.ways import read_by
+from tests.formats import Text, texts
 from tests.oracles import ROOT
 
 MEGA = 10**6
 Case = Callable[[Path, random.Random], list[Any]]
-XML = '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="x:"><r:Description>'
-
-
-@dataclass(frozen=True)
-class Text:
-    """A format of text: a row with a term in it, and what stands around all rows."""
-
-    row: str
-    head: str = ""
-    tail: str = ""
-
-    def rows(self, n: int, term: str = "1") -> Iterator[bytes]:
-        """The text of n equal rows, in pieces."""
-        row, at_once = (self.row % term).encode(), max(1, 2**20 // len(term))
-        yield self.head.encode()
-        yield from repeat(row * at_once, n // at_once)
-        yield row * (n % at_once) + self.tail.encode()
-
-
-TEXTS = {
-    "turtle": Text('<x:a><x:b>"%s".\n'),
-    "ntriples": Text('<x:a> <x:b> "%s" .\n'),
-    "nquads": Text('<x:a> <x:b> "%s" <x:g> .\n'),
-    "trig": Text('<x:g>{<x:a><x:b>"%s"}\n'),
-    "n3": Text('<x:a><x:b>"%s".\n'),
-    "rdfxml": Text("<x:p>%s</x:p>\n", XML, "</r:Description></r:RDF>"),
-    "jsonld": Text('{"@id":"x:a","x:p":"%s"},\n', "[", "{}]"),
-    "tsv": Text("a\tb\t%s\n"),
-    "csv": Text("a,b,%s\n"),
-    "tns": Text("1 1 1 %s\n"),
-}
+# of tensors, beside those of facts
+TEXTS = {**texts(), "tns": Text("1 1 1 %s\n")}
 # of each format that isn't text, its kinds of files
 MADE: dict[str, dict[str, Callable[[Path], None]]] = {"npy": {}, "parquet": {}, "duckdb": {}}
 
@@ -257,11 +229,6 @@ def as_many_rows(path: Path) -> None:
     stored(path, "create table t as select 'a' s, 'p' p, 'x' o from range(245000)")
 
 
-SUFFIXES = {"turtle": "ttl", "ntriples": "nt", "nquads": "nq", "rdfxml": "rdf", "n3": "n3"}
-# readers that count facts in a stream, too
-STREAMED = ("ntriples", "nquads", "tsv", "csv", "parquet")
-
-
 def kinds_of(format: str) -> dict[str, Callable[[Path], None]]:
     """The harmful files of a format, by their kind."""
     if format in MADE:
@@ -277,7 +244,7 @@ def kinds_of(format: str) -> dict[str, Callable[[Path], None]]:
 def path_of(folder: Path, format: str) -> Path:
     """Where a file of a format goes: its name tells the format."""
     packs = ".gz" if format in TEXTS or format == "npy" else ""
-    return folder / f"harmful.{SUFFIXES.get(format, format)}{packs}"
+    return folder / f"harmful.{format}{packs}"
 
 
 def commands(path: Path, format: str) -> list[list[str]]:
@@ -285,7 +252,7 @@ def commands(path: Path, format: str) -> list[list[str]]:
     options = ["--format", format] if format in TEXTS else []
     options += ["--multi", "keep"] if format not in ("npy", "tns", "duckdb") else []
     found = [["rank", str(path), *options]]
-    if format in STREAMED:
+    if format in COUNTED and format != "duckdb":
         found.append([*found[0], "--out-of-core"])
     if format == "duckdb":
         found.append([*found[0], "--views"])

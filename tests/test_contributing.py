@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # the name of a module -> its code
 MODULES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
 GITHUB = ROOT / ".github"
-NO_TORCH = ["test_w_state.py", "test_find_w_state.py"]
+NO_TORCH = ["test_w_state.py", "test_find_w_state.py", "test_piped.py"]
 
 
 def pytest_of(folder: Path, *options: str) -> str:
@@ -40,10 +40,12 @@ def pytest_of(folder: Path, *options: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_kind_and_the_bound_of_the_page_pass_their_tests_without_torch(tmp_path: Path) -> None:
+def test_the_kind_the_bound_and_the_format_of_the_page_pass_their_tests_without_torch(
+    tmp_path: Path,
+) -> None:
     refuse = "import sys\nsys.modules['torch'] = None\n"
     (tmp_path / "no_torch.py").write_text(refuse, encoding="utf-8")
-    assert "3 passed" in pytest_of(tmp_path, "-p", "no_torch", *NO_TORCH)
+    assert "5 passed" in pytest_of(tmp_path, "-p", "no_torch", *NO_TORCH)
 
 
 # imports torch, pandas and matplotlib in a process of its own
@@ -57,7 +59,7 @@ def test_the_engine_and_the_experiment_of_the_page_pass_their_tests(tmp_path: Pa
 def test_each_module_of_the_page_is_short_and_has_a_test() -> None:
     modules = [name for name in MODULES if not name.startswith("test_")]
     assert {f"test_{name}" for name in modules} == MODULES.keys() - {*modules}
-    assert len(modules) == 4
+    assert len(modules) == 5
     assert max(map(len, "".join(MODULES.values()).splitlines())) <= 100
 
 

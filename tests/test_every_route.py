@@ -17,17 +17,19 @@ from hypothesis import HealthCheck, given, settings
 from capacity import Database, load
 from capacity.database import from_pandas, from_rdflib, to_pandas, to_rdflib, write
 from capacity.stores import StoreCounts, count_dask, count_duckdb, count_endpoint
+from capacity.stores.duckdb import COUNTED
 from capacity.testing import rdf_databases
 from tests.database.test_from_sparql import canonical
 from tests.database.ways import WAYS, read_by
 from tests.endpoints import Oxigraph, needs_oxigraph, oxigraph
+from tests.formats import written
 from tests.oracles import EXAMPLES
 from tests.stores.recount import facts_of, recount
 from tests.tiers import examples
 
 ALL = "SELECT ?s ?p ?o { ?s ?p ?o }"
-SUFFIXES = ("nt", "nq", "ttl", "trig", "tsv", "csv", "parquet")
-COUNTED = ("nt", "nq", "tsv", "csv", "parquet")
+# which hold any terms
+FORMATS = written("rdf", "table")
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +50,17 @@ def scheduler() -> Iterator[str]:
 
 def loaded(db: Database, folder: Path, server: Oxigraph) -> Iterator[tuple[str, Database]]:
     """The facts by each route into memory."""
-    for suffix in SUFFIXES:
-        path = folder / f"facts.{suffix}"
+    for format in FORMATS:
+        path = folder / f"facts.{format}"
         write(db, path)
-        yield suffix, load(path, multi="keep")
+        yield format, load(path, multi="keep")
         for way in WAYS[:2]:
             with read_by(way):
-                yield f"{suffix}, {way}", load(path, multi="keep")
-        if suffix != "parquet":
-            packed = folder / f"packed.{suffix}.gz"
+                yield f"{format}, {way}", load(path, multi="keep")
+        if format != "parquet":
+            packed = folder / f"packed.{format}.gz"
             packed.write_bytes(gzip.compress(path.read_bytes()))
-            yield f"{suffix}, compressed", load(packed, multi="keep")
+            yield f"{format}, compressed", load(packed, multi="keep")
     parts = folder / "parts"
     parts.mkdir()
     half = np.arange(db.n_facts) < db.n_facts // 2
@@ -68,14 +70,15 @@ def loaded(db: Database, folder: Path, server: Oxigraph) -> Iterator[tuple[str, 
     yield "parts", load(parts, multi="keep")
     yield "pandas", from_pandas(to_pandas(db, terms="n3"), table="n3", multi="keep")
     yield "rdflib", from_rdflib(to_rdflib(db), multi="keep")
-    server.hold((folder / "facts.nq").read_text(encoding="utf-8"))
+    server.hold((folder / "facts.nquads").read_text(encoding="utf-8"))
     yield "SPARQL", Database.from_sparql(server.sparql, ALL, multi="keep")
 
 
 def counted(folder: Path, server: Oxigraph) -> Iterator[tuple[str, StoreCounts]]:
     """The facts that `loaded` wrote, by each route that counts."""
-    for suffix in COUNTED:
-        yield suffix, count_duckdb(folder / f"facts.{suffix}")
+    for format in FORMATS:
+        if format in COUNTED:
+            yield format, count_duckdb(folder / f"facts.{format}")
     yield "SPARQL", count_endpoint(server.sparql)
 
 

@@ -34,7 +34,8 @@ from capacity.stores.tables.layout import require_rows_of_facts
 MEMORY_LIMIT = "1GB"
 # seconds for a view
 TIMEOUT = 60.0
-_FORMATS = ("parquet", *LINES, "tsv", "csv", "duckdb")
+# names of the formats whose files are counted
+COUNTED = ("parquet", *LINES, "tsv", "csv", "duckdb")
 
 
 def count_duckdb(
@@ -209,10 +210,10 @@ def _format_of(where: str, format: str | None, limits: Limits) -> str:
         return "parquet"
     head = head_of(where, limits)
     found = resolve_format(Content(where, head.data, head.sha256), format).name
-    if found not in _FORMATS:
+    if found not in COUNTED:
         raise DatabaseFormatError(
             where,
-            f"{found} isn't counted out of core, but {', '.join(_FORMATS)} are",
+            f"{found} isn't counted out of core, but {', '.join(COUNTED)} are",
             format=found if found in FORMATS else None,
             advice="Write it as N-Triples: riot --output=ntriples FILE, or pyoxigraph.serialize.",
         )

@@ -8,8 +8,11 @@ import sys
 
 import pytest
 
+from capacity.database.io.files.formats import FORMATS
 from capacity.embedding.families import MODELS
 from capacity.rank import METHODS
+
+IN_T = [name for name in FORMATS if name.startswith("t")]
 
 
 def completed(line: str, shell: str = "bash") -> list[str]:
@@ -37,8 +40,8 @@ def completed(line: str, shell: str = "bash") -> list[str]:
         ("capacity d", ["describe", "dimension", "doctor"]),
         ("capacity rank a.ttl --eff", ["--effort", "--effective"]),
         ("capacity rank a.ttl --effort ", ["quick", "standard", "thorough"]),
-        ("capacity rank a.ttl --format t", ["turtle", "trig", "tsv", "tns"]),
-        ("capacity describe a.ttl --format t", ["turtle", "trig", "tsv"]),
+        ("capacity rank a.ttl --format t", [*IN_T, "tns"]),
+        ("capacity describe a.ttl --format t", IN_T),
         ("capacity rank a.ttl --table ", ["long", "wide", "n3"]),
         ("capacity rank a.ttl --annotations-of-facts o", ["order-4", "order-5"]),
         ("capacity rank a.ttl --graph ", ["default", "union"]),

@@ -38,6 +38,7 @@ from capacity.database.io.files.content import Content, check
 from capacity.database.io.files.formats import FORMATS, FileHead, resolve_format, unregister_format
 from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.testing import databases, labels, rdf_databases
+from tests.formats import Text, as_written, texts
 from tests.oracles import EXAMPLES, figure_1
 
 
@@ -284,6 +285,14 @@ def test_the_content_tells_the_format_before_the_name(
         assert db.source is not None
         assert db.source.format == format
         assert db.n_triples == 1
+
+
+def test_a_text_for_the_tests_is_made_by_the_format_that_writes_it() -> None:
+    assert as_written(FORMATS["ntriples"]) == texts()["ntriples"]
+    assert as_written(FORMATS["tsv"]) == Text("a\tb\t%s\n", "subject\tpredicate\tobject\n")
+    # bytes, and what is only read
+    assert as_written(FORMATS["parquet"]) is as_written(FORMATS["jsonld"]) is None
+    assert "parquet" not in texts()
 
 
 def test_names_extensions_and_media_types_name_formats() -> None:

@@ -41,7 +41,8 @@ def wrong() -> Iterator[str]:
 def test_the_engines_are_proven_on_a_cpu(engine: str) -> None:
     found = prove(engine, "cpu")
     assert found.holds
-    assert 0 < found.difference < 1e-5
+    # none if the sums have the reference's order
+    assert found.difference < 1e-5
 
 
 @pytest.mark.slow

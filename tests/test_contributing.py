@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # the name of a module -> its code
 MODULES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
 GITHUB = ROOT / ".github"
-NO_TORCH = ["test_w_state.py", "test_find_w_state.py", "test_piped.py"]
+NO_TORCH = ["test_w_state.py", "test_find_w_state.py", "test_barred.py"]
 
 
 def pytest_of(folder: Path, *options: str) -> str:

@@ -92,8 +92,8 @@ def unregister_engine(name: str) -> Engine:
     Examples
     --------
     >>> triton = unregister_engine("triton")
-    >>> engine_names()
-    ('reference', 'fused', 'blocked')
+    >>> "triton" in engine_names()
+    False
     >>> register_engine(triton)
     """
     engine = engine_named(name)

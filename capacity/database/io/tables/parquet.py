@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain, groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 # key of the form of the cells in a file's metadata
 _KEY = b"capacity.terms"
 _BATCH = 2**16
+# bytes of texts that are made at once, where a page may stand for more than it holds
+_HELD = 2**25
 
 
 def parse_parquet_content(
@@ -86,8 +90,12 @@ def parse_parquet_content(
 
 def broken_parquet(name: str, error: Exception) -> DatabaseFormatError:
     """Make the error for a file that pyarrow doesn't read."""
-    reason = f"it can't be read as Parquet ({str(error).partition(chr(10))[0]:.200})"
-    return DatabaseFormatError(name, reason, format="parquet", advice="Fetch or write it again.")
+    said = str(error).partition("\n")[0]
+    advice = "Fetch or write it again."
+    if "Not yet implemented" in said:
+        advice = "Write it with another encoding of its columns, such as PLAIN."
+    reason = f"it can't be read as Parquet ({said:.200})"
+    return DatabaseFormatError(name, reason, format="parquet", advice=advice)
 
 
 def written_terms(schema: pa.Schema) -> TableTerms | None:
@@ -104,13 +112,22 @@ def require_text(name: str, format: str, schema: pa.Schema, at: Sequence[int]) -
     DatabaseFormatError
         With the name of the column, and its type.
     """
-    import pyarrow.types as types
-
     for i in at:
         field = schema.field(i)
-        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-        if not (types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)):
+        if not _is_text(field.type):
             raise not_text(name, format, field.name, field.type)
+
+
+def _is_text(of: Any) -> bool:
+    import pyarrow.types as types
+
+    # such as of JSON, whose texts are kept as they are
+    while hasattr(of, "storage_type"):
+        of = of.storage_type
+    if types.is_dictionary(of):
+        of = of.value_type
+    kinds = types.is_string, types.is_large_string, types.is_string_view, types.is_null
+    return any(is_kind(of) for is_kind in kinds)
 
 
 def not_text(name: str, format: str, column: str, type: object) -> DatabaseFormatError:
@@ -188,16 +205,112 @@ def text_batches(
 def checked_batches(
     source: str | io.BytesIO, chosen: list[str], at_once: int = _BATCH, group: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Read some columns of text, of all groups of rows or of one, as what they should be."""
+    """Read some columns of text, of all groups of rows or of one, as what they should be.
+
+    Every column is a dictionary of texts, or of no type if it has none.
+    """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    groups = None if group is None else [group]
     # each text once a batch: a few bytes of a hostile file can else become many gigabytes
     file = pq.ParquetFile(source, read_dictionary=chosen, page_checksum_verification=True)
-    for batch in file.iter_batches(batch_size=at_once, row_groups=groups, columns=chosen):
-        # a damaged file may hold indices beyond its dictionary, and bytes that aren't UTF-8
-        batch.validate(full=True)
-        yield batch.select(chosen)
+    whole = pq.ParquetFile(source, page_checksum_verification=True)
+    for groups, most in _ways(source, file, chosen, group):
+        if most is None:
+            batches = file.iter_batches(batch_size=at_once, row_groups=groups, columns=chosen)
+        else:
+            # few rows of whole texts, which are put together once they are known
+            n = max(1, min(at_once, most))
+            few = whole.iter_batches(batch_size=n, row_groups=groups, columns=chosen)
+            batches = _together(map(_whole_texts, few), at_once)
+        for batch in batches:
+            # a damaged file may hold indices beyond its dictionary, and bytes that aren't UTF-8
+            batch.validate(full=True)
+            columns = [_with_dictionary(batch.column(name)) for name in chosen]
+            yield pa.RecordBatch.from_arrays(columns, chosen)
+
+
+def _ways(
+    source: str | io.BytesIO, file: pq.ParquetFile, chosen: list[str], group: int | None
+) -> Iterator[tuple[list[int], int | None]]:
+    """Yield groups of rows, and how many of them may be made whole texts at once.
+
+    It is None where dictionaries are read: pyarrow makes them of plain pages and of those that have
+    one, and of no column of an extension type. A page may stand for more than it holds if it has a
+    dictionary, or differences from the text before; none of its texts is longer than a page.
+    """
+    from capacity.database.io.tables.pages import DELTA_LENGTHS, DELTAS, PLAIN, pages_of
+
+    schema = file.schema
+    at = {schema.column(i).path: i for i in range(len(schema))}
+    wanted = {at[name] for name in chosen if name in at}
+    numbers = range(file.metadata.num_row_groups) if group is None else [group]
+    has_extension = any(hasattr(file.schema_arrow.field(c).type, "storage_type") for c in chosen)
+    dense = set(numbers) if has_extension else set[int]()
+    # of each group the largest page of each column, of those in which texts may be repeated
+    largest: dict[int, dict[int, int]] = {number: {} for number in numbers}
+    repeating = set[tuple[int, int]]()
+    with Path(source).open("rb") if isinstance(source, str) else nullcontext(source) as data:
+        for page in pages_of(data, group):
+            if page.column in wanted:
+                sizes = largest[page.group]
+                sizes[page.column] = max(page.size, sizes.get(page.column, 0))
+                if {DELTA_LENGTHS, DELTAS}.intersection(page.encodings):
+                    dense.add(page.group)
+                if not {PLAIN, DELTA_LENGTHS}.issuperset(page.encodings):
+                    repeating.add((page.group, page.column))
+
+    longest = max(
+        (
+            sum(size for column, size in sizes.items() if (number, column) in repeating)
+            for number, sizes in largest.items()
+            if number in dense
+        ),
+        default=0,
+    )
+    most = _HELD // longest if longest else _BATCH
+    for is_dense, of_numbers in groupby(numbers, dense.__contains__):
+        yield list(of_numbers), most if is_dense else None
+
+
+def _whole_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Turn columns of any type of text into plain ones; those of no type stay."""
+    import pyarrow as pa
+
+    batch.validate(full=True)
+    columns: list[Any] = []
+    for column in batch.columns:
+        texts = getattr(column, "storage", column)
+        columns.append(texts if pa.types.is_null(texts.type) else texts.cast(pa.large_string()))
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _together(batches: Iterator[pa.RecordBatch], at_once: int) -> Iterator[pa.RecordBatch]:
+    """Put small batches together, up to a number of rows or of bytes."""
+    import pyarrow as pa
+
+    held: list[pa.RecordBatch] = []
+    for batch in chain(batches, [None]):
+        if batch is not None:
+            held.append(batch)
+        rows, size = sum(b.num_rows for b in held), sum(b.nbytes for b in held)
+        if held and (batch is None or rows >= at_once or size >= _HELD):
+            (whole,) = pa.Table.from_batches(held).combine_chunks().to_batches()
+            held = []
+            yield whole
+
+
+def _with_dictionary(column: Any) -> Any:
+    """Give a column of texts one type, whatever that of the file is: a dictionary of texts."""
+    import pyarrow as pa
+
+    wanted = pa.dictionary(pa.int32(), pa.string())
+    if column.type == wanted or pa.types.is_null(column.type):
+        return column
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    indices, texts = column.indices.cast(pa.int32()), column.dictionary.cast(pa.string())
+    return pa.DictionaryArray.from_arrays(indices, texts)
 
 
 def _lengths(batch: pa.RecordBatch) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity import Database, load
-from capacity.database.io.tables import parquet
+from capacity.database.io.tables.parquet_columns import texts as texts_of
 from capacity.errors import DatabaseFormatError
 from capacity.stores import count_duckdb
 from capacity.stores.cluster.parquet_parts import Part, facts_of
@@ -141,14 +141,14 @@ def test_a_way_of_reading_is_chosen_by_the_pages() -> None:
         pieces.append(sink.getvalue())
     groups = []
     for data in pieces:
-        (way,) = parquet._ways(io.BytesIO(data), pq.ParquetFile(io.BytesIO(data)), [*ROLES], None)
+        (way,) = texts_of._ways(io.BytesIO(data), pq.ParquetFile(io.BytesIO(data)), [*ROLES], None)
         groups.append(way)
     assert [way[0] for way in groups] == [[0, 1, 2, 3]] * len(ENCODINGS)
     by_dictionary = [name for name, way in zip(ENCODINGS, groups, strict=True) if way[1] is None]
     assert by_dictionary == ["dictionaries", "dictionaries that are full", "PLAIN"]
     # texts of one type, whatever the way: out of core they are appended to one table
     for data in pieces:
-        for batch in parquet.checked_batches(io.BytesIO(data), [*ROLES]):
+        for batch in texts_of.checked_batches(io.BytesIO(data), [*ROLES]):
             assert set(batch.schema.types) == {pa.dictionary(pa.int32(), pa.string())}
 
 
@@ -234,7 +234,7 @@ def test_whole_texts_are_made_of_few_rows_at_once(longest: int, seed: int) -> No
                    column_encoding=dict.fromkeys(ROLES, "DELTA_BYTE_ARRAY"),
                    use_dictionary=False)  # fmt: skip
     data = io.BytesIO(sink.getvalue())
-    ((_, most),) = parquet._ways(data, pq.ParquetFile(data), [*ROLES], None)
+    ((_, most),) = texts_of._ways(data, pq.ParquetFile(data), [*ROLES], None)
     assert most is not None
     # whatever rows they are, their texts take no more
-    assert most * max(sum(map(len, row)) for row in rows) <= parquet._HELD
+    assert most * max(sum(map(len, row)) for row in rows) <= texts_of._HELD

@@ -1,16 +1,15 @@
 """Tables in Parquet, which holds any label: its columns have names, and its cells types.
 
 Columns are found by their names as in the header of a text, and must hold text. A table that
-`write` has written says in its metadata whether its cells are labels or N-Triples terms.
+`write` has written says in its metadata whether its cells are labels or N-Triples terms. A file in
+a folder such as ``relation=knows``, as Hive, Spark and Dask divide tables, has that column, too.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -21,8 +20,15 @@ from capacity.database.io.files.foreign import is_parquet
 from capacity.database.io.files.formats import Format, register_format
 from capacity.database.io.tables.cells import cells_of
 from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
-from capacity.database.io.tables.rows import narrowed, read_rows
+from capacity.database.io.tables.options import (
+    Columns,
+    TableForm,
+    TableTerms,
+    table_options,
+)
+from capacity.database.io.tables.parquet_columns.chosen import columns_of_facts, columns_of_folders
+from capacity.database.io.tables.parquet_columns.texts import BATCH, checked_batches
+from capacity.database.io.tables.rows import read_rows
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
@@ -36,9 +42,6 @@ if TYPE_CHECKING:
 
 # key of the form of the cells in a file's metadata
 _KEY = b"capacity.terms"
-_BATCH = 2**16
-# bytes of texts that are made at once, where a page may stand for more than it holds
-_HELD = 2**25
 
 
 def parse_parquet_content(
@@ -69,18 +72,15 @@ def parse_parquet_content(
 
     try:
         file = pq.ParquetFile(io.BytesIO(content.data))
-        names = tuple(file.schema_arrow.names)
-        at, options = narrowed(Table(content.name, format.name, [], names), options)
-        require_text(content.name, format.name, file.schema_arrow, at)
-        chosen = [names[i] for i in at]
-        require_room(content.name, file, io.BytesIO(content.data), len(at), content.limits)
+        chosen, options = columns_of_facts(content.name, file.schema_arrow, options)
+        require_room(content.name, file, io.BytesIO(content.data), len(chosen), content.limits)
         rows = list(_rows(content, chosen))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise broken_parquet(content.name, error) from None
     if terms is None and table is None:
         options = replace(options, terms=options.terms or written_terms(file.schema_arrow))
     return read_rows(
-        Table(content.name, format.name, rows, tuple(names[i] for i in at)),
+        Table(content.name, format.name, rows, tuple(chosen)),
         options,
         multi=multi,
         source=Source(Path(content.name).name, content.sha256, format.name),
@@ -102,42 +102,6 @@ def written_terms(schema: pa.Schema) -> TableTerms | None:
     """Return the form of the cells that `write` has noted in a file; None if there is no note."""
     noted = (schema.metadata or {}).get(_KEY)
     return "label" if noted == b"label" else "n3" if noted == b"n3" else None
-
-
-def require_text(name: str, format: str, schema: pa.Schema, at: Sequence[int]) -> None:
-    """Refuse columns of other types than text.
-
-    Raises
-    ------
-    DatabaseFormatError
-        With the name of the column, and its type.
-    """
-    for i in at:
-        field = schema.field(i)
-        if not _is_text(field.type):
-            raise not_text(name, format, field.name, field.type)
-
-
-def _is_text(of: Any) -> bool:
-    import pyarrow.types as types
-
-    # such as of JSON, whose texts are kept as they are
-    while hasattr(of, "storage_type"):
-        of = of.storage_type
-    if types.is_dictionary(of):
-        of = of.value_type
-    kinds = types.is_string, types.is_large_string, types.is_string_view, types.is_null
-    return any(is_kind(of) for is_kind in kinds)
-
-
-def not_text(name: str, format: str, column: str, type: object) -> DatabaseFormatError:
-    """Make the error for a column of another type than text."""
-    return DatabaseFormatError(
-        name,
-        f"each column of facts must hold text; {column!r:.60} is of type {type!s:.60}",
-        format=format,
-        advice="Choose others with `columns`, or turn it into text first.",
-    )
 
 
 def require_room(
@@ -184,7 +148,7 @@ def _rows(content: Content, chosen: list[str]) -> Iterator[Row]:
 
 
 def text_batches(
-    name: str, source: str | io.BytesIO, chosen: list[str], limits: Limits, at_once: int = _BATCH
+    name: str, source: str | io.BytesIO, chosen: list[str], limits: Limits, at_once: int = BATCH
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns of text, checked, in batches of at most `at_once` rows.
 
@@ -194,123 +158,12 @@ def text_batches(
         Before a text is made of a cell that is too long, or of more cells than the limits allow.
     """
     rows = text = 0
-    for batch in checked_batches(source, chosen, at_once):
+    for batch in checked_batches(source, chosen, at_once, of_folders=columns_of_folders(name)):
         longest, size = _lengths(batch)
         rows, text = rows + batch.num_rows, text + size
         excess = replace(limits, packed=True).excess(rows=rows, text=text, term=longest)
         refuse_excess(name, "parquet", excess)
         yield batch
-
-
-def checked_batches(
-    source: str | io.BytesIO, chosen: list[str], at_once: int = _BATCH, group: int | None = None
-) -> Iterator[pa.RecordBatch]:
-    """Read some columns of text, of all groups of rows or of one, as what they should be.
-
-    Every column is a dictionary of texts, or of no type if it has none.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    # each text once a batch: a few bytes of a hostile file can else become many gigabytes
-    file = pq.ParquetFile(source, read_dictionary=chosen, page_checksum_verification=True)
-    whole = pq.ParquetFile(source, page_checksum_verification=True)
-    for groups, most in _ways(source, file, chosen, group):
-        if most is None:
-            batches = file.iter_batches(batch_size=at_once, row_groups=groups, columns=chosen)
-        else:
-            # few rows of whole texts, which are put together once they are known
-            n = max(1, min(at_once, most))
-            few = whole.iter_batches(batch_size=n, row_groups=groups, columns=chosen)
-            batches = _together(map(_whole_texts, few), at_once)
-        for batch in batches:
-            # a damaged file may hold indices beyond its dictionary, and bytes that aren't UTF-8
-            batch.validate(full=True)
-            columns = [_with_dictionary(batch.column(name)) for name in chosen]
-            yield pa.RecordBatch.from_arrays(columns, chosen)
-
-
-def _ways(
-    source: str | io.BytesIO, file: pq.ParquetFile, chosen: list[str], group: int | None
-) -> Iterator[tuple[list[int], int | None]]:
-    """Yield groups of rows, and how many of them may be made whole texts at once.
-
-    It is None where dictionaries are read: pyarrow makes them of plain pages and of those that have
-    one, and of no column of an extension type. A page may stand for more than it holds if it has a
-    dictionary, or differences from the text before; none of its texts is longer than a page.
-    """
-    from capacity.database.io.tables.pages import DELTA_LENGTHS, DELTAS, PLAIN, pages_of
-
-    schema = file.schema
-    at = {schema.column(i).path: i for i in range(len(schema))}
-    wanted = {at[name] for name in chosen if name in at}
-    numbers = range(file.metadata.num_row_groups) if group is None else [group]
-    has_extension = any(hasattr(file.schema_arrow.field(c).type, "storage_type") for c in chosen)
-    dense = set(numbers) if has_extension else set[int]()
-    # of each group the largest page of each column, of those in which texts may be repeated
-    largest: dict[int, dict[int, int]] = {number: {} for number in numbers}
-    repeating = set[tuple[int, int]]()
-    with Path(source).open("rb") if isinstance(source, str) else nullcontext(source) as data:
-        for page in pages_of(data, group):
-            if page.column in wanted:
-                sizes = largest[page.group]
-                sizes[page.column] = max(page.size, sizes.get(page.column, 0))
-                if {DELTA_LENGTHS, DELTAS}.intersection(page.encodings):
-                    dense.add(page.group)
-                if not {PLAIN, DELTA_LENGTHS}.issuperset(page.encodings):
-                    repeating.add((page.group, page.column))
-
-    longest = max(
-        (
-            sum(size for column, size in sizes.items() if (number, column) in repeating)
-            for number, sizes in largest.items()
-            if number in dense
-        ),
-        default=0,
-    )
-    most = _HELD // longest if longest else _BATCH
-    for is_dense, of_numbers in groupby(numbers, dense.__contains__):
-        yield list(of_numbers), most if is_dense else None
-
-
-def _whole_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Turn columns of any type of text into plain ones; those of no type stay."""
-    import pyarrow as pa
-
-    batch.validate(full=True)
-    columns: list[Any] = []
-    for column in batch.columns:
-        texts = getattr(column, "storage", column)
-        columns.append(texts if pa.types.is_null(texts.type) else texts.cast(pa.large_string()))
-    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
-
-
-def _together(batches: Iterator[pa.RecordBatch], at_once: int) -> Iterator[pa.RecordBatch]:
-    """Put small batches together, up to a number of rows or of bytes."""
-    import pyarrow as pa
-
-    held: list[pa.RecordBatch] = []
-    for batch in chain(batches, [None]):
-        if batch is not None:
-            held.append(batch)
-        rows, size = sum(b.num_rows for b in held), sum(b.nbytes for b in held)
-        if held and (batch is None or rows >= at_once or size >= _HELD):
-            (whole,) = pa.Table.from_batches(held).combine_chunks().to_batches()
-            held = []
-            yield whole
-
-
-def _with_dictionary(column: Any) -> Any:
-    """Give a column of texts one type, whatever that of the file is: a dictionary of texts."""
-    import pyarrow as pa
-
-    wanted = pa.dictionary(pa.int32(), pa.string())
-    if column.type == wanted or pa.types.is_null(column.type):
-        return column
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    indices, texts = column.indices.cast(pa.int32()), column.dictionary.cast(pa.string())
-    return pa.DictionaryArray.from_arrays(indices, texts)
 
 
 def _lengths(batch: pa.RecordBatch) -> tuple[int, int]:

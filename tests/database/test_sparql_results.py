@@ -17,7 +17,7 @@ from capacity import Database, load
 from capacity.database import Term, from_sparql, write
 from capacity.database.io.sparql.results import BrokenResultError, Cells, Result
 from capacity.database.terms.nodes import term_from_pyoxigraph, term_to_pyoxigraph
-from capacity.errors import DatabaseFormatError
+from capacity.errors import DatabaseFormatError, InvalidArgumentError
 from capacity.testing import rdf_databases
 from tests.endpoints import result, says, serving
 from tests.tiers import examples
@@ -246,3 +246,9 @@ def test_a_broken_beginning_is_not_read_to_the_end() -> None:
     with pytest.raises(BrokenResultError):
         list(Result(read))
     assert len(asked) == 1
+
+
+def test_a_query_without_variables_has_none_to_name() -> None:
+    query = "CONSTRUCT { <x:a> <x:p> <x:b> } WHERE { <x:a> <x:p> <x:b> }"
+    with pytest.raises(InvalidArgumentError, match="It has none"):
+        from_sparql("http://127.0.0.1:9/", query, parameters={"land": "x"})

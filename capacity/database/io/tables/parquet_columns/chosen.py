@@ -1,4 +1,4 @@
-"""Which columns of a Parquet file are facts: its own, and those that its folders name."""
+"""The columns of a Parquet file that are facts: its own, and those that its folders name."""
 
 from __future__ import annotations
 

@@ -161,6 +161,21 @@ def one_text_less_often(path: Path) -> None:
     table(path, [long, short, long])
 
 
+@made("parquet", "long terms in differences")
+def one_text_in_differences(path: Path) -> None:
+    """A text of a megabyte in each of 3,000 rows, which takes a few bits where it is repeated."""
+    long, short = pa.array(["x" * MEGA] * 100), pa.array(["p"] * 100)
+    batch = pa.RecordBatch.from_arrays([long, short, short], ["subject", "predicate", "object"])
+    deltas = dict.fromkeys(batch.schema.names, "DELTA_BYTE_ARRAY")
+    with (
+        path.open("wb") as file,
+        pq.ParquetWriter(file, batch.schema, compression="zstd", use_dictionary=False,
+                         column_encoding=deltas) as writer,
+    ):  # fmt: skip
+        for _ in range(30):
+            writer.write_batch(batch)
+
+
 @made("parquet", "rows")
 def equal_rows(path: Path) -> None:
     """10^8 equal rows, as rows.parquet was."""

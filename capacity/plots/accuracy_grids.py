@@ -142,7 +142,7 @@ def _draw(
         if not {"layer_rank_bin", "database_rank_bin", "accuracy"} <= set(grid.columns):
             raise InvalidArgumentError(
                 "A grid must be what capacity.evaluator.accuracy_grid(runs, tau) returns; got a "
-                f"table with the columns {', '.join(map(str, grid.columns)):.160}."
+                f"table with the columns {', '.join(map(str, grid.columns)) or 'none':.160}."
             )
     if not grids or any(grid.empty for grid in grids.values()):
         raise InvalidArgumentError("A grid must have at least one cell to be drawn; it has none.")

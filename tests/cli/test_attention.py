@@ -189,3 +189,57 @@ def test_the_figure_of_few_tokens_has_one_panel_and_says_why(
     assert (
         "with 4 tokens in 4 dimensions of values\nno other pattern has the same" in drawn["title"]
     )
+
+
+@pytest.fixture(scope="module")
+def two_stacks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small T5 with its tokenizer."""
+    from tests.transformer.test_public_models import saved
+    from tests.transformer.tiny_models import build
+
+    torch = pytest.importorskip("torch")
+    return saved(tmp_path_factory.mktemp("t5"), build("T5", torch.float32))
+
+
+# "w4", whose only word the tokenizer reads; a decoder begins with <s>
+@pytest.mark.parametrize(
+    ("part", "tokens", "keys"),
+    [("encoder", ["w4"], ["w4"]), ("decoder", ["<s>", "w5"], ["<s>", "w5"]),
+     ("cross", ["<s>", "w5"], ["w4"])],
+)  # fmt: skip
+def test_a_part_of_an_encoder_decoder_is_chosen(
+    capsys: pytest.CaptureFixture[str],
+    two_stacks: Path,
+    tmp_path: Path,
+    part: str,
+    tokens: list[str],
+    keys: list[str],
+) -> None:
+    arguments = ["attention", str(two_stacks), "--text", "w4", "--part", part]
+    arguments += [] if part == "encoder" else ["--decoder-text", "w5"]
+    got = run_json(capsys, *arguments, "--out", str(tmp_path / "a.png"))
+    assert (got["part"], got["tokens"], got["keys"]) == (part, tokens, keys)
+    assert len(got["layers"]) == 2 * 4
+    assert (tmp_path / "a.png").stat().st_size > 0
+
+
+def test_a_report_of_a_part(
+    capsys: pytest.CaptureFixture[str], two_stacks: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "a.html"
+    arguments = ["report", "--attention", str(two_stacks), "--text", "w4", "--out", str(page)]
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert "'encoder', 'decoder'" in err
+    assert run(capsys, *arguments, "--part", "decoder")[0] == 0
+    assert "T5Model" in page.read_text()
+
+
+def test_parts_are_of_models_that_have_them(
+    capsys: pytest.CaptureFixture[str], model_folder: Path
+) -> None:
+    arguments = ["attention", str(model_folder), "--text", "the"]
+    code, _, err = run(capsys, *arguments, "--part", "decoder")
+    assert (code, "must be omitted for a model of one stack" in err) == (2, True)
+    code, _, err = run(capsys, *arguments, "--decoder-text", "the")
+    assert (code, "add --part decoder" in err) == (2, True)

@@ -38,6 +38,21 @@ def attention(
             rich_help_panel=ANALYSIS,
         ),
     ] = None,
+    part: Annotated[
+        Literal["encoder", "decoder", "cross"] | None,
+        typer.Option(
+            help="Attention of an encoder-decoder that is meant: its encoder's, its decoder's to "
+            "what that has read, or its decoder's to the encoder's embeddings.",
+            rich_help_panel=ANALYSIS,
+        ),
+    ] = None,
+    decoder_text: Annotated[
+        str | None,
+        typer.Option(
+            help="What the decoder reads, with --part decoder or cross; default: --text.",
+            rich_help_panel=ANALYSIS,
+        ),
+    ] = None,
     layer: Annotated[
         int | None,
         typer.Option(
@@ -61,11 +76,16 @@ def attention(
     """Measure and draw the effective attention of a model."""
     require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
     from capacity.transformer.activations.capturing import capture
-    from capacity.transformer.activations.models.pretrained import load_pretrained, tokens_of
+    from capacity.transformer.activations.models.pretrained import inputs_of_text, load_pretrained
     from capacity.transformer.effective.attention import effective_attention
     from capacity.transformer.few_tokens import on_few_tokens
     from capacity.transformer.table import attention_table
 
+    decodes = part in ("decoder", "cross")
+    if decoder_text is not None and not decodes:
+        raise InvalidArgumentError(
+            "--decoder-text is what a decoder reads: add --part decoder, or --part cross."
+        )
     if out is not None:
         from capacity.plots.files import require_drawable
 
@@ -77,18 +97,25 @@ def attention(
         )
     with spinner(f"reading {model_folder.name}"):
         model, tokenizer = load_pretrained(model_folder)
-    inputs = tokens_of(tokenizer, text)
+    inputs = inputs_of_text(model, tokenizer, text, part, decoder_text)
     with spinner(f"analysing {inputs['input_ids'].shape[1]} tokens"):
-        captured = capture(model, inputs)
+        captured = capture(model, inputs, part=part)
         effective = effective_attention(captured, mode)
         table = attention_table(captured, effective).drop(columns="sentence")
-    tokens = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0].tolist())
+    # of what attends, and of what is attended to
+    tokens, keys = (
+        tokenizer.convert_ids_to_tokens(inputs[name][0].tolist())
+        for name in (
+            "decoder_input_ids" if decodes else "input_ids",
+            "decoder_input_ids" if part == "decoder" else "input_ids",
+        )
+    )
     if out is not None:
-        _draw(captured, effective, table, tokens, _chosen(table, layer, head), out)
+        _draw(captured, effective, table, (tokens, keys), _chosen(table, layer, head), out)
     if as_json:
         rows = table.astype(object).where(table.notna(), None).to_dict("records")
         print_json({"model": captured.source, "mode": effective.mode, "tokens": tokens,
-                    "layers": rows})  # fmt: skip
+                    "layers": rows, **({"part": part, "keys": keys} if part else {})})  # fmt: skip
         return
     first = table.iloc[0]
     about = (f"{model_folder.name}: {captured.source}, {captured.n_layers} layers of "
@@ -126,7 +153,12 @@ def _chosen(table: Any, layer: int | None, head: int | None) -> Any:
 
 
 def _draw(
-    captured: Any, effective: Any, table: Any, tokens: list[str], chosen: Any, out: Path
+    captured: Any,
+    effective: Any,
+    table: Any,
+    tokens: tuple[list[str], list[str]],
+    chosen: Any,
+    out: Path,
 ) -> None:
     import pandas as pd
 
@@ -135,12 +167,12 @@ def _draw(
 
     layer, head = int(chosen["layer"]), int(chosen["head"])
     standard, left = (
-        pd.DataFrame(of.layers[layer].pattern[0, head].numpy(), index=tokens, columns=tokens)
+        pd.DataFrame(of.layers[layer].pattern[0, head].numpy(), *tokens)
         for of in (captured, effective)
     )
     if all_independent(table):
         # the second panel would be the first, and that of shares all of one colour
-        n, d = len(tokens), int(table["d_head_vo"].min())
+        n, d = len(tokens[1]), int(table["d_head_vo"].min())
         plot_attention(
             {"attention, all of it effective": standard},
             title=f"layer {layer}, head {head}: with {n} tokens in {d} dimensions of values\n"

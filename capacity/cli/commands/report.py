@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -54,6 +54,14 @@ def report(
     text: Annotated[
         str | None, typer.Option(help="Text that the model reads.", rich_help_panel=MODEL)
     ] = None,
+    part: Annotated[
+        Literal["encoder", "decoder"] | None,
+        typer.Option(
+            help="Attention of an encoder-decoder that the page is about; the decoder reads --text "
+            "as the encoder does.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     format: FormatOption = None,
     multi: MultiOption = None,
     chosen: Chosen = ALL,
@@ -93,14 +101,15 @@ def report(
     of_facts = {"format": format, "multi": multi, "effort": effort, **chosen.flags()}
     if attention is not None:
         _refuse("a model", {"tau": tau, **of_facts})
-        page, about = _of_model(source, attention, text), "model"
+        page, about = _of_model(source, attention, text, part), "model"
     elif source is None:
         raise InvalidArgumentError(
             "A report must be about something: a file of facts, the folder of a sweep, or a model "
             "by --attention FOLDER --text TEXT. Give one of them."
         )
-    elif text is not None:
-        raise InvalidArgumentError("--text is what a model reads: add --attention FOLDER.")
+    elif text is not None or part is not None:
+        name = "--part" if text is None else "--text"
+        raise InvalidArgumentError(f"{name} is about a model: add --attention FOLDER.")
     elif not isinstance(source, Address) and (source / "manifest.json").exists():
         _refuse("a sweep", of_facts)
         page, about = _of_sweep(source, 0.95 if tau is None else tau, seed), "sweep"
@@ -123,7 +132,9 @@ def _refuse(about: str, options: Mapping[str, object]) -> None:
             )
 
 
-def _of_model(source: Path | None, folder: Path, text: str | None) -> str:
+def _of_model(
+    source: Path | None, folder: Path, text: str | None, part: Literal["encoder", "decoder"] | None
+) -> str:
     if source is not None:
         raise InvalidArgumentError(
             f"A page must be about one thing: {source!s:.200}, or the model of --attention. Omit "
@@ -134,14 +145,17 @@ def _of_model(source: Path | None, folder: Path, text: str | None) -> str:
     require_packages("Analysing a model", (*LAYERS, "transformers"), "transformers")
     from capacity.report import attention_report
     from capacity.transformer.activations.capturing import capture
-    from capacity.transformer.activations.models.pretrained import load_pretrained, tokens_of
+    from capacity.transformer.activations.models.pretrained import inputs_of_text, load_pretrained
 
     with spinner(f"reading {folder.name}"):
         model, tokenizer = load_pretrained(folder)
-    inputs = tokens_of(tokenizer, text)
-    tokens = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0].tolist())
+    inputs = inputs_of_text(model, tokenizer, text, part)
+    read = inputs["decoder_input_ids" if part == "decoder" else "input_ids"]
+    tokens = tokenizer.convert_ids_to_tokens(read[0].tolist())
     with spinner(f"analysing {len(tokens)} tokens"):
-        return attention_report(capture(model, inputs), tokens, title=folder.resolve().name)
+        return attention_report(
+            capture(model, inputs, part=part), tokens, title=folder.resolve().name
+        )
 
 
 def _of_sweep(folder: Path, tau: float, seed: int) -> str:

@@ -83,8 +83,8 @@ class CompletionArtefacts:
         if threshold not in self.artefacts:
             raise InvalidArgumentError(
                 "`threshold` must be one that was counted: "
-                f"{', '.join(map(str, self.artefacts))}; got {shown(threshold)}. Others are "
-                "counted if `thresholds` has them."
+                f"{', '.join(map(str, self.artefacts)) or 'none was'}; got {shown(threshold)}. "
+                "Others are counted if `thresholds` has them."
             )
         return self.artefacts[threshold] / self.n_facts
 

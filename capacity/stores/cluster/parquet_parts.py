@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity.database.io.tables.cells import in_full, marks
-from capacity.database.io.tables.parquet import checked_batches
+from capacity.database.io.tables.parquet_columns.chosen import columns_of_folders
+from capacity.database.io.tables.parquet_columns.texts import checked_batches
 from capacity.database.terms.n3 import parse_n3
 from capacity.reading_limits import MAX_TERM_BYTES
 from capacity.stores.scratch.keys import is_key, key_of, kind_of
@@ -134,7 +135,10 @@ def _columns(part: Part) -> list[tuple[list[str], NDArray[np.int64]]]:
 
     # raises an error that names the file, if this worker doesn't see it
     Path(part.path).stat()
-    batches = checked_batches(part.path, list(part.columns), group=part.group)
+    of_folders = columns_of_folders(part.path)
+    batches = checked_batches(
+        part.path, list(part.columns), group=part.group, of_folders=of_folders
+    )
     table = pa.Table.from_batches(list(batches)).combine_chunks()
     found: list[tuple[list[str], Any]] = []
     for column in table.columns:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from capacity.database.io.sparql.answers import select_rows, whole_number
 from capacity.database.io.sparql.client import Client
-from capacity.database.terms.nodes import term_from_pyoxigraph
-from capacity.database.terms.term import Ids, Term
+from capacity.database.terms.term import Term
 from capacity.database.terms.vocabularies import RDF_TYPE
 from capacity.errors import EndpointError
 from capacity.progress import Progress
@@ -105,15 +104,12 @@ class Aggregates:
             )
         return whole_number(self.client, rows[0][0])
 
-    def rows(self, what: str, query: str, columns: Sequence[str]) -> list[tuple[object, ...]]:
-        """Ask for rows of nodes."""
+    def rows(self, what: str, query: str, columns: Sequence[str]) -> list[tuple[Term, ...]]:
+        """Ask for rows of terms."""
         if self.progress is not None:
             self.progress(f"counting {what}", self._asked, self.steps, None)
         self._asked += 1
-        ids = Ids()
-        found = select_rows(self.client, query, columns, ids, most=MAX_ROWS)
-        nodes = list(ids)
-        return [tuple(nodes[i] for i in row) for row in found]
+        return select_rows(self.client, query, columns, most=MAX_ROWS)
 
     def by_predicate(self) -> tuple[PredicateCounts, ...]:
         """Ask for the counts of each predicate, those with most facts first."""
@@ -134,21 +130,21 @@ class Aggregates:
             "HAVING (COUNT(DISTINCT ?o) > 1) } GROUP BY ?p",
             ("p", "n"),
         )
-        of_pairs = {node: whole_number(self.client, n) for node, n in several}
+        of_pairs = {term: whole_number(self.client, n) for term, n in several}
         found: list[PredicateCounts] = []
         in_triples = 0
-        for node, *cells in rows:
+        for predicate, *cells in rows:
             facts, subjects, objects, literals, blanks, others = (
                 whole_number(self.client, cell) for cell in cells
             )
             in_triples += others
             found.append(
                 PredicateCounts(
-                    predicate=term_from_pyoxigraph(node),
+                    predicate=predicate,
                     facts=facts,
                     subjects=subjects,
                     objects=objects,
-                    multi_valued_pairs=of_pairs.pop(node, 0),
+                    multi_valued_pairs=of_pairs.pop(predicate, 0),
                     literal_facts=literals,
                     blank_facts=blanks,
                 )
@@ -171,7 +167,7 @@ class Aggregates:
             f"LIMIT {MOST_CLASSES}",
             ("o", "n"),
         )
-        found = [(term_from_pyoxigraph(node), whole_number(self.client, n)) for node, n in rows]
+        found = [(term, whole_number(self.client, n)) for term, n in rows]
         return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))
 
 

@@ -18,7 +18,7 @@ from capacity.checks import cut, shown
 from capacity.database.io.files.content import refuse_excess
 from capacity.database.io.tables.headers import Row
 from capacity.database.io.tables.options import TableOptions
-from capacity.database.io.tables.parquet import not_text
+from capacity.database.io.tables.parquet_columns.chosen import not_text
 from capacity.errors import DatabaseFormatError
 from capacity.reading_limits import Limits
 from capacity.stores.scratch.scratch import Scratch

@@ -20,10 +20,10 @@ from capacity.database.io.tables.parquet import (
     broken_parquet,
     cells_of_column,
     require_room,
-    require_text,
     text_batches,
     written_terms,
 )
+from capacity.database.io.tables.parquet_columns.chosen import columns_of_facts
 from capacity.database.io.tables.rows import narrowed
 from capacity.database.io.tables.table import Table
 from capacity.errors import DatabaseFormatError
@@ -247,15 +247,14 @@ def parquet_table(
         file.close()
     size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     at_once = max(1024, min(ROWS // 2, HELD * meta.num_rows // max(1, size)))
-    table, at, options = narrowed_table(where, "parquet", tuple(schema.names), options)
-    require_text(where, "parquet", schema, at)
+    names, options = columns_of_facts(where, schema, options)
     with open_regular(where) as data:
-        require_room(where, file, data, len(at), limits)
+        require_room(where, file, data, len(names), limits)
     if not said and options.terms is None:
         options = replace(options, terms=written_terms(schema))
 
     def batches(layout: Layout) -> Iterator[pa.RecordBatch]:
-        chosen = [schema.names[at[i]] for i in layout.order]
+        chosen = [names[i] for i in layout.order]
         with _parquet(where):
             yield from text_batches(where, where, chosen, limits, at_once)
 
@@ -268,7 +267,7 @@ def parquet_table(
         # a missing cell is None, which the types don't tell
         yield from enumerate(cast(Iterator[tuple[str, ...]], found), start=1)
 
-    rows_of = lazy_table(where, "parquet", Rows(rows), table.names)
+    rows_of = lazy_table(where, "parquet", Rows(rows), tuple(names))
     what = f"rows of {where}"
     return TableFile(rows_of, options, batches, lambda n: tell(what, n, meta.num_rows))
 

@@ -1,7 +1,8 @@
 """Several files of facts as one database: lists, folders, patterns and open files.
 
 Each file is read on its own, with a format of its own, and the facts are united. A blank node is
-local to its file: if two files use one name, all blank nodes are renamed ``b0``, ``b1``, ...
+local to its file: if two files use one name, all blank nodes are renamed ``b0``, ``b1``, ... Of the
+folders in a folder those are read that are parts of a table, such as ``relation=knows``.
 """
 
 from __future__ import annotations
@@ -218,7 +219,7 @@ def _matches(pattern: str) -> list[str]:
 def _in_folder(name: str, format: str | None) -> tuple[list[str], str]:
     """List the files of a folder that are read, and say which ones aren't."""
     try:
-        entries = sorted(Path(name).iterdir())
+        entries = list(_entries(Path(name)))
     except OSError as error:
         raise DatabaseFormatError(name, f"{error.strerror}", advice="Check the folder.") from None
     of = Path(name).name or name
@@ -245,6 +246,17 @@ def _in_folder(name: str, format: str | None) -> tuple[list[str], str]:
         f"{listed}"
     )
     return taken, note if others else ""
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """Yield what is in a folder, and in those that are the parts of one table, as of Hive."""
+    for path in sorted(folder.iterdir()):
+        # a link may lead back to where it is
+        is_part = "=" in path.name and not path.name.startswith(".") and not path.is_symlink()
+        if is_part and path.is_dir():
+            yield from _entries(path)
+        else:
+            yield path
 
 
 def _unread(path: Path, format: str | None) -> str | None:

@@ -12,14 +12,13 @@ SPARQL 1.1 Query Results JSON Format, W3C 2013.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-
-import pyoxigraph as ox
+from collections.abc import Callable, Collection, Sequence
 
 from capacity.checks import cut
 from capacity.database.io.sparql.bodies import AT_ONCE, Body, Nesting
 from capacity.database.io.sparql.client import Answer, Client
-from capacity.database.terms.term import Ids
+from capacity.database.io.sparql.results import BrokenResultError, Cells, Result, UnkeptTermError
+from capacity.database.terms.term import Term
 from capacity.errors import DatabaseFormatError, EndpointError
 
 ROWS = "application/sparql-results+json, application/json;q=0.5"
@@ -35,13 +34,15 @@ def select_rows(
     client: Client,
     query: str,
     columns: Sequence[str],
-    ids: Ids,
     *,
     most: int,
     excess: EndpointError | None = None,
     say: Callable[[int], object] = lambda _rows: None,
-) -> list[tuple[int, ...]]:
-    """Ask a SELECT, and number the terms of its rows.
+) -> list[tuple[Term, ...]]:
+    """Ask a SELECT, and read the terms of its rows.
+
+    Blank nodes are named ``b0``, ``b1``, ... in the order in which they come: their labels are any
+    strings, local to one answer.
 
     Parameters
     ----------
@@ -51,8 +52,6 @@ def select_rows(
         The SELECT.
     columns : sequence of str
         Names of its columns, in the order in which they are wanted.
-    ids : Ids
-        Numbers of pyoxigraph's nodes, to which new ones are added.
     most : int
         Maximum of the rows.
     excess : EndpointError, optional
@@ -66,80 +65,100 @@ def select_rows(
         As `Client.asked` does, and for more rows than `most`.
     DatabaseFormatError
         If the answer is no result of SPARQL in JSON, is cut off, has other columns, or a row
-        without a value in one of them.
+        without a value in one of them, or with one that is no term of RDF.
     """
 
-    def read(answer: Answer) -> list[tuple[int, ...]]:
+    def read(answer: Answer) -> list[tuple[Term, ...]]:
         if answer.media_type not in _JSON:
             # not looked at as JSON, whatever brackets it has
             body = answer.body(lambda _data: None)
             raise _wrong_type(client, answer, body, "a result of SPARQL in JSON")
         body = answer.body(Nesting(client.name))
-        found = None
         try:
-            found = ox.parse_query_results(body, ox.QueryResultsFormat.JSON)  # type: ignore[arg-type]
-            rows = _numbered(client, found, columns, ids, most, excess, say)
-        except (SyntaxError, ValueError) as error:
-            if isinstance(error, DatabaseFormatError):
-                raise
+            rows = _terms(client, Result(body.read), columns, most, excess, say)
+        except (BrokenResultError, UnicodeDecodeError) as error:
             raise _broken(client, body, error) from None
-        finally:
-            # the traceback of an error may keep this frame, and another thread may collect it:
-            # pyoxigraph's results must end in the thread that made them
-            del found
         _refuse_limit(client, answer, len(rows))
         return rows
 
     return client.asked(query, ROWS, read)
 
 
-def _numbered(
+def _terms(
     client: Client,
-    found: object,
+    result: Result,
     columns: Sequence[str],
-    ids: Ids,
     most: int,
     excess: EndpointError | None,
     say: Callable[[int], object],
-) -> list[tuple[int, ...]]:
-    """Number the terms of a result as it comes."""
+) -> list[tuple[Term, ...]]:
+    """Read the terms of a result as it comes."""
+    cells, wanted = Cells(), set(columns)
+    rows: list[tuple[Term, ...]] = []
+    for row in result:
+        if not rows:
+            _require_columns(client, result, columns)
+        if len(rows) == most:
+            raise excess or _too_many(client, most)
+        if row.keys() != wanted:
+            raise _other_columns(client, row, columns, len(rows))
+        rows.append(tuple(_kept(client, cells, row[name], name, len(rows)) for name in columns))
+        if len(rows) % _STEP == 0:
+            say(len(rows))
+    if result.is_boolean:
+        raise _refused(client, "its answer is yes or no, and no rows")
+    _require_columns(client, result, columns)
+    return rows
+
+
+def _require_columns(client: Client, result: Result, columns: Sequence[str]) -> None:
+    names = result.columns
+    # the head may come last
+    if names is not None and sorted(names) != sorted(columns):
+        raise _refused(
+            client, f"its columns are {cut(' '.join(names))}, not {cut(' '.join(columns))}"
+        )
+
+
+def _other_columns(
+    client: Client, row: Collection[str], columns: Sequence[str], number: int
+) -> DatabaseFormatError:
+    """Make the error of a row without a column, or with another one."""
+    missing = next((name for name in columns if name not in row), None)
+    if missing is not None:
+        return _refused(
+            client,
+            f"row {number} has no ?{missing}, and a fact needs all its columns",
+            f"Add FILTER(BOUND(?{missing})), or take the part of the query out of OPTIONAL.",
+        )
+    other = next(name for name in row if name not in columns)
+    return _refused(client, f"row {number} has a column that its head hasn't, {cut(other)!r}")
+
+
+def _kept(client: Client, cells: Cells, cell: object, name: str, number: int) -> Term:
     try:
-        if not isinstance(found, ox.QuerySolutions):
-            raise _refused(client, "its answer is yes or no, and no rows")
-        names = [variable.value for variable in found.variables]
-        if sorted(names) != sorted(columns):
-            raise _refused(
-                client, f"its columns are {cut(' '.join(names))}, not {cut(' '.join(columns))}"
-            )
-        places = [names.index(name) for name in columns]
-        rows: list[tuple[int, ...]] = []
-        for solution in found:
-            if len(rows) == most:
-                raise excess or _too_many(client, most)
-            nodes = [solution[i] for i in places]
-            if None in nodes:
-                raise _gap(client, columns[nodes.index(None)], len(rows))
-            rows.append(tuple(ids[node] for node in nodes))
-            if len(rows) % _STEP == 0:
-                say(len(rows))
-        return rows
-    finally:
-        del found
+        return cells.term(cell)
+    except UnkeptTermError as error:
+        raise _refused(
+            client,
+            f"?{name} of row {number}, from 0, can't be kept: {error}",
+            "Omit it by a FILTER, or mend it in the store.",
+        ) from None
 
 
-def whole_number(client: Client, node: object) -> int:
+def whole_number(client: Client, term: Term | None) -> int:
     """Read a count.
 
     Raises
     ------
     DatabaseFormatError
-        If a node is no integer of at least 0.
+        If a term is no integer of at least 0, or missing.
     """
-    text = node.value if isinstance(node, ox.Literal) else ""
+    text = term.text if term is not None and term.kind == "literal" else ""
     # SUM gives a decimal at some endpoints, and no other number is a count
     found = re.fullmatch(r"\+?([0-9]{1,18})(?:\.0*)?", text)
     if found is None:
-        raise _refused(client, f"a count must be a whole number; it is {cut(str(node))}")
+        raise _refused(client, f"a count must be a whole number; it is {cut(str(term))}")
     return int(found[1])
 
 
@@ -182,14 +201,6 @@ def construct_triples(
     return client.asked(query, TRIPLES, read)
 
 
-def _gap(client: Client, name: str, row: int) -> DatabaseFormatError:
-    return _refused(
-        client,
-        f"row {row} has no ?{name}, and a fact needs all its columns",
-        f"Add FILTER(BOUND(?{name})), or take the part of the query out of OPTIONAL.",
-    )
-
-
 def _too_many(client: Client, most: int) -> EndpointError:
     return EndpointError(
         client.name,
@@ -223,8 +234,7 @@ def _wrong_type(client: Client, answer: Answer, body: Body, wanted: str) -> Data
 
 
 def _broken(client: Client, body: Body, error: Exception) -> DatabaseFormatError:
-    text = str(getattr(error, "msg", error))
-    said = "".join(c if c.isprintable() else " " for c in text)
+    said = "".join(c if c.isprintable() else " " for c in str(error))
     return _refused(
         client,
         f"its answer is no whole result of SPARQL in JSON ({said:.160}); it begins "

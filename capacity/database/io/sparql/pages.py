@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, TypeAlias
-
-import pyoxigraph as ox
 
 from capacity.database.io.sparql.answers import select_rows, whole_number
 from capacity.database.io.sparql.client import Client
 from capacity.database.io.sparql.queries import Query
-from capacity.database.terms.term import Ids
+from capacity.database.terms.blank_nodes import blank_names
+from capacity.database.terms.term import Term
 from capacity.errors import EndpointError
 
 Completeness: TypeAlias = Literal["check", "trust"]
@@ -35,20 +35,19 @@ class Rows:
 
     Attributes
     ----------
-    rows : list of tuple of int
-        Numbers of the terms of each row.
+    rows : list of tuple of Term
+        The terms of each row.
     pages : int
         Number of the answers that they came in.
     """
 
-    rows: list[tuple[int, ...]]
+    rows: list[tuple[Term, ...]]
     pages: int
 
 
 def every_row(
     client: Client,
     query: Query,
-    ids: Ids,
     *,
     page: int | None,
     max_rows: int,
@@ -63,8 +62,6 @@ def every_row(
         Where to ask.
     query : Query
         The SELECT.
-    ids : Ids
-        Numbers of pyoxigraph's nodes, to which new ones are added.
     page : int, optional
         Rows of a page; by default one answer holds all of them.
     max_rows : int
@@ -91,10 +88,10 @@ def every_row(
                 "Ask for fewer facts, or raise `max_rows`.",
             )
     if page is not None:
-        return _in_pages(client, query, ids, page, max_rows, expected, say)
+        return _in_pages(client, query, page, max_rows, expected, say)
     total = expected or 0
     rows = select_rows(
-        client, query.text, query.columns, ids, most=max_rows, say=lambda n: say(n, total)
+        client, query.text, query.columns, most=max_rows, say=lambda n: say(n, total)
     )
     if expected is not None and len(rows) != expected:
         raise _not_all(client, len(rows), expected, _smaller(len(rows)))
@@ -104,21 +101,19 @@ def every_row(
 def _in_pages(
     client: Client,
     query: Query,
-    ids: Ids,
     page: int,
     max_rows: int,
     expected: int | None,
     say: Say,
 ) -> Rows:
-    rows: dict[tuple[int, ...], None] = {}
-    pages = 0
+    rows: dict[tuple[Term, ...], None] = {}
+    pages, blank = 0, False
     while len(rows) != expected:
         start = len(rows)
         found = select_rows(
             client,
             query.page(page, start),
             query.columns,
-            ids,
             most=page,
             excess=EndpointError(
                 client.name,
@@ -131,6 +126,10 @@ def _in_pages(
         if not found and expected is None:
             break
         pages += 1
+        # before rows are compared: the same name is another node in another page
+        blank = blank or bool(blank_names(chain.from_iterable(found)))
+        if blank and pages > 1:
+            raise _blank_nodes(client)
         rows.update(dict.fromkeys(found))
         if len(rows) < start + len(found):
             raise EndpointError(
@@ -148,15 +147,14 @@ def _in_pages(
         missing = 0 if expected is None else expected - len(rows)
         if expected is not None and (missing < 0 or (missing and len(found) < page)):
             raise _not_all(client, len(rows), expected, _smaller(len(found)))
-        if pages > 1 or missing:
-            _refuse_blank_nodes(client, ids)
+        if blank and missing:
+            raise _blank_nodes(client)
     return Rows(list(rows), pages)
 
 
 def _counted(client: Client, query: str) -> int:
-    ids = Ids()
     try:
-        select_rows(client, query, ("n",), ids, most=1)
+        rows = select_rows(client, query, ("n",), most=1)
     except EndpointError as error:
         raise EndpointError(
             client.name,
@@ -164,7 +162,7 @@ def _counted(client: Client, query: str) -> int:
             f"{error.reason}",
             f'{error.advice} Say completeness="trust" to do without the count.',
         ) from None
-    return whole_number(client, next(iter(ids), None))
+    return whole_number(client, rows[0][0] if rows else None)
 
 
 def _not_all(client: Client, n: int, expected: int, advice: str) -> EndpointError:
@@ -186,14 +184,9 @@ def _smaller(n: int) -> str:
     return f"Ask in pages: page={max(1, n)}, or smaller." if n else "Ask again later."
 
 
-def _refuse_blank_nodes(client: Client, ids: Ids) -> None:
-    blank = any(
-        isinstance(node, ox.BlankNode) or (isinstance(node, ox.Triple) and "_:" in str(node))
-        for node in ids
+def _blank_nodes(client: Client) -> EndpointError:
+    return EndpointError(
+        client.name,
+        "the rows hold blank nodes, whose names are others in each page",
+        "Ask without `page`, or omit them: FILTER(!ISBLANK(?o)).",
     )
-    if blank:
-        raise EndpointError(
-            client.name,
-            "the rows hold blank nodes, whose names are others in each page",
-            "Ask without `page`, or omit them: FILTER(!ISBLANK(?o)).",
-        )

@@ -70,10 +70,10 @@ def bound(query: str, parameters: Mapping[str, object] | None) -> str:
     known = {token.variable for token in tokens if token.variable}
     for name in parameters:
         if name not in known:
-            hint = nearest(name, known)
+            has = f" It has {', '.join(sorted(known))}." if known else " It has none."
             raise InvalidArgumentError(
                 f"`parameters` must name variables of the query, without their question mark; got "
-                f"{shown(name)}.{hint or ' It has ' + ', '.join(sorted(known)) + '.'}"
+                f"{shown(name)}.{nearest(name, known) or has}"
             )
     texts = {name: written_term(name, value) for name, value in parameters.items()}
     return _replaced(query, tokens, texts)

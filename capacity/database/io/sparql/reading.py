@@ -22,8 +22,6 @@ from capacity.database.io.sparql.parameters import bound
 from capacity.database.io.sparql.queries import Query, read_query
 from capacity.database.policy import MultiPolicy, check_policy, multi_valued_warning
 from capacity.database.source import Source
-from capacity.database.terms.blank_nodes import with_stable_names
-from capacity.database.terms.nodes import term_from_pyoxigraph
 from capacity.database.terms.term import Ids
 from capacity.errors import DatabaseFormatError, EndpointError, InvalidArgumentError, warn_caller
 from capacity.progress import Progress, spinner
@@ -185,24 +183,19 @@ def _selected(
     tell: Callable[[str, int, int], object],
 ) -> tuple[Database, tuple[str, ...]]:
     """Ask for the rows of a SELECT, as a database, with notes on how they came."""
-    ids = Ids()
     found = every_row(
         client,
         query,
-        ids,
         page=page,
         max_rows=max_rows,
         completeness=completeness,
         say=lambda n, total: tell("rows", n, total),
     )
-    terms = [term_from_pyoxigraph(node) for node in ids]
-    # two nodes may be one term
-    distinct = {term: i for i, term in enumerate(dict.fromkeys(terms))}
-    renumber = np.array([distinct[term] for term in terms], dtype=np.int64)
-    rows = renumber[np.array(found.rows, dtype=np.int64)] if found.rows else np.zeros((0, 0), int)
+    ids = Ids()
+    rows = [[ids[term] for term in row] for row in found.rows]
     kept = Database.from_ids(
-        with_stable_names(list(distinct)),
-        rows,
+        list(ids),
+        np.array(rows, dtype=np.int64) if rows else np.zeros((0, 0), int),
         arity=len(query.columns),
         multi="keep",
         allow_empty=True,

@@ -1,4 +1,4 @@
-"""Sizes of the pages of a Parquet file, decompressed, by their own headers.
+"""The pages of a Parquet file by their own headers: sizes, decompressed, and encodings.
 
 The metadata at a file's end may say anything of sizes, but pyarrow takes what the header of a page
 says before it looks at the page. So the headers are read first, of a few bytes each: structs in
@@ -7,14 +7,15 @@ column whose metadata are damaged.
 
 References
 ----------
-Apache Parquet, *File Format*, "Data Pages" and ``parquet.thrift``; Apache Thrift, *Compact
-Protocol*.
+Apache Parquet, *File Format*, "Data Pages" and ``parquet.thrift``, and *Encodings*; Apache Thrift,
+*Compact Protocol*.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import IO
 
 from capacity.errors import InvalidArgumentError
@@ -24,13 +25,37 @@ _AT_ONCE, _MOST = 2**12, 2**24
 # numbers of fields: groups of rows in the file, their columns, and what these say of themselves
 _GROUPS, _COLUMNS, _META = 4, 1, 3
 _STORED_COLUMN, _FIRST_PAGE, _DICTIONARY = 7, 9, 11
-# of a page's header: sizes, decompressed and as it is stored
+# of a page's header: sizes, decompressed and as it is stored; and where pages of data, of both
+# versions, name their encoding
 _SIZE, _STORED = 2, 3
+_ENCODING = {5: 2, 8: 4}
+# encodings of texts: one after the other; all lengths first; and what differs from the text before
+PLAIN, DELTA_LENGTHS, DELTAS = 0, 6, 7
 # types of the protocol; the bytes of those of one size
 _INTEGERS, _BYTES, _LISTS, _STRUCT = (4, 5, 6), 8, (9, 10), 12
 _FIXED = {3: 1, 7: 8, 13: 16}
 _BOOLEANS = (1, 2)
 _DEEPEST = 16
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page, as its header has it.
+
+    Attributes
+    ----------
+    group, column : int
+        Numbers of its group of rows, and of its column in that.
+    size : int
+        Bytes, decompressed.
+    encodings : tuple of int
+        Encodings of its data, of which an honest header names one; none of a page of a dictionary.
+    """
+
+    group: int
+    column: int
+    size: int
+    encodings: tuple[int, ...]
 
 
 def sizes_of_pages(file: IO[bytes]) -> Iterator[int]:
@@ -46,25 +71,33 @@ def sizes_of_pages(file: IO[bytes]) -> Iterator[int]:
     InvalidArgumentError
         If the metadata are broken, or a page has no header where it should.
     """
+    return (page.size for page in pages_of(file))
+
+
+def pages_of(file: IO[bytes], group: int | None = None) -> Iterator[Page]:
+    """Yield the pages of all groups of rows, or of one, without reading a page.
+
+    Errors are those of `sizes_of_pages`.
+    """
     file.seek(-8, os.SEEK_END)
     end = file.tell()
     n_bytes = int.from_bytes(file.read(4), "little")
     file.seek(max(0, end - n_bytes))
     try:
-        for begin, stored in _columns(_Reader(file.read(n_bytes))):
+        for at_group, column, begin, stored in _columns(_Reader(file.read(n_bytes))):
             at = begin
-            while at < min(begin + stored, end):
-                size, length = _page(file, at)
-                yield size
+            while group in (None, at_group) and at < min(begin + stored, end):
+                size, length, encodings = _page(file, at)
+                yield Page(at_group, column, size, encodings)
                 at += length
     except IndexError:
         raise InvalidArgumentError("its metadata are cut") from None
 
 
-def _columns(reader: _Reader) -> Iterator[tuple[int, int]]:
-    """Yield where each column of each group of rows begins, and its stored bytes."""
-    for _ in reader.lists(_GROUPS):
-        for _ in reader.lists(_COLUMNS):
+def _columns(reader: _Reader) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the group and number of each column, where it begins, and its stored bytes."""
+    for group, _ in enumerate(reader.lists(_GROUPS)):
+        for column, _ in enumerate(reader.lists(_COLUMNS)):
             for number, kind in reader.fields():
                 if (number, kind) != (_META, _STRUCT):
                     reader.skip(kind)
@@ -74,17 +107,17 @@ def _columns(reader: _Reader) -> Iterator[tuple[int, int]]:
                 # as pyarrow decides where it begins; a column without values has no page but a
                 # dictionary's, and no page stands where a file begins
                 begin = first if first > 0 and (at == 0 or first < at) else at
-                yield max(0, begin), found.get(_STORED_COLUMN, 0)
+                yield group, column, max(0, begin), found.get(_STORED_COLUMN, 0)
 
 
-def _page(file: IO[bytes], at: int) -> tuple[int, int]:
-    """Return a page's size, and its stored bytes with those of its header."""
+def _page(file: IO[bytes], at: int) -> tuple[int, int, tuple[int, ...]]:
+    """Return a page's size, its stored bytes with those of its header, and its encodings."""
     n_bytes = _AT_ONCE
     while True:
         file.seek(at)
         reader = _Reader(file.read(n_bytes))
         try:
-            found = reader.integers((_SIZE, _STORED))
+            found, encodings = _header(reader)
         except IndexError:
             n_bytes *= 16
             if n_bytes > _MOST:
@@ -93,7 +126,21 @@ def _page(file: IO[bytes], at: int) -> tuple[int, int]:
         size, stored = found.get(_SIZE, -1), found.get(_STORED, -1)
         if size < 0 or stored < 0:
             raise InvalidArgumentError("the header of a page has no size")
-        return size, reader.at + stored
+        return size, reader.at + stored, encodings
+
+
+def _header(reader: _Reader) -> tuple[dict[int, int], tuple[int, ...]]:
+    """Read the header of a page: its sizes by their numbers, and its encodings."""
+    sizes: dict[int, int] = {}
+    encodings: list[int] = []
+    for number, kind in reader.fields():
+        if number in (_SIZE, _STORED) and kind in _INTEGERS:
+            sizes[number] = reader.integer()
+        elif number in _ENCODING and kind == _STRUCT:
+            encodings += reader.integers((_ENCODING[number],)).values()
+        else:
+            reader.skip(kind)
+    return sizes, tuple(encodings)
 
 
 class _Reader:

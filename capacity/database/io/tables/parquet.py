@@ -1,13 +1,14 @@
 """Tables in Parquet, which holds any label: its columns have names, and its cells types.
 
 Columns are found by their names as in the header of a text, and must hold text. A table that
-`write` has written says in its metadata whether its cells are labels or N-Triples terms.
+`write` has written says in its metadata whether its cells are labels or N-Triples terms. A file in
+a folder such as ``relation=knows``, as Hive, Spark and Dask divide tables, has that column, too.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -18,8 +19,15 @@ from capacity.database.io.files.foreign import is_parquet
 from capacity.database.io.files.formats import Format, register_format
 from capacity.database.io.tables.cells import cells_of
 from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.options import Columns, TableForm, TableTerms, table_options
-from capacity.database.io.tables.rows import narrowed, read_rows
+from capacity.database.io.tables.options import (
+    Columns,
+    TableForm,
+    TableTerms,
+    table_options,
+)
+from capacity.database.io.tables.parquet_columns.chosen import columns_of_facts, columns_of_folders
+from capacity.database.io.tables.parquet_columns.texts import BATCH, checked_batches
+from capacity.database.io.tables.rows import read_rows
 from capacity.database.io.tables.table import Table
 from capacity.database.policy import MultiPolicy
 from capacity.database.terms.arrow import compute
@@ -32,7 +40,6 @@ if TYPE_CHECKING:
 
 # key of the form of the cells in a file's metadata
 _KEY = b"capacity.terms"
-_BATCH = 2**16
 
 
 def parse_parquet_content(
@@ -63,18 +70,15 @@ def parse_parquet_content(
 
     try:
         file = pq.ParquetFile(io.BytesIO(content.data))
-        names = tuple(file.schema_arrow.names)
-        at, options = narrowed(Table(content.name, format.name, [], names), options)
-        require_text(content.name, format.name, file.schema_arrow, at)
-        chosen = [names[i] for i in at]
-        require_room(content.name, file, io.BytesIO(content.data), len(at), content.limits)
+        chosen, options = columns_of_facts(content.name, file.schema_arrow, options)
+        require_room(content.name, file, io.BytesIO(content.data), len(chosen), content.limits)
         rows = list(_rows(content, chosen))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise broken_parquet(content.name, error) from None
     if terms is None and table is None:
         options = replace(options, terms=options.terms or written_terms(file.schema_arrow))
     return read_rows(
-        Table(content.name, format.name, rows, tuple(names[i] for i in at)),
+        Table(content.name, format.name, rows, tuple(chosen)),
         options,
         multi=multi,
         source=content.source(format.name),
@@ -84,41 +88,18 @@ def parse_parquet_content(
 
 def broken_parquet(name: str, error: Exception) -> DatabaseFormatError:
     """Make the error for a file that pyarrow doesn't read."""
-    reason = f"it can't be read as Parquet ({str(error).partition(chr(10))[0]:.200})"
-    return DatabaseFormatError(name, reason, format="parquet", advice="Fetch or write it again.")
+    said = str(error).partition("\n")[0]
+    advice = "Fetch or write it again."
+    if "Not yet implemented" in said:
+        advice = "Write it with another encoding of its columns, such as PLAIN."
+    reason = f"it can't be read as Parquet ({said:.200})"
+    return DatabaseFormatError(name, reason, format="parquet", advice=advice)
 
 
 def written_terms(schema: pa.Schema) -> TableTerms | None:
     """Return the form of the cells that `write` has noted in a file; None if there is no note."""
     noted = (schema.metadata or {}).get(_KEY)
     return "label" if noted == b"label" else "n3" if noted == b"n3" else None
-
-
-def require_text(name: str, format: str, schema: pa.Schema, at: Sequence[int]) -> None:
-    """Refuse columns of other types than text.
-
-    Raises
-    ------
-    DatabaseFormatError
-        With the name of the column, and its type.
-    """
-    import pyarrow.types as types
-
-    for i in at:
-        field = schema.field(i)
-        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-        if not (types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind)):
-            raise not_text(name, format, field.name, field.type)
-
-
-def not_text(name: str, format: str, column: str, type: object) -> DatabaseFormatError:
-    """Make the error for a column of another type than text."""
-    return DatabaseFormatError(
-        name,
-        f"each column of facts must hold text; {column!r:.60} is of type {type!s:.60}",
-        format=format,
-        advice="Choose others with `columns`, or turn it into text first.",
-    )
 
 
 def require_room(
@@ -165,7 +146,7 @@ def _rows(content: Content, chosen: list[str]) -> Iterator[Row]:
 
 
 def text_batches(
-    name: str, source: str | io.BytesIO, chosen: list[str], limits: Limits, at_once: int = _BATCH
+    name: str, source: str | io.BytesIO, chosen: list[str], limits: Limits, at_once: int = BATCH
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns of text, checked, in batches of at most `at_once` rows.
 
@@ -175,27 +156,12 @@ def text_batches(
         Before a text is made of a cell that is too long, or of more cells than the limits allow.
     """
     rows = text = 0
-    for batch in checked_batches(source, chosen, at_once):
+    for batch in checked_batches(source, chosen, at_once, of_folders=columns_of_folders(name)):
         longest, size = _lengths(batch)
         rows, text = rows + batch.num_rows, text + size
         excess = replace(limits, packed=True).excess(rows=rows, text=text, term=longest)
         refuse_excess(name, "parquet", excess)
         yield batch
-
-
-def checked_batches(
-    source: str | io.BytesIO, chosen: list[str], at_once: int = _BATCH, group: int | None = None
-) -> Iterator[pa.RecordBatch]:
-    """Read some columns of text, of all groups of rows or of one, as what they should be."""
-    import pyarrow.parquet as pq
-
-    groups = None if group is None else [group]
-    # each text once a batch: a few bytes of a hostile file can else become many gigabytes
-    file = pq.ParquetFile(source, read_dictionary=chosen, page_checksum_verification=True)
-    for batch in file.iter_batches(batch_size=at_once, row_groups=groups, columns=chosen):
-        # a damaged file may hold indices beyond its dictionary, and bytes that aren't UTF-8
-        batch.validate(full=True)
-        yield batch.select(chosen)
 
 
 def _lengths(batch: pa.RecordBatch) -> tuple[int, int]:

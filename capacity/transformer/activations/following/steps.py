@@ -57,6 +57,13 @@ def steps_of(
     first, steps = _embedding(chain.pop(0)[0])
     for node, main in chain:
         steps += _steps(node, main, first, layers, source)
+    widths = {s.weight.shape[-1] for s in steps if isinstance(s, Mapped) and s.layer is not None}
+    if other := widths - {follower.start.value.shape[-1] if follower.start else 0}:
+        raise InvalidArgumentError(
+            f"The residual stream must have one width; that of {source} is projected to "
+            f"{min(other)} features after a layer, to which its terms can't be compared. Use "
+            "effective_attention and identifiability_table, which don't need it."
+        )
     wrote = [s.layer for s in steps if isinstance(s, Written) and s.term == "heads"]
     if wrote != list(range(len(layers))):
         odd = next(i for i in range(len(layers) + 1) if wrote.count(i) != 1)

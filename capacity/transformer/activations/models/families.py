@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
@@ -96,7 +97,7 @@ def body_of(model: nn.Module, part: Part | None) -> tuple[Any, Any]:
             f"capture(tokens, mask) that returns an ActivationCache; got {type(model).__name__}. "
             "Tensors of other programs are analysed by from_tensors."
         )
-    body: Any = model.base_model
+    body: Any = _named_body(model)
     towers = [name for name in ("text_model", "vision_model") if hasattr(body, name)]
     if len(towers) == 2:
         raise InvalidArgumentError(
@@ -119,3 +120,15 @@ def body_of(model: nn.Module, part: Part | None) -> tuple[Any, Any]:
         )
     require_choice("`part`", part, get_args(Part))
     return (encoder, encoder) if part == "encoder" else (body, decoder)
+
+
+def _named_body(model: Any) -> Any:
+    """The model without its head, whose inputs have names.
+
+    Decoders of BART's family that stand alone are wrapped once more, by a module that hands on
+    whatever it gets.
+    """
+    body = model.base_model
+    kinds = {one.kind for one in inspect.signature(body.forward).parameters.values()}
+    hands_on = kinds <= {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    return getattr(body, "decoder", body) if hands_on else body

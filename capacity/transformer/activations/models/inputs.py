@@ -59,8 +59,13 @@ def require_only(given: Mapping[str, Any], names: Sequence[str], model: str) -> 
     Raises
     ------
     InvalidArgumentError
-        With their names.
+        With their names; or if it names none.
     """
+    if not names:
+        raise InvalidArgumentError(
+            f"The module that {model} runs must name its inputs, such as input_ids; none of its "
+            "is one. Give the module within it that has the layers."
+        )
     others = sorted(set(given) - set(names))
     if others:
         raise InvalidArgumentError(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from capacity.checks import in_a_line
 from capacity.errors import CapacityError, InvalidArgumentError
 from capacity.optional import needed_by
+from capacity.transformer.activations.models.families import Part
 from capacity.transformer.activations.models.folder import check_folder, check_size
 
 
@@ -41,8 +43,9 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
     StorageError
         If something in the folder is a pipe, a socket or a device, or a file is too large.
     InvalidArgumentError
-        If the folder doesn't hold a model that can read a token, all of its weights, and a
-        tokenizer that fits it; or if a head is asked for that isn't there.
+        If the folder doesn't hold a model that can read a token, all of its weights and none of
+        layers or biases that config.json lacks, and a tokenizer that fits it; or if a head is asked
+        for that isn't there.
 
     Examples
     --------
@@ -59,7 +62,7 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
     ('BertModel', [2, 4, 3])
     """
     with needed_by("load_pretrained"):
-        from transformers import AutoConfig, AutoTokenizer
+        from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
     path = Path(folder)
     check_folder(path)
     here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -78,6 +81,8 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
             both = {"decoder_input_ids": one} if config.is_encoder_decoder else {}
             with torch.no_grad():
                 model.eval()(input_ids=one, **both)
+            if not head and kind is AutoModelForCausalLM:
+                model = model.base_model.get_decoder()
     except CapacityError:
         raise
     # the loaders raise errors of many kinds for damaged files
@@ -91,6 +96,7 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
             f"{path} must hold the weights of its config.json; {name} has the shape {tuple(held)}, "
             f"and {tuple(asked)} there. Save the model again with save_pretrained."
         )
+    _require_used(path, model, sorted(told["unexpected_keys"]))
     # poolers follow the last embeddings, which are analysed, and aren't always trained
     missing = sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))
     if missing:
@@ -109,12 +115,42 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
     return model, tokenizer
 
 
+def _require_used(path: Path, model: Any, unused: Sequence[str]) -> None:
+    """Refuse weights of the model's own layers that it has no place for, such as of a layer more.
+
+    Those of heads, and of other models in the same file, are rightly unused.
+    """
+    lists = {name: len(of) for name, of in model.named_modules() if isinstance(of, nn.ModuleList)}
+    # with weights of their own, so that another one belongs to what they compute
+    computing = {
+        name for name, of in model.named_modules() if any(True for _ in of.parameters(False))
+    }
+    for key in unused:
+        own = key.removeprefix(f"{model.base_model_prefix}.")
+        for name, n in lists.items():
+            number = own.removeprefix(f"{name}.").partition(".")[0]
+            if own.startswith(f"{name}.") and number.isdecimal() and int(number) >= n:
+                raise InvalidArgumentError(
+                    f"{path} must hold the weights of its config.json, which asks for {n} of "
+                    f"{name}; they have {name}.{number}, too. Say the number of the weights' "
+                    "layers there, or save the model again with save_pretrained."
+                )
+        if own.rpartition(".")[0] in computing:
+            raise InvalidArgumentError(
+                f"{path} must hold the weights of its config.json, which has no place for {key}: "
+                "the model would compute something else. Mend config.json, or save the model "
+                "again with save_pretrained."
+            )
+
+
 def _class_of(path: Path, config: Any, head: bool) -> Any:
     """Automatic class of a model, with the head of its config.json or without."""
     from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
 
     if not head:
-        return AutoModel
+        # a decoder that was saved alone, of a family whose models have an encoder, too
+        alone = type(config).is_encoder_decoder and not config.is_encoder_decoder
+        return AutoModelForCausalLM if alone else AutoModel
     wanted = (config.architectures or [""])[0]
     for kind in (AutoModelForMaskedLM, AutoModelForCausalLM):
         known: Any = kind._model_mapping.get(type(config), None)
@@ -157,6 +193,44 @@ def tokens_of(tokenizer: Any, text: str) -> Any:
             f"{tokenizer.unk_token}. Is it the tokenizer of this model, and the text in its "
             "language?"
         )
+    return inputs
+
+
+def inputs_of_text(
+    model: Any, tokenizer: Any, text: str, part: Part | None, written: str | None = None
+) -> dict[str, Any]:
+    """Tokenize a text into the inputs of `capture` for a part of a model.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        The model.
+    tokenizer : transformers tokenizer
+        Its tokenizer.
+    text : str
+        Text that the model reads; the encoder, if it has one.
+    part : {"encoder", "decoder", "cross"}, optional
+        Which attention of an encoder-decoder is meant.
+    written : str, optional
+        Text that the decoder reads behind the token at which it begins; by default `text`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        As `tokens_of`, and if the model doesn't say at which token its decoder begins.
+    """
+    inputs = dict(tokens_of(tokenizer, text))
+    if part not in ("decoder", "cross") or not model.config.is_encoder_decoder:
+        return inputs
+    names = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
+    begins = next((at for n in names if (at := getattr(model.config, n, None)) is not None), None)
+    if begins is None:
+        raise InvalidArgumentError(
+            "The model's config.json must say at which token its decoder begins; it has no "
+            "decoder_start_token_id. Give decoder_input_ids to capture."
+        )
+    ids = inputs["input_ids"] if written is None else tokens_of(tokenizer, written)["input_ids"]
+    inputs["decoder_input_ids"] = nn.functional.pad(ids, (1, 0), value=begins)
     return inputs
 
 

@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "frozen": "experiments.size.frozen",
     "starts": "experiments.starts.factors",
     "half_sizes": "experiments.starts.half_sizes",
+    "frozen_law": "experiments.starts.frozen_law",
     "patterns": "experiments.starts.patterns",
     "failures": "experiments.starts.failures",
     "neighbours": "experiments.starts.neighbours",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,8 @@ from capacity.layer.model.config import LayerConfig, layer_rank_assumed
 
 # of the layer to begin with
 MOST_HEADS = 6
+# of the layers of four heads that the law of reach was fitted to, and their smallest databases
+WIDTHS, LEAST_FORETOLD = range(4, 9), 34
 # families whose dimension is that of the vectors of things; the others are parts of networks
 _EMBEDDINGS = ("CP", "DistMult", "ComplEx", "SimplE", "RESCAL", "TuckER")
 
@@ -34,10 +35,10 @@ class HoldingLayer:
     necessary : int or None
         A lower bound of d_model; None if it isn't known.
     foretold : tuple of LayerConfig and HeldSize, or None
-        The smallest layer, of d_model heads with d_head_qk = 2 and d_head_vo = 1, of which some of
-        eight starts by the best recipe is foretold to hold as many facts
-        (`capacity.evaluator.held_size`); None where the law was fitted to no layer as large, or as
-        small.
+        The smallest layer, of four heads with d_head_qk = 2 and d_head_vo = 1, as the experiment
+        had them with d_model from 4 to 8, of which some of eight starts by the best recipe is
+        foretold to hold as many facts (`capacity.evaluator.held_size`); None where the law was
+        fitted to no layer as large, or to no databases as small.
     """
 
     written: LayerConfig | None
@@ -93,14 +94,11 @@ def _start(count: int) -> LayerConfig | None:
 
 def _foretold(n_triples: int) -> tuple[LayerConfig, HeldSize] | None:
     """The smallest layer within the fit that is foretold to hold as many triples by reach."""
-    layers = (LayerConfig(d_model, d_model, 2, 1) for d_model in itertools.count(3))
-    sizes = ((layer, held_size(layer, by="reach")) for layer in layers)
-    layer, size = next(
-        (layer, size)
-        for layer, size in sizes
-        if size.triples >= n_triples or "d_model" in size.outside
-    )
-    return None if size.outside else (layer, size)
+    layers = [LayerConfig(d_model, 4, 2, 1) for d_model in WIDTHS]
+    sizes = [(layer, held_size(layer, by="reach")) for layer in layers]
+    if n_triples < LEAST_FORETOLD:
+        return None
+    return next(((layer, size) for layer, size in sizes if size.triples >= n_triples), None)
 
 
 def smallest_embedding(found: Sequence[Dimension]) -> Dimension | None:

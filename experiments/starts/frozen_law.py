@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
@@ -222,6 +223,7 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
             xlabel="triples foretold",
         )
         axes.title.set_fontsize(8)
+        axes.xaxis.set_minor_formatter(NullFormatter())
     panels[0].set_ylabel("triples that are held, for half of the databases")
     panels[0].legend(title="d_model", fontsize=7)
     headline(

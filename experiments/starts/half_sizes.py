@@ -131,6 +131,7 @@ def numbers(tables: Tables) -> dict[str, Any]:
     reached = with_mean(sizes[few]["ratio"] >= TIMES, sizes[few])
     return {
         "layers": sizes.to_dict("records"),
+        "layers_with_rises": sum(any(rises.values()) for rises in sizes["rises"]),
         "few_heads": {"at_least_twice": reached, **_ratios(sizes[few])},
         "many_heads": _ratios(sizes[~few]),
         "law": _law_of_reach(tables["runs"], sizes),
@@ -140,13 +141,17 @@ def numbers(tables: Tables) -> dict[str, Any]:
 
 def _ratios(sizes: pd.DataFrame) -> dict[str, Any]:
     """Medians of the ratios of the frozen size, to those of one trained start and of some."""
-    inside = sizes[[not any(beyond.values()) for beyond in sizes["beyond"]]]
+    to_one, to_some = (
+        sizes[[not beyond[way] and not beyond[FROZEN] for beyond in sizes["beyond"]]]
+        for way in (ONE, SOME)
+    )
     return {
         "layers": len(sizes),
-        "beyond_the_grid": len(sizes) - len(inside),
-        "to_one": inside["ratio"].median(),
-        "to_some": inside["ratio_to_some"].median(),
-        "below_some": int((inside["ratio_to_some"] < 1).sum()),
+        "beyond_the_grid": len(sizes) - len(to_one),
+        "beyond_the_grid_by_some": len(sizes) - len(to_some),
+        "to_one": to_one["ratio"].median(),
+        "to_some": to_some["ratio_to_some"].median(),
+        "below_some": int((to_some["ratio_to_some"] < 1).sum()),
     }
 
 

@@ -160,21 +160,21 @@ def test_tokens_in_two_roles_need_the_wider_layer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_triples", "d_model"), [(4, 3), (100, 3), (600, 7), (1000, 8), (4000, None)]
+    ("n_triples", "d_model"), [(4, None), (100, 4), (300, 6), (500, 8), (4000, None)]
 )
 def test_the_foretold_layer_is_the_smallest_of_the_fit(n_triples: int, d_model: int | None) -> None:
     db = Database.from_triples([(f"s{i}", "p", f"o{i}") for i in range(n_triples)])
-    found = holding_layer(db, n_triples, ()).foretold
+    foretold = holding_layer(db, n_triples, ()).foretold
     if d_model is None:
-        assert found is None
+        assert foretold is None
         return
-    assert found is not None
-    layer, size = found
-    assert (layer, size.outside) == (LayerConfig(d_model, d_model, 2, 1), ())
-    smaller = held_size(LayerConfig(d_model - 1, d_model - 1, 2, 1), by="reach")
+    assert foretold is not None
+    layer, size = foretold
+    assert (layer, size.outside) == (LayerConfig(d_model, 4, 2, 1), ())
     assert n_triples <= size.triples
-    # the law was fitted to no smaller layer
-    assert smaller.triples < n_triples or d_model == 3
+    # the law was fitted to none narrower with four heads within 4 d_model
+    smaller = held_size(LayerConfig(d_model - 1, 4, 2, 1), by="reach")
+    assert smaller.triples < n_triples or d_model == 4
 
 
 def test_dimensions_are_those_of_the_library(page: str, figure_1: Database) -> None:

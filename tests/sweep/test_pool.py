@@ -135,6 +135,18 @@ def test_processes_can_begin_and_prepare_before_there_are_tasks(tmp_path: Path) 
     assert not multiprocessing.active_children()
 
 
+def test_where_the_server_has_no_socket_each_process_is_a_new_interpreter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def without_a_socket() -> None:
+        raise OSError("AF_UNIX path too long")
+
+    monkeypatch.setattr("multiprocessing.forkserver.ensure_running", without_a_socket)
+    with processes(1) as execute:
+        (outcome,) = execute(os.getppid, {0: ()})
+    assert outcome.value == os.getpid()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
 def test_a_server_that_is_killed_costs_no_task(tmp_path: Path) -> None:
     with processes(2) as execute:

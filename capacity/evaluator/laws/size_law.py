@@ -319,7 +319,9 @@ def held_size(
     Notes
     -----
     Databases with structure need less (`capacity.database.description_length`), so that a layer may
-    hold more of their triples than this.
+    hold more of their triples than this. The two laws are of different runs, and can't be compared
+    layer by layer: where databases are held by one start some of eight hold them, too, but the laws
+    don't know of one another.
 
     Examples
     --------

@@ -3,9 +3,9 @@
 `concurrent.futures` fails all waiting tasks when one process dies, and leaves its processes running
 when their parent is killed.
 
-On Linux workers are forked from a server (`multiprocessing.forkserver`), a process with one thread
-that has imported what tasks need; elsewhere, where libraries of the system don't bear a fork, each
-is a new interpreter.
+On Linux workers are forked from a server (`multiprocessing.forkserver`), which has imported what
+tasks need and nothing that begins threads of Python, and lives as long as this process; elsewhere,
+where libraries of the system don't bear a fork, each is a new interpreter.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ from capacity.errors import CapacityError, LostDeviceError, SweepError, warn_cal
 # arguments of the tasks by their names, in the order in which they begin
 Tasks: TypeAlias = Mapping[Any, tuple[Any, ...]]
 ATTEMPTS = 3
-# never forked from this process: torch's threads don't survive it
-_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 # what the server imports
 _MODULES = "capacity.sweep.workers.worker_modules"
 
@@ -105,8 +103,8 @@ def processes(
     workers : int
         Largest number of processes.
     early : bool
-        True if imports begin before there are tasks: those of the server, or of all processes.
-        Otherwise processes start when tasks wait for them.
+        Where each process is a new interpreter, whether all start before there are tasks, and not
+        when tasks wait for them. The server begins at once.
     prepare : callable, optional
         Called in each process before its first task, with the least number from 0 that no other
         process has, for slow imports. An error in it is ignored, because it comes again in the
@@ -124,15 +122,14 @@ def processes(
         sent to them.
     """
     team: list[_Worker] = []
+    method = _start_method()
 
     def start() -> None:
         taken = {worker.number for worker in team}
-        team.append(_start_worker(min(set(range(len(team) + 1)) - taken), prepare))
+        team.append(_start_worker(method, min(set(range(len(team) + 1)) - taken), prepare))
 
     try:
-        if _METHOD == "forkserver":
-            _prepare_server(early)
-        elif early:
+        if early and method == "spawn":
             for _ in range(workers):
                 start()
         yield partial(_in_processes, team, workers, start)
@@ -224,16 +221,26 @@ def _begin(
     _send(worker.connection, (function, worker.task, tasks[worker.task]))
 
 
-def _prepare_server(early: bool) -> None:
+def _start_method() -> str:
+    """Start the server if there can be one, and tell how processes start.
+
+    They are never forked from this process: torch's threads don't survive it.
+    """
+    if sys.platform != "linux":
+        return "spawn"
     from multiprocessing.forkserver import ensure_running, set_forkserver_preload
 
     set_forkserver_preload([_MODULES])
-    if early:
+    try:
         ensure_running()
+    except OSError:
+        # its socket is a file, whose path may be too long, or on a file system that has none
+        return "spawn"
+    return "forkserver"
 
 
-def _start_worker(number: int, prepare: Callable[[int], object] | None) -> _Worker:
-    context = get_context(_METHOD)
+def _start_worker(method: str, number: int, prepare: Callable[[int], object] | None) -> _Worker:
+    context = get_context(method)
     connection, theirs = context.Pipe()
     # the server has the environment of its own beginning
     arguments = (theirs, number, prepare, dict(os.environ))

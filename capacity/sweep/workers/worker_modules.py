@@ -5,9 +5,12 @@ it: some engines do without, and its threads don't survive a fork.
 """
 
 import gc
+import signal
 from contextlib import suppress
 from importlib import import_module
 
+# an interrupt is the parent's to answer; the server would print it
+_answer = signal.signal(signal.SIGINT, signal.SIG_IGN)
 # searches for garbage among what stays take a sixth of the time of imports
 gc.disable()
 for _name in ("capacity.sweep.driver", "capacity.rank.analysis", "numba"):
@@ -16,3 +19,4 @@ for _name in ("capacity.sweep.driver", "capacity.rank.analysis", "numba"):
         import_module(_name)
 gc.freeze()
 gc.enable()
+signal.signal(signal.SIGINT, _answer)

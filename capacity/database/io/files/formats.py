@@ -60,9 +60,9 @@ class Format:
     parse : callable
         Function of `Content`, this format and keywords that returns a `Database`. The keywords are
         ``multi`` and those options of the kind that the user gives: of RDF ``graph``, ``base``,
-        ``contexts``, ``annotations_of_facts`` and ``allow_empty``; ``terms`` of tables and, where
-        they aren't triples, ``arity`` and ``columns``, and ``table``. The database needs no
-        ``source``, and no error the name of the file.
+        ``contexts`` and ``annotations_of_facts``; ``terms`` of tables and, where they
+        aren't triples, ``arity`` and ``columns``, and ``table``. The database needs no ``source``,
+        and no error the name of the file.
     likelihood : callable
         Function of a `FileHead` that returns an integer: 0 if the beginning doesn't suggest this
         format, and a larger one the likelier it is.

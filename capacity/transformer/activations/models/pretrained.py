@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -78,9 +79,13 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
             )
             # sizes that contradict each other fail on the first sentence
             one = torch.zeros(1, 1, dtype=torch.long)
-            both = {"decoder_input_ids": one} if config.is_encoder_decoder else {}
+            both: dict[str, Any] = {"decoder_input_ids": one} if config.is_encoder_decoder else {}
+            # of a decoder with more layers than the encoder has the cache would be too short
+            if "use_cache" in inspect.signature(model.forward).parameters:
+                both["use_cache"] = False
             with torch.no_grad():
                 model.eval()(input_ids=one, **both)
+            whole = model
             if not head and kind is AutoModelForCausalLM:
                 model = model.base_model.get_decoder()
     except CapacityError:
@@ -96,7 +101,7 @@ def load_pretrained(folder: str | os.PathLike[str], *, head: bool = False) -> tu
             f"{path} must hold the weights of its config.json; {name} has the shape {tuple(held)}, "
             f"and {tuple(asked)} there. Save the model again with save_pretrained."
         )
-    _require_used(path, model, sorted(told["unexpected_keys"]))
+    _require_used(path, whole, sorted(told["unexpected_keys"]))
     # poolers follow the last embeddings, which are analysed, and aren't always trained
     missing = sorted(key for key in told["missing_keys"] if not key.startswith("pooler."))
     if missing:
@@ -125,8 +130,9 @@ def _require_used(path: Path, model: Any, unused: Sequence[str]) -> None:
     computing = {
         name for name, of in model.named_modules() if any(True for _ in of.parameters(False))
     }
-    for key in unused:
-        own = key.removeprefix(f"{model.base_model_prefix}.")
+    prefix = f"{model.base_model_prefix}."
+    # a file may name the parts of a model with its prefix or without, and so may the model
+    for key, own in [(k, own) for k in unused for own in (k, k.removeprefix(prefix))]:
         for name, n in lists.items():
             number = own.removeprefix(f"{name}.").partition(".")[0]
             if own.startswith(f"{name}.") and number.isdecimal() and int(number) >= n:

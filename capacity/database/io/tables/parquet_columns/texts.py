@@ -120,13 +120,14 @@ def _together(batches: Iterator[pa.RecordBatch], at_once: int) -> Iterator[pa.Re
     import pyarrow as pa
 
     held: list[pa.RecordBatch] = []
+    rows = size = 0
     for batch in chain(batches, [None]):
         if batch is not None:
             held.append(batch)
-        rows, size = sum(b.num_rows for b in held), sum(b.nbytes for b in held)
+            rows, size = rows + batch.num_rows, size + batch.nbytes
         if held and (batch is None or rows >= at_once or size >= _HELD):
             (whole,) = pa.Table.from_batches(held).combine_chunks().to_batches()
-            held = []
+            held, rows, size = [], 0, 0
             yield whole
 
 

@@ -1,6 +1,6 @@
 # make demo       from an RDF file to an accuracy grid, in its own environment (about two minutes)
 # make quick      what needs no torch, in under a minute
-# make test       the checks for people, in ten minutes on two slow cores
+# make test       the checks for people, in four minutes on two cores
 # make docs       the site, in build/site
 # make conformance W3C=FOLDER   the W3C's suites for RDF, beside other readers
 # make peers      capture beside TransformerLens and nnsight, in an environment of its own

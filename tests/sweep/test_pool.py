@@ -147,6 +147,7 @@ def test_where_the_server_has_no_socket_each_process_is_a_new_interpreter(
     assert outcome.value == os.getpid()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
 def test_a_server_that_is_killed_costs_no_task(tmp_path: Path) -> None:
     with processes(2) as execute:

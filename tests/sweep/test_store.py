@@ -113,6 +113,7 @@ def test_a_table_that_is_behind_its_shards_is_not_believed(plan: Plan, copy: Pat
     assert len(load(copy)) == len(plan.runs)
 
 
+@pytest.mark.slow
 def test_what_is_not_this_sweeps_is_an_error(plan: Plan, copy: Path) -> None:
     shards = sorted((copy / "shards").iterdir())
     foreign = copy / "shards" / "by-hand.parquet"

@@ -24,7 +24,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pickle import PicklingError
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from capacity.checks import in_a_line
 from capacity.errors import CapacityError, LostDeviceError, SweepError, warn_caller
@@ -32,6 +32,7 @@ from capacity.errors import CapacityError, LostDeviceError, SweepError, warn_cal
 # arguments of the tasks by their names, in the order in which they begin
 Tasks: TypeAlias = Mapping[Any, tuple[Any, ...]]
 ATTEMPTS = 3
+Method: TypeAlias = Literal["forkserver", "spawn"]
 # what the server imports
 _MODULES = "capacity.sweep.workers.worker_modules"
 
@@ -221,7 +222,7 @@ def _begin(
     _send(worker.connection, (function, worker.task, tasks[worker.task]))
 
 
-def _start_method() -> str:
+def _start_method() -> Method:
     """Start the server if there can be one, and tell how processes start.
 
     They are never forked from this process: torch's threads don't survive it.
@@ -239,7 +240,7 @@ def _start_method() -> str:
     return "forkserver"
 
 
-def _start_worker(method: str, number: int, prepare: Callable[[int], object] | None) -> _Worker:
+def _start_worker(method: Method, number: int, prepare: Callable[[int], object] | None) -> _Worker:
     context = get_context(method)
     connection, theirs = context.Pipe()
     # the server has the environment of its own beginning

@@ -241,7 +241,7 @@ def _start_method() -> Method:
 
 
 def _start_worker(method: Method, number: int, prepare: Callable[[int], object] | None) -> _Worker:
-    context = get_context(method)
+    context: Any = get_context(method)
     connection, theirs = context.Pipe()
     # the server has the environment of its own beginning
     arguments = (theirs, number, prepare, dict(os.environ))

@@ -53,7 +53,7 @@ print(tails.slots.argmax())
         # a constant of another module: 2^31 is 2 modulo 7, for 2^3 is 1
         (_RESIDUE, "exact/compiled_rank.py", "_residues", "exact/prime.py",
          "PRIME = 2**31 - 1", "PRIME = 7", 2),
-        (_SLOT, "database/io/rdf/scanning.py", "_tail", "database/io/numbering.py",
+        (_SLOT, "database/io/rdf/lines/scanning.py", "_tail", "database/io/files/numbering.py",
          "return value ^ (value >> _HALF)", "return np.uint64(5)", 5),
     ],
     ids=["constant", "function"],

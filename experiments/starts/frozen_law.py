@@ -215,7 +215,7 @@ def plot(tables: Tables, found: dict[str, Any]) -> dict[str, Figure]:
                 foretold[at], fresh["size"][at], marker, color=colour, markersize=5, label=f"{d}"
             )
         ends = [foretold.min() / 1.5, foretold.max() * 1.5]
-        axes.plot(ends, ends, color=REFERENCE, linewidth=0.8)
+        axes.plot(ends, ends, color=REFERENCE, linewidth=0.8, label="as foretold")
         error = form["error"]
         low, high = error["interval"]
         axes.set(

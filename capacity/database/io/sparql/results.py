@@ -160,10 +160,10 @@ def _literal(text: str, cell: dict[str, Any]) -> ox.Literal:
     datatype, language, direction = (None if said in (None, "") else said for said in given)
     if language is None:
         if direction is not None or datatype in _NEEDS_LANGUAGE:
-            raise ValueError("it needs a language")
+            raise UnkeptTermError("it needs a language")
         return ox.Literal(text, datatype=datatype and ox.NamedNode(datatype))
     if datatype not in (None, *_NEEDS_LANGUAGE):
-        raise ValueError("it has a language and another datatype than rdf:langString")
+        raise UnkeptTermError("it has a language and another datatype than rdf:langString")
     return ox.Literal(text, language=language, direction=direction and ox.BaseDirection(direction))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch import Tensor
 
 from capacity.errors import InvalidArgumentError
@@ -137,6 +138,30 @@ def test_weights_of_a_layer_that_the_configuration_lacks_are_refused(
     assert type(load_pretrained(saved(tmp_path, model))[0]) is type(model)
     with pytest.raises(InvalidArgumentError, match=r"asks for 1 of \S+; they have \S+\.1, too"):
         load_pretrained(saved(tmp_path, model, **{FEWER[name]: 1}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "fewer", "head"),
+    [("BertForMaskedLM", "num_hidden_layers", True), ("BartForCausalLM", "decoder_layers", False)],
+)
+def test_so_are_those_of_a_model_with_a_head_and_of_a_decoder_alone(
+    kind: str, fewer: str, head: bool, tmp_path: Path
+) -> None:
+    of = "BERT" if kind.startswith("Bert") else "BART"
+    config = build(of, F32).config
+    if of == "BART":
+        config.is_encoder_decoder = False
+    model = getattr(transformers, kind)(config)
+    load_pretrained(saved(tmp_path, model), head=head)
+    with pytest.raises(InvalidArgumentError, match=r"asks for 1 of \S+; they have \S+\.1, too"):
+        load_pretrained(saved(tmp_path, model, **{fewer: 1}), head=head)
+
+
+def test_a_decoder_may_have_more_layers_than_its_encoder_would(tmp_path: Path) -> None:
+    config = build("BART", F32).config
+    config.is_encoder_decoder, config.encoder_layers, config.decoder_layers = False, 1, 2
+    model = transformers.BartForCausalLM(config)
+    assert load_pretrained(saved(tmp_path, model))[0].config.decoder_layers == 2
 
 
 def test_a_bias_that_the_configuration_lacks_is_refused(tmp_path: Path) -> None:

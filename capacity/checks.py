@@ -1,10 +1,9 @@
-"""Limits of sizes and seeds; values out of range are refused before memory is allocated.
+"""Checks of arguments: sizes, seeds and choices by name are refused with what must hold.
 
 A size of 10^9 is a typing error or an attack, and allocating its memory can end the process. So
 every size has a maximum, and the shapes of a model's weights are held against a memory budget
-before any weight is made. This module needs no torch.
-
-Choices by name are refused with the nearest choice.
+before any weight is made. A choice that there isn't is refused with the nearest one. This module
+needs no torch.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Names of a package that load on first use, as its stub lists them.
+"""Optional packages, and names that load on first use.
 
-This extends lazy_loader: the error for a misspelt name shows the nearest one, that for a missing
-optional package the extra that installs it, and `help` shows a page without loading every name.
-
-Optional packages are imported where they are used, and a missing one is an error that names the
-extra to install.
+An optional package is imported where it is used, and a missing one is an error that names the extra
+to install. The names of a package load when they are asked for, as its stub lists them. This
+extends lazy_loader: the error for a misspelt name shows the nearest one, that for a missing
+package its extra, and `help` shows a page without loading every name.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ def test_no_module_has_more_code_than_one_may() -> None:
     assert house.too_long(house.modules()) == {}
 
 
-def test_no_folder_has_more_than_a_dozen_modules() -> None:
+def test_no_folder_has_more_than_a_dozen_files() -> None:
     assert house.crowded(house.modules()) == {}
 
 

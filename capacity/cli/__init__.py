@@ -21,7 +21,6 @@ from typing import Annotated
 import typer
 
 from capacity import __version__
-from capacity.cli.advice import in_options
 from capacity.cli.commands import (
     attention,
     describe,
@@ -36,9 +35,10 @@ from capacity.cli.commands import (
 )
 from capacity.cli.completion import ASKED
 from capacity.cli.endings import INTERRUPTED, ended_by_signals
+from capacity.cli.messages.advice import in_options
+from capacity.cli.messages.wrong_use import wrong_use
 from capacity.cli.panels import FACTS, INSTALLATION, LAYERS, MODELS, PAGES, epilog
 from capacity.cli.streams import Output, OutputError, standard_streams
-from capacity.cli.wrong_use import wrong_use
 from capacity.errors import (
     AnnotationWarning,
     CapacityError,

@@ -10,7 +10,7 @@ import pytest
 
 from capacity.database.io.files import pieces
 from capacity.database.io.rdf.lines import large
-from capacity.database.io.tables import large as large_tables
+from capacity.database.io.tables.large import reading as large_tables
 from capacity.database.terms import sorted_texts
 from capacity.errors import CapacityError
 

@@ -1,4 +1,4 @@
-"""The size that a layer memorises, by each of its own sizes: d_model, heads, and their dimensions.
+"""Laws of the size that layers hold, by each of their sizes: d_model, heads, and their dimensions.
 
 A single number for a layer's capacity, as in `capacity.evaluator.laws.law`, fixes how its sizes
 count against one another: in equation (9) of Wong 2025, heads count like dimensions of values. Here

@@ -15,14 +15,13 @@ equations (2) and (3), at the second of two positions). The fact is held at tau 
     z_v - logsumexp(z) - log tau = -log(1 + sum over w != v of exp(z_w - z_v)) - log tau >= 0.
 
 If the ball of this *margin* has no negative number, that is proved; if it has negative numbers
-alone, it is refuted; otherwise it is computed again with twice the bits.
+alone, it is refuted; otherwise it is computed again with twice the bits. flint keeps the number of
+bits for the whole process; `bits_set` sets it, and puts it back.
 
 References
 ----------
 F. Johansson, Arb: efficient arbitrary-precision midpoint-radius interval arithmetic, IEEE
 Transactions on Computers 2017, arXiv 1611.02831.
-
-flint keeps the precision for the whole process; `bits_set` sets it, and puts it back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keys of the labels of plain tables of text, found by numpy.
 
-What is plain, `capacity.database.io.tables.large` says. A table that isn't, because a rule makes it
-doubtful or else, is left to `capacity.stores.tables.cells` as a whole (`UnsuitedError`).
+What is plain, `capacity.database.io.tables.large.reading` says. A table that isn't, because a rule
+makes it doubtful or else, is left to `capacity.stores.tables.cells` as a whole (`UnsuitedError`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from capacity.database.io.rdf.lines.columns import UnsuitedError
 from capacity.database.io.tables.headers import Row
-from capacity.database.io.tables.large import all_plain, rows_of_header
+from capacity.database.io.tables.large.plain_cells import SEPARATORS, Cells, find_cells
+from capacity.database.io.tables.large.reading import all_plain, rows_of_header
 from capacity.database.io.tables.options import TableOptions
-from capacity.database.io.tables.plain_cells import SEPARATORS, Cells, find_cells
 from capacity.database.terms.arrow import texts_of
 from capacity.reading_limits import Limits
 

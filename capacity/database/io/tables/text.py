@@ -52,7 +52,7 @@ def parse_table_content(
     _refuse_many(content, format.name)
     source = content.source(format.name)
     if len(content.data) >= pieces.LARGE:
-        from capacity.database.io.tables.large import read_large_table
+        from capacity.database.io.tables.large.reading import read_large_table
 
         db = read_large_table(content, format.name, options, multi=multi, source=source)
         if db is not None:

@@ -34,7 +34,7 @@ from capacity.exact.types import AlgebraicTerm
 from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.entries import Entries, Given, require
 from capacity.rank.verifier.kind import Kind
-from capacity.rank.verifier.sums import Sparse, require_terms, sums_of_terms
+from capacity.rank.verifier.procedures.sums import Sparse, require_terms, sums_of_terms
 
 # steps for any operation with polynomials
 OPERATION = 1_500

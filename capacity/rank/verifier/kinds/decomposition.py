@@ -12,7 +12,7 @@ from capacity.exact.types import Term
 from capacity.rank.verifier.argument import Forms, FromAbove
 from capacity.rank.verifier.entries import Entries, Given
 from capacity.rank.verifier.kind import Kind
-from capacity.rank.verifier.sums import require_terms, sums_of_terms
+from capacity.rank.verifier.procedures.sums import require_terms, sums_of_terms
 
 # largest number of integer products per entry in decompositions that the library writes
 PRODUCTS_AN_ENTRY = 20

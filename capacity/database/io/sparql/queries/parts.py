@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from capacity.checks import shown
 from capacity.database.arity import LEAST, MOST
-from capacity.database.io.sparql.lexing import Token, terminals
+from capacity.database.io.sparql.queries.lexing import Token, terminals
 from capacity.errors import InvalidArgumentError
 
 _BEFORE = {"BASE": 2, "PREFIX": 3, "VERSION": 2}

@@ -1,6 +1,6 @@
 """Find the cells of rows of tables of text, by compiled code.
 
-They are those that `capacity.database.io.tables.plain_cells` finds.
+They are those that `capacity.database.io.tables.large.plain_cells` finds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from capacity.database.io.files.numbering import Numbering, hash_of
-from capacity.database.io.tables.plain_cells import SEPARATORS, is_simple_csv
+from capacity.database.io.tables.large.plain_cells import SEPARATORS, is_simple_csv
 from capacity.database.terms.columns import CODES
 from capacity.kept_code import kept
 
@@ -77,7 +77,7 @@ def scan(  # type: ignore[no-untyped-def]
 
 
 class CompiledCells:
-    """Numbers of the cells of a table, as `capacity.database.io.tables.plain_cells` finds them.
+    """Numbers of the cells of a table, as `large.plain_cells` finds them.
 
     Parameters
     ----------

@@ -21,15 +21,15 @@ from capacity.database.io.files.content import Content
 from capacity.database.io.files.pieces import compiled_pays, pieces_of
 from capacity.database.io.tables.doubts import quoted_cell
 from capacity.database.io.tables.headers import Row, find_header, looks_wide, unlike_the_rest
+from capacity.database.io.tables.large.plain_cells import SEPARATORS, SplitCells
 from capacity.database.io.tables.options import TableOptions
-from capacity.database.io.tables.plain_cells import SEPARATORS, SplitCells
 from capacity.database.policy import MultiPolicy
 from capacity.database.source import Source
 from capacity.database.terms.columns import CODES, UnsortedTerms
 from capacity.progress import bar
 
 if TYPE_CHECKING:
-    from capacity.database.io.tables.scanning import CompiledCells
+    from capacity.database.io.tables.large.scanning import CompiledCells
 
 # rows that are looked at for a header
 _SAMPLE = 2**12
@@ -97,7 +97,7 @@ def _cells(size: int, format: str, width: int) -> SplitCells | CompiledCells:
     if not compiled_pays(size, Path(__file__).with_name("scanning.py"), "scan"):
         return SplitCells(format, width)
     # numba takes longer to import than a short table to read
-    from capacity.database.io.tables.scanning import CompiledCells
+    from capacity.database.io.tables.large.scanning import CompiledCells
 
     return CompiledCells(format, width)
 

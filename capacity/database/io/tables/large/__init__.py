@@ -1,0 +1,1 @@
+"""Large plain tables by columns: compiled code that scans them, and their cells."""
